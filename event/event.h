@@ -1,0 +1,97 @@
+// Event: an observable operation performed by a process (TSE Sec. 2), as the whole project sees it.
+//
+// Place in the event's way: capture -> ring -> relay -> wire -> *Event* -> match -> replay.
+// The text trace (docs/formats/text-trace-v1.md) and the wire format (docs/formats/wire-v1.md) both
+// decode to this type. Ranks are world ranks everywhere in here; communicators are dense indices of
+// one trace (0 = MPI_COMM_WORLD), the same index for the same communicator on every rank (the relay's
+// streams number them per rank; the wire decoder translates through CommunicatorTable).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+
+namespace lbf {
+
+// Append only: the numbers are part of the wire format.
+enum class EventKind : std::uint8_t {
+  kCompute = 0,      // the papers' nonendRecv without a message: process time passes
+  kSend = 1,         // blocking send (all modes; sync=1: Ssend)
+  kIsend = 2,        // non-blocking send, `request` names it until its kWait
+  kStartRecv = 3,    // a receive is posted; with `request` non-blocking, without the blocking one
+  kEndRecv = 4,      // the receive completes, with the match that happened (peer, tag, bytes)
+  kRecv = 5,         // kStartRecv + kEndRecv of one blocking MPI_Recv: peer/tag are the match that
+                     // happened; flags say which of them was a wildcard
+  kWait = 6,         // completes sends and non-blocking collectives: `request`, or `values` for several
+  kProbe = 7,        // a blocking probe (or the Iprobe that succeeded): waits for the message that the
+                     // next receive on (peer, tag, comm) will take, and leaves it there
+  kCollective = 8,   // blocking collective
+  kIcollective = 9,  // non-blocking collective: starts here, ends at the kWait of `request`
+  kBlocked = 10,     // `off_s` off the processor that no placement shortens (I/O, sleep, paging, GPU)
+  kUnmodelled = 11,  // an MPI call that the replay has no model for: `call_s` is kept as it was measured
+  kEnter = 12,       // procedure entry (procedure LBF); `values[0]` = procedure id
+  kLeave = 13,
+  kKeepAlive = 14,   // advances the process by its process time, never enters the graph (TSE Sec. 2.1)
+  kCommCreate = 15,  // defines communicator `comm`: values = [uid, L, members...]: uid is the number that all
+                     // members computed alike without talking to each other; members = world ranks in rank
+                     // order; an intercommunicator has L > 0: the first L members are this rank's local group,
+                     // the rest the remote one (so the two sides list them in opposite order); else L = 0.
+                     // Takes no time itself; the synchronisation that creating it costs is a kCollective
+                     // kCommCreate event on the parent before it.
+  kCommFree = 16,
+  kCancel = 17,      // request `request` was cancelled before it matched: its posted receive or send is void
+  kRequestFree = 18, // MPI_Request_free on an active request: nobody will wait for it
+  kPhase = 19,       // MPI_Pcontrol(level): `tag` = level
+  kGap = 20,         // `bytes` events of this rank were lost here (ring full); predictions become partial
+  kExit = 21,        // the process reached MPI_Finalize (or the end of what was captured)
+};
+inline constexpr std::uint8_t kEventKindCount = 22;
+
+enum EventFlags : std::uint8_t {
+  kFlagWildcardSource = 1,  // the receive was posted with MPI_ANY_SOURCE
+  kFlagWildcardTag = 2,     // ... with MPI_ANY_TAG
+  kFlagSync = 4,            // synchronous send: ends only when its receive was posted
+  kFlagHasRequest = 8,      // `request` is valid
+  kFlagCallBegin = 16,      // first event of one MPI call (a Waitall makes several events)
+  kFlagVoid = 32,           // reserved
+  kFlagInPlace = 64,        // collective with MPI_IN_PLACE
+};
+
+// Append only: wire format and text trace.
+enum class CollectiveOp : std::uint8_t {
+  kBarrier = 0, kBcast = 1, kReduce = 2, kAllreduce = 3, kGather = 4, kScatter = 5, kAllgather = 6,
+  kAlltoall = 7, kReduceScatterBlock = 8, kScan = 9, kExscan = 10,
+  kGatherv = 11, kScatterv = 12, kAllgatherv = 13, kAlltoallv = 14, kAlltoallw = 15, kReduceScatter = 16,
+  kNeighborAllgather = 17, kNeighborAllgatherv = 18, kNeighborAlltoall = 19, kNeighborAlltoallv = 20,
+  kNeighborAlltoallw = 21,
+  kCommCreate = 22,  // the synchronisation inside MPI_Comm_dup/split/create...: an allreduce of 8 bytes
+};
+inline constexpr std::uint8_t kCollectiveOpCount = 23;
+
+struct Event {
+  EventKind kind = EventKind::kCompute;
+  std::uint8_t flags = 0;          // EventFlags
+  std::uint16_t function = 0;      // MPI function id (event/mpi_functions.yml); 0 = none (text traces)
+  CollectiveOp op = CollectiveOp::kBarrier;
+  std::int32_t peer = kAnyRank;    // world rank: destination, or source that was asked for / that matched
+  std::int32_t tag = kAnyTag;
+  std::uint32_t comm = 0;
+  std::uint32_t request = 0;       // valid with kFlagHasRequest; unique per rank and trace while active
+  Rank root = 0;                   // collective: rank *in comm* (-1: this rank takes no part as root side of
+                                   // an intercommunicator, MPI_PROC_NULL)
+  Bytes bytes = 0;                 // message bytes; collective: what one rank sends to one peer
+                                   // (reduce/allreduce/bcast/scan: the vector)
+  Seconds process_s = 0;           // process time since this rank's previous event (TSE Sec. 2)
+  Seconds call_s = 0;              // wall time inside the MPI call (0 in text traces)
+  Seconds off_s = 0;               // kBlocked only
+  // kWait: several requests. kCommCreate: see there. v-collectives: bytes to each peer of the communicator
+  // then bytes from each peer (2 * size values; alltoall v/w), or bytes per peer (size values: gatherv at
+  // the root, scatterv at the root, allgatherv, reduce_scatter). Neighbour collectives: n, n destination
+  // world ranks, n byte counts, m, m source world ranks, m byte counts.
+  // Points into the decoder; valid until it decodes the next event.
+  std::span<const std::uint64_t> values{};
+};
+
+}  // namespace lbf

@@ -1,0 +1,114 @@
+// Wire format, version 1 (docs/formats/wire-v1.md): batches of events as the relay POSTs them, as lbfd
+// stores them, and as `lbf-whatif` reads them back. A stored trace is a sequence of batches.
+//
+// A batch is self-contained (dictionaries start anew in each) and is checked before anything in it is
+// believed: magic, version, lengths, CRC32C of header and payload, then zstd with the declared size as the
+// bound. Inside, a section per rank: varint-coded events that refer to a dictionary of "shapes" (kind,
+// flags, function, op, peer, tag, comm, root, bytes, values), so that a repeated event costs a shape number,
+// its process time and its call time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "event/event.h"
+#include "event/text_trace.h"
+
+namespace lbf {
+
+inline constexpr std::uint16_t kWireVersion = 1;
+inline constexpr std::size_t kMaxBatchRawBytes = std::size_t{16} << 20;   // a decoder refuses more
+inline constexpr std::size_t kMaxBatchBytes = std::size_t{16} << 20;      // header + compressed payload
+inline constexpr std::size_t kMaxControlBytes = std::size_t{1} << 20;     // one JSON control record
+
+struct BatchHeader {
+  std::uint16_t version = kWireVersion;
+  std::uint32_t stream = 0;      // which relay of the step: the node's index in the step (0-based)
+  std::uint64_t sequence = 0;    // 1, 2, 3 ... per stream; a retry carries the same number
+  std::uint32_t raw_bytes = 0;   // payload before compression
+  std::uint32_t compressed_bytes = 0;
+  std::uint32_t events = 0;
+};
+
+// Collects events of any ranks; times are rounded to whole nanoseconds (the rounding error is carried to
+// the rank's next event, so that sums stay exact to 1 ns).
+class BatchEncoder {
+ public:
+  BatchEncoder();
+  ~BatchEncoder();
+  BatchEncoder(const BatchEncoder&) = delete;
+  BatchEncoder& operator=(const BatchEncoder&) = delete;
+
+  void add(Rank rank, const Event& event);
+  // A JSON object for lbfd (docs/formats/http-v1.md, "control records"), kept in order with the events that
+  // were added before it. REQUIRES: json.size() <= kMaxControlBytes.
+  void add_control(std::string_view json);
+  bool empty() const;
+  std::size_t raw_bytes() const;   // so that the caller can cut batches
+  std::uint32_t events() const;
+  // The finished batch, header included; the encoder is empty afterwards.
+  std::string finish(std::uint32_t stream, std::uint64_t sequence);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Header of a batch, checked (magic, version, lengths against `bytes` and the limits, header CRC). `bytes`
+// may hold more than one batch: the first ends at kBatchHeaderBytes + compressed_bytes.
+inline constexpr std::size_t kBatchHeaderBytes = 48;
+Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes);
+
+struct BatchSink {
+  std::function<Result<void>(Rank, const Event&)> on_event;
+  std::function<Result<void>(std::string_view json)> on_control;  // may be empty
+};
+
+// Joins the communicators of the ranks of one trace. On the wire each rank numbers its communicators itself
+// (0 = MPI_COMM_WORLD, then 1, 2 ... never reused) and defines them with a uid that all members computed alike;
+// here uid -> dense global index.
+class CommunicatorTable {
+ public:
+  // From a kCommCreate event. Errors: the members differ from an earlier definition of the same uid (for an
+  // intercommunicator: neither equal nor the two groups swapped); `rank` is not a member; the local index is
+  // taken by another uid.
+  Result<std::uint32_t> define(Rank rank, std::uint32_t local_index, std::span<const std::uint64_t> values);
+  Result<std::uint32_t> translate(Rank rank, std::uint32_t local_index) const;
+  std::uint32_t size() const;  // number of global indices, the world included
+
+ private:
+  struct Communicator {
+    std::uint64_t uid = 0;
+    std::uint64_t local_size = 0;
+    std::vector<Rank> members;
+  };
+  std::vector<std::vector<std::uint32_t>> global_by_rank_;
+  std::vector<Communicator> communicators_;
+  std::unordered_map<std::uint64_t, std::uint32_t> global_by_uid_;
+};
+
+// Decodes one whole batch; events leave with global communicator indices. Hostile input gives kInvalidInput;
+// nothing is handed on before the checksums of the batch were found right. Keeps its buffers between calls.
+class BatchDecoder {
+ public:
+  // REQUIRES: `communicators` outlives the decoder. World ranks >= max_ranks are refused.
+  BatchDecoder(CommunicatorTable& communicators, Rank max_ranks);
+  ~BatchDecoder();
+  BatchDecoder(const BatchDecoder&) = delete;
+  BatchDecoder& operator=(const BatchDecoder&) = delete;
+  Result<BatchHeader> decode(std::span<const std::byte> batch, const BatchSink& sink);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lbf

@@ -1,0 +1,64 @@
+// Predictor: events in, predictions out, online. The façade of the replay core that lbfd, lbf-whatif, the
+// benchmarks and the tests run alike: no sockets, database, threads or clock in here.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "event/event.h"
+#include "predictor/replay/target.h"
+
+namespace lbf {
+
+struct Prediction {
+  Seconds lbf_s = 0;                    // predicted run time: LBF, NF or both combined (TSE Sec. 2, 3)
+  std::vector<Seconds> rank_finish_s;   // predicted time of each rank's last replayed event
+  std::vector<Seconds> rank_measured_s; // measured time at the same events (sum of process, call and off times)
+  bool complete = false;                // every rank reached its exit
+};
+
+struct PredictorStats {
+  std::uint64_t events = 0;             // as fed
+  std::uint64_t messages = 0;           // point-to-point messages matched
+  std::uint64_t collectives = 0;        // calls, all ranks
+  std::uint64_t approximated_collectives = 0;
+  std::uint64_t nonblocking_collectives = 0;
+  std::uint64_t wildcard_receives = 0;
+  std::uint64_t unmodelled_calls = 0;
+  Seconds unmodelled_s = 0;
+  std::uint64_t lost_events = 0;        // from kGap
+  std::uint64_t events_in_flight = 0;   // buffered now
+};
+
+// Rows of TSE Fig. 5, for tests and teaching; called by the shared (process-sharing) replay of target 0 after
+// each arrival and each report when set.
+class ReplayObserver;
+
+class Predictor {
+ public:
+  // Errors: a target whose map does not fit `ranks`, nodes or cores 0, speed not positive, no network,
+  // contention model not supported here.
+  static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets);
+  virtual ~Predictor() = default;
+
+  // One event of `rank`; a rank's events in its order, ranks interleaved anyhow. Errors name rank and event
+  // number; after an error the predictor refuses further events, its predictions stay readable.
+  virtual Result<void> feed(Rank rank, const Event& event) = 0;
+  // No more events of this rank will come (it exited, was killed, or its stream ended).
+  virtual void close(Rank rank) = 0;
+  // Replays as far as the events allow. Cheap when nothing is possible. Called by feed() itself every so often;
+  // call it to see fresh predictions.
+  virtual void advance() = 0;
+
+  virtual const std::vector<Target>& targets() const = 0;
+  virtual std::vector<Prediction> predictions() const = 0;
+  virtual PredictorStats stats() const = 0;
+  // After every rank was closed: ok when all ran to their end, else what is in the way: "rank 3 waits at its
+  // event 17 for a message from rank 1, tag 5, communicator 0, that was never sent".
+  virtual Result<void> diagnosis() const = 0;
+};
+
+}  // namespace lbf

@@ -1,0 +1,32 @@
+// Target: a configuration to predict: where each rank runs, how fast the processors are, which network.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "predictor/network/network.h"
+
+namespace lbf {
+
+struct Target {
+  std::vector<std::uint32_t> node_of_rank;   // process groups: the ranks with the same number (TSE Sec. 2)
+  std::uint32_t nodes = 1;
+  std::uint32_t cores_per_node = 1;          // processors of one node
+  double speed = 1.0;                        // of each processor, relative to the one that ran
+  std::shared_ptr<const Network> network;
+  std::string placement;                     // "block", "cyclic", "plane=2", "map=0,0,1"
+};
+
+// PLACEMENT: "block" (Slurm's: ranks spread as evenly as possible, the first nodes get the extra ones),
+// "cyclic", "plane=K", "map=N0,N1,..." (node of each rank). Errors say what is wrong and what would be right.
+Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank ranks, std::uint32_t nodes);
+
+// The targets that lbfd predicts without being asked: the configuration that ran (first), then the same ranks
+// on every node count that divides them evenly, on every network.
+std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks);
+
+}  // namespace lbf

@@ -1,0 +1,100 @@
+// The event ring: how capture (in the program) hands records to the relay (another process).
+//
+// Place in the event's way: MPI call -> capture -> *ring* -> relay. One file per thread that calls MPI,
+// "<pid>.<tid>.ring" in the directory that the relay made (LBF_CAPTURE_DIR, mode 0700, on a tmpfs), mapped
+// by both: what was written survives SIGKILL of the program. Single producer (the thread), single consumer
+// (the relay); indices on cache lines of their own. The producer never waits: without room it counts the
+// record as lost and, once there is room again, first writes a kGap record.
+//
+// The consumer must not believe a word in here: the file belongs to the user's program (all offsets and
+// lengths are checked against the mapping's size, indices are read once).
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace lbf::ring {
+
+inline constexpr std::uint64_t kMagic = 0x31474e4952464c42;  // "BLFRING1"
+inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::size_t kMaxFunctions = 640;
+inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
+
+enum class ProcessState : std::uint32_t {
+  kStarting = 0,   // mapped, MPI_Init not done: `rank` is not valid yet
+  kRunning = 1,
+  kFinalized = 2,  // the kExit record is in the ring
+  kAborted = 3,    // MPI_Abort was called
+};
+
+struct CallCounter {  // written by the producer alone, relaxed
+  std::atomic<std::uint64_t> count;
+  std::atomic<std::uint64_t> ticks;  // inside the call
+};
+
+// First page(s) of the file. Sizes in bytes, times in TSC ticks unless named otherwise (`clock_source` 1:
+// CLOCK_MONOTONIC nanoseconds instead, on machines without an invariant TSC).
+struct Header {
+  std::uint64_t magic;
+  std::uint32_t version;
+  std::uint32_t header_bytes;     // offset of the data area
+  std::uint64_t capacity_bytes;   // of the data area; a power of two
+  std::int32_t pid;
+  std::int32_t tid;
+  std::uint32_t clock_source;     // 0 TSC, 1 CLOCK_MONOTONIC
+  std::uint32_t thread_level;     // as provided by MPI_Init_thread
+  std::int32_t slurm_procid;      // SLURM_PROCID, -1 when unset
+  std::atomic<std::int32_t> rank;        // in MPI_COMM_WORLD
+  std::atomic<std::int32_t> world_size;
+  std::atomic<std::uint32_t> state;      // ProcessState
+  std::uint64_t start_ticks;      // one reading of all three clocks, taken together
+  std::uint64_t start_monotonic_ns;
+  std::uint64_t start_realtime_ns;
+  std::atomic<std::uint64_t> init_leave_ticks;      // when MPI_Init returned (0: not yet)
+  std::atomic<std::uint64_t> finalize_enter_ticks;  // when MPI_Finalize was called (0: not yet)
+  std::atomic<std::uint64_t> cpu_threshold_ticks;   // gaps shorter than this count as processor time unread
+  std::atomic<std::uint64_t> unread_gap_ticks;      // total process time that was taken on trust that way
+  std::atomic<std::uint64_t> failed_polls;          // Test/Iprobe calls that found nothing (no records)
+  std::atomic<std::uint64_t> lost_records;
+  std::atomic<std::uint64_t> capture_ticks_estimate;  // records * calibrated cost of one
+  char executable[256];           // /proc/self/exe, cut, zero-terminated
+  char library[128];              // MPI_Get_library_version, first line
+  char host[64];
+  alignas(64) std::atomic<std::uint64_t> head;  // bytes ever written (release by the producer)
+  alignas(64) std::atomic<std::uint64_t> tail;  // bytes ever consumed (release by the relay)
+  alignas(64) CallCounter calls[kMaxFunctions]; // by function id, all calls, modelled or not
+};
+
+// Kinds beyond lbf::EventKind (a record's kind is an EventKind, or one of these).
+inline constexpr std::uint8_t kRecordPad = 255;     // skip `words`: the data area's end was too near
+inline constexpr std::uint8_t kRecordAdjust = 254;  // values of the gap before the *next* record, see below
+
+// A record: 48 bytes, then words - 6 values of 8 bytes each (lbf::Event::values). Records are 8-byte aligned
+// and never wrap around the end of the data area.
+//
+// The process time before a record is  enter - (leave of the record before) - what the kRecordAdjust records
+// between them take away. A call that makes several records (Waitall, Sendrecv) gives its enter and leave in
+// the first (kFlagCallBegin); the others have enter = leave = the call's leave.
+// Collectives: `peer` is the root (rank in comm). kGap: `bytes` = lost records.
+struct Record {
+  std::uint32_t words_and_op;  // low 24 bits: length in 8-byte words; high 8: CollectiveOp
+  std::uint8_t kind;
+  std::uint8_t flags;          // lbf::EventFlags
+  std::uint16_t function;
+  std::uint64_t enter;
+  std::uint64_t leave;
+  std::int32_t peer;
+  std::int32_t tag;
+  std::uint32_t comm;          // this rank's own index, 0 = MPI_COMM_WORLD
+  std::uint32_t request;
+  std::uint64_t bytes;
+};
+static_assert(sizeof(Record) == 48);
+inline constexpr std::uint32_t kRecordWords = sizeof(Record) / 8;
+
+// kRecordAdjust uses the same 48 bytes: enter = preempted ticks (dropped, another process ran),
+// leave = blocked ticks (kept: becomes a kBlocked event), bytes = waiting ticks (inside calls that have no
+// record of their own and between failed polls: dropped, the replay decides how long a wait is).
+
+}  // namespace lbf::ring
