@@ -1,6 +1,5 @@
 # How every target of the project is built: language level, warnings as errors, sanitizers, where things go.
 include(GNUInstallDirs)
-include(CTest)
 
 option(LBF_BUILD_TESTS "unit, golden, mpi and cluster tests" ON)
 option(LBF_BUILD_BENCH "benchmarks" ON)
@@ -21,6 +20,19 @@ set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/archive)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
+
+set(LBF_PARTS "" CACHE STRING "build these folders only, e.g. base;event;tests/unit/event (empty: everything)")
+
+# lbf_part(FOLDER): adds a folder of the project by its path from the root.
+function(lbf_part folder)
+  if(NOT EXISTS ${CMAKE_SOURCE_DIR}/${folder}/CMakeLists.txt)
+    return()
+  endif()
+  if(LBF_PARTS AND NOT folder IN_LIST LBF_PARTS)
+    return()
+  endif()
+  add_subdirectory(${CMAKE_SOURCE_DIR}/${folder} ${CMAKE_BINARY_DIR}/${folder})
+endfunction()
 
 # lbf_target(NAME): warnings, include root. Everything includes from the project's root: "event/event.h".
 function(lbf_target name)
