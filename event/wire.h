@@ -55,6 +55,8 @@ class BatchEncoder {
   std::size_t raw_bytes() const;   // so that the caller can cut batches
   std::uint32_t events() const;
   // The finished batch, header included; the encoder is empty afterwards.
+  // REQUIRES: raw_bytes() <= kMaxBatchRawBytes - kMaxBatchRawBytes / 64 (decoders refuse a batch beyond the limits;
+  // relays cut at about 1 MiB).
   std::string finish(std::uint32_t stream, std::uint64_t sequence);
 
  private:
@@ -79,7 +81,8 @@ class CommunicatorTable {
  public:
   // From a kCommCreate event. Errors: the members differ from an earlier definition of the same uid (for an
   // intercommunicator: neither equal nor the two groups swapped); `rank` is not a member; the local index is
-  // taken by another uid.
+  // taken by another uid; local index 0; more communicators or members
+  // than any trace can need (kLimit).
   Result<std::uint32_t> define(Rank rank, std::uint32_t local_index, std::span<const std::uint64_t> values);
   Result<std::uint32_t> translate(Rank rank, std::uint32_t local_index) const;
   std::uint32_t size() const;  // number of global indices, the world included
@@ -90,9 +93,10 @@ class CommunicatorTable {
     std::uint64_t local_size = 0;
     std::vector<Rank> members;
   };
-  std::vector<std::vector<std::uint32_t>> global_by_rank_;
-  std::vector<Communicator> communicators_;
+  std::vector<Communicator> communicators_;  // by global index - 1
   std::unordered_map<std::uint64_t, std::uint32_t> global_by_uid_;
+  std::unordered_map<std::uint64_t, std::uint32_t> global_by_rank_and_local_;
+  std::uint64_t stored_members_ = 0;
 };
 
 // Decodes one whole batch; events leave with global communicator indices. Hostile input gives kInvalidInput;

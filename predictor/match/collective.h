@@ -20,6 +20,8 @@ struct CollectiveStep {
   enum class Kind : std::uint8_t { kSend, kRecv } kind;
   std::uint32_t peer;   // rank in the communicator (intercommunicator: rank in the remote group)
   Bytes bytes;
+  bool local_group = false;  // intercommunicator only: `peer` is a rank in my *own* group (the library reduces
+                             // and broadcasts inside each group before and after the leaders talk)
 };
 
 struct CollectiveCall {
@@ -34,6 +36,7 @@ struct CollectiveCall {
   std::span<const std::uint64_t> values{};  // as Event::values; peers of neighbour collectives already as ranks
                                             // in the communicator
   bool commutative = true;
+  bool in_place = false;  // MPI_IN_PLACE (kFlagInPlace): alltoall* and iallreduce choose another algorithm then
 };
 
 // Appends the steps of `call` for this rank to `out` (which is not cleared). All ranks of a communicator that

@@ -1,6 +1,8 @@
 // Op: what the replay executes. The matcher turns events of all ranks into ops, once for all targets:
 // messages are paired (send and receive name the same Message), collectives are spelled out as the messages of
 // their algorithm, request life cycles are resolved.
+//
+// Place in the event's way: match -> *Op* (op_store.h keeps them) -> replay.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +13,33 @@ namespace lbf {
 
 using ProcessIndex = std::uint32_t;  // 0 .. ranks-1: the ranks; above: background actors (non-blocking collectives)
 using MessageIndex = std::uint32_t;
+inline constexpr MessageIndex kNoMessage = ~MessageIndex{0};
 
+// What happens once the op's processor work is done.
 enum class OpKind : std::uint8_t {
-  kWork,      // seconds of processor work at speed 1
-  kBlocked,   // seconds off the processor
-  kSend,      // eager: the message leaves now
-  kRecv,      // waits until the message has arrived (the papers' endRecv)
-  kPeek,      // waits like kRecv, leaves the message (probe)
-  kStartRecv, // a receive is posted (an event of the graph; costs nothing in the eager model)
-  kProgress,  // an event of the program was completed here; `seconds` = call_s (measured time so far)
-  kExit,
+  kCompute,    // nothing more (the papers' nonendRecv)
+  kBlocked,    // `call_s` off the processor
+  kSend,       // eager: the message leaves when the work and the sender's protocol processing are done
+  kRecv,       // waits until the message has arrived (the papers' endRecv), then the receiver's protocol processing
+  kPeek,       // waits like kRecv, leaves the message (probe)
+  kStartRecv,  // a receive is posted: costs nothing in the eager model
+  kExit,       // the process ends
+};
+
+enum OpFlags : std::uint8_t {
+  kOpInternal = 1,   // message between a rank and its actor: no flight, no protocol processing
+  kOpEndsEvent = 2,  // an event of the program is complete with this op
 };
 
 struct Op {
-  OpKind kind;
-  std::uint8_t flags;         // 1: internal message (fork/join of an actor: no flight, no processor work)
-  std::uint16_t reserved;
-  MessageIndex message;       // kSend, kRecv, kPeek
-  union {
-    Seconds seconds;          // kWork, kBlocked
-    Bytes bytes;              // kSend
-  };
+  OpKind kind = OpKind::kCompute;
+  std::uint8_t flags = 0;
+  std::uint16_t reserved = 0;
+  MessageIndex message = kNoMessage;  // kSend, kRecv, kPeek
+  Seconds work_s = 0;                 // processor work at speed 1, before the action
+  Seconds call_s = 0;                 // kBlocked: see there; else measured time inside the call, which only the
+                                      // measured progress counts (work_s + call_s of every op)
 };
-static_assert(sizeof(Op) == 16);
+static_assert(sizeof(Op) == 24);
 
 }  // namespace lbf

@@ -31,10 +31,11 @@ struct PredictorStats {
   Seconds unmodelled_s = 0;
   std::uint64_t lost_events = 0;        // from kGap
   std::uint64_t events_in_flight = 0;   // buffered now
+  std::string why_partial;              // lost events or matches that cannot be known; empty: predictions are whole
 };
 
-// Rows of TSE Fig. 5, for tests and teaching; called by the shared (process-sharing) replay of target 0 after
-// each arrival and each report when set.
+// Rows of TSE Fig. 5, for tests and teaching (predictor/replay/observer.h); called by the shared (process-sharing)
+// replay of target 0 after each arrival and each report when set.
 class ReplayObserver;
 
 class Predictor {
@@ -59,6 +60,10 @@ class Predictor {
   // After every rank was closed: ok when all ran to their end, else what is in the way: "rank 3 waits at its
   // event 17 for a message from rank 1, tag 5, communicator 0, that was never sent".
   virtual Result<void> diagnosis() const = 0;
+
+  // Rows of TSE Fig. 5 from here on; each event is then replayed as it arrives. REQUIRES: before the first event;
+  // `observer` outlives the predictor. False: no processors are shared on target 0, there is nothing to observe.
+  virtual bool observe(ReplayObserver* /*observer*/) { return false; }
 };
 
 }  // namespace lbf

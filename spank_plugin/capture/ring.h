@@ -58,6 +58,11 @@ struct Header {
   std::atomic<std::uint64_t> failed_polls;          // Test/Iprobe calls that found nothing (no records)
   std::atomic<std::uint64_t> lost_records;
   std::atomic<std::uint64_t> capture_ticks_estimate;  // records * calibrated cost of one
+  // Where the thread is now, relaxed: 0 capture does not say, 1 in the program, 2 inside an MPI call. Only with 1
+  // may the relay take processor time for process time before the next record says so (kKeepAlive): an MPI
+  // library spins while it waits.
+  std::atomic<std::uint32_t> in_call;
+  std::uint32_t reserved;
   char executable[256];           // /proc/self/exe, cut, zero-terminated
   char library[128];              // MPI_Get_library_version, first line
   char host[64];

@@ -1,0 +1,259 @@
+#include "advisor/report/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <string_view>
+#include <vector>
+
+#include "advisor/report/text.h"
+#include "advisor/report/times.h"
+
+namespace lbf::report {
+namespace {
+
+constexpr std::string_view kMap = "map=";
+constexpr std::string_view kPlane = "plane=";
+
+std::optional<std::uint64_t> to_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+// The most ranks that one node gets.
+std::optional<std::uint64_t> fullest_node(std::uint64_t ranks, std::uint64_t nodes,
+                                          std::string_view placement) {
+  if (nodes == 0) return std::nullopt;
+  if (placement.starts_with(kPlane)) {
+    const auto plane = to_number(placement.substr(kPlane.size()));
+    if (!plane || *plane == 0) return std::nullopt;
+    // Planes are dealt round robin, so the first node has the most of them, the last plane may be a short
+    // one.
+    const std::uint64_t planes = (ranks + *plane - 1) / *plane;
+    const std::uint64_t of_first = (planes + nodes - 1) / nodes;
+    const bool has_last = (planes - 1) % nodes == 0;
+    const std::uint64_t last = ranks - (planes - 1) * *plane;
+    return has_last ? std::max((of_first - 1) * *plane + last,
+                               nodes > 1 && of_first > 1 ? (of_first - 1) * *plane : std::uint64_t{0})
+                    : of_first * *plane;
+  }
+  if (placement.starts_with(kMap)) {
+    std::map<std::string_view, std::uint64_t> ranks_of_node;
+    std::string_view rest = placement.substr(kMap.size());
+    while (true) {
+      const std::size_t comma = rest.find(',');
+      ++ranks_of_node[rest.substr(0, comma)];
+      if (comma == std::string_view::npos) break;
+      rest.remove_prefix(comma + 1);
+    }
+    std::uint64_t most = 0;
+    for (const auto& [node, count] : ranks_of_node) most = std::max(most, count);
+    return most;
+  }
+  return (ranks + nodes - 1) / nodes;  // block and cyclic are even
+}
+
+// Smaller of the gains against the measured and against the self-predicted time, in percent of them.
+std::optional<double> gain_percent(const Step& step, const TargetPrediction& target) {
+  const auto reference = reference_s(step, target);
+  if (!reference || !target.predicted_s || !(*reference > 0)) return std::nullopt;
+  double gain = 100 * (1 - *target.predicted_s / *reference);
+  const TargetPrediction* self = step.self();
+  if (self != nullptr && self->predicted_s && *self->predicted_s > 0) {
+    gain = std::min(gain, 100 * (1 - *target.predicted_s / *self->predicted_s));
+  }
+  return gain;
+}
+
+const TargetPrediction* faster(const TargetPrediction* best, const TargetPrediction& candidate) {
+  return best == nullptr || *candidate.predicted_s < *best->predicted_s ? &candidate : best;
+}
+
+std::string error_text(const Step& step) {
+  const auto error = step.self_error_percent();
+  return error ? fmt::format("self-prediction error {:+.1f} %", *error) : "self-prediction error not known";
+}
+
+std::string threshold_text(const Step& step, const Advice& advice) {
+  const auto error = step.self_error_percent();
+  if (error && std::fabs(*error) >= kNoticeablePercent) {
+    return fmt::format("the self-prediction error ({:.1f} %)", std::fabs(*error));
+  }
+  return fmt::format("{:.0f} %", advice.threshold_percent);
+}
+
+std::string comparison(const Step& step, const TargetPrediction& target) {
+  const auto reference = reference_s(step, target);
+  const auto ratio = speedup(step, target);
+  std::string out = format_duration(*target.predicted_s);
+  if (reference) out += " instead of " + format_duration(*reference);
+  if (ratio) out += fmt::format(" ({:.2f}x)", *ratio);
+  return out;
+}
+
+std::string command_to_paste(const Step& step, const TargetPrediction& target, std::size_t width) {
+  const std::string flags = srun_flags(step, target);
+  if (flags.empty()) return {};
+  std::string command = step.command_exact && !step.command.empty() ? ' ' + step.command : std::string();
+  const bool arbitrary = flags.find("arbitrary") != std::string::npos;
+  const std::string head = (arbitrary ? "SLURM_HOSTFILE=FILE srun " : "srun ") + flags;
+  if (command.empty() || display_width(head + command) + 4 > width) command = " ...";
+  std::string out = "    " + head + command + '\n';
+  if (arbitrary) {
+    out += wrap("FILE has one line per rank with the name of its node; the nodes in rank order are " +
+                    shorten(target.placement.substr(kMap.size()), width / 2) + ".",
+                width, 4);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Seconds> reference_s(const Step& step, const TargetPrediction& target) {
+  if (target.speedup && target.predicted_s) return *target.speedup * *target.predicted_s;
+  if ((step.running() || target.partial) && target.measured_at_progress_s)
+    return target.measured_at_progress_s;
+  return step.measured_s;
+}
+
+std::optional<double> speedup(const Step& step, const TargetPrediction& target) {
+  if (target.speedup) return target.speedup;
+  const auto reference = reference_s(step, target);
+  if (!reference || !target.predicted_s || !(*target.predicted_s > 0)) return std::nullopt;
+  return *reference / *target.predicted_s;
+}
+
+Advice advise(const Step& step) {
+  Advice advice;
+  const TargetPrediction* self = step.self();
+  const auto error = step.self_error_percent();
+  if (self == nullptr || !self->predicted_s || !error) return advice;
+  advice.self_known = true;
+  advice.threshold_percent = std::max(std::fabs(*error), kNoticeablePercent);
+  const std::string& network = step.network.empty() ? self->network : step.network;
+  for (const TargetPrediction& target : step.predictions) {
+    if (target.is_self()) continue;
+    const auto gain = gain_percent(step, target);
+    if (!gain || *gain <= advice.threshold_percent) continue;
+    auto& best = target.network == network ? advice.here : advice.elsewhere;
+    best = faster(best, target);
+  }
+  if (advice.here != nullptr && advice.elsewhere != nullptr &&
+      *advice.elsewhere->predicted_s >= *advice.here->predicted_s * (1 - advice.threshold_percent / 100)) {
+    advice.elsewhere = nullptr;
+  }
+  return advice;
+}
+
+std::string srun_flags(const Step& step, const TargetPrediction& target) {
+  if (!target.nodes || *target.nodes == 0 || !step.ranks) return {};
+  std::string flags = fmt::format("-N{} -n{}", *target.nodes, *step.ranks);
+  if (*target.nodes > 1) {
+    if (target.placement.starts_with(kMap)) {
+      flags += " --distribution=arbitrary";
+    } else if (target.placement == "block" || target.placement == "cyclic" ||
+               target.placement.starts_with(kPlane)) {
+      flags += " --distribution=" + target.placement;
+    }
+  }
+  const auto fullest = fullest_node(*step.ranks, *target.nodes, target.placement);
+  if (target.cores && fullest && *fullest > *target.cores) flags += " --overcommit";
+  return flags;
+}
+
+std::string describe(const TargetPrediction& target, bool with_network) {
+  std::string out = target.target;
+  if (target.nodes) {
+    out = fmt::format("{} node{}", *target.nodes, *target.nodes == 1 ? "" : "s");
+    // On one node every placement is the same, and block is what srun does anyway.
+    if (*target.nodes > 1 && !target.placement.empty() && target.placement != "block") {
+      out += ", " + target.placement;
+    }
+  }
+  if (with_network && !target.network.empty()) out += ", " + target.network;
+  return out;
+}
+
+std::string closing_note(const Step& step, std::size_t width) {
+  const std::string so_far = step.running() ? "So far: " : "";
+  if (step.predictions.empty()) {
+    return wrap(step.running() ? "No prediction yet: the step is still running; ask again in a moment."
+                               : "No predictions: nothing of this step could be replayed.",
+                width, 0);
+  }
+  const Advice advice = advise(step);
+  if (!advice.self_known) {
+    return wrap(so_far +
+                    "The configuration that ran has no prediction yet, so that there is nothing to judge the "
+                    "others by.",
+                width, 0);
+  }
+  const std::string& network = step.network.empty() ? step.self()->network : step.network;
+  std::string out;
+  if (advice.here != nullptr) {
+    out += wrap(fmt::format("{}On {} it would take {}:", so_far, describe(*advice.here, false),
+                            comparison(step, *advice.here)),
+                width, 0);
+    out += command_to_paste(step, *advice.here, width);
+  }
+  if (advice.elsewhere != nullptr) {
+    if (advice.here == nullptr) {
+      out += wrap(fmt::format("{}On the network that ran ({}) nothing is faster by more than {}.", so_far,
+                              network, threshold_text(step, advice)),
+                  width, 0);
+    }
+    out += wrap(
+        fmt::format("{}On network {}, {}, it would take {}; the network is not chosen by an srun flag but "
+                    "by the partition, a constraint or settings of MPI, with these flags:",
+                    so_far, advice.elsewhere->network, describe(*advice.elsewhere, false),
+                    comparison(step, *advice.elsewhere)),
+        width, 0);
+    out += command_to_paste(step, *advice.elsewhere, width);
+  }
+  if (advice.first() == nullptr) {
+    out += wrap(
+        fmt::format("{}No predicted configuration is faster than the one that ran by more than {}: keep it.",
+                    so_far, threshold_text(step, advice)),
+        width, 0);
+  }
+  if (const auto error = step.self_error_percent(); error && std::fabs(*error) > kDoubtfulSelfErrorPercent) {
+    out += wrap(
+        fmt::format("The self-prediction error is large ({:+.1f} %): the model misses something of this run, "
+                    "and every prediction above may be as wrong.",
+                    *error),
+        width, 0);
+  }
+  return out;
+}
+
+std::string brief_line(const Step& step) {
+  const std::string tail = fmt::format(": lbf-report -j {}", raw_job_id(step));
+  const std::string so_far = step.running()                      ? "so far, "
+                             : step.state == StepState::kPartial ? "(partial) "
+                                                                 : "";
+  if (step.predictions.empty() || !step.self() || !step.self()->predicted_s) {
+    return fmt::format("lbf: no prediction {}{}",
+                       step.running() ? "yet, the step is being completed" : "was possible", tail);
+  }
+  const Advice advice = advise(step);
+  if (!advice.self_known) return fmt::format("lbf: {}predicted, {}{}", so_far, error_text(step), tail);
+  const TargetPrediction* best = advice.first();
+  if (best == nullptr) {
+    const auto now = reference_s(step, *step.self());
+    return fmt::format("lbf: {}no predicted configuration is faster by more than {:.1f} % (now{}; {}){}",
+                       so_far, advice.threshold_percent, now ? ' ' + format_duration(*now, 3) : "",
+                       error_text(step), tail);
+  }
+  const auto now = reference_s(step, *best);
+  const auto ratio = speedup(step, *best);
+  return fmt::format("lbf: {}{} would take {} on {} (now {}, {:.2f}x; {}){}", so_far, describe(*best, false),
+                     format_duration(*best->predicted_s, 3), best->network,
+                     now ? format_duration(*now, 3) : "unknown", ratio.value_or(0), error_text(step), tail);
+}
+
+}  // namespace lbf::report

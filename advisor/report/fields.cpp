@@ -1,0 +1,269 @@
+#include "advisor/report/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <optional>
+#include <type_traits>
+
+#include "advisor/report/advice.h"
+#include "advisor/report/hostlist.h"
+#include "advisor/report/text.h"
+#include "advisor/report/times.h"
+
+namespace lbf::report {
+namespace {
+
+constexpr std::size_t kWidestColumn = 10000;
+
+template <typename T>
+std::string number(const std::optional<T>& value) {
+  if (!value) return {};
+  if constexpr (std::is_integral_v<T>) {
+    return std::to_string(*value);
+  } else {
+    return fmt::format("{:.6f}", *value);
+  }
+}
+
+std::string duration(const std::optional<Seconds>& value) {
+  return value ? format_duration(*value) : "";
+}
+std::string percent(const std::optional<double>& value, bool with_sign = false) {
+  if (!value) return {};
+  return with_sign ? fmt::format("{:+.1f}%", *value) : fmt::format("{:.2f}%", *value);
+}
+std::string ratio(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}x", *value) : "";
+}
+
+std::string joined(const std::vector<std::string>& items, std::string_view separator) {
+  std::string out;
+  for (const std::string& item : items) {
+    if (!out.empty()) out += separator;
+    out += item;
+  }
+  return out;
+}
+
+// The fastest target of all, the one that ran included.
+const TargetPrediction* fastest(const Step& step) {
+  const TargetPrediction* best = nullptr;
+  for (const TargetPrediction& target : step.predictions) {
+    if (target.predicted_s && (best == nullptr || *target.predicted_s < *best->predicted_s)) best = &target;
+  }
+  return best;
+}
+
+using S = const Step&;
+using T = const TargetPrediction*;
+
+// In alphabetical order: -e prints it like that, and a cut name takes the first that fits.
+const std::vector<Field> kFields{
+    {"Best", 10, false, false,
+     [](S s, T) { return fastest(s) != nullptr ? duration(fastest(s)->predicted_s) : std::string(); }},
+    {"BestGain", 8, false, false,
+     [](S s, T) { return fastest(s) != nullptr ? ratio(speedup(s, *fastest(s))) : std::string(); }},
+    {"BestTarget", 24, true, false,
+     [](S s, T) { return fastest(s) != nullptr ? describe(*fastest(s), true) : std::string(); }},
+    {"BytesOnWire", 12, false, false, [](S s, T) { return number(s.bytes_on_wire); }},
+    {"BytesStored", 12, false, false, [](S s, T) { return number(s.bytes_stored); }},
+    {"CaptureTime", 11, false, false, [](S s, T) { return duration(s.capture_s); }},
+    {"Cluster", 10, true, false, [](S s, T) { return s.cluster; }},
+    {"Command", 24, true, false, [](S s, T) { return command_line(s); }},
+    {"Contention", 10, true, true, [](S, T t) { return t != nullptr ? t->contention : std::string(); }},
+    {"Cores", 5, false, true, [](S, T t) { return t != nullptr ? number(t->cores) : std::string(); }},
+    {"End", 19, false, false,
+     [](S s, T) {
+       return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0));
+     }},
+    {"Events", 12, false, false, [](S s, T) { return number(s.events); }},
+    {"JobID", 12, true, false, [](S s, T) { return job_id(s); }},
+    {"JobIDRaw", 12, true, false, [](S s, T) { return raw_job_id(s); }},
+    {"JobName", 10, false, false, [](S s, T) { return s.job_name; }},
+    {"Kind", 6, true, true, [](S, T t) { return t != nullptr ? t->kind : std::string(); }},
+    {"LostEvents", 10, false, false, [](S s, T) { return number(s.lost_events); }},
+    {"MPITime", 10, false, false, [](S s, T) { return duration(s.mpi_s); }},
+    {"Measured", 10, false, false, [](S s, T) { return duration(s.measured_s); }},
+    {"MeasuredRaw", 14, false, false, [](S s, T) { return number(s.measured_s); }},
+    {"Messages", 12, false, false, [](S s, T) { return number(s.messages); }},
+    {"NNodes", 6, false, false, [](S s, T) { return s.nodes.empty() ? "" : std::to_string(s.nodes.size()); }},
+    {"NTasks", 6, false, false, [](S s, T) { return number(s.ranks); }},
+    {"Network", 14, true, true, [](S, T t) { return t != nullptr ? t->network : std::string(); }},
+    {"NodeList", 15, false, false, [](S s, T) { return hostlist(s.nodes); }},
+    {"Nodes", 5, false, true, [](S, T t) { return t != nullptr ? number(t->nodes) : std::string(); }},
+    {"Notes", 40, true, false, [](S s, T) { return joined(s.notes, "; "); }},
+    {"Overhead", 8, false, false, [](S s, T) { return percent(s.overhead_percent()); }},
+    {"Placement", 12, true, true, [](S, T t) { return t != nullptr ? t->placement : std::string(); }},
+    {"Predicted", 10, false, true,
+     [](S, T t) { return t != nullptr ? duration(t->predicted_s) : std::string(); }},
+    {"PredictedRaw", 14, false, true,
+     [](S, T t) { return t != nullptr ? number(t->predicted_s) : std::string(); }},
+    {"Progress", 10, false, true,
+     [](S, T t) { return t != nullptr ? duration(t->progress_s) : std::string(); }},
+    {"Reason", 24, true, false, [](S s, T) { return s.why_partial; }},
+    {"RelayCPU", 10, false, false, [](S s, T) { return duration(s.relay_cpu_s); }},
+    {"Restart", 7, false, false, [](S s, T) { return std::to_string(s.restart); }},
+    {"RunNetwork", 14, true, false, [](S s, T) { return s.network; }},
+    {"SelfError", 9, false, false, [](S s, T) { return percent(s.self_error_percent(), true); }},
+    {"Speed", 5, false, true,
+     [](S, T t) { return t != nullptr && t->speed ? fmt::format("{:g}", *t->speed) : std::string(); }},
+    {"Speedup", 8, false, true,
+     [](S s, T t) { return t != nullptr ? ratio(speedup(s, *t)) : std::string(); }},
+    {"Start", 19, false, false, [](S s, T) { return format_timestamp(s.start_s.value_or(0)); }},
+    {"State", 8, false, false, [](S s, T) { return std::string(state_name(s.state)); }},
+    {"Target", 24, true, true, [](S, T t) { return t != nullptr ? t->target : std::string(); }},
+    {"UID", 6, false, false, [](S s, T) { return number(s.uid); }},
+    {"Unmodelled", 10, false, false, [](S s, T) { return duration(s.unmodelled_s); }},
+    {"UnmodelledPct", 13, false, false, [](S s, T) { return percent(s.unmodelled_percent()); }},
+    {"User", 9, false, false, [](S s, T) { return s.user.empty() ? number(s.uid) : s.user; }},
+    {"Wildcards", 9, false, false, [](S s, T) { return number(s.wildcard_receives); }},
+};
+
+bool same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+bool starts_with_name(std::string_view name, std::string_view start) {
+  return name.size() >= start.size() && std::equal(start.begin(), start.end(), name.begin(), same_letter);
+}
+
+const Field* find_field(std::string_view name) {
+  const Field* first = nullptr;
+  for (const Field& field : kFields) {
+    if (!starts_with_name(field.name, name)) continue;
+    if (field.name.size() == name.size()) return &field;
+    if (first == nullptr) first = &field;
+  }
+  return name.empty() ? nullptr : first;
+}
+
+std::string line_without_trailing_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+class LineWriter {
+ public:
+  LineWriter(const std::vector<Column>& columns, const TableStyle& style)
+      : columns_(columns), style_(style) {}
+
+  template <typename CellOf>
+  void line(std::string& out, const CellOf& cell_of) const {
+    std::string text;
+    for (std::size_t i = 0; i < columns_.size(); ++i) {
+      const std::string cell = cell_of(columns_[i]);
+      if (style_.parsable) {
+        if (i > 0) text += style_.delimiter;
+        text += cell;
+      } else {
+        if (i > 0) text += ' ';
+        text += fit(cell, columns_[i].width, columns_[i].left);
+      }
+    }
+    if (style_.parsable && style_.trailing) text += style_.delimiter;
+    out += style_.parsable ? text : line_without_trailing_blanks(std::move(text));
+    out += '\n';
+  }
+
+ private:
+  const std::vector<Column>& columns_;
+  const TableStyle& style_;
+};
+
+}  // namespace
+
+const std::vector<Field>& all_fields() {
+  return kFields;
+}
+
+Result<std::vector<Column>> parse_format(std::string_view format) {
+  std::vector<Column> out;
+  std::string_view rest = format;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view item = rest.substr(0, comma);
+    const std::size_t mark = item.find('%');
+    const std::string_view name = item.substr(0, mark);
+    const Field* field = find_field(name);
+    if (field == nullptr) {
+      return invalid_input(fmt::format("'{}' is no field; lbf-report -e lists them", name));
+    }
+    Column column{field, field->width, field->left};
+    if (mark != std::string_view::npos) {
+      std::string_view width = item.substr(mark + 1);
+      column.left = width.starts_with('-');
+      if (column.left) width.remove_prefix(1);
+      const auto [end, error] = std::from_chars(width.data(), width.data() + width.size(), column.width);
+      if (error != std::errc{} || end != width.data() + width.size() || column.width == 0 ||
+          column.width > kWidestColumn) {
+        return invalid_input(fmt::format(
+            "'{}': after % stands a width of 1 to {}, for example {}%20 or {}%-20 for the left side", item,
+            kWidestColumn, field->name, field->name));
+      }
+    }
+    out.push_back(column);
+    if (comma == std::string_view::npos) return out;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+std::string_view default_step_format(bool many_users) {
+  return many_users ? "JobID%-10,User%8,JobName%-8,State%8,NTasks%6,NNodes%6,Measured%9,Best%9,BestGain%8"
+                    : "JobID%-12,JobName%-12,State%8,NTasks%6,NNodes%6,Measured%10,Best%10,BestGain%8";
+}
+
+std::string_view default_target_format() {
+  return "JobID%-10,Nodes,Network,Placement%-10,Kind,Predicted,Speedup,SelfError";
+}
+
+std::string_view long_format() {
+  return "JobID,User,JobName,State,Start,End,NTasks,NodeList,RunNetwork,MeasuredRaw,Target,Nodes,Cores,"
+         "Network,"
+         "Placement,Contention,Speed,Kind,PredictedRaw,Speedup,SelfError,MPITime,UnmodelledPct,Wildcards,"
+         "Overhead,"
+         "Events,Messages,LostEvents,Reason,Notes";
+}
+
+std::string help_format() {
+  constexpr std::size_t kPerLine = 4;
+  constexpr std::size_t kWidth = 20;
+  std::string out;
+  std::string line;
+  for (std::size_t i = 0; i < kFields.size(); ++i) {
+    line += fit(kFields[i].name, kWidth, true);
+    if (i % kPerLine == kPerLine - 1 || i + 1 == kFields.size()) {
+      out += line_without_trailing_blanks(std::move(line)) + '\n';
+      line.clear();
+    }
+  }
+  return out;
+}
+
+std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
+                         const TableStyle& style) {
+  const LineWriter writer(columns, style);
+  std::string out;
+  if (style.header) {
+    writer.line(out, [](const Column& column) { return std::string(column.field->name); });
+    if (!style.parsable)
+      writer.line(out, [](const Column& column) { return std::string(column.width, '-'); });
+  }
+  const bool per_target = std::any_of(columns.begin(), columns.end(),
+                                      [](const Column& column) { return column.field->of_target; });
+  for (const Step& step : steps) {
+    const auto row = [&](const TargetPrediction* target) {
+      writer.line(out, [&](const Column& column) { return column.field->value(step, target); });
+    };
+    if (!per_target || step.predictions.empty()) {
+      row(nullptr);
+    } else {
+      for (const TargetPrediction& target : step.predictions) row(&target);
+    }
+  }
+  return out;
+}
+
+}  // namespace lbf::report

@@ -1,0 +1,55 @@
+// The fields of lbf-report -o, in sacct's habits: names without regard to case, NAME%WIDTH, NAME%-WIDTH
+// (left).
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "advisor/report/step.h"
+#include "base/result.h"
+
+namespace lbf::report {
+
+struct Field {
+  std::string_view name;
+  std::size_t width;  // columns, where -o does not say another width
+  bool left;          // left justified
+  bool of_target;     // one value per target, else one per step
+  // `target` is nullptr where a step has no prediction: fields of targets are empty then.
+  std::string (*value)(const Step& step, const TargetPrediction* target);
+};
+
+const std::vector<Field>& all_fields();
+
+struct Column {
+  const Field* field;
+  std::size_t width;
+  bool left;
+};
+
+// "JobID,Target%20,Predicted". A name may be cut short as long as it starts a field's name. Errors:
+// kInvalidInput, with the name or the width that is wrong.
+Result<std::vector<Column>> parse_format(std::string_view format);
+
+// The lists that are used without -o.
+std::string_view default_step_format(bool many_users);  // one line per step
+std::string_view default_target_format();               // one line per target
+std::string_view long_format();                         // -l
+
+// Four columns of names, as sacct -e prints them.
+std::string help_format();
+
+struct TableStyle {
+  bool header = true;
+  bool parsable = false;  // -p and -P: no widths
+  bool trailing = false;  // -p: a delimiter at the end of every line, too
+  std::string delimiter = "|";
+};
+
+// One line per target where a column is a target's, else one per step.
+std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
+                         const TableStyle& style);
+
+}  // namespace lbf::report

@@ -1,0 +1,132 @@
+#include "advisor/report/selection.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "advisor/report/step.h"
+
+namespace lbf::report {
+namespace {
+
+std::vector<std::string_view> split(std::string_view list) {
+  std::vector<std::string_view> out;
+  while (true) {
+    const std::size_t comma = list.find(',');
+    out.push_back(list.substr(0, comma));
+    if (comma == std::string_view::npos) return out;
+    list.remove_prefix(comma + 1);
+  }
+}
+
+std::optional<std::uint32_t> parse_u32(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
+  return value;
+}
+
+std::optional<std::uint64_t> parse_step(std::string_view text) {
+  for (const std::uint64_t reserved : {0xfffffffbULL, 0xfffffffcULL, 0xfffffffaULL}) {
+    if (text == step_name(reserved)) return reserved;
+  }
+  const auto number = parse_u32(text);
+  return number ? std::optional<std::uint64_t>(*number) : std::nullopt;
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+                       (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '.' || byte == '_' ||
+                       byte == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", byte);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<JobSelector>> parse_jobs(std::string_view list) {
+  std::vector<JobSelector> out;
+  for (const std::string_view item : split(list)) {
+    if (item.find_first_of("_+") != std::string_view::npos) {
+      return invalid_input(
+          fmt::format("'{}': array tasks and heterogeneous components have job ids of their own; "
+                      "`squeue -o %A` or `sacct -o JobIDRaw` shows them",
+                      item));
+    }
+    const std::size_t dot = item.find('.');
+    const auto job = parse_u32(item.substr(0, dot));
+    if (!job || *job == 0) {
+      return invalid_input(
+          fmt::format("'{}' is no job; write JOB or JOB.STEP, for example 123 or 123.0", item));
+    }
+    JobSelector selector{*job, std::nullopt};
+    if (dot != std::string_view::npos) {
+      selector.step = parse_step(item.substr(dot + 1));
+      if (!selector.step) {
+        return invalid_input(
+            fmt::format("'{}': the step is a number, batch, extern or interactive, for example 123.0", item));
+      }
+    }
+    out.push_back(selector);
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> parse_users(std::string_view list) {
+  std::vector<std::string> out;
+  for (const std::string_view item : split(list)) {
+    if (item.empty()) return invalid_input("a user name is empty; write -u NAME[,NAME...] or uids");
+    out.emplace_back(item);
+  }
+  return out;
+}
+
+std::vector<std::string> request_targets(const Selection& selection) {
+  std::string window;
+  if (selection.since) window += fmt::format("&since={}", *selection.since);
+  if (selection.until) window += fmt::format("&until={}", *selection.until);
+
+  std::vector<std::string> owners;
+  if (selection.all_users || (!selection.jobs.empty() && selection.users.empty())) {
+    owners.emplace_back("&all=1");
+  } else if (selection.users.empty()) {
+    owners.emplace_back("");
+  } else {
+    for (const std::string& user : selection.users) owners.push_back("&user=" + percent_encoded(user));
+  }
+
+  std::vector<std::string> queries;
+  for (const std::string& owner : owners) {
+    if (selection.jobs.empty()) queries.push_back(owner + window);
+    for (const JobSelector& selector : selection.jobs) {
+      queries.push_back(fmt::format("&job={}{}{}{}", selector.job,
+                                    selector.step ? fmt::format("&step={}", *selector.step) : "", owner,
+                                    window));
+    }
+  }
+  std::vector<std::string> out;
+  for (const std::string& query : queries) {
+    out.push_back(query.empty() ? "/v1/steps" : "/v1/steps?" + query.substr(1));
+  }
+  return out;
+}
+
+std::string describe(const std::vector<JobSelector>& jobs) {
+  std::string out = jobs.size() == 1 ? "job " : "jobs ";
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (i > 0) out += ", ";
+    out += std::to_string(jobs[i].job);
+    if (jobs[i].step) out += '.' + step_name(*jobs[i].step);
+  }
+  return out;
+}
+
+}  // namespace lbf::report

@@ -1,0 +1,43 @@
+// Which steps: sacct's -j, -u, -a, -S, -E as requests to lbfd (docs/formats/http-v1.md, GET /v1/steps).
+#pragma once
+
+#include <cstdint>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace lbf::report {
+
+struct JobSelector {
+  std::uint32_t job = 0;
+  std::optional<std::uint64_t> step;
+
+  friend bool operator==(const JobSelector&, const JobSelector&) = default;
+};
+
+struct Selection {
+  std::vector<JobSelector> jobs;   // empty: every job
+  std::vector<std::string> users;  // names or uids; empty: the caller
+  bool all_users = false;
+  std::optional<std::time_t> since;
+  std::optional<std::time_t> until;
+};
+
+// "12,13.0,14.batch". Errors: kInvalidInput, with the item that is wrong.
+Result<std::vector<JobSelector>> parse_jobs(std::string_view list);
+// "alice,1000". Errors: an empty item.
+Result<std::vector<std::string>> parse_users(std::string_view list);
+
+// The targets ("/v1/steps?job=12&all=1") that have to be asked, in order; their answers joined are the
+// selection. With jobs but no users the owner does not matter (as with sacct -j), so all=1 is asked: lbfd
+// still shows only what the caller may see.
+std::vector<std::string> request_targets(const Selection& selection);
+
+// "job 12.0", "jobs 12, 13": for messages.
+std::string describe(const std::vector<JobSelector>& jobs);
+
+}  // namespace lbf::report

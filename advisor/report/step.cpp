@@ -1,0 +1,334 @@
+#include "advisor/report/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "advisor/report/text.h"
+
+namespace lbf::report {
+namespace {
+
+using Json = nlohmann::json;
+
+// slurm.h: SLURM_BATCH_SCRIPT, SLURM_EXTERN_CONT, SLURM_INTERACTIVE_STEP
+constexpr std::array<std::pair<std::uint64_t, std::string_view>, 3> kReservedSteps{
+    {{0xfffffffb, "batch"}, {0xfffffffc, "extern"}, {0xfffffffa, "interactive"}}};
+
+// Reads the keys of one object; the first key that is not what http-v1 says is remembered, the others are
+// read on.
+class ObjectReader {
+ public:
+  ObjectReader(const Json& object, std::string what) : object_(object), what_(std::move(what)) {}
+
+  std::string text(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return {};
+    if (!value->is_string()) return wrong(key, "text"), std::string{};
+    return printable(value->get_ref<const std::string&>());
+  }
+
+  std::optional<std::uint64_t> count(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number_unsigned()) return wrong(key, "a whole number"), std::nullopt;
+    return value->get<std::uint64_t>();
+  }
+
+  std::optional<std::uint32_t> small_count(const char* key) {
+    const auto value = count(key);
+    if (!value) return std::nullopt;
+    if (*value > 0xffffffffU) return wrong(key, "a whole number below 2^32"), std::nullopt;
+    return static_cast<std::uint32_t>(*value);
+  }
+
+  std::optional<double> number(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number()) return wrong(key, "a number"), std::nullopt;
+    return value->get<double>();
+  }
+
+  std::optional<Seconds> seconds(const char* key) {
+    const auto value = number(key);
+    if (value && !(*value >= 0)) return wrong(key, "a time of 0 or more"), std::nullopt;
+    return value;
+  }
+
+  bool flag(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return false;
+    if (!value->is_boolean()) return wrong(key, "true or false"), false;
+    return value->get<bool>();
+  }
+
+  std::vector<std::string> texts(const char* key) {
+    std::vector<std::string> out;
+    const Json* value = find(key);
+    if (value == nullptr) return out;
+    if (!value->is_array()) return wrong(key, "a list of texts"), out;
+    for (const Json& item : *value) {
+      if (!item.is_string()) return wrong(key, "a list of texts"), out;
+      out.push_back(printable(item.get_ref<const std::string&>()));
+    }
+    return out;
+  }
+
+  // [["MPI_Send",500,0.4],...]
+  std::vector<CallTotal> calls(const char* key) {
+    std::vector<CallTotal> out;
+    const Json* value = find(key);
+    if (value == nullptr) return out;
+    if (!value->is_array()) return wrong(key, "a list of [name, count, seconds]"), out;
+    for (const Json& item : *value) {
+      if (!item.is_array() || item.size() != 3 || !item[0].is_string() || !item[1].is_number_unsigned() ||
+          !item[2].is_number()) {
+        return wrong(key, "a list of [name, count, seconds]"), out;
+      }
+      out.push_back({printable(item[0].get_ref<const std::string&>()), item[1].get<std::uint64_t>(),
+                     item[2].get<double>()});
+    }
+    return out;
+  }
+
+  const Json* list(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return nullptr;
+    if (!value->is_array()) return wrong(key, "a list"), nullptr;
+    return value;
+  }
+
+  const Json* find(const char* key) const {
+    const auto found = object_.find(key);
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void wrong(const char* key, const char* expected) {
+    if (error_.empty()) error_ = fmt::format("{}: '{}' is not {}", what_, key, expected);
+  }
+
+  const std::string& error() const { return error_; }
+
+ private:
+  const Json& object_;
+  std::string what_;
+  std::string error_;
+};
+
+Error answer_error(const std::string& what) {
+  return invalid_input("the answer does not keep to HTTP API version 1: " + what +
+                       "; is this the lbfd that belongs to this lbf-report (lbf-report --version)?");
+}
+
+Result<TargetPrediction> read_prediction(const Json& json, const std::string& what) {
+  if (!json.is_object()) return answer_error(what + " is not an object");
+  ObjectReader in(json, what);
+  TargetPrediction out;
+  out.target = in.text("target");
+  out.nodes = in.small_count("nodes");
+  out.cores = in.small_count("cores");
+  out.placement = in.text("placement");
+  out.network = in.text("network");
+  out.contention = in.text("contention");
+  out.speed = in.number("speed");
+  out.kind = in.text("kind");
+  out.predicted_s = in.seconds("predicted_s");
+  out.speedup = in.number("speedup");
+  out.self_error_percent = in.number("self_error_percent");
+  out.partial = in.flag("partial");
+  out.progress_s = in.seconds("progress_s");
+  out.measured_at_progress_s = in.seconds("measured_at_progress_s");
+  if (!in.error().empty()) return answer_error(in.error());
+  return out;
+}
+
+// The words as a list, or the line that they were joined to, in which no quotes tell where a word ends.
+void read_command(const Json& json, ObjectReader& in, Step& out) {
+  const auto found = json.find("command");
+  if (found != json.end() && found->is_array()) {
+    for (const std::string& word : in.texts("command")) {
+      if (!out.command.empty()) out.command += ' ';
+      out.command += shell_word(word);
+    }
+    out.command_exact = true;
+    return;
+  }
+  out.command = in.text("command");
+  out.command_exact = true;
+  for (std::size_t start = 0; start < out.command.size();) {
+    const std::size_t end = std::min(out.command.find(' ', start), out.command.size());
+    const std::string word = out.command.substr(start, end - start);
+    out.command_exact = out.command_exact && shell_word(word) == word;
+    start = end + 1;
+  }
+}
+
+Result<Step> read_step(const Json& json, std::size_t number) {
+  const std::string place = fmt::format("step {} of the answer", number);
+  if (!json.is_object()) return answer_error(place + " is not an object");
+  Step out;
+  {
+    ObjectReader in(json, place);
+    const auto job = in.count("job");
+    const auto step = in.count("step");
+    if (!job || !step) {
+      return answer_error(in.error().empty() ? place + " has no 'job' or 'step' number" : in.error());
+    }
+    out.job = *job;
+    out.step = *step;
+  }
+  ObjectReader in(json, "job " + raw_job_id(out));
+  out.cluster = in.text("cluster");
+  out.restart = in.count("restart").value_or(0);
+  out.array_job = in.count("array_job");
+  out.array_task = in.count("array_task");
+  out.het_job = in.count("het_job");
+  out.het_offset = in.count("het_offset");
+  out.user = in.text("user");
+  out.uid = in.count("uid");
+  out.job_name = in.text("job_name");
+  read_command(json, in, out);
+  out.why_partial = in.text("why_partial");
+  out.nodes = in.texts("nodes");
+  out.ranks = in.count("ranks");
+  out.network = in.text("network");
+  out.start_s = in.number("start");
+  out.end_s = in.number("end");
+  out.measured_s = in.seconds("measured_s");
+  out.events = in.count("events");
+  out.messages = in.count("messages");
+  out.bytes_on_wire = in.count("bytes_on_wire");
+  out.bytes_stored = in.count("bytes_stored");
+  out.wildcard_receives = in.count("wildcard_receives");
+  out.mpi_s = in.seconds("mpi_s");
+  out.unmodelled_s = in.seconds("unmodelled_s");
+  out.unmodelled_calls = in.calls("unmodelled_calls");
+  out.calls = in.calls("calls");
+  out.notes = in.texts("notes");
+  out.capture_s = in.seconds("capture_s");
+  out.relay_cpu_s = in.seconds("relay_cpu_s");
+  out.lost_events = in.count("lost_events");
+
+  const std::string state = in.text("state");
+  if (state == "running") {
+    out.state = StepState::kRunning;
+  } else if (state == "complete") {
+    out.state = StepState::kComplete;
+  } else if (state == "partial") {
+    out.state = StepState::kPartial;
+  } else {
+    in.wrong("state", "running, complete or partial");
+  }
+
+  if (const Json* list = in.list("predictions")) {
+    for (const Json& item : *list) {
+      auto prediction = read_prediction(
+          item, fmt::format("job {}, prediction {}", raw_job_id(out), out.predictions.size()));
+      if (!prediction) return prediction.error();
+      out.predictions.push_back(std::move(*prediction));
+    }
+  }
+  if (!in.error().empty()) return answer_error(in.error());
+  return out;
+}
+
+}  // namespace
+
+const TargetPrediction* Step::self() const {
+  for (const TargetPrediction& prediction : predictions) {
+    if (prediction.is_self()) return &prediction;
+  }
+  return nullptr;
+}
+
+std::optional<double> Step::self_error_percent() const {
+  if (const TargetPrediction* of_self = self()) return of_self->self_error_percent;
+  for (const TargetPrediction& prediction : predictions) {
+    if (prediction.self_error_percent) return prediction.self_error_percent;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> Step::overhead_percent() const {
+  if (!capture_s || !relay_cpu_s || !measured_s || !ranks) return std::nullopt;
+  const double available_s = *measured_s * static_cast<double>(*ranks);
+  if (!(available_s > 0)) return std::nullopt;
+  return 100 * (*capture_s + *relay_cpu_s) / available_s;
+}
+
+std::optional<double> Step::unmodelled_percent() const {
+  if (!unmodelled_s) return std::nullopt;
+  if (*unmodelled_s == 0) return 0;
+  if (!mpi_s || !(*mpi_s > 0)) return std::nullopt;
+  return 100 * *unmodelled_s / *mpi_s;
+}
+
+std::string_view state_name(StepState state) {
+  switch (state) {
+    case StepState::kRunning:
+      return "running";
+    case StepState::kComplete:
+      return "complete";
+    case StepState::kPartial:
+      return "partial";
+  }
+  return "unknown";
+}
+
+std::string step_name(std::uint64_t step) {
+  for (const auto& [number, name] : kReservedSteps) {
+    if (step == number) return std::string(name);
+  }
+  return std::to_string(step);
+}
+
+std::string raw_job_id(const Step& step) {
+  return fmt::format("{}.{}", step.job, step_name(step.step));
+}
+
+std::string job_id(const Step& step) {
+  if (step.array_job && step.array_task && *step.array_job != 0) {
+    return fmt::format("{}_{}.{}", *step.array_job, *step.array_task, step_name(step.step));
+  }
+  if (step.het_job && step.het_offset && *step.het_job != 0) {
+    return fmt::format("{}+{}.{}", *step.het_job, *step.het_offset, step_name(step.step));
+  }
+  return raw_job_id(step);
+}
+
+std::string command_line(const Step& step) {
+  const std::size_t word_end = step.command.find(' ');
+  const std::size_t slash = step.command.rfind('/', word_end);
+  // A quoted first word keeps its quotes, and so its folder.
+  if (slash == std::string::npos || slash + 1 == word_end || slash + 1 == step.command.size() ||
+      step.command.starts_with('\'')) {
+    return step.command;
+  }
+  return step.command.substr(slash + 1);
+}
+
+Result<std::vector<Step>> parse_steps(std::string_view json) {
+  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded() || !document.is_object()) return answer_error("it is not a JSON object");
+  std::vector<Step> out;
+  const auto steps = document.find("steps");
+  if (steps == document.end()) {
+    auto step = read_step(document, 1);
+    if (!step) return step.error();
+    out.push_back(std::move(*step));
+    return out;
+  }
+  if (!steps->is_array()) return answer_error("'steps' is not a list");
+  for (const Json& item : *steps) {
+    auto step = read_step(item, out.size() + 1);
+    if (!step) return step.error();
+    out.push_back(std::move(*step));
+  }
+  return out;
+}
+
+}  // namespace lbf::report

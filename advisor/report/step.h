@@ -1,0 +1,111 @@
+// Step, TargetPrediction: one job step as lbfd describes it (docs/formats/http-v1.md, STEP and PREDICTION).
+//
+// Place in the event's way: db -> lbfd -> HTTP -> *report*. What was not sent is std::nullopt or empty: the
+// report then leaves it out or says "-", it never makes up a value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace lbf::report {
+
+struct TargetPrediction {
+  std::string target;  // "2 nodes, block"
+  std::optional<std::uint32_t> nodes;
+  std::optional<std::uint32_t> cores;  // processors per node
+  std::string placement;               // block, cyclic, plane=K, map=N0,N1,...
+  std::string network;
+  std::string contention;
+  std::optional<double> speed;
+  std::string kind;  // self, LBF, NF, LBF+NF (TSE Sec. 2, 3)
+  std::optional<Seconds> predicted_s;
+  std::optional<double> speedup;  // measured / predicted
+  std::optional<double> self_error_percent;
+  bool partial = false;
+  std::optional<Seconds> progress_s;
+  std::optional<Seconds> measured_at_progress_s;
+
+  bool is_self() const { return kind == "self"; }
+};
+
+struct CallTotal {
+  std::string function;  // "MPI_Win_fence"
+  std::uint64_t count = 0;
+  Seconds seconds = 0;
+};
+
+enum class StepState { kRunning, kComplete, kPartial };
+
+struct Step {
+  std::string cluster;
+  std::uint64_t job = 0;
+  std::uint64_t step = 0;
+  std::uint64_t restart = 0;
+  std::optional<std::uint64_t> array_job;
+  std::optional<std::uint64_t> array_task;
+  std::optional<std::uint64_t> het_job;
+  std::optional<std::uint64_t> het_offset;
+  std::string user;
+  std::optional<std::uint64_t> uid;
+  std::string job_name;
+  std::string command;         // one line
+  bool command_exact = false;  // a shell that reads `command` starts the same program with the same arguments
+  StepState state = StepState::kRunning;
+  std::string why_partial;
+  std::vector<std::string> nodes;
+  std::optional<std::uint64_t> ranks;
+  std::string network;            // that ran
+  std::optional<double> start_s;  // since the epoch
+  std::optional<double> end_s;
+  std::optional<Seconds> measured_s;
+  std::optional<std::uint64_t> events;
+  std::optional<std::uint64_t> messages;
+  std::optional<std::uint64_t> bytes_on_wire;
+  std::optional<std::uint64_t> bytes_stored;
+  std::optional<std::uint64_t> wildcard_receives;
+  std::optional<Seconds> mpi_s;  // sums over the ranks
+  std::optional<Seconds> unmodelled_s;
+  std::vector<CallTotal> unmodelled_calls;
+  std::vector<CallTotal> calls;
+  std::vector<std::string> notes;
+  std::optional<Seconds> capture_s;    // sum over the ranks
+  std::optional<Seconds> relay_cpu_s;  // sum over the relays
+  std::optional<std::uint64_t> lost_events;
+  std::vector<TargetPrediction> predictions;
+
+  bool running() const { return state == StepState::kRunning; }
+  // The prediction of the configuration that ran; nullptr where there is none.
+  const TargetPrediction* self() const;
+  // Percent of the self target: 100 (predicted - measured) / measured.
+  std::optional<double> self_error_percent() const;
+  // Processor time of capture and relay in percent of the processor time that the ranks had (measured_s
+  // each).
+  std::optional<double> overhead_percent() const;
+  // unmodelled_s in percent of mpi_s; 0 where nothing was unmodelled.
+  std::optional<double> unmodelled_percent() const;
+};
+
+// "complete", "partial", "running"
+std::string_view state_name(StepState state);
+
+// "12.0", "12.batch", "12_3.0" (array task), "12+1.0" (heterogeneous component): as sacct writes it.
+std::string job_id(const Step& step);
+// Always the job's own id: "12.0".
+std::string raw_job_id(const Step& step);
+// The word for Slurm's reserved step numbers ("batch", "extern", "interactive"), else the number.
+std::string step_name(std::uint64_t step);
+// "lmp -in melt.in": the command with the base name of the program; "" where lbfd did not tell.
+std::string command_line(const Step& step);
+
+// The steps in lbfd's answer {"steps":[...]} or a single STEP. Unknown keys are ignored, missing and null
+// ones are unknown values. Errors (kInvalidInput, naming step and key): no JSON, job or step number missing,
+// a known key with a value of another type, a time that is negative.
+Result<std::vector<Step>> parse_steps(std::string_view json);
+
+}  // namespace lbf::report

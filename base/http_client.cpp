@@ -1,0 +1,211 @@
+// HttpClient over libcurl, see http_client.h.
+#include "base/http_client.h"
+
+#include <curl/curl.h>
+
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/munge_credential.h"
+#include "base/unique_handle.h"
+
+namespace lbf {
+namespace {
+
+struct CleanupCurl {
+  void operator()(CURL* curl) const noexcept { curl_easy_cleanup(curl); }
+};
+struct FreeList {
+  void operator()(curl_slist* list) const noexcept { curl_slist_free_all(list); }
+};
+using CurlHandle = UniqueHandle<CURL*, CleanupCurl>;
+
+constexpr std::string_view kUnixScheme = "unix:";
+constexpr std::string_view kTcpScheme = "http://";
+
+class HeaderList {
+ public:
+  void add(const std::string& line) {
+    curl_slist* grown = curl_slist_append(list_.get(), line.c_str());
+    if (grown == nullptr) throw std::bad_alloc();
+    (void)list_.release();
+    list_.reset(grown);
+  }
+  curl_slist* get() const { return list_.get(); }
+
+ private:
+  UniqueHandle<curl_slist*, FreeList> list_;
+};
+
+struct Received {
+  std::string body;
+  Bytes limit_bytes = 0;
+  bool over_limit = false;
+};
+
+std::size_t receive(char* data, std::size_t size, std::size_t count, void* user) {
+  auto* received = static_cast<Received*>(user);
+  const std::size_t bytes = size * count;
+  if (bytes > received->limit_bytes - received->body.size()) {
+    received->over_limit = true;
+    return 0;
+  }
+  received->body.append(data, bytes);
+  return bytes;
+}
+
+long milliseconds(Seconds seconds) { return std::lround(seconds * 1e3); }
+
+Error bad_server(std::string_view server) {
+  return invalid_input("'" + std::string(server) +
+                       "' is no address of lbfd: give unix:/path/of/socket or http://host:port");
+}
+
+}  // namespace
+
+struct HttpClient::State {
+  std::string server;
+  std::string socket_path;  // empty: TCP
+  std::string base_url;     // without the target
+  HttpClientOptions options;
+  CurlHandle curl;
+
+  Error cannot_reach(const std::string& why) const {
+    return {ErrorCode::kUnavailable,
+            "cannot reach lbfd at " + server + ": " + why + ": is it running? (systemctl status lbfd)"};
+  }
+};
+
+Result<HttpClient> HttpClient::make(std::string_view server, HttpClientOptions options) {
+  auto state = std::make_unique<State>();
+  state->server = server;
+  state->options = options;
+  if (server.starts_with(kUnixScheme)) {
+    state->socket_path = server.substr(kUnixScheme.size());
+    if (!state->socket_path.starts_with('/')) return bad_server(server);
+    state->base_url = "http://localhost";
+  } else if (server.starts_with(kTcpScheme)) {
+    while (server.ends_with('/')) server.remove_suffix(1);
+    const std::string_view authority =
+        server.size() > kTcpScheme.size() ? server.substr(kTcpScheme.size()) : std::string_view();
+    if (authority.empty() || authority.find_first_of("/?#@ \t\r\n") != std::string_view::npos) {
+      return bad_server(server);
+    }
+    state->base_url = server;
+  } else {
+    return bad_server(server);
+  }
+
+  static std::once_flag initialised;
+  std::call_once(initialised, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  state->curl.reset(curl_easy_init());
+  if (!state->curl) return Error{ErrorCode::kLimit, "libcurl: out of memory"};
+  return HttpClient(std::move(state));
+}
+
+HttpClient::HttpClient(std::unique_ptr<State> state) : state_(std::move(state)) {}
+HttpClient::HttpClient(HttpClient&&) noexcept = default;
+HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
+HttpClient::~HttpClient() = default;
+
+const std::string& HttpClient::server() const { return state_->server; }
+
+Result<HttpResponse> HttpClient::request(std::string_view method, std::string_view target, std::string_view body,
+                                         std::string_view content_type, HttpAuth auth) {
+  State& state = *state_;
+  CURL* curl = state.curl.get();
+  const std::string method_text(method);
+  const std::string url = state.base_url + std::string(target);
+
+  HeaderList headers;
+  headers.add("Expect:");  // lbfd answers at once; waiting for "100 Continue" would cost a round trip
+  headers.add("Accept: */*");
+  if (!body.empty()) headers.add("Content-Type: " + std::string(content_type));
+  if (auth == HttpAuth::kMunge) {
+    auto credential = encode_munge_credential(munge_payload_of_request(method, target, body));
+    if (!credential) return credential.error();
+    headers.add("Authorization: Munge " + *credential);
+  }
+
+  Received received;
+  received.limit_bytes = state.options.response_limit_bytes;
+  std::array<char, CURL_ERROR_SIZE> why{};
+  curl_easy_reset(curl);  // options only: the connection stays
+  curl_easy_setopt(curl, CURLOPT_URL, url.c_str());
+  curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L);  // the credential is for this very target
+  if (!state.socket_path.empty()) {
+    curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, state.socket_path.c_str());
+  }
+  curl_easy_setopt(curl, CURLOPT_PROXY, "");  // http_proxy is for the web, not for this site's daemon
+  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(curl, CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_1_1));
+  curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method_text.c_str());
+  if (!body.empty() || method == "POST" || method == "PUT") {
+    curl_easy_setopt(curl, CURLOPT_POST, 1L);
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body.empty() ? "" : body.data());
+    curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method_text.c_str());
+  } else if (method == "HEAD") {
+    curl_easy_setopt(curl, CURLOPT_NOBODY, 1L);
+  }
+  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
+  curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, milliseconds(state.options.connect_timeout_s));
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, milliseconds(state.options.total_timeout_s));
+  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
+  curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
+  curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why.data());
+
+  const CURLcode code = curl_easy_perform(curl);
+  long status = 0;
+  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  // The list, the buffers and the body die with this call: leave nothing that points to them.
+  curl_easy_reset(curl);
+  if (received.over_limit) {
+    return Error{ErrorCode::kLimit, "lbfd at " + state.server + " answered " + method_text + " " +
+                                        std::string(target) + " with more than " +
+                                        std::to_string(received.limit_bytes) + " bytes"};
+  }
+  if (code != CURLE_OK) return state.cannot_reach(why[0] != '\0' ? why.data() : curl_easy_strerror(code));
+  return HttpResponse{static_cast<int>(status), std::move(received.body)};
+}
+
+Error error_of_response(const HttpResponse& response) {
+  constexpr std::array<std::pair<std::string_view, ErrorCode>, 7> kCodes{{
+      {"invalid_input", ErrorCode::kInvalidInput},
+      {"not_found", ErrorCode::kNotFound},
+      {"permission", ErrorCode::kPermission},
+      {"unavailable", ErrorCode::kUnavailable},
+      {"limit", ErrorCode::kLimit},
+      {"io", ErrorCode::kIo},
+      {"internal", ErrorCode::kInternal},
+  }};
+  Error error;
+  switch (response.status) {
+    case 400: error.code = ErrorCode::kInvalidInput; break;
+    case 401:
+    case 403: error.code = ErrorCode::kPermission; break;
+    case 404: error.code = ErrorCode::kNotFound; break;
+    case 413: error.code = ErrorCode::kLimit; break;
+    case 503: error.code = ErrorCode::kUnavailable; break;
+    default: error.code = ErrorCode::kInternal; break;
+  }
+  error.message = "lbfd answered with HTTP status " + std::to_string(response.status);
+  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  if (!json.is_object()) return error;
+  const auto text = json.find("error");
+  if (text != json.end() && text->is_string() && !text->get_ref<const std::string&>().empty()) {
+    error.message = text->get<std::string>();
+  }
+  const auto name = json.find("code");
+  if (name != json.end() && name->is_string()) {
+    for (const auto& [known, code] : kCodes) {
+      if (name->get_ref<const std::string&>() == known) error.code = code;
+    }
+  }
+  return error;
+}
+
+}  // namespace lbf

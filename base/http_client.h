@@ -1,0 +1,57 @@
+// HttpClient: how every client of lbfd (relay, lbf-report, lbf-whatif) talks to it.
+//
+// Implements docs/formats/http-v1.md: HTTP/1.1 on a Unix socket or TCP, each request with a munge credential of
+// its own. One object per thread; connections are kept between requests.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace lbf {
+
+struct HttpResponse {
+  int status = 0;  // 200, 404 ...
+  std::string body;
+};
+
+struct HttpClientOptions {
+  Seconds connect_timeout_s = 5;
+  Seconds total_timeout_s = 60;                 // of one request; 0: no limit
+  Bytes response_limit_bytes = Bytes{4} << 30;  // a longer answer is an error
+};
+
+enum class HttpAuth { kMunge, kNone };  // kNone: GET /v1/health only
+
+class HttpClient {
+ public:
+  // SERVER: "unix:/path/of/socket" or "http://host:port". Errors: kInvalidInput for anything else.
+  static Result<HttpClient> make(std::string_view server, HttpClientOptions options = {});
+
+  HttpClient(HttpClient&&) noexcept;
+  HttpClient& operator=(HttpClient&&) noexcept;
+  ~HttpClient();
+
+  // One request, for example ("GET", "/v1/steps?job=12"). Every answer of the server is a value, 4xx and 5xx
+  // too (see error_of_response). Errors: kUnavailable (nobody listens, timeout, connection lost, no munged),
+  // kLimit (answer too long).
+  Result<HttpResponse> request(std::string_view method, std::string_view target, std::string_view body = {},
+                               std::string_view content_type = "application/json",
+                               HttpAuth auth = HttpAuth::kMunge);
+
+  const std::string& server() const;
+
+ private:
+  struct State;
+  explicit HttpClient(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// The Error in the body of an answer with status 4xx or 5xx ({"error":"...","code":"..."}); where the body says
+// nothing usable, one made from the status.
+Error error_of_response(const HttpResponse& response);
+
+}  // namespace lbf

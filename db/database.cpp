@@ -1,0 +1,138 @@
+// Database, see database.h.
+#include "db/database.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <sqlite3.h>
+#include <unistd.h>
+
+#include <utility>
+
+#include "db/migrations.h"
+
+namespace lbf::db {
+namespace {
+
+// Above this a full check at every start would take too long; damage then shows when a page is used.
+constexpr long long kFullCheckLimitBytes = 256LL << 20;
+
+Error error_of(const std::string& path, const SQLite::Exception& exception) {
+  const std::string what = path + ": " + exception.what();
+  switch (exception.getErrorCode()) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+      return {ErrorCode::kUnavailable, what + ": another program holds it; a backup should use 'sqlite3 " +
+                                           path + " \".backup FILE\"'"};
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+      return invalid_input(what +
+                           ": the database is damaged: put back a backup, or move it away (lbfd then "
+                           "predicts the steps anew whose traces are still stored)");
+    case SQLITE_FULL:
+      return {ErrorCode::kLimit, what + ": free space on its file system"};
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+    case SQLITE_AUTH:
+    case SQLITE_READONLY:
+      return {ErrorCode::kPermission, what + ": lbfd's user must own its state directory"};
+    case SQLITE_IOERR:
+      return {ErrorCode::kIo, what + ": see the kernel's log"};
+    default:
+      return {ErrorCode::kInternal, what};
+  }
+}
+
+int user_version(SQLite::Database& connection) {
+  return connection.execAndGet("PRAGMA user_version").getInt();
+}
+
+}  // namespace
+
+Database::Database(std::string path, std::unique_ptr<SQLite::Database> connection, bool created)
+    : path_(std::move(path)), connection_(std::move(connection)), created_(created) {}
+
+Database::~Database() = default;
+
+Result<std::unique_ptr<Database>> Database::open(const std::string& path,
+                                                 std::chrono::milliseconds busy_timeout) {
+  try {
+    const bool created = ::access(path.c_str(), F_OK) != 0;
+    auto connection = std::make_unique<SQLite::Database>(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
+                                                         static_cast<int>(busy_timeout.count()));
+    connection->exec("PRAGMA foreign_keys = ON");
+    // With WAL, NORMAL can lose the last transactions when the power fails: the trace store has them, and the
+    // predictions are made again from there.
+    connection->exec("PRAGMA journal_mode = WAL");
+    connection->exec("PRAGMA synchronous = NORMAL");
+    const long long bytes = connection->execAndGet("PRAGMA page_count").getInt64() *
+                            connection->execAndGet("PRAGMA page_size").getInt64();
+    if (bytes <= kFullCheckLimitBytes) {
+      const std::string checked = connection->execAndGet("PRAGMA quick_check(1)").getString();
+      if (checked != "ok") {
+        return error_of(path, SQLite::Exception("quick_check says " + checked, SQLITE_CORRUPT));
+      }
+    }
+    std::unique_ptr<Database> database(new Database(path, std::move(connection), created));
+    if (auto migrated = database->migrate(); !migrated) return migrated.error();
+    return database;
+  } catch (const SQLite::Exception& exception) {
+    return error_of(path, exception);
+  }
+}
+
+Result<void> Database::migrate() {
+  const auto& all = migrations();
+  const int known = static_cast<int>(all.size());
+  const int found = user_version(*connection_);
+  if (found > known) {
+    return invalid_input(path_ + ": schema version " + std::to_string(found) + ", this lbfd knows up to " +
+                         std::to_string(known) + ": start the lbfd that wrote it, or a newer one");
+  }
+  for (int version = found; version < known; ++version) {
+    auto done = write([&](SQLite::Database& connection) {
+      connection.exec(all[static_cast<std::size_t>(version)].sql);
+      connection.exec("PRAGMA user_version = " + std::to_string(version + 1));
+    });
+    if (!done) {
+      return Error{done.error().code, std::string("migration ") +
+                                          all[static_cast<std::size_t>(version)].name +
+                                          " failed: " + done.error().message};
+    }
+  }
+  return {};
+}
+
+int Database::schema_version() const {
+  const std::scoped_lock lock(mutex_);
+  return user_version(*connection_);
+}
+
+Result<void> Database::run(const char* begin, const std::function<void(SQLite::Database&)>& work) {
+  const std::scoped_lock lock(mutex_);
+  try {
+    connection_->exec(begin);
+  } catch (const SQLite::Exception& exception) {
+    return error_of(path_, exception);
+  }
+  try {
+    work(*connection_);
+    connection_->exec("COMMIT");
+    return {};
+  } catch (const SQLite::Exception& exception) {
+    // sqlite has rolled back by itself after some errors; then there is nothing left to roll back.
+    connection_->tryExec("ROLLBACK");
+    return error_of(path_, exception);
+  } catch (...) {
+    connection_->tryExec("ROLLBACK");
+    throw;
+  }
+}
+
+Result<void> Database::write(const std::function<void(SQLite::Database&)>& work) {
+  return run("BEGIN IMMEDIATE", work);
+}
+
+Result<void> Database::read(const std::function<void(SQLite::Database&)>& work) {
+  return run("BEGIN", work);
+}
+
+}  // namespace lbf::db

@@ -1,0 +1,50 @@
+// Database: lbfd's sqlite file (design decision 10: one writer, WAL, migrations).
+//
+// Place in the event's way: metrics -> *db* -> lbf-report. Only lbfd opens the file; clients ask lbfd.
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/result.h"
+
+namespace SQLite {
+class Database;
+}
+
+namespace lbf::db {
+
+// Thread-safe: one connection, one user at a time.
+class Database {
+ public:
+  // Opens or creates `path` and brings an older schema up to date. `busy_timeout`: how long to wait for
+  // another program (a backup) that has it locked. Errors: kInvalidInput (not a database, damaged, or written
+  // by a newer lbfd), kUnavailable (locked for longer), kPermission, kIo.
+  static Result<std::unique_ptr<Database>> open(
+      const std::string& path, std::chrono::milliseconds busy_timeout = std::chrono::seconds(10));
+  ~Database();
+  Database(const Database&) = delete;
+  Database& operator=(const Database&) = delete;
+
+  bool created() const { return created_; }  // there was no file: earlier predictions are not in it
+  int schema_version() const;
+
+  // Runs `work` in one transaction: all of it or nothing. sqlite's exceptions become errors.
+  Result<void> write(const std::function<void(SQLite::Database&)>& work);
+  Result<void> read(const std::function<void(SQLite::Database&)>& work);
+
+ private:
+  Database(std::string path, std::unique_ptr<SQLite::Database> connection, bool created);
+  Result<void> migrate();
+  Result<void> run(const char* begin, const std::function<void(SQLite::Database&)>& work);
+
+  std::string path_;
+  mutable std::mutex mutex_;
+  std::unique_ptr<SQLite::Database> connection_;
+  bool created_;
+};
+
+}  // namespace lbf::db

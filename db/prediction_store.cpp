@@ -1,0 +1,98 @@
+// PredictionStore, see prediction_store.h.
+#include "db/prediction_store.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <nlohmann/json.hpp>
+
+namespace lbf::db {
+namespace {
+
+void bind_optional(SQLite::Statement& statement, int index, const std::optional<double>& value) {
+  if (value) {
+    statement.bind(index, *value);
+  } else {
+    statement.bind(index);
+  }
+}
+
+std::optional<double> optional_of(const SQLite::Column& column) {
+  return column.isNull() ? std::optional<double>() : std::optional<double>(column.getDouble());
+}
+
+}  // namespace
+
+void PredictionStore::replace(SQLite::Database& connection, StepRow step,
+                              const std::vector<PredictionRecord>& predictions) {
+  SQLite::Statement remove(connection, "DELETE FROM prediction WHERE step_row = ?");
+  remove.bind(1, step);
+  remove.exec();
+  SQLite::Statement insert(
+      connection,
+      "INSERT INTO prediction (step_row, position, target, nodes, cores_per_node, placement, "
+      "network, contention, speed, kind, predicted_s, speedup, self_error_percent, partial, "
+      "progress_s, measured_at_progress_s, rank_finish_s_json) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  std::int64_t position = 0;
+  for (const PredictionRecord& prediction : predictions) {
+    insert.reset();
+    insert.bind(1, step);
+    insert.bind(2, position++);
+    insert.bind(3, prediction.target);
+    insert.bind(4, prediction.nodes);
+    insert.bind(5, prediction.cores_per_node);
+    insert.bind(6, prediction.placement);
+    insert.bind(7, prediction.network);
+    insert.bind(8, prediction.contention);
+    insert.bind(9, prediction.speed);
+    insert.bind(10, prediction.kind);
+    insert.bind(11, prediction.predicted_s);
+    bind_optional(insert, 12, prediction.speedup);
+    bind_optional(insert, 13, prediction.self_error_percent);
+    insert.bind(14, prediction.partial ? 1 : 0);
+    insert.bind(15, prediction.progress_s);
+    insert.bind(16, prediction.measured_at_progress_s);
+    insert.bind(17, nlohmann::json(prediction.rank_finish_s).dump());
+    insert.exec();
+  }
+}
+
+Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step) const {
+  std::vector<PredictionRecord> predictions;
+  auto done = database_.read([&](SQLite::Database& connection) {
+    SQLite::Statement query(
+        connection,
+        "SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
+        "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
+        "rank_finish_s_json FROM prediction WHERE step_row = ? ORDER BY position");
+    query.bind(1, step);
+    while (query.executeStep()) {
+      PredictionRecord prediction;
+      prediction.target = query.getColumn(0).getString();
+      prediction.nodes = static_cast<std::uint32_t>(query.getColumn(1).getInt64());
+      prediction.cores_per_node = static_cast<std::uint32_t>(query.getColumn(2).getInt64());
+      prediction.placement = query.getColumn(3).getString();
+      prediction.network = query.getColumn(4).getString();
+      prediction.contention = query.getColumn(5).getString();
+      prediction.speed = query.getColumn(6).getDouble();
+      prediction.kind = query.getColumn(7).getString();
+      prediction.predicted_s = query.getColumn(8).getDouble();
+      prediction.speedup = optional_of(query.getColumn(9));
+      prediction.self_error_percent = optional_of(query.getColumn(10));
+      prediction.partial = query.getColumn(11).getInt() != 0;
+      prediction.progress_s = query.getColumn(12).getDouble();
+      prediction.measured_at_progress_s = query.getColumn(13).getDouble();
+      const auto finish = nlohmann::json::parse(query.getColumn(14).getString(), nullptr, false);
+      if (finish.is_array()) {
+        for (const auto& value : finish) {
+          if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());
+        }
+      }
+      predictions.push_back(std::move(prediction));
+    }
+  });
+  if (!done) return done.error();
+  return predictions;
+}
+
+}  // namespace lbf::db

@@ -1,0 +1,29 @@
+// PredictionStore: the predictions of each step, in sqlite.
+#pragma once
+
+#include <vector>
+
+#include "base/result.h"
+#include "db/database.h"
+#include "db/records.h"
+
+namespace lbf::db {
+
+// Thread-safe as Database is. REQUIRES: the database outlives the store.
+class PredictionStore {
+ public:
+  explicit PredictionStore(Database& database) : database_(database) {}
+
+  // In the order in which they were stored: the configuration that ran first. Errors: as Database.
+  Result<std::vector<PredictionRecord>> of_step(StepRow step) const;
+
+  // Replaces all predictions of the step, inside the caller's transaction (StepStore::put). Throws
+  // SQLite::Exception.
+  static void replace(SQLite::Database& connection, StepRow step,
+                      const std::vector<PredictionRecord>& predictions);
+
+ private:
+  Database& database_;
+};
+
+}  // namespace lbf::db

@@ -1,0 +1,80 @@
+// The records that the stores read and write: what http-v1.md calls STEP and PREDICTION, with units in the
+// names.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace lbf::db {
+
+enum class StepState { kRunning, kComplete, kPartial };
+const char* name_of(StepState state);
+
+struct CallRecord {
+  std::string function;     // "MPI_Send"
+  std::uint64_t calls = 0;  // of all ranks
+  Seconds total_s = 0;
+};
+
+struct StepRecord {
+  std::string cluster;
+  std::uint32_t job = 0;
+  std::uint32_t step = 0;
+  std::uint32_t restart = 0;
+  std::string user_name;
+  uid_t uid = 0;
+  std::string job_name;
+  std::string command;
+  StepState state = StepState::kRunning;
+  std::string why_partial;
+  std::vector<std::string> nodes;
+  Rank ranks = 0;
+  std::vector<std::uint32_t> node_of_rank;
+  std::string network;                // the one that ran
+  double start_s = 0;                 // since the epoch
+  std::optional<double> end_s;        // since the epoch
+  std::optional<Seconds> measured_s;  // longest rank's time from MPI_Init to MPI_Finalize
+  std::uint64_t events = 0;
+  std::uint64_t messages = 0;
+  std::uint64_t collectives = 0;
+  Bytes wire_bytes = 0;    // of batches, as the relays sent them
+  Bytes stored_bytes = 0;  // of the trace
+  std::uint64_t wildcard_receives = 0;
+  std::uint64_t lost_events = 0;
+  Seconds mpi_s = 0;         // inside MPI calls, all ranks
+  Seconds unmodelled_s = 0;  // of it in calls without a model
+  Seconds capture_s = 0;
+  Seconds relay_cpu_s = 0;
+  std::vector<CallRecord> calls;
+  std::vector<CallRecord> unmodelled_calls;
+  std::vector<std::string> notes;
+};
+
+using StepRow = std::int64_t;  // step.step_row
+
+// One target's prediction, as docs/formats/http-v1.md "PREDICTION" defines it.
+struct PredictionRecord {
+  std::string target;
+  std::uint32_t nodes = 0;
+  std::uint32_t cores_per_node = 0;
+  std::string placement;
+  std::string network;
+  std::string contention;
+  double speed = 1.0;
+  std::string kind;
+  Seconds predicted_s = 0;
+  std::optional<double> speedup;
+  std::optional<double> self_error_percent;
+  bool partial = false;
+  Seconds progress_s = 0;
+  Seconds measured_at_progress_s = 0;
+  std::vector<Seconds> rank_finish_s;
+};
+
+}  // namespace lbf::db

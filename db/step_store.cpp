@@ -1,0 +1,254 @@
+// StepStore, see step_store.h.
+#include "db/step_store.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+
+#include <nlohmann/json.hpp>
+
+#include "db/prediction_store.h"
+
+namespace lbf::db {
+namespace {
+
+using nlohmann::json;
+
+// Names from users may hold bytes that are not UTF-8: replaced, not refused.
+std::string text_of(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+template <typename T>
+std::vector<T> list_of(const std::string& text) {
+  const json value = json::parse(text, nullptr, false);
+  if (!value.is_array()) return {};
+  return value.get<std::vector<T>>();
+}
+
+StepState state_of_name(const std::string& name) {
+  if (name == "complete") return StepState::kComplete;
+  return name == "partial" ? StepState::kPartial : StepState::kRunning;
+}
+
+std::int64_t integer(std::uint64_t value) {
+  return static_cast<std::int64_t>(value);
+}
+
+constexpr const char* kUpsert = R"sql(
+INSERT INTO step (cluster, job, step, restart, user_name, uid, job_name, command, state, why_partial, nodes_json,
+  ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
+  stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, notes_json)
+VALUES (:cluster, :job, :step, :restart, :user_name, :uid, :job_name, :command, :state, :why_partial, :nodes_json,
+  :ranks, :node_of_rank_json, :network, :start_s, :end_s, :measured_s, :events, :messages, :collectives,
+  :wire_bytes, :stored_bytes, :wildcard_receives, :lost_events, :mpi_s, :unmodelled_s, :capture_s, :relay_cpu_s,
+  :notes_json)
+ON CONFLICT (cluster, job, step, restart) DO UPDATE SET
+  user_name = excluded.user_name, uid = excluded.uid, job_name = excluded.job_name, command = excluded.command,
+  state = excluded.state, why_partial = excluded.why_partial, nodes_json = excluded.nodes_json,
+  ranks = excluded.ranks, node_of_rank_json = excluded.node_of_rank_json, network = excluded.network,
+  start_s = excluded.start_s, end_s = excluded.end_s, measured_s = excluded.measured_s, events = excluded.events,
+  messages = excluded.messages, collectives = excluded.collectives, wire_bytes = excluded.wire_bytes,
+  stored_bytes = excluded.stored_bytes, wildcard_receives = excluded.wildcard_receives,
+  lost_events = excluded.lost_events, mpi_s = excluded.mpi_s, unmodelled_s = excluded.unmodelled_s,
+  capture_s = excluded.capture_s, relay_cpu_s = excluded.relay_cpu_s, notes_json = excluded.notes_json
+RETURNING step_row
+)sql";
+
+constexpr const char* kColumns = R"sql(
+SELECT step_row, cluster, job, step, restart, user_name, uid, job_name, command, state, why_partial, nodes_json,
+  ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
+  stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, notes_json
+FROM step WHERE 1
+)sql";
+
+void bind_optional(SQLite::Statement& statement, const char* name, const std::optional<double>& value) {
+  if (value) {
+    statement.bind(name, *value);
+  } else {
+    statement.bind(name);
+  }
+}
+
+void insert_calls(SQLite::Database& connection, StepRow row, const StepRecord& step) {
+  SQLite::Statement remove(connection, "DELETE FROM call WHERE step_row = ?");
+  remove.bind(1, row);
+  remove.exec();
+  SQLite::Statement insert(connection, "INSERT INTO call VALUES (?, ?, ?, ?, ?, ?)");
+  std::int64_t position = 0;
+  const auto insert_all = [&](const std::vector<CallRecord>& calls, int unmodelled) {
+    for (const CallRecord& call : calls) {
+      insert.reset();
+      insert.bind(1, row);
+      insert.bind(2, position++);
+      insert.bind(3, call.function);
+      insert.bind(4, integer(call.calls));
+      insert.bind(5, call.total_s);
+      insert.bind(6, unmodelled);
+      insert.exec();
+    }
+  };
+  insert_all(step.calls, 0);
+  insert_all(step.unmodelled_calls, 1);
+}
+
+StoredStepRecord read_row(SQLite::Statement& query) {
+  int column = 0;
+  const auto next = [&]() { return query.getColumn(column++); };
+  const auto next_u64 = [&]() { return static_cast<std::uint64_t>(next().getInt64()); };
+  const auto next_u32 = [&]() { return static_cast<std::uint32_t>(next().getInt64()); };
+  const auto next_optional = [&]() {
+    const auto value = next();
+    return value.isNull() ? std::optional<double>() : std::optional<double>(value.getDouble());
+  };
+  StoredStepRecord stored;
+  StepRecord& step = stored.record;
+  stored.row = next().getInt64();
+  step.cluster = next().getString();
+  step.job = next_u32();
+  step.step = next_u32();
+  step.restart = next_u32();
+  step.user_name = next().getString();
+  step.uid = static_cast<uid_t>(next().getInt64());
+  step.job_name = next().getString();
+  step.command = next().getString();
+  step.state = state_of_name(next().getString());
+  step.why_partial = next().getString();
+  step.nodes = list_of<std::string>(next().getString());
+  step.ranks = next().getInt();
+  step.node_of_rank = list_of<std::uint32_t>(next().getString());
+  step.network = next().getString();
+  step.start_s = next().getDouble();
+  step.end_s = next_optional();
+  step.measured_s = next_optional();
+  step.events = next_u64();
+  step.messages = next_u64();
+  step.collectives = next_u64();
+  step.wire_bytes = next_u64();
+  step.stored_bytes = next_u64();
+  step.wildcard_receives = next_u64();
+  step.lost_events = next_u64();
+  step.mpi_s = next().getDouble();
+  step.unmodelled_s = next().getDouble();
+  step.capture_s = next().getDouble();
+  step.relay_cpu_s = next().getDouble();
+  step.notes = list_of<std::string>(next().getString());
+  return stored;
+}
+
+void read_calls(SQLite::Database& connection, StoredStepRecord& stored) {
+  SQLite::Statement query(
+      connection,
+      "SELECT function, calls, total_s, unmodelled FROM call WHERE step_row = ? ORDER BY position");
+  query.bind(1, stored.row);
+  while (query.executeStep()) {
+    auto& calls = query.getColumn(3).getInt() != 0 ? stored.record.unmodelled_calls : stored.record.calls;
+    calls.push_back({query.getColumn(0).getString(),
+                     static_cast<std::uint64_t>(query.getColumn(1).getInt64()),
+                     query.getColumn(2).getDouble()});
+  }
+}
+
+}  // namespace
+
+const char* name_of(StepState state) {
+  switch (state) {
+    case StepState::kRunning:
+      return "running";
+    case StepState::kComplete:
+      return "complete";
+    case StepState::kPartial:
+      return "partial";
+  }
+  return "running";
+}
+
+Result<StepRow> StepStore::put(const StepRecord& step, const std::vector<PredictionRecord>& predictions) {
+  StepRow row = 0;
+  auto written = database_.write([&](SQLite::Database& connection) {
+    SQLite::Statement upsert(connection, kUpsert);
+    upsert.bind(":cluster", step.cluster);
+    upsert.bind(":job", step.job);
+    upsert.bind(":step", step.step);
+    upsert.bind(":restart", step.restart);
+    upsert.bind(":user_name", step.user_name);
+    upsert.bind(":uid", step.uid);
+    upsert.bind(":job_name", step.job_name);
+    upsert.bind(":command", step.command);
+    upsert.bind(":state", name_of(step.state));
+    upsert.bind(":why_partial", step.why_partial);
+    upsert.bind(":nodes_json", text_of(step.nodes));
+    upsert.bind(":ranks", step.ranks);
+    upsert.bind(":node_of_rank_json", text_of(step.node_of_rank));
+    upsert.bind(":network", step.network);
+    upsert.bind(":start_s", step.start_s);
+    bind_optional(upsert, ":end_s", step.end_s);
+    bind_optional(upsert, ":measured_s", step.measured_s);
+    upsert.bind(":events", integer(step.events));
+    upsert.bind(":messages", integer(step.messages));
+    upsert.bind(":collectives", integer(step.collectives));
+    upsert.bind(":wire_bytes", integer(step.wire_bytes));
+    upsert.bind(":stored_bytes", integer(step.stored_bytes));
+    upsert.bind(":wildcard_receives", integer(step.wildcard_receives));
+    upsert.bind(":lost_events", integer(step.lost_events));
+    upsert.bind(":mpi_s", step.mpi_s);
+    upsert.bind(":unmodelled_s", step.unmodelled_s);
+    upsert.bind(":capture_s", step.capture_s);
+    upsert.bind(":relay_cpu_s", step.relay_cpu_s);
+    upsert.bind(":notes_json", text_of(step.notes));
+    if (!upsert.executeStep()) throw SQLite::Exception("no row came back from the insert");
+    row = upsert.getColumn(0).getInt64();
+    upsert.reset();
+    insert_calls(connection, row, step);
+    PredictionStore::replace(connection, row, predictions);
+  });
+  if (!written) return written.error();
+  return row;
+}
+
+Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bool with_calls) const {
+  std::vector<StoredStepRecord> found;
+  auto done = database_.read([&](SQLite::Database& connection) {
+    std::string sql = kColumns;
+    if (query.cluster) sql += " AND cluster = :cluster";
+    if (query.job) sql += " AND job = :job";
+    if (query.step) sql += " AND step = :step";
+    if (query.restart) sql += " AND restart = :restart";
+    if (query.uid) sql += " AND uid = :uid";
+    if (query.since_s) sql += " AND (end_s IS NULL OR end_s >= :since_s)";
+    if (query.until_s) sql += " AND start_s <= :until_s";
+    sql += " ORDER BY start_s DESC, step_row DESC LIMIT :limit";
+    SQLite::Statement statement(connection, sql);
+    if (query.cluster) statement.bind(":cluster", *query.cluster);
+    if (query.job) statement.bind(":job", *query.job);
+    if (query.step) statement.bind(":step", *query.step);
+    if (query.restart) statement.bind(":restart", *query.restart);
+    if (query.uid) statement.bind(":uid", *query.uid);
+    if (query.since_s) statement.bind(":since_s", *query.since_s);
+    if (query.until_s) statement.bind(":until_s", *query.until_s);
+    statement.bind(":limit", query.limit);
+    while (statement.executeStep()) found.push_back(read_row(statement));
+    if (with_calls) {
+      for (StoredStepRecord& stored : found) read_calls(connection, stored);
+    }
+  });
+  if (!done) return done.error();
+  return std::vector<StoredStepRecord>(std::make_move_iterator(found.rbegin()),
+                                       std::make_move_iterator(found.rend()));
+}
+
+Result<std::optional<StepState>> StepStore::state_of(const std::string& cluster, std::uint32_t job,
+                                                     std::uint32_t step, std::uint32_t restart) const {
+  std::optional<StepState> state;
+  auto done = database_.read([&](SQLite::Database& connection) {
+    SQLite::Statement statement(
+        connection, "SELECT state FROM step WHERE cluster = ? AND job = ? AND step = ? AND restart = ?");
+    statement.bind(1, cluster);
+    statement.bind(2, job);
+    statement.bind(3, step);
+    statement.bind(4, restart);
+    if (statement.executeStep()) state = state_of_name(statement.getColumn(0).getString());
+  });
+  if (!done) return done.error();
+  return state;
+}
+
+}  // namespace lbf::db

@@ -1,0 +1,111 @@
+// CommunicatorTable (event/wire.h): the ranks of a trace number their communicators each for itself; here the uid
+// that all members computed alike gives every communicator one number. docs/formats/wire-v1.md, "Communicators".
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "event/wire.h"
+
+namespace lbf {
+namespace {
+
+// A trace stays in memory while its job runs: a client that defines communicators without end must not fill it.
+constexpr std::size_t kMaxCommunicators = std::size_t{1} << 20;
+constexpr std::uint64_t kMaxStoredMembers = std::uint64_t{1} << 26;
+constexpr std::size_t kMaxDefinitions = std::size_t{1} << 26;  // (rank, local index) pairs
+
+std::uint64_t rank_and_local(Rank rank, std::uint32_t local_index) {
+  return static_cast<std::uint64_t>(static_cast<std::uint32_t>(rank)) << 32 | local_index;
+}
+
+}  // namespace
+
+Result<std::uint32_t> CommunicatorTable::define(Rank rank, std::uint32_t local_index,
+                                                std::span<const std::uint64_t> values) {
+  const auto fail = [&](const std::string& what) {
+    return invalid_input("communicator " + std::to_string(local_index) + " of rank " + std::to_string(rank) +
+                         ": " + what);
+  };
+  if (local_index == 0) return fail("index 0 is MPI_COMM_WORLD and cannot be defined");
+  if (rank < 0) return fail("the rank is negative");
+  if (values.size() < 3) return fail("the definition has no members");
+  const std::uint64_t uid = values[0];
+  const std::uint64_t local_size = values[1];
+  const auto members = values.subspan(2);
+  if (local_size >= members.size()) return fail("its local group does not leave a member for the remote group");
+  const auto own_group = local_size > 0 ? members.first(static_cast<std::size_t>(local_size)) : members;
+  if (std::find(own_group.begin(), own_group.end(), static_cast<std::uint64_t>(rank)) == own_group.end()) {
+    return fail("the rank is not a member");
+  }
+
+  const auto same_members = [&](std::span<const std::uint64_t> a, std::span<const Rank> b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](std::uint64_t x, Rank y) { return x == static_cast<std::uint64_t>(y); });
+  };
+  const auto known = global_by_uid_.find(uid);
+  std::uint32_t global = 0;
+  if (known != global_by_uid_.end()) {
+    global = known->second;
+    const Communicator& earlier = communicators_[global - 1];
+    bool same = local_size == earlier.local_size && same_members(members, earlier.members);
+    if (!same && local_size > 0 && earlier.local_size > 0 && members.size() == earlier.members.size() &&
+        local_size + earlier.local_size == members.size()) {
+      const std::span<const Rank> before(earlier.members);
+      const auto split = static_cast<std::size_t>(earlier.local_size);
+      same = same_members(own_group, before.subspan(split)) &&
+             same_members(members.subspan(own_group.size()), before.first(split));
+    }
+    if (!same) return fail("another rank defined the communicator of this uid with other members");
+  }
+
+  const std::uint64_t key = rank_and_local(rank, local_index);
+  if (const auto taken = global_by_rank_and_local_.find(key); taken != global_by_rank_and_local_.end()) {
+    if (global == 0 || taken->second != global) return fail("the index is taken by another communicator");
+    return global;
+  }
+  if (global_by_rank_and_local_.size() >= kMaxDefinitions) {
+    return Error{ErrorCode::kLimit, fail("too many definitions in one trace").message};
+  }
+
+  if (global == 0) {
+    if (communicators_.size() >= kMaxCommunicators || kMaxStoredMembers - stored_members_ < members.size()) {
+      return Error{ErrorCode::kLimit, fail("too many communicators in one trace").message};
+    }
+    Communicator created;
+    created.uid = uid;
+    created.local_size = local_size;
+    created.members.reserve(members.size());
+    for (const std::uint64_t member : members) {
+      if (member > static_cast<std::uint64_t>(std::numeric_limits<Rank>::max())) {
+        return fail("member " + std::to_string(member) + " is not a rank");
+      }
+      created.members.push_back(static_cast<Rank>(member));
+    }
+    std::vector<Rank> sorted = created.members;
+    std::sort(sorted.begin(), sorted.end());
+    if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end()) {
+      return fail("rank " + std::to_string(*twice) + " is a member twice");
+    }
+    stored_members_ += members.size();
+    communicators_.push_back(std::move(created));
+    global = static_cast<std::uint32_t>(communicators_.size());
+    global_by_uid_.emplace(uid, global);
+  }
+  global_by_rank_and_local_.emplace(key, global);
+  return global;
+}
+
+Result<std::uint32_t> CommunicatorTable::translate(Rank rank, std::uint32_t local_index) const {
+  if (local_index == 0) return std::uint32_t{0};
+  const auto found = global_by_rank_and_local_.find(rank_and_local(rank, local_index));
+  if (found == global_by_rank_and_local_.end()) {
+    return invalid_input("communicator " + std::to_string(local_index) + " of rank " + std::to_string(rank) +
+                         " is not defined");
+  }
+  return found->second;
+}
+
+std::uint32_t CommunicatorTable::size() const { return static_cast<std::uint32_t>(communicators_.size()) + 1; }
+
+}  // namespace lbf

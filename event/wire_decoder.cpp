@@ -1,0 +1,450 @@
+// read_batch_header and BatchDecoder (event/wire.h): a batch that anybody may have sent, back to events. Every
+// length is checked against what is there before anything is read, copied or allocated; memory is bounded by the
+// limits in event/wire.h and event/wire_layout.h. Implements docs/formats/wire-v1.md.
+#include <zstd.h>
+
+#include <algorithm>
+#include <limits>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/crc32c.h"
+#include "event/wire.h"
+#include "event/wire_layout.h"
+
+namespace lbf {
+namespace {
+
+using wire::RequestUse;
+
+// Loads of 8 bytes may start at the last byte of the payload.
+constexpr std::size_t kPaddingBytes = 16;
+constexpr std::uint32_t kUnknownComm = std::numeric_limits<std::uint32_t>::max();
+constexpr std::size_t kMaxCachedComms = 4096;
+constexpr std::uint32_t kNoShape = std::numeric_limits<std::uint32_t>::max();
+
+constexpr std::uint64_t kLengthMasks[8] = {0,
+                                           0xFF,
+                                           0xFFFF,
+                                           0xFFFFFF,
+                                           0xFFFFFFFF,
+                                           0xFFFFFFFFFF,
+                                           0xFFFFFFFFFFFF,
+                                           0xFFFFFFFFFFFFFF};
+
+// Reads [at, end). After a failure `ok` is false and everything reads as 0.
+struct Cursor {
+  const unsigned char* at;
+  const unsigned char* end;
+  bool ok = true;
+
+  std::size_t left() const { return static_cast<std::size_t>(end - at); }
+
+  std::uint8_t byte() {
+    if (at == end) {
+      ok = false;
+      return 0;
+    }
+    return *at++;
+  }
+
+  // At most ten bytes; the tenth may only carry the last bit.
+  std::uint64_t varint() {
+    std::uint64_t value = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+      const std::uint8_t next = byte();
+      if (shift == 63 && next > 1) break;
+      value |= static_cast<std::uint64_t>(next & 0x7F) << shift;
+      if ((next & 0x80) == 0) return value;
+    }
+    ok = false;
+    return 0;
+  }
+
+  // A varint that must be at most `max`.
+  std::uint64_t varint_up_to(std::uint64_t max) {
+    const std::uint64_t value = varint();
+    if (value <= max) return value;
+    ok = false;
+    return 0;
+  }
+
+  std::int32_t svarint32() {
+    const auto value = static_cast<std::int64_t>(wire::unzigzag(varint()));
+    if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) {
+      ok = false;
+      return 0;
+    }
+    return static_cast<std::int32_t>(value);
+  }
+};
+
+}  // namespace
+
+Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes) {
+  if (bytes.size() < kBatchHeaderBytes) {
+    return invalid_input("batch cut short: " + std::to_string(bytes.size()) + " bytes of a header of " +
+                         std::to_string(kBatchHeaderBytes));
+  }
+  const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
+  if (std::memcmp(at, wire::kMagic, sizeof wire::kMagic) != 0) {
+    return invalid_input("not a batch: it does not start with LBFBATCH");
+  }
+  BatchHeader header;
+  header.version = wire::load_u16(at + wire::kVersionAt);
+  if (header.version != kWireVersion) {
+    return invalid_input("batch of wire format version " + std::to_string(header.version) +
+                         "; this program reads version " + std::to_string(kWireVersion) +
+                         " (relay and lbfd must be of the same release)");
+  }
+  if (crc32c(at, wire::kHeaderCrcAt) != wire::load_u32(at + wire::kHeaderCrcAt)) {
+    return invalid_input("batch damaged: the checksum of its header is wrong");
+  }
+  header.stream = wire::load_u32(at + wire::kStreamAt);
+  header.sequence = wire::load_u64(at + wire::kSequenceAt);
+  header.raw_bytes = wire::load_u32(at + wire::kRawBytesAt);
+  header.compressed_bytes = wire::load_u32(at + wire::kCompressedBytesAt);
+  header.events = wire::load_u32(at + wire::kEventsAt);
+  const std::string name =
+      "batch " + std::to_string(header.sequence) + " of stream " + std::to_string(header.stream);
+  if (wire::load_u16(at + wire::kReservedAt) != 0 || wire::load_u32(at + wire::kReserved2At) != 0) {
+    return invalid_input(name + ": reserved header fields are not 0");
+  }
+  if (header.raw_bytes > kMaxBatchRawBytes) {
+    return invalid_input(name + ": a payload of " + std::to_string(header.raw_bytes) +
+                         " bytes is more than the limit of " + std::to_string(kMaxBatchRawBytes));
+  }
+  if (header.compressed_bytes > kMaxBatchBytes - kBatchHeaderBytes) {
+    return invalid_input(name + ": " + std::to_string(header.compressed_bytes) +
+                         " compressed bytes are more than the limit of " +
+                         std::to_string(kMaxBatchBytes - kBatchHeaderBytes));
+  }
+  if (header.events > header.raw_bytes) {
+    return invalid_input(name + ": more events than bytes");
+  }
+  if (header.compressed_bytes > bytes.size() - kBatchHeaderBytes) {
+    return invalid_input(name + " cut short: " + std::to_string(bytes.size() - kBatchHeaderBytes) +
+                         " payload bytes of " + std::to_string(header.compressed_bytes));
+  }
+  return header;
+}
+
+struct BatchDecoder::State {
+  // What the loop has to do for an event of a shape beyond setting its times; 0 for most.
+  enum Extra : std::uint8_t {
+    kTranslateComm = 1,
+    kSetRequest = 2,
+    kSetSeveralRequests = 4,
+    kReadOff = 8,
+    kDefineComm = 16,
+    kHasValueList = 32,
+  };
+  struct Shape {
+    Event event;                      // handed to the sink as it is, with the times and numbers filled in
+    std::uint64_t request_delta = 0;  // as last used
+    std::size_t values_at = 0;        // into `values`
+    std::uint32_t values_count = 0;
+    std::uint32_t successor = kNoShape;  // index of the shape that last followed this one
+    std::uint32_t local_comm = 0;
+    std::uint8_t extra = 0;
+    RequestUse use = RequestUse::kNone;
+  };
+  struct RankState {
+    std::uint64_t last_started = 0;
+    std::uint64_t last_completed = 0;
+    std::uint32_t first_shape = kNoShape;       // successor of "none"
+    std::vector<std::uint32_t> shape_by_number; // number - 1 -> index into `shapes`
+  };
+
+  CommunicatorTable& communicators;
+  Rank max_ranks;
+  ZSTD_DCtx* zstd = ZSTD_createDCtx();
+  std::vector<unsigned char> raw;
+  std::vector<Shape> shapes;                      // of all ranks of the batch
+  Shape once;                                     // a shape for one event only
+  std::vector<std::uint64_t> values;              // of all shapes (kWait: differences)
+  std::vector<std::uint64_t> several_requests;    // kWait's values of the event at hand
+  std::vector<std::uint32_t> global_by_local;     // of the rank of the section at hand, kUnknownComm: look it up
+  std::unordered_map<Rank, RankState> state_by_rank;
+  std::uint64_t events_seen = 0;
+  std::string batch_name;
+
+  State(CommunicatorTable& table, Rank ranks) : communicators(table), max_ranks(ranks) {
+    if (zstd == nullptr) throw std::bad_alloc();
+  }
+  ~State() { ZSTD_freeDCtx(zstd); }
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+
+  Error fail(const std::string& what) const { return invalid_input(batch_name + ": " + what); }
+
+  Result<BatchHeader> decode(std::span<const std::byte> batch, const BatchSink& sink) {
+    Result<BatchHeader> read = read_batch_header(batch);
+    if (!read) return read;
+    const BatchHeader header = *read;
+    batch_name = "batch " + std::to_string(header.sequence) + " of stream " + std::to_string(header.stream);
+    const auto payload = batch.subspan(kBatchHeaderBytes);
+    if (payload.size() != header.compressed_bytes) {
+      return fail(std::to_string(payload.size() - header.compressed_bytes) + " bytes follow its end");
+    }
+    const auto* header_bytes = reinterpret_cast<const unsigned char*>(batch.data());
+    if (crc32c(payload.data(), payload.size()) != wire::load_u32(header_bytes + wire::kPayloadCrcAt)) {
+      return fail("damaged: the checksum of its payload is wrong");
+    }
+    raw.resize(header.raw_bytes + kPaddingBytes);
+    const std::size_t size =
+        ZSTD_decompressDCtx(zstd, raw.data(), header.raw_bytes, payload.data(), payload.size());
+    if (ZSTD_isError(size) != 0) return fail(std::string("zstd: ") + ZSTD_getErrorName(size));
+    if (size != header.raw_bytes) {
+      return fail("its payload has " + std::to_string(size) + " bytes; the header says " +
+                  std::to_string(header.raw_bytes));
+    }
+    std::fill_n(raw.begin() + header.raw_bytes, kPaddingBytes, static_cast<unsigned char>(0));
+
+    shapes.clear();
+    once = Shape{};
+    values.clear();
+    state_by_rank.clear();
+    events_seen = 0;
+    Cursor cursor{raw.data(), raw.data() + header.raw_bytes};
+    while (cursor.left() > 0) {
+      const std::uint8_t type = cursor.byte();
+      Result<void> done = type == wire::kSectionBlock   ? read_section(cursor, sink)
+                          : type == wire::kControlBlock ? read_control(cursor, sink)
+                                                        : fail("unknown block type " + std::to_string(type));
+      if (!done) return done.error();
+    }
+    if (events_seen != header.events) {
+      return fail("it has " + std::to_string(events_seen) + " events; the header says " +
+                  std::to_string(header.events));
+    }
+    return header;
+  }
+
+  Result<void> read_control(Cursor& cursor, const BatchSink& sink) {
+    const std::uint64_t size = cursor.varint_up_to(kMaxControlBytes);
+    if (!cursor.ok || size > cursor.left()) return fail("a control record is longer than it may be");
+    const std::string_view json(reinterpret_cast<const char*>(cursor.at), static_cast<std::size_t>(size));
+    cursor.at += size;
+    return sink.on_control ? sink.on_control(json) : Result<void>();
+  }
+
+  Result<void> read_section(Cursor& cursor, const BatchSink& sink) {
+    const std::uint64_t rank_number = cursor.varint();
+    const std::uint64_t count = cursor.varint();
+    const std::uint64_t data_bytes = cursor.varint();
+    if (!cursor.ok || count > cursor.left() || data_bytes > cursor.left() - count) {
+      return fail("a section is longer than the batch");
+    }
+    if (max_ranks <= 0 || rank_number >= static_cast<std::uint64_t>(max_ranks)) {
+      return fail("rank " + std::to_string(rank_number) + " is out of range: the step has " +
+                  std::to_string(max_ranks) + " ranks");
+    }
+    if (count == 0) return fail("a section without events");
+    const auto rank = static_cast<Rank>(rank_number);
+    const unsigned char* control = cursor.at;
+    cursor.at += count;
+    Cursor data{cursor.at, cursor.at + data_bytes};
+    cursor.at += data_bytes;
+    global_by_local.clear();
+
+    const auto event_error = [&](std::uint64_t i, const std::string& what) {
+      return fail("rank " + std::to_string(rank) + ", event " + std::to_string(i + 1) + " of its section: " + what);
+    };
+    RankState& state = state_by_rank[rank];
+    std::uint32_t* expected = &state.first_shape;  // where it is noted which shape follows here
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const unsigned bits = control[i];
+      const unsigned process_length = bits & wire::kTimeLengthMask;
+      const unsigned call_length = bits >> wire::kCallLengthShift & wire::kTimeLengthMask;
+      if (data.left() < process_length + call_length) return event_error(i, "its times are cut short");
+      const std::uint64_t process_ns = wire::load_u64(data.at) & kLengthMasks[process_length];
+      data.at += process_length;
+      const std::uint64_t call_ns = wire::load_u64(data.at) & kLengthMasks[call_length];
+      data.at += call_length;
+
+      Shape* shape = nullptr;
+      if ((bits & wire::kExplicitShape) != 0) {
+        const std::uint64_t code = data.varint();
+        if (!data.ok) return event_error(i, "its shape is cut short");
+        if (code >= wire::kFirstShapeCode) {
+          const std::uint64_t number = code - wire::kFirstShapeCode;
+          if (number >= state.shape_by_number.size()) {
+            return event_error(i, "it refers to a shape that is not there");
+          }
+          *expected = state.shape_by_number[static_cast<std::size_t>(number)];
+          shape = &shapes[*expected];
+        } else {
+          if (const char* wrong = read_definition(data); wrong != nullptr) return event_error(i, wrong);
+          if (code == wire::kDefineOnceCode) {
+            *expected = kNoShape;
+            shape = &once;
+          } else {
+            if (shapes.size() >= wire::kMaxShapes) return event_error(i, "the batch has too many shapes");
+            *expected = static_cast<std::uint32_t>(shapes.size());
+            state.shape_by_number.push_back(*expected);
+            shape = &shapes.emplace_back(std::exchange(once, Shape{}));
+          }
+        }
+      } else {
+        if (*expected == kNoShape) return event_error(i, "no shape is known to follow here");
+        shape = &shapes[*expected];
+      }
+      expected = shape != &once ? &shape->successor : &state.first_shape;
+
+      Event& event = shape->event;
+      event.process_s = seconds_from_ns(static_cast<Nanoseconds>(process_ns));
+      event.call_s = seconds_from_ns(static_cast<Nanoseconds>(call_ns));
+      if ((bits & wire::kExplicitRequest) != 0) {
+        shape->request_delta = wire::unzigzag(data.varint());
+        if (!data.ok || shape->use == RequestUse::kNone) return event_error(i, "a request where none can be");
+      }
+      if (shape->extra != 0) {
+        if (Result<void> done = finish_event(*shape, rank, state, data); !done) {
+          return event_error(i, done.error().message);
+        }
+      }
+      if (Result<void> done = sink.on_event(rank, event); !done) return done;
+    }
+    if (data.left() != 0) return fail("a section of rank " + std::to_string(rank) + " has bytes left over");
+    events_seen += count;
+    return {};
+  }
+
+  // Reads a definition into `once`. nullptr, or what is wrong.
+  const char* read_definition(Cursor& data) {
+    // The values of a shape that was for one event only are the last ones: nobody needs them any more.
+    if (once.values_count > 0) values.resize(once.values_at);
+    once = Shape{};
+    Shape& read = once;
+    const std::uint8_t kind = data.byte();
+    read.event.flags = data.byte();
+    const unsigned fields = data.byte();
+    if (!data.ok) return "its shape is cut short";
+    if (kind >= kEventKindCount) return "its kind is not one of version 1";
+    read.event.kind = static_cast<EventKind>(kind);
+    if ((fields & wire::kHasFunction) != 0) {
+      read.event.function =
+          static_cast<std::uint16_t>(data.varint_up_to(std::numeric_limits<std::uint16_t>::max()));
+    }
+    if ((fields & wire::kHasOp) != 0) {
+      const std::uint8_t op = data.byte();
+      if (op >= kCollectiveOpCount) return "its collective operation is not one of version 1";
+      read.event.op = static_cast<CollectiveOp>(op);
+    }
+    if ((fields & wire::kHasPeer) != 0) read.event.peer = data.svarint32();
+    if ((fields & wire::kHasTag) != 0) read.event.tag = data.svarint32();
+    if ((fields & wire::kHasComm) != 0) {
+      read.local_comm =
+          static_cast<std::uint32_t>(data.varint_up_to(std::numeric_limits<std::uint32_t>::max()));
+    }
+    if ((fields & wire::kHasRoot) != 0) read.event.root = data.svarint32();
+    if ((fields & wire::kHasBytes) != 0) read.event.bytes = data.varint();
+    if (!data.ok) return "its shape is cut short, or a number in it is too large";
+    if (read.event.peer < kAnyRank || read.event.peer >= max_ranks) return "its peer is not a rank of the step";
+
+    if ((fields & wire::kHasValues) != 0) {
+      read.values_at = values.size();
+      const std::uint64_t count = data.varint();
+      const bool several = read.event.kind == EventKind::kWait;
+      if (!data.ok || count == 0 || count - (several ? 1 : 0) > data.left()) return "it has too many values";
+      std::uint64_t value = 0;
+      if (several) values.push_back(0);
+      for (std::uint64_t i = several ? 1 : 0; i < count; ++i) {
+        const std::uint64_t difference = wire::unzigzag(data.varint());
+        value += difference;
+        values.push_back(several ? difference : value);
+      }
+      if (!data.ok) return "its values are cut short";
+      read.values_count = static_cast<std::uint32_t>(count);
+      if (several && several_requests.size() < read.values_count) several_requests.resize(read.values_count);
+    }
+    if (read.event.kind == EventKind::kCommCreate) {
+      const auto listed = std::span(values).subspan(read.values_at, read.values_count);
+      if (listed.size() < 3) return "a communicator without members";
+      for (const std::uint64_t member : listed.subspan(2)) {
+        if (member >= static_cast<std::uint64_t>(max_ranks)) return "a member is not a rank of the step";
+      }
+    }
+
+    read.use = wire::request_use(read.event.kind, read.event.flags, read.values_count);
+    unsigned extra = 0;
+    if (read.event.kind == EventKind::kCommCreate) {
+      extra |= kDefineComm;
+    } else if (read.local_comm != 0) {
+      extra |= kTranslateComm;
+    }
+    if (read.use == RequestUse::kSeveral) {
+      extra |= kSetSeveralRequests;
+    } else {
+      if (read.use != RequestUse::kNone) extra |= kSetRequest;
+      if (read.values_count > 0) extra |= kHasValueList;
+    }
+    if (read.event.kind == EventKind::kBlocked) extra |= kReadOff;
+    read.extra = static_cast<std::uint8_t>(extra);
+
+    return nullptr;
+  }
+
+  // The rarer parts of an event. Errors carry the bare text; the caller says where.
+  Result<void> finish_event(Shape& shape, Rank rank, RankState& state, Cursor& data) {
+    Event& event = shape.event;
+    if ((shape.extra & kSetRequest) != 0) {
+      std::uint64_t& last =
+          shape.use == RequestUse::kStarts ? state.last_started : state.last_completed;
+      event.request = static_cast<std::uint32_t>(last + 1 + shape.request_delta);
+      last = event.request;
+    }
+    if ((shape.extra & kSetSeveralRequests) != 0) {
+      std::uint64_t request = state.last_completed + 1 + shape.request_delta;
+      for (std::size_t i = 0; i < shape.values_count; ++i) {
+        request += values[shape.values_at + i];
+        several_requests[i] = request;
+      }
+      state.last_completed = request;
+      event.values = std::span(several_requests).first(shape.values_count);
+    }
+    if ((shape.extra & kHasValueList) != 0) {
+      event.values = std::span(values).subspan(shape.values_at, shape.values_count);
+    }
+    if ((shape.extra & kReadOff) != 0) {
+      const std::uint64_t off_ns = data.varint_up_to(wire::kMaxTimeNs);
+      if (!data.ok) return invalid_input("its time off the processor is cut short or too large");
+      event.off_s = seconds_from_ns(static_cast<Nanoseconds>(off_ns));
+    }
+    if ((shape.extra & kTranslateComm) != 0) {
+      if (shape.local_comm < global_by_local.size() && global_by_local[shape.local_comm] != kUnknownComm) {
+        event.comm = global_by_local[shape.local_comm];
+      } else {
+        Result<std::uint32_t> global = communicators.translate(rank, shape.local_comm);
+        if (!global) return global.error();
+        event.comm = *global;
+        remember_comm(shape.local_comm, *global);
+      }
+    }
+    if ((shape.extra & kDefineComm) != 0) {
+      Result<std::uint32_t> global = communicators.define(rank, shape.local_comm, event.values);
+      if (!global) return global.error();
+      event.comm = *global;
+      remember_comm(shape.local_comm, *global);
+    }
+    return {};
+  }
+
+  void remember_comm(std::uint32_t local, std::uint32_t global) {
+    if (local >= kMaxCachedComms) return;
+    if (global_by_local.size() <= local) global_by_local.resize(local + std::size_t{1}, kUnknownComm);
+    global_by_local[local] = global;
+  }
+};
+
+BatchDecoder::BatchDecoder(CommunicatorTable& communicators, Rank max_ranks)
+    : state_(std::make_unique<State>(communicators, max_ranks)) {}
+BatchDecoder::~BatchDecoder() = default;
+
+Result<BatchHeader> BatchDecoder::decode(std::span<const std::byte> batch, const BatchSink& sink) {
+  return state_->decode(batch, sink);
+}
+
+}  // namespace lbf

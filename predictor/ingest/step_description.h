@@ -1,0 +1,46 @@
+// StepDescription: what a relay says about its step when it registers a stream (docs/formats/http-v1.md,
+// "Step description"). The input is hostile: types, lengths and mutual fit are checked here, once.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace lbf {
+
+inline constexpr std::size_t kMaxStepNodes = 65536;
+inline constexpr Rank kMaxStepTasks = 1 << 20;
+inline constexpr std::size_t kMaxDescriptionBytes = std::size_t{8} << 20;
+
+struct StepDescription {
+  std::string cluster;  // empty: not said
+  std::optional<std::uint32_t> job;
+  std::optional<std::uint32_t> step;
+  std::optional<std::uint32_t> restart;
+  std::string user;
+  std::optional<uid_t> uid;
+  std::string job_name;
+  std::vector<std::string> nodes;
+  std::uint32_t node_index = 0;
+  Rank tasks = 0;
+  std::vector<std::uint32_t> tasks_per_node;  // empty: not said; else one per node, sum = tasks
+  std::vector<Rank> task_ids;                 // of this node; empty: not said
+  std::uint32_t cpus_on_node = 0;             // 0: not said
+  Nanoseconds start_realtime_ns = 0;          // 0: not said
+  std::vector<std::string> command;
+  std::vector<std::string> networks;  // the user's --lbf-networks; empty: all
+  nlohmann::json raw;                 // as it came, unknown keys included
+
+  // Errors (kInvalidInput) name the key: not JSON, a required key missing, wrong type, out of range.
+  static Result<StepDescription> parse(std::string_view json);
+};
+
+}  // namespace lbf

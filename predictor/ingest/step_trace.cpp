@@ -1,0 +1,501 @@
+// StepTrace, see step_trace.h.
+#include "predictor/ingest/step_trace.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/scoped_fd.h"
+#include "predictor/ingest/file_io.h"
+
+namespace lbf {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kStoreVersion = 1;
+constexpr const char* kRegisteredByLbfd =
+    "registered_by_lbfd";  // a node that never reported, see end_missing_stream
+
+std::int64_t realtime_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+json json_of(const StreamEnd& end) {
+  return {{"last_sequence", end.last_sequence},
+          {"lost_batches", end.lost_batches},
+          {"reason", end.reason},
+          {"realtime_ns", end.realtime_ns}};
+}
+
+Result<StreamEnd> parse_end(const std::string& text, const std::string& path) {
+  const json end = json::parse(text, nullptr, false);
+  const auto is_number = [&end](const char* key) {
+    return end.contains(key) && end[key].is_number_unsigned();
+  };
+  if (!end.is_object() || !is_number("last_sequence") || !is_number("lost_batches") ||
+      !end.contains("reason") || !end["reason"].is_string()) {
+    return invalid_input(path + " is damaged: remove the step's directory");
+  }
+  return StreamEnd{end["last_sequence"].get<std::uint64_t>(), end["lost_batches"].get<std::uint64_t>(),
+                   end["reason"].get<std::string>(), end.value("realtime_ns", std::int64_t{0})};
+}
+
+// What every control record must be, so that the replay can rely on it.
+Result<void> check_control(std::string_view text) {
+  const json record = json::parse(text, nullptr, false);
+  if (!record.is_object() || !record.contains("type") || !record["type"].is_string()) {
+    return invalid_input("a control record is not a JSON object with a 'type'");
+  }
+  return {};
+}
+
+// Decodes batches of one stream for their errors only. Communicators are defined once per stream, so batches
+// must come in order.
+class BatchValidator {
+ public:
+  BatchValidator() : decoder_(communicators_, kMaxTraceRanks) {
+    sink_.on_event = [](Rank, const Event&) -> Result<void> { return {}; };
+    sink_.on_control = [](std::string_view text) { return check_control(text); };
+  }
+  Result<BatchHeader> check(std::span<const std::byte> batch) { return decoder_.decode(batch, sink_); }
+
+ private:
+  CommunicatorTable communicators_;
+  BatchDecoder decoder_;
+  BatchSink sink_;
+};
+
+}  // namespace
+
+// The writer holds `mutex` through decoding and fdatasync; readers see the last published state without
+// waiting for that.
+struct StepTrace::Stream {
+  std::mutex mutex;
+  StepDescription description;  // guarded by StepTrace::mutex_
+  ScopedFd fd;
+  std::string path;
+  std::uint64_t next_sequence = 1;
+  std::uint64_t durable_bytes = 0;
+  bool torn = false;  // the file is longer than durable_bytes: cut before the next write
+  std::optional<StreamEnd> end;
+  std::string damage;
+  std::unique_ptr<BatchValidator> validator;
+
+  mutable std::mutex state_mutex;
+  StreamState published;
+
+  Result<void> cut() {
+    if (!torn) return {};
+    if (::ftruncate(fd.get(), static_cast<off_t>(durable_bytes)) != 0)
+      return system_error("cut", path, errno);
+    torn = false;
+    return {};
+  }
+
+  StreamState state() const {
+    const std::scoped_lock lock(state_mutex);
+    return published;
+  }
+
+  // REQUIRES: mutex is held, or nobody else sees the stream yet.
+  void publish(std::uint32_t number) {
+    const std::scoped_lock lock(state_mutex);
+    published = {number, next_sequence, durable_bytes, end, damage};
+  }
+
+  Result<void> open_file(int flags) {
+    fd.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+    if (!fd) return system_error("open", path, errno);
+    return {};
+  }
+
+  // Reads every batch of the file; what a crash tore off at its end is cut. A damaged batch that is followed
+  // by a good one was acknowledged once: nothing is cut then, the stream stops before it with `damage` set.
+  Result<void> recover(std::uint32_t number);
+  // An ended stream takes no more batches: where they are is enough, they are decoded when they are replayed.
+  Result<void> recover_ended(std::uint32_t number);
+  Result<bool> later_batch_follows(std::uint32_t number, std::uint64_t file_bytes) const;
+};
+
+// A torn tail is one batch that was never acknowledged; where the header of a later one follows, what is
+// broken is not the tail.
+Result<bool> StepTrace::Stream::later_batch_follows(std::uint32_t number, std::uint64_t file_bytes) const {
+  std::string rest(std::min<std::uint64_t>(file_bytes - durable_bytes, kMaxBatchBytes + kBatchHeaderBytes),
+                   '\0');
+  auto got = read_all_at(fd.get(), std::as_writable_bytes(std::span(rest)), durable_bytes, path);
+  if (!got) return got.error();
+  const auto bytes = bytes_of(rest);
+  for (std::size_t offset = 1; offset + kBatchHeaderBytes <= bytes.size(); ++offset) {
+    const auto header = read_batch_header(bytes.subspan(offset));
+    if (header && header->stream == number && header->sequence == next_sequence + 1) return true;
+  }
+  return false;
+}
+
+Result<void> StepTrace::Stream::recover(std::uint32_t number) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return system_error("look at", path, errno);
+  const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+  validator = std::make_unique<BatchValidator>();
+  std::string batch;
+  // The header of a batch at `offset`, if a whole batch of this stream with this sequence is there.
+  const auto header_at = [&](std::uint64_t offset, std::uint64_t sequence) -> Result<BatchHeader> {
+    if (file_bytes - offset < kBatchHeaderBytes) return invalid_input("its header is cut");
+    batch.resize(kBatchHeaderBytes);
+    auto got = read_all_at(fd.get(), std::as_writable_bytes(std::span(batch)), offset, path);
+    if (!got) return got.error();
+    auto header = read_batch_header(bytes_of(batch));
+    if (!header) return header.error();
+    if (header->stream != number || header->sequence != sequence) return invalid_input("it is another batch");
+    if (file_bytes - offset - kBatchHeaderBytes < header->compressed_bytes) return invalid_input("it is cut");
+    return header;
+  };
+  while (durable_bytes < file_bytes) {
+    auto header = header_at(durable_bytes, next_sequence);
+    if (!header && header.error().code == ErrorCode::kIo) return header.error();
+    std::string wrong = header ? std::string() : header.error().message;
+    if (header) {
+      batch.resize(kBatchHeaderBytes + header->compressed_bytes);
+      auto got = read_all_at(fd.get(), std::as_writable_bytes(std::span(batch)), durable_bytes, path);
+      if (!got) return got.error();
+      if (const auto checked = validator->check(bytes_of(batch)); !checked) wrong = checked.error().message;
+    }
+    if (!wrong.empty()) {
+      auto follows = later_batch_follows(number, file_bytes);
+      if (!follows) return follows.error();
+      if (*follows) {
+        damage = "stored batch " + std::to_string(next_sequence) + " of stream " + std::to_string(number) +
+                 " is damaged: " + wrong;
+        return {};
+      }
+      torn = true;
+      return cut();
+    }
+    durable_bytes += batch.size();
+    ++next_sequence;
+  }
+  return {};
+}
+
+Result<void> StepTrace::Stream::recover_ended(std::uint32_t number) {
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return system_error("look at", path, errno);
+  const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+  std::string header_bytes(kBatchHeaderBytes, '\0');
+  while (durable_bytes < file_bytes) {
+    std::string wrong = "it is cut";
+    if (file_bytes - durable_bytes >= kBatchHeaderBytes) {
+      auto got = read_all_at(fd.get(), std::as_writable_bytes(std::span(header_bytes)), durable_bytes, path);
+      if (!got) return got.error();
+      const auto header = read_batch_header(bytes_of(header_bytes));
+      if (header && header->stream == number && header->sequence == next_sequence &&
+          file_bytes - durable_bytes - kBatchHeaderBytes >= header->compressed_bytes) {
+        durable_bytes += kBatchHeaderBytes + header->compressed_bytes;
+        ++next_sequence;
+        continue;
+      }
+      if (!header) wrong = header.error().message;
+    }
+    damage = "stored batch " + std::to_string(next_sequence) + " of stream " + std::to_string(number) +
+             " is damaged: " + wrong;
+    return {};
+  }
+  return {};
+}
+
+StepTrace::StepTrace(StepKey key, std::string directory, StepDescription description, uid_t owner,
+                     Nanoseconds created_realtime_ns)
+    : key_(std::move(key)),
+      directory_(std::move(directory)),
+      description_(std::move(description)),
+      owner_(owner),
+      created_realtime_ns_(created_realtime_ns) {}
+
+StepTrace::~StepTrace() = default;
+
+std::string StepTrace::stream_path(std::uint32_t stream, std::string_view suffix) const {
+  return directory_ + "/stream-" + std::to_string(stream) + std::string(suffix);
+}
+
+Result<std::shared_ptr<StepTrace>> StepTrace::create(StepKey key, std::string directory,
+                                                     const StepDescription& first, uid_t owner) {
+  if (auto made = make_directory_durably(directory); !made) return made.error();
+  const Nanoseconds created_ns = realtime_ns();
+  const json step = {{"version", kStoreVersion},
+                     {"owner_uid", owner},
+                     {"created_realtime_ns", created_ns},
+                     {"description", first.raw}};
+  if (auto written = write_file_durably(directory + "/step.json", step.dump()); !written)
+    return written.error();
+  return std::shared_ptr<StepTrace>(
+      new StepTrace(std::move(key), std::move(directory), first, owner, created_ns));
+}
+
+Result<std::shared_ptr<StepTrace>> StepTrace::open(StepKey key, std::string directory) {
+  const std::string path = directory + "/step.json";
+  auto text = read_whole_file(path, 2 * kMaxDescriptionBytes);
+  if (!text) return text.error();
+  const json step = json::parse(*text, nullptr, false);
+  if (!step.is_object() || !step.contains("version") || !step["version"].is_number_integer() ||
+      !step.contains("owner_uid") || !step["owner_uid"].is_number_unsigned() ||
+      !step.contains("description")) {
+    return invalid_input(path + " is damaged: remove the directory");
+  }
+  if (step["version"].get<int>() != kStoreVersion) {
+    return invalid_input(path + ": trace store version " + step["version"].dump() + ", this lbfd knows " +
+                         std::to_string(kStoreVersion) + ": use the lbfd that wrote it");
+  }
+  auto description = StepDescription::parse(step["description"].dump());
+  if (!description) return invalid_input(path + ": " + description.error().message);
+  std::shared_ptr<StepTrace> trace(
+      new StepTrace(std::move(key), std::move(directory), std::move(description).value(),
+                    step["owner_uid"].get<uid_t>(), step["created_realtime_ns"].get<Nanoseconds>()));
+  if (auto loaded = trace->load_streams(); !loaded) return loaded.error();
+  return trace;
+}
+
+// A stream counts as registered from its stream-S.json on (written last, when its file is there).
+Result<void> StepTrace::load_streams() {
+  const std::scoped_lock lock(mutex_);
+  for (std::uint32_t number = 0; number < description_.nodes.size(); ++number) {
+    const std::string path = stream_path(number, ".json");
+    auto text = read_whole_file(path, kMaxDescriptionBytes);
+    if (!text && text.error().code == ErrorCode::kNotFound) continue;
+    if (!text) return text.error();
+    json merged = description_.raw;
+    const json own = json::parse(*text, nullptr, false);
+    if (!own.is_object()) return invalid_input(path + " is damaged: remove the step's directory");
+    merged.update(own);
+    auto description = StepDescription::parse(merged.dump());
+    if (!description) return invalid_input(path + ": " + description.error().message);
+
+    auto stream = std::make_unique<Stream>();
+    stream->description = std::move(description).value();
+    stream->path = stream_path(number, ".lbfw");
+    if (auto opened = stream->open_file(0); !opened) return opened.error();
+    const std::string end_path = stream_path(number, ".end");
+    auto end_text = read_whole_file(end_path, std::size_t{1} << 16);
+    if (end_text) {
+      auto end = parse_end(*end_text, end_path);
+      if (!end) return end.error();
+      stream->end = std::move(end).value();
+    } else if (end_text.error().code != ErrorCode::kNotFound) {
+      return end_text.error();
+    }
+    if (auto recovered = stream->end ? stream->recover_ended(number) : stream->recover(number); !recovered) {
+      return recovered.error();
+    }
+    stream->publish(number);
+    streams_.emplace(number, std::move(stream));
+  }
+  return {};
+}
+
+Result<void> StepTrace::store_description(std::uint32_t number, const StepDescription& description) const {
+  // Only what differs from the step's description: a step on 1,000 nodes names its nodes once.
+  json own = json::object();
+  for (const auto& [key, value] : description.raw.items()) {
+    const auto same = description_.raw.find(key);
+    if (same == description_.raw.end() || *same != value) own[key] = value;
+  }
+  own["node_index"] = number;
+  if (!description.raw.contains("task_ids")) own["task_ids"] = nullptr;  // not those of the first stream
+  return write_file_durably(stream_path(number, ".json"), own.dump());
+}
+
+Result<void> StepTrace::end_missing_stream(std::uint32_t number) {
+  if (find_stream(number) != nullptr) return {};
+  json own = description_.raw;
+  own["node_index"] = number;
+  own["task_ids"] = nullptr;
+  own[kRegisteredByLbfd] = true;
+  auto description = StepDescription::parse(own.dump());
+  if (!description) return description.error();
+  if (auto registered = register_stream(*description); !registered) return registered.error();
+  auto ended = end_stream(number, {0, 0, std::string(kReasonStreamTimeout)});
+  if (!ended) return ended.error();
+  return {};
+}
+
+Result<std::uint64_t> StepTrace::register_stream(const StepDescription& description) {
+  if (description.nodes != description_.nodes || description.tasks != description_.tasks) {
+    return invalid_input(
+        "step " + key_.text() +
+        ": this stream describes other nodes or another number of tasks than the step's first one");
+  }
+  const std::uint32_t number = description.node_index;
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = streams_.find(number); found != streams_.end()) {
+    if (found->second->description.raw.contains(kRegisteredByLbfd)) {  // now its relay has come after all
+      if (auto stored = store_description(number, description); !stored) return stored.error();
+      found->second->description = description;
+    }
+    return found->second->state().next_sequence;
+  }
+  auto stream = std::make_unique<Stream>();
+  stream->description = description;
+  stream->path = stream_path(number, ".lbfw");
+  stream->validator = std::make_unique<BatchValidator>();
+  if (auto opened = stream->open_file(O_CREAT | O_TRUNC); !opened) return opened.error();
+  if (auto stored = store_description(number, description); !stored) return stored.error();
+  stream->publish(number);
+  streams_.emplace(number, std::move(stream));
+  return std::uint64_t{1};
+}
+
+StepTrace::Stream* StepTrace::find_stream(std::uint32_t stream) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = streams_.find(stream);
+  return found == streams_.end() ? nullptr : found->second.get();  // streams are never removed
+}
+
+Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t sequence,
+                                       std::span<const std::byte> batch) {
+  Stream* stream = find_stream(number);
+  if (stream == nullptr) {
+    return Error{ErrorCode::kNotFound, "step " + key_.text() + ": stream " + std::to_string(number) +
+                                           " is not registered: PUT its description first"};
+  }
+  const std::scoped_lock lock(stream->mutex);
+  if (sequence < stream->next_sequence) return AppendResult{AppendOutcome::kDuplicate, stream->next_sequence};
+  if (stream->end) return AppendResult{AppendOutcome::kEnded, stream->next_sequence};
+  if (sequence > stream->next_sequence) return AppendResult{AppendOutcome::kGap, stream->next_sequence};
+  if (!stream->damage.empty()) return Error{ErrorCode::kIo, stream->damage};
+  const auto header = read_batch_header(batch);
+  if (!header) return header.error();
+  if (header->stream != number || header->sequence != sequence) {
+    return invalid_input("the batch says stream " + std::to_string(header->stream) + ", sequence " +
+                         std::to_string(header->sequence) + ", the request stream " + std::to_string(number) +
+                         ", sequence " + std::to_string(sequence));
+  }
+  if (batch.size() != kBatchHeaderBytes + header->compressed_bytes) {
+    return invalid_input("the body is not exactly one batch: " + std::to_string(batch.size()) + " bytes, " +
+                         std::to_string(kBatchHeaderBytes + header->compressed_bytes) + " by its header");
+  }
+  if (const auto checked = stream->validator->check(batch); !checked) return checked.error();
+
+  if (auto cut = stream->cut(); !cut) return cut.error();
+  stream->torn = true;  // until the new end is durable
+  auto written = write_all_at(stream->fd.get(), batch, stream->durable_bytes, stream->path);
+  // After a failed fdatasync the kernel may call the pages clean: they are cut and written anew by the retry.
+  if (written && ::fdatasync(stream->fd.get()) != 0)
+    written = system_error("synchronise", stream->path, errno);
+  if (!written) {
+    (void)stream->cut().ok();  // otherwise before the next write
+    return written.error();
+  }
+  stream->torn = false;
+  stream->durable_bytes += batch.size();
+  ++stream->next_sequence;
+  stream->publish(number);
+  return AppendResult{AppendOutcome::kStored, stream->next_sequence};
+}
+
+Result<AppendResult> StepTrace::end_stream(std::uint32_t number, const StreamEnd& end) {
+  Stream* stream = find_stream(number);
+  if (stream == nullptr) {
+    return Error{ErrorCode::kNotFound, "step " + key_.text() + ": stream " + std::to_string(number) +
+                                           " is not registered: PUT its description first"};
+  }
+  const std::scoped_lock lock(stream->mutex);
+  if (stream->end) return AppendResult{AppendOutcome::kDuplicate, stream->next_sequence};
+  if (end.last_sequence >= stream->next_sequence && end.lost_batches == 0) {
+    return AppendResult{AppendOutcome::kGap, stream->next_sequence};
+  }
+  StreamEnd dated = end;
+  dated.realtime_ns = realtime_ns();
+  auto written = write_file_durably(stream_path(number, ".end"), json_of(dated).dump());
+  if (!written) return written.error();
+  stream->end = std::move(dated);
+  stream->publish(number);
+  return AppendResult{AppendOutcome::kStored, stream->next_sequence};
+}
+
+Result<void> StepTrace::reopen_stream(std::uint32_t number) {
+  Stream* stream = find_stream(number);
+  if (stream == nullptr) return {};
+  const std::scoped_lock lock(stream->mutex);
+  if (!stream->end || stream->end->reason != kReasonStreamTimeout) return {};
+  const std::string path = stream_path(number, ".end");
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return system_error("remove", path, errno);
+  if (auto synced = sync_directory(directory_); !synced) return synced.error();
+  stream->end.reset();
+  if (stream->validator == nullptr) {  // it was opened as an ended one: batches were not decoded
+    stream->durable_bytes = 0;
+    stream->next_sequence = 1;
+    if (auto recovered = stream->recover(number); !recovered) return recovered;
+  }
+  stream->publish(number);
+  return {};
+}
+
+std::map<std::uint32_t, StepDescription> StepTrace::stream_descriptions() const {
+  const std::scoped_lock lock(mutex_);
+  std::map<std::uint32_t, StepDescription> descriptions;
+  for (const auto& [number, stream] : streams_) descriptions.emplace(number, stream->description);
+  return descriptions;
+}
+
+std::vector<StreamState> StepTrace::streams() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<StreamState> states;
+  for (const auto& [number, stream] : streams_) states.push_back(stream->state());
+  return states;
+}
+
+std::optional<StreamState> StepTrace::stream(std::uint32_t number) const {
+  const Stream* stream = find_stream(number);
+  if (stream == nullptr) return std::nullopt;
+  return stream->state();
+}
+
+bool StepTrace::all_ended() const {
+  const std::scoped_lock lock(mutex_);
+  if (streams_.size() < description_.nodes.size()) return false;
+  return std::all_of(streams_.begin(), streams_.end(),
+                     [](const auto& entry) { return entry.second->state().end.has_value(); });
+}
+
+std::uint64_t StepTrace::stored_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const StreamState& state : streams()) bytes += state.durable_bytes;
+  return bytes;
+}
+
+Result<void> StepTrace::read_batch(std::uint32_t number, std::uint64_t offset, std::string& buffer) const {
+  const Stream* stream = find_stream(number);
+  if (stream == nullptr) return Error{ErrorCode::kNotFound, "no stream " + std::to_string(number)};
+  // Durable bytes never change: no lock while reading.
+  buffer.resize(kBatchHeaderBytes);
+  auto got = read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
+  if (!got) return got;
+  const auto header = read_batch_header(bytes_of(buffer));
+  if (!header) return header.error();
+  buffer.resize(kBatchHeaderBytes + header->compressed_bytes);
+  return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
+}
+
+Result<void> StepTrace::read_raw(std::uint32_t number, std::uint64_t offset, std::size_t limit_bytes,
+                                 std::string& buffer) const {
+  const auto state = stream(number);
+  if (!state || offset > state->durable_bytes)
+    return Error{ErrorCode::kNotFound, "no such part of the trace"};
+  buffer.resize(std::min<std::uint64_t>(limit_bytes, state->durable_bytes - offset));
+  const Stream* stream = find_stream(number);
+  return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
+}
+
+}  // namespace lbf

@@ -1,0 +1,213 @@
+// lbfd: the predictor daemon (docs/lbfd.md). Wiring only: configuration, database, trace store, steps, HTTP.
+#include <fcntl.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <CLI/CLI.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/scoped_fd.h"
+#include "db/database.h"
+#include "predictor/ingest/file_io.h"
+#include "predictor/ingest/trace_store.h"
+#include "predictor/serve/api.h"
+#include "predictor/serve/config.h"
+#include "predictor/serve/http_server.h"
+#include "predictor/serve/network_catalog.h"
+#include "predictor/serve/steps.h"
+#include "predictor/serve/users.h"
+
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+constexpr std::chrono::seconds kTick{1};
+constexpr std::chrono::seconds kStopPatience{10};
+
+int fail(int status, const std::string& message) {
+  std::fprintf(stderr, "lbfd: %s\n", message.c_str());
+  return status;
+}
+
+struct Arguments {
+  std::string config = "/etc/lbf/lbfd.toml";
+  std::vector<std::string> listen;
+  std::string state_dir;
+  std::string networks_dir;
+  std::string log_level;
+};
+
+// The configuration file, then what the command line says.
+lbf::Result<lbf::DaemonConfig> configuration(const Arguments& arguments) {
+  auto config = lbf::DaemonConfig::load(arguments.config);
+  if (!config) return config;
+  if (!arguments.listen.empty()) config->listen.clear();
+  for (const std::string& text : arguments.listen) {
+    auto address = lbf::ListenAddress::parse(text);
+    if (!address) return lbf::invalid_input("--listen " + address.error().message);
+    config->listen.push_back(std::move(address).value());
+  }
+  if (!arguments.state_dir.empty()) config->state_dir = arguments.state_dir;
+  if (!arguments.networks_dir.empty()) config->networks_dir = arguments.networks_dir;
+  if (!arguments.log_level.empty()) {
+    if (auto checked = lbf::check_log_level(arguments.log_level); !checked) {
+      return lbf::invalid_input("--log-level " + checked.error().message);
+    }
+    config->log_level = arguments.log_level;
+  }
+  return config;
+}
+
+// One lbfd per state directory: two writers would break both the log and the database.
+lbf::Result<lbf::ScopedFd> lock_state_directory(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    return lbf::system_error("create state_dir", directory, errno);
+  }
+  const std::string path = directory + "/lbfd.lock";
+  lbf::ScopedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd) return lbf::system_error("open", path, errno);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return lbf::Error{lbf::ErrorCode::kUnavailable,
+                      directory + " is in use by another lbfd: stop it, or give this one another state_dir"};
+  }
+  return fd;
+}
+
+std::set<uid_t> operator_uids(const std::vector<std::string>& names) {
+  std::set<uid_t> uids;
+  for (const std::string& name : names) {
+    const auto uid = lbf::uid_of_user(name);
+    if (uid) {
+      uids.insert(*uid);
+    } else {
+      spdlog::warn("operators: {}: left out", uid.error().message);
+    }
+  }
+  return uids;
+}
+
+void raise_descriptor_limit() {
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int run(const lbf::DaemonConfig& config) {
+  auto lock = lock_state_directory(config.state_dir);
+  if (!lock) return fail(kExitFailure, lock.error().message);
+  auto networks = lbf::NetworkCatalog::load(config.networks_dir, config.network);
+  if (!networks) return fail(kExitFailure, networks.error().message);
+  if (!networks->own_note().empty()) spdlog::warn("{}", networks->own_note());
+  auto database = lbf::db::Database::open(config.state_dir + "/lbf.db");
+  if (!database) return fail(kExitFailure, database.error().message);
+  auto traces = lbf::TraceStore::open(config.state_dir + "/traces");
+  if (!traces) return fail(kExitFailure, traces.error().message);
+  if ((*database)->created() && !(*traces)->list().empty()) {
+    spdlog::warn("{}/lbf.db was not there: the steps whose traces are stored are predicted anew",
+                 config.state_dir);
+  }
+
+  lbf::StepsOptions options;
+  options.run.stream_start_timeout = config.stream_start_timeout;
+  options.stream_timeout = config.stream_timeout;
+  options.retention.age = std::chrono::hours(24) * config.trace_retention_days;
+  options.retention.limit_bytes = config.trace_store_limit_mb << 20;
+  options.replay_threads = config.replay_threads;
+  lbf::Steps steps(**traces, **database, *networks, options);
+  steps.recover();
+
+  lbf::Api api(steps, operator_uids(config.operators), LBF_VERSION);
+  asio::io_context io(1);
+  asio::thread_pool workers(config.worker_threads);
+  lbf::HttpLimits limits;
+  limits.max_connections = config.max_connections;
+  limits.request_memory_bytes = std::uint64_t{config.request_memory_mb} << 20;
+  std::optional<lbf::HttpServer> server;
+  server.emplace(
+      io, workers, [&api](const lbf::ApiRequest& request) { return api.handle(request); }, limits);
+  for (const lbf::ListenAddress& address : config.listen) {
+    const auto taken = server->listen(address);
+    if (!taken) return fail(kExitFailure, taken.error().message);
+    spdlog::info("lbfd {} listens on {}", LBF_VERSION, taken->text());
+  }
+
+  asio::steady_timer tick(io);
+  std::function<void()> next_tick = [&] {
+    tick.expires_after(kTick);
+    tick.async_wait([&](const boost::system::error_code& error) {
+      if (error) return;
+      asio::post(workers, [&steps] { steps.tick(); });
+      next_tick();
+    });
+  };
+  next_tick();
+
+  asio::signal_set signals(io, SIGTERM, SIGINT);
+  asio::steady_timer patience(io);
+  signals.async_wait([&](const boost::system::error_code& error, int signal) {
+    if (error) return;
+    spdlog::info("signal {}: answering what is under way, then ending", signal);
+    tick.cancel();
+    patience.expires_after(kStopPatience);
+    patience.async_wait([&io](const boost::system::error_code& waited) {
+      if (!waited) io.stop();
+    });
+    server->stop([&io] { io.stop(); });
+  });
+  io.run();
+  workers.join();
+  steps.stop();
+  spdlog::info("lbfd ended");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"lbfd: predicts, while MPI jobs run, how long they would have taken elsewhere"};
+  Arguments arguments;
+  app.set_version_flag("--version", std::string("lbfd ") + LBF_VERSION);
+  app.add_option("--config", arguments.config, "configuration file")->capture_default_str();
+  app.add_option("--listen", arguments.listen,
+                 "unix:/PATH or tcp:ADDRESS:PORT; several times; instead of the file's");
+  app.add_option("--state-dir", arguments.state_dir, "where traces and database are kept");
+  app.add_option("--networks-dir", arguments.networks_dir, "directory of network files");
+  app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  const auto config = configuration(arguments);
+  if (!config) return fail(kExitUsage, config.error().message);
+
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("lbfd"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  spdlog::set_level(spdlog::level::from_str(config->log_level));
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, not the end of lbfd
+  ::umask(0077);
+  raise_descriptor_limit();
+  try {
+    return run(*config);
+  } catch (const std::exception& exception) {
+    return fail(kExitFailure, exception.what());
+  }
+}

@@ -1,0 +1,510 @@
+// expand_collective: checks the arguments, asks for the algorithm, has it spelled out. See collective.h.
+#include "predictor/match/collective.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "predictor/match/collective_algorithms.h"
+#include "predictor/match/collective_rules.h"
+
+namespace lbf {
+namespace {
+
+using collective::Algorithm;
+using collective::Blocks;
+using collective::Choice;
+using collective::GroupSteps;
+using Values = std::span<const std::uint64_t>;
+
+constexpr Rank kMpiRoot = -4;  // the root's own process in an intercommunicator
+constexpr Bytes kCommCreateBytes = 8;
+constexpr Bytes kInterBarrierBytes = 4;  // coll/basic: an allreduce of one int
+constexpr Bytes kIbcastLongBytes = 512 * 1024;
+constexpr Bytes kIbcastFragmentBytes = 8 * 1024;
+constexpr Bytes kIbcastLongFragmentBytes = 32 * 1024;
+constexpr Bytes kIreduceFragmentBytes = 8 * 1024;
+
+bool is_neighbour(CollectiveOp op) {
+  return op >= CollectiveOp::kNeighborAllgather && op <= CollectiveOp::kNeighborAlltoallw;
+}
+
+bool is_rooted(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::kBcast:
+    case CollectiveOp::kReduce:
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
+    case CollectiveOp::kGatherv:
+    case CollectiveOp::kScatterv:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The library returns at once from these when there is nothing to do.
+bool returns_when_empty(const CollectiveCall& call) {
+  switch (call.op) {
+    case CollectiveOp::kBcast:
+    case CollectiveOp::kReduce:
+    case CollectiveOp::kAllreduce:
+    case CollectiveOp::kReduceScatterBlock:
+    case CollectiveOp::kScan:
+    case CollectiveOp::kExscan:
+      return true;
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
+    case CollectiveOp::kAllgather:
+      return !call.nonblocking;
+    case CollectiveOp::kAlltoall:
+      return !call.nonblocking && call.remote_size == 0;
+    default:
+      return false;
+  }
+}
+
+Bytes sum(Values values) {
+  Bytes total = 0;
+  for (const std::uint64_t value : values) total += value;
+  return total;
+}
+
+// How many values the call must bring; more are an error as well.
+std::size_t values_needed(const CollectiveCall& call) {
+  const bool inter = call.remote_size > 0;
+  const std::size_t peers = inter ? call.remote_size : call.size;
+  const bool at_root = inter ? call.root == kMpiRoot : call.root == static_cast<Rank>(call.rank);
+  switch (call.op) {
+    case CollectiveOp::kGatherv:
+    case CollectiveOp::kScatterv:
+      return at_root ? peers : 0;
+    case CollectiveOp::kAllgatherv:
+      return peers;
+    case CollectiveOp::kReduceScatter:
+      return call.size;
+    case CollectiveOp::kAlltoallv:
+    case CollectiveOp::kAlltoallw:
+      return 2 * peers;
+    default:
+      return 0;
+  }
+}
+
+Error bad_call(const CollectiveCall& call, const std::string& why) {
+  return invalid_input("collective " + std::to_string(static_cast<int>(call.op)) + " on rank " +
+                       std::to_string(call.rank) + " of " + std::to_string(call.size) + ": " + why);
+}
+
+// Neighbour collectives: n, n destinations, n byte counts, m, m sources, m byte counts.
+struct Neighbours {
+  Values destinations, sent, sources, received;
+  bool complete = false;
+};
+
+Neighbours split_neighbours(Values values) {
+  Neighbours result;
+  for (const bool outgoing : {true, false}) {
+    if (values.empty() || values[0] > (values.size() - 1) / 2) return result;
+    const std::size_t count = values[0];
+    (outgoing ? result.destinations : result.sources) = values.subspan(1, count);
+    (outgoing ? result.sent : result.received) = values.subspan(1 + count, count);
+    values = values.subspan(1 + 2 * count);
+  }
+  result.complete = values.empty();
+  return result;
+}
+
+// MPI_PROC_NULL of Open MPI (-2), in 32 or 64 bits.
+bool is_nobody(std::uint64_t rank) {
+  return rank == static_cast<std::uint64_t>(-2) || rank == static_cast<std::uint32_t>(-2);
+}
+
+Result<void> check(const CollectiveCall& call) {
+  if (call.size == 0 || call.rank >= call.size) return bad_call(call, "no such rank");
+  if (static_cast<int>(call.op) >= kCollectiveOpCount) return bad_call(call, "no such operation");
+  const bool inter = call.remote_size > 0;
+  if (inter && (is_neighbour(call.op) || call.op == CollectiveOp::kScan || call.op == CollectiveOp::kExscan)) {
+    return bad_call(call, "not defined on an intercommunicator");
+  }
+  if (is_rooted(call.op)) {
+    const bool special = inter && (call.root == kMpiRoot || call.root == -1 || call.root == -2);
+    const std::uint32_t roots = inter ? call.remote_size : call.size;
+    if (!special && (call.root < 0 || static_cast<std::uint32_t>(call.root) >= roots)) {
+      return bad_call(call, "root " + std::to_string(call.root) + " is not in the communicator");
+    }
+  }
+  if (is_neighbour(call.op)) {
+    const Neighbours neighbours = split_neighbours(call.values);
+    if (!neighbours.complete) return bad_call(call, "the list of neighbours is broken");
+    for (const Values peers : {neighbours.destinations, neighbours.sources}) {
+      for (const std::uint64_t peer : peers) {
+        if (peer >= call.size && !is_nobody(peer)) {
+          return bad_call(call, "neighbour " + std::to_string(peer) + " is not in the communicator");
+        }
+      }
+    }
+  } else if (call.values.size() < values_needed(call)) {
+    return bad_call(call, "needs " + std::to_string(values_needed(call)) + " byte counts, has " +
+                              std::to_string(call.values.size()));
+  }
+  return {};
+}
+
+// In the order of the neighbours, sends first; a message to oneself is a copy in memory.
+void expand_neighbours(const CollectiveCall& call, GroupSteps& steps) {
+  const Neighbours neighbours = split_neighbours(call.values);
+  const auto real = [&](std::uint64_t peer) { return peer < call.size && peer != call.rank; };
+  for (std::size_t i = 0; i < neighbours.destinations.size(); ++i) {
+    if (!real(neighbours.destinations[i])) continue;
+    steps.send(static_cast<std::uint32_t>(neighbours.destinations[i]), neighbours.sent[i]);
+  }
+  for (std::size_t i = 0; i < neighbours.sources.size(); ++i) {
+    if (!real(neighbours.sources[i])) continue;
+    steps.recv(static_cast<std::uint32_t>(neighbours.sources[i]), neighbours.received[i]);
+  }
+}
+
+// coll/tuned and coll/basic, on an intracommunicator.
+void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps& steps) {
+  const auto root = static_cast<std::uint32_t>(call.root);
+  const Values sent = call.values.first(std::min<std::size_t>(call.size, call.values.size()));
+  const Values received = call.values.subspan(sent.size());
+  switch (call.op) {
+    case CollectiveOp::kBarrier:
+      return steps.barrier(algorithm);
+    case CollectiveOp::kBcast:
+      return steps.bcast(algorithm, root, call.bytes, collective::likely_element_bytes(call.bytes));
+    case CollectiveOp::kReduce:
+      return steps.reduce(algorithm, root, call.bytes);
+    case CollectiveOp::kAllreduce:
+    case CollectiveOp::kCommCreate:
+      return steps.allreduce(algorithm, call.bytes, call.commutative);
+    case CollectiveOp::kGather:
+      return steps.gather(algorithm, root, call.bytes);
+    case CollectiveOp::kScatter:
+      return steps.scatter(algorithm, root, call.bytes);
+    case CollectiveOp::kAllgather:
+      return steps.allgather(algorithm, Blocks(call.bytes));
+    case CollectiveOp::kAlltoall:
+      if (algorithm == Algorithm::kInPlace) {
+        const std::vector<std::uint64_t> all_alike(call.size, call.bytes);
+        return steps.alltoallv_in_place(all_alike, false);
+      }
+      return steps.alltoall(algorithm, call.bytes);
+    case CollectiveOp::kReduceScatterBlock:
+      switch (algorithm) {
+        case Algorithm::kRecursiveDoubling:
+          return steps.reduce_scatter_recursive_doubling(call.bytes);
+        case Algorithm::kRecursiveHalving:
+          return steps.reduce_scatter_recursive_halving(Blocks(call.bytes));
+        case Algorithm::kButterfly:
+          return steps.reduce_scatter_butterfly(Blocks(call.bytes), true);
+        default:
+          steps.reduce(0, call.bytes * call.size, call.commutative);
+          return steps.scatter(0, call.bytes);
+      }
+    case CollectiveOp::kReduceScatter:
+      if (sum(sent) == 0) return;
+      switch (algorithm) {
+        case Algorithm::kRecursiveHalving:
+          return steps.reduce_scatter_recursive_halving(Blocks(sent));
+        case Algorithm::kRing:
+          return steps.reduce_scatter_ring(Blocks(sent));
+        case Algorithm::kButterfly:
+          return steps.reduce_scatter_butterfly(Blocks(sent), false);
+        default:
+          steps.reduce(0, sum(sent), call.commutative);
+          return steps.scatter_linear(0, sent[call.rank], sent, false);
+      }
+    case CollectiveOp::kScan:
+    case CollectiveOp::kExscan:
+      return steps.scan(call.bytes);
+    case CollectiveOp::kGatherv:
+      return steps.gather_linear(root, call.bytes, call.values, false);
+    case CollectiveOp::kScatterv:
+      return steps.scatter_linear(root, call.bytes, call.values, false);
+    case CollectiveOp::kAllgatherv:
+      if (sum(sent) == 0) return;
+      if (algorithm == Algorithm::kDefault) {
+        steps.gather_linear(0, sent[call.rank], sent, false);
+        return steps.bcast(0, sum(sent), sum(sent));  // sent as one element of an indexed datatype
+      }
+      return steps.allgather(algorithm, Blocks(sent));
+    case CollectiveOp::kAlltoallv:
+      if (algorithm == Algorithm::kInPlace) return steps.alltoallv_in_place(received, false);
+      if (algorithm == Algorithm::kPairwise) return steps.alltoallv_pairwise(sent, received);
+      return steps.alltoallv_linear(sent, received, true);
+    case CollectiveOp::kAlltoallw:
+      if (algorithm == Algorithm::kInPlace) return steps.alltoallv_in_place(received, false);
+      return steps.alltoallv_linear(sent, received, false);
+    default:
+      return expand_neighbours(call, steps);
+  }
+}
+
+// coll/libnbc, on an intracommunicator.
+void expand_nonblocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps& steps) {
+  const auto root = static_cast<std::uint32_t>(call.root);
+  const Values sent = call.values.first(std::min<std::size_t>(call.size, call.values.size()));
+  const Values received = call.values.subspan(sent.size());
+  switch (call.op) {
+    case CollectiveOp::kBarrier:
+      return steps.barrier_dissemination();
+    case CollectiveOp::kBcast:
+      if (algorithm == Algorithm::kLinear) return steps.bcast_linear(root, call.bytes);
+      if (algorithm == Algorithm::kBinomial) return steps.bcast_swapped_binomial(root, call.bytes);
+      return steps.bcast_swapped_chain(
+          root, call.bytes, call.bytes < kIbcastLongBytes ? kIbcastFragmentBytes : kIbcastLongFragmentBytes);
+    case CollectiveOp::kReduce:
+      if (algorithm == Algorithm::kRabenseifner) return steps.reduce_rabenseifner(root, call.bytes);
+      if (algorithm == Algorithm::kBinomial) {
+        return steps.reduce_swapped_binomial(root, call.bytes, call.commutative);
+      }
+      return steps.reduce_swapped_chain(root, call.bytes, kIreduceFragmentBytes);
+    case CollectiveOp::kAllreduce:
+    case CollectiveOp::kCommCreate:
+      if (algorithm == Algorithm::kRing) return steps.allreduce_swapped_ring(call.bytes);
+      return steps.allreduce(algorithm, call.bytes, call.commutative);
+    case CollectiveOp::kGather: {
+      const std::vector<std::uint64_t> all_alike(call.rank == root ? call.size : 0, call.bytes);
+      return steps.gather_linear(root, call.bytes, all_alike, true);
+    }
+    case CollectiveOp::kScatter:
+      return steps.bcast_linear(root, call.bytes);
+    case CollectiveOp::kAllgather:
+    case CollectiveOp::kAlltoall: {
+      const std::vector<std::uint64_t> all_alike(call.size, call.bytes);
+      if (algorithm == Algorithm::kInPlace) return steps.alltoallv_in_place(all_alike, true);
+      return steps.alltoallv_linear(all_alike, all_alike, true);
+    }
+    case CollectiveOp::kReduceScatterBlock: {
+      const std::vector<std::uint64_t> all_alike(call.rank == 0 ? call.size : 0, call.bytes);
+      steps.reduce_swapped_binomial(0, call.bytes * call.size, true);
+      return steps.scatter_linear(0, call.bytes, all_alike, true);
+    }
+    case CollectiveOp::kReduceScatter:
+      if (sum(sent) == 0) return;
+      steps.reduce_swapped_binomial(0, sum(sent), true);
+      return steps.scatter_linear(0, sent[call.rank], sent, true);
+    case CollectiveOp::kScan:
+    case CollectiveOp::kExscan:
+      return steps.scan(call.bytes);
+    case CollectiveOp::kGatherv:
+      return steps.gather_linear(root, call.bytes, call.values, true);
+    case CollectiveOp::kScatterv:
+      return steps.scatter_linear(root, call.bytes, call.values, true);
+    case CollectiveOp::kAllgatherv:
+      for (std::uint32_t step = 1; step < call.size; ++step) {
+        steps.send((call.rank + step) % call.size, sent[call.rank]);
+      }
+      for (std::uint32_t step = 1; step < call.size; ++step) {
+        const std::uint32_t peer = (call.rank + call.size - step) % call.size;
+        steps.recv(peer, sent[peer]);
+      }
+      return;
+    case CollectiveOp::kAlltoallv:
+    case CollectiveOp::kAlltoallw:
+      if (algorithm == Algorithm::kInPlace) return steps.alltoallv_in_place(received, false);
+      return steps.alltoallv_linear(sent, received, false);
+    default:
+      return expand_neighbours(call, steps);
+  }
+}
+
+// coll/inter, coll/basic and coll/libnbc on intercommunicators.
+class InterSteps {
+ public:
+  InterSteps(const CollectiveCall& call, std::vector<CollectiveStep>& out)
+      : call_(call), remote_(out, call.rank, call.remote_size, false), local_(out, call.rank, call.size, true) {}
+
+  // Messages inside each group and between the first ranks of the groups.
+  void by_leaders() {
+    const Bytes bytes = call_.bytes;
+    switch (call_.op) {
+      case CollectiveOp::kBarrier:
+        return allreduce(kInterBarrierBytes);
+      case CollectiveOp::kAllreduce:
+      case CollectiveOp::kCommCreate:
+        return allreduce(bytes);
+      case CollectiveOp::kBcast:
+        if (is_root()) return remote_.send(0, bytes);
+        if (takes_no_part()) return;
+        if (is_leader()) remote_.recv(root(), bytes);
+        return local_.bcast(0, bytes, collective::likely_element_bytes(bytes));
+      case CollectiveOp::kReduce:
+        if (is_root()) return remote_.recv(0, bytes);
+        if (takes_no_part()) return;
+        local_.reduce(0, bytes, call_.commutative);
+        if (is_leader()) remote_.send(root(), bytes);
+        return;
+      case CollectiveOp::kGather:
+        if (is_root()) return remote_.recv(0, bytes * call_.remote_size);
+        if (takes_no_part()) return;
+        local_.gather(0, bytes);
+        if (is_leader()) remote_.send(root(), bytes * call_.size);
+        return;
+      case CollectiveOp::kScatter:
+        if (is_root()) return remote_.send(0, bytes * call_.remote_size);
+        if (takes_no_part()) return;
+        if (is_leader()) remote_.recv(root(), bytes * call_.size);
+        return local_.scatter(0, bytes);
+      case CollectiveOp::kAllgather:
+        local_.gather(0, bytes);
+        if (is_leader()) remote_.exchange(0, bytes * call_.size, 0, bytes * call_.remote_size);
+        return local_.bcast(0, bytes * call_.remote_size, collective::likely_element_bytes(bytes));
+      default:  // reduce_scatter, reduce_scatter_block
+        return reduce_scatter();
+    }
+  }
+
+  // Messages straight to the ranks of the other group.
+  void linear() {
+    const Bytes bytes = call_.bytes;
+    switch (call_.op) {
+      case CollectiveOp::kBarrier:
+        return barrier();
+      case CollectiveOp::kAllreduce:
+      case CollectiveOp::kCommCreate:
+        return allreduce_linear(bytes);
+      case CollectiveOp::kReduceScatter:
+      case CollectiveOp::kReduceScatterBlock:
+        return reduce_scatter();
+      case CollectiveOp::kBcast:
+      case CollectiveOp::kScatter:
+        if (is_root()) return for_all_remote([&](std::uint32_t peer) { remote_.send(peer, bytes); });
+        if (!takes_no_part()) remote_.recv(root(), bytes);
+        return;
+      case CollectiveOp::kReduce:
+      case CollectiveOp::kGather:
+        if (is_root()) return for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, bytes); });
+        if (!takes_no_part()) remote_.send(root(), bytes);
+        return;
+      case CollectiveOp::kGatherv:
+        if (is_root()) return for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, call_.values[peer]); });
+        if (!takes_no_part()) remote_.send(root(), bytes);
+        return;
+      case CollectiveOp::kScatterv:
+        if (is_root()) return for_all_remote([&](std::uint32_t peer) { remote_.send(peer, call_.values[peer]); });
+        if (!takes_no_part()) remote_.recv(root(), bytes);
+        return;
+      case CollectiveOp::kAllgather:
+      case CollectiveOp::kAlltoall:
+        for_all_remote([&](std::uint32_t peer) { remote_.send(peer, bytes); });
+        return for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, bytes); });
+      case CollectiveOp::kAllgatherv:
+        for_all_remote([&](std::uint32_t peer) { if (bytes > 0) remote_.send(peer, bytes); });
+        return for_all_remote([&](std::uint32_t peer) { recv_unless_empty(peer, call_.values[peer]); });
+      default: {  // alltoallv, alltoallw
+        for_all_remote([&](std::uint32_t peer) {
+          if (call_.values[peer] > 0) remote_.send(peer, call_.values[peer]);
+        });
+        return for_all_remote(
+            [&](std::uint32_t peer) { recv_unless_empty(peer, call_.values[call_.remote_size + peer]); });
+      }
+    }
+  }
+
+ private:
+  bool is_leader() const { return call_.rank == 0; }
+  bool is_root() const { return call_.root == kMpiRoot; }
+  bool takes_no_part() const { return call_.root < 0 && !is_root(); }
+  std::uint32_t root() const { return static_cast<std::uint32_t>(call_.root); }
+
+  template <typename Function>
+  void for_all_remote(Function function) {
+    for (std::uint32_t peer = 0; peer < call_.remote_size; ++peer) function(peer);
+  }
+  void recv_unless_empty(std::uint32_t peer, Bytes bytes) {
+    if (bytes > 0) remote_.recv(peer, bytes);
+  }
+
+  void allreduce(Bytes bytes) {
+    local_.reduce(0, bytes, call_.commutative);
+    if (is_leader()) remote_.exchange(0, bytes, 0, bytes);
+    local_.bcast(0, bytes, collective::likely_element_bytes(bytes));
+  }
+
+  void allreduce_linear(Bytes bytes) {
+    remote_.exchange(0, bytes, 0, bytes);
+    if (!is_leader()) return;
+    for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.recv(peer, bytes);
+    remote_.exchange(0, bytes, 0, bytes);
+    for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.send(peer, bytes);
+  }
+
+  void barrier() {
+    remote_.send(0, 0);
+    if (is_leader()) {
+      for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.recv(peer, 0);
+    }
+    remote_.recv(0, 0);
+    if (is_leader()) {
+      for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.send(peer, 0);
+    }
+  }
+
+  // Every rank sends its vector to the other group's leader, who combines them and hands out the parts.
+  void reduce_scatter() {
+    const bool alike = call_.op == CollectiveOp::kReduceScatterBlock;
+    const Values parts = call_.values;
+    const Bytes total = alike ? call_.bytes * call_.size : sum(parts.first(call_.size));
+    if (total == 0) return;
+    remote_.send(0, total);
+    if (is_leader()) for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, total); });
+    if (alike && !call_.nonblocking) return local_.scatter(0, call_.bytes);
+    const std::vector<std::uint64_t> all_alike(alike && is_leader() ? call_.size : 0, call_.bytes);
+    local_.scatter_linear(0, alike ? call_.bytes : parts[call_.rank], alike ? Values(all_alike) : parts,
+                          call_.nonblocking);
+  }
+
+  const CollectiveCall& call_;
+  GroupSteps remote_;
+  GroupSteps local_;
+};
+
+CollectiveCall normalised(CollectiveCall call) {
+  if (call.op == CollectiveOp::kCommCreate) {
+    call.bytes = kCommCreateBytes;
+    call.commutative = true;
+  }
+  return call;
+}
+
+}  // namespace
+
+Result<CollectiveSteps> expand_collective(const CollectiveCall& given, std::vector<CollectiveStep>& out) {
+  const CollectiveCall call = normalised(given);
+  if (auto checked = check(call); !checked) return checked.error();
+  const bool inter = call.remote_size > 0;
+  if (!inter && call.size == 1) return CollectiveSteps{};
+  if (call.bytes == 0 && returns_when_empty(call)) return CollectiveSteps{};
+
+  const Choice choice = collective::choose(call);
+  if (inter) {
+    InterSteps steps(call, out);
+    if (choice.algorithm == Algorithm::kInterLeaders) {
+      steps.by_leaders();
+    } else {
+      steps.linear();
+    }
+  } else {
+    GroupSteps steps(out, call.rank, call.size, false);
+    if (call.nonblocking) {
+      expand_nonblocking(call, choice.algorithm, steps);
+    } else {
+      expand_blocking(call, choice.algorithm, steps);
+    }
+  }
+  return CollectiveSteps{choice.unsure};
+}
+
+const char* collective_algorithm_name(const CollectiveCall& given) {
+  const CollectiveCall call = normalised(given);
+  if (!check(call)) return "invalid";
+  if (call.remote_size == 0 && call.size == 1) return "none";
+  if (call.bytes == 0 && returns_when_empty(call)) return "none";
+  return collective::algorithm_name(collective::choose(call).algorithm);
+}
+
+}  // namespace lbf

@@ -1,0 +1,130 @@
+// One rank's part of each collective algorithm of Open MPI 4.1, as sends and receives.
+//
+// Place in the event's way: match (half of collective.h; which algorithm is chosen: collective_rules.h).
+// The algorithms are those of coll/base, coll/basic and coll/libnbc; docs/collectives.md names each one's source
+// in the literature. Every function costs O(steps of this rank), v-collectives O(ranks) for their prefix sums.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "predictor/match/collective.h"
+#include "predictor/match/collective_rules.h"
+
+namespace lbf::collective {
+
+// Bytes of the block of each rank, blocks lying one behind the other in rank order.
+class Blocks {
+ public:
+  explicit Blocks(Bytes each) : each_(each) {}
+  explicit Blocks(std::span<const std::uint64_t> bytes_of_rank);
+  Bytes of(std::uint32_t rank) const { return range(rank, rank + 1); }
+  // Blocks first .. last-1.
+  Bytes range(std::uint32_t first, std::uint32_t last) const {
+    return offsets_.empty() ? each_ * (last - first) : offsets_[last] - offsets_[first];
+  }
+
+ private:
+  Bytes each_ = 0;
+  std::vector<Bytes> offsets_;  // empty: all blocks are alike
+};
+
+// Appends the steps of `rank` inside one group of `size` ranks. All members of the group must call the same
+// functions with the same arguments, except where a parameter says "mine".
+class GroupSteps {
+ public:
+  // `local_group`: CollectiveStep::local_group of every step.
+  GroupSteps(std::vector<CollectiveStep>& out, std::uint32_t rank, std::uint32_t size, bool local_group)
+      : out_(out), rank_(rank), size_(size), local_group_(local_group) {}
+
+  void send(std::uint32_t peer, Bytes bytes) {
+    out_.push_back({CollectiveStep::Kind::kSend, peer, bytes, local_group_});
+  }
+  void recv(std::uint32_t peer, Bytes bytes) {
+    out_.push_back({CollectiveStep::Kind::kRecv, peer, bytes, local_group_});
+  }
+  void exchange(std::uint32_t to, Bytes sent, std::uint32_t from, Bytes received) {
+    send(to, sent);
+    recv(from, received);
+  }
+
+  // --- whole blocking collectives with the algorithm that the library chooses for them (REQUIRES: bytes > 0;
+  // a group of one rank has no steps)
+  void bcast(std::uint32_t root, Bytes bytes, Bytes element_bytes);
+  void reduce(std::uint32_t root, Bytes bytes, bool commutative);
+  void allreduce(Bytes bytes, bool commutative);
+  void gather(std::uint32_t root, Bytes block_bytes);
+  void scatter(std::uint32_t root, Bytes block_bytes);
+
+  // --- single algorithms
+  void barrier(Algorithm algorithm);
+  void barrier_dissemination();
+  void bcast(Algorithm algorithm, std::uint32_t root, Bytes bytes, Bytes element_bytes);
+  void bcast_linear(std::uint32_t root, Bytes bytes);
+  void bcast_swapped_binomial(std::uint32_t root, Bytes bytes);
+  void bcast_swapped_chain(std::uint32_t root, Bytes bytes, Bytes fragment_bytes);
+  void reduce(Algorithm algorithm, std::uint32_t root, Bytes bytes);
+  void reduce_swapped_binomial(std::uint32_t root, Bytes bytes, bool commutative);
+  void reduce_swapped_chain(std::uint32_t root, Bytes bytes, Bytes fragment_bytes);
+  void reduce_rabenseifner(std::uint32_t root, Bytes bytes);
+  void allreduce(Algorithm algorithm, Bytes bytes, bool commutative);
+  void allreduce_rabenseifner(Bytes bytes);
+  void allreduce_swapped_ring(Bytes bytes);
+  void gather(Algorithm algorithm, std::uint32_t root, Bytes block_bytes);
+  void scatter(Algorithm algorithm, std::uint32_t root, Bytes block_bytes);
+  // `mine`: bytes of my block. `of_rank`: bytes of each rank's block, read at the root only. Without `empty_too`
+  // no message is sent for an empty block.
+  void gather_linear(std::uint32_t root, Bytes mine, std::span<const std::uint64_t> of_rank, bool empty_too);
+  void scatter_linear(std::uint32_t root, Bytes mine, std::span<const std::uint64_t> of_rank, bool empty_too);
+  void allgather(Algorithm algorithm, const Blocks& blocks);
+  void alltoall(Algorithm algorithm, Bytes block_bytes);
+  // `sent`, `received`: mine, to and from each rank.
+  void alltoallv_pairwise(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received);
+  void alltoallv_linear(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
+                        bool empty_too);
+  void alltoallv_in_place(std::span<const std::uint64_t> exchanged, bool empty_too);
+  void reduce_scatter_recursive_halving(const Blocks& blocks);
+  void reduce_scatter_ring(const Blocks& blocks);
+  void reduce_scatter_butterfly(const Blocks& blocks, bool blocks_alike);
+  void reduce_scatter_recursive_doubling(Bytes block_bytes);
+  void scan(Bytes bytes);
+
+ private:
+  // Neighbours of this rank in a tree over the group.
+  struct Tree {
+    std::int64_t parent = -1;  // -1: this rank is the root
+    std::vector<std::uint32_t> children;
+  };
+  Tree pipeline_tree(std::uint32_t root) const;
+  Tree binary_tree(std::uint32_t root) const;
+  Tree in_order_binary_tree() const;  // its root is the last rank
+  Tree binomial_tree(std::uint32_t root) const;
+  Tree in_order_binomial_tree(std::uint32_t root) const;
+  Tree knomial_tree(std::uint32_t root, std::uint32_t radix) const;
+  void down(const Tree& tree, Bytes bytes);
+  void up(const Tree& tree, Bytes bytes);
+
+  void bcast_split_binary(std::uint32_t root, Bytes bytes, Bytes element_bytes);
+  void bcast_scatter_allgather(std::uint32_t root, Bytes bytes, Bytes element_bytes);
+  void allreduce_recursive_doubling(Bytes bytes);
+  void allreduce_ring(Bytes bytes);
+
+  // Rabenseifner's first half (see the .cpp).
+  struct Halves;
+  Halves reduce_scatter_by_halves(Bytes elements, Bytes element_bytes);
+
+  std::uint32_t rank_from(std::uint32_t root) const { return (rank_ + size_ - root) % size_; }
+  std::uint32_t shifted(std::uint64_t virtual_rank, std::uint32_t root) const {
+    return static_cast<std::uint32_t>((virtual_rank + root) % size_);
+  }
+  std::uint32_t right(std::uint32_t distance) const { return (rank_ + distance) % size_; }
+  std::uint32_t left(std::uint32_t distance) const { return (rank_ + size_ - distance % size_) % size_; }
+
+  std::vector<CollectiveStep>& out_;
+  std::uint32_t rank_;
+  std::uint32_t size_;
+  bool local_group_;
+};
+
+}  // namespace lbf::collective

@@ -1,0 +1,664 @@
+#include "predictor/match/matcher.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lbf {
+namespace {
+
+constexpr std::uint32_t kCollectiveChannel = 0x80000000U;  // ChannelKey::comm of collectives' messages
+constexpr std::uint32_t kMaxCommunicators = 1U << 24;
+constexpr Rank kMpiProcNull = -2;  // as expand_collective wants it
+constexpr std::uint64_t kMaxLostEvents = std::uint64_t{1} << 60;
+
+std::string number(std::int64_t value) { return std::to_string(value); }
+
+bool is_wildcard(const Event& event) {
+  return (event.flags & (kFlagWildcardSource | kFlagWildcardTag)) != 0 || event.peer == kAnyRank ||
+         event.tag == kAnyTag;
+}
+
+bool is_duration(Seconds seconds) { return std::isfinite(seconds) && seconds >= 0; }
+
+bool is_neighbour(CollectiveOp op) {
+  return op >= CollectiveOp::kNeighborAllgather && op <= CollectiveOp::kNeighborAlltoallw;
+}
+
+}  // namespace
+
+Matcher::Matcher(Rank ranks, OpStore& store)
+    : store_(store), channels_(store), ranks_(static_cast<std::size_t>(ranks)) {}
+
+Error Matcher::fail(Rank rank, const std::string& what) const {
+  return invalid_input("rank " + number(rank) + ", event " +
+                       std::to_string(ranks_[static_cast<std::size_t>(rank)].events) + ": " + what);
+}
+
+Result<void> Matcher::contradiction(Rank rank, const Event& event, const std::string& what) {
+  Error error = fail(rank, what);
+  if (!ranks_[static_cast<std::size_t>(rank)].gap) return error;
+  note_partial(error.message + " (after events of this rank were lost)");
+  emit_plain(rank, event);
+  return {};
+}
+
+void Matcher::note_partial(const std::string& why) {
+  if (why_partial_.empty()) why_partial_ = why;
+}
+
+std::string Matcher::channel_text(const Event& event) const {
+  return "tag " + number(event.tag) + ", communicator " + std::to_string(event.comm);
+}
+
+Result<void> Matcher::check_peer(Rank rank, const Event& event) const {
+  if (event.peer < 0 || event.peer >= store_.ranks()) {
+    return fail(rank, "rank " + number(event.peer) + " does not exist: the world has " + number(store_.ranks()));
+  }
+  if (event.comm >= kMaxCommunicators) {
+    return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
+  }
+  return {};
+}
+
+void Matcher::emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
+                   std::uint8_t flags) {
+  Op op;
+  op.kind = kind;
+  op.flags = flags;
+  op.message = message;
+  op.work_s = work_s;
+  op.call_s = call_s;
+  store_.push(process, op);
+}
+
+void Matcher::emit_plain(Rank rank, const Event& event, OpKind kind) {
+  emit(static_cast<ProcessIndex>(rank), kind, kNoMessage, event.process_s, event.call_s, kOpEndsEvent);
+}
+
+std::uint32_t Matcher::new_request() {
+  if (free_requests_.empty()) {
+    requests_.emplace_back();
+    return static_cast<std::uint32_t>(requests_.size() - 1);
+  }
+  const std::uint32_t record = free_requests_.back();
+  free_requests_.pop_back();
+  requests_[record] = Request{};
+  return record;
+}
+
+Result<void> Matcher::add_request(Rank rank, const Event& event, std::uint32_t record) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (const std::uint32_t* old = state.requests.find(event.request); old != nullptr) {
+    const std::string what = "request " + std::to_string(event.request) + " is active already";
+    if (!state.gap) return fail(rank, what);
+    // Its completion was lost.
+    note_partial(fail(rank, what).message + " (after events of this rank were lost)");
+    const std::uint32_t lost = *old;
+    if (requests_[lost].kind == RequestKind::kReceive) {
+      if (requests_[lost].message == kNoMessage) {
+        remove_unplaced(rank, lost);
+      } else {
+        store_.discard(requests_[lost].message);
+      }
+    }
+    state.requests.erase(event.request);
+    free_request(lost);
+  }
+  state.requests.insert(event.request, record);
+  return {};
+}
+
+ChannelKey Matcher::channel_of(Rank rank, const Request& receive) const {
+  return {receive.comm, receive.peer, rank, receive.tag};
+}
+
+// --- messages
+
+MessageIndex Matcher::send_message(Rank rank, const Event& event) {
+  bool paired = false;
+  const MessageIndex index = channels_.take_send({event.comm, rank, event.peer, event.tag}, paired);
+  Message& message = store_.message(index);
+  message.bytes = event.bytes;
+  message.sent = true;
+  message.sender = static_cast<ProcessIndex>(rank);
+  stats_.messages += paired ? 1 : 0;
+  return index;
+}
+
+MessageIndex Matcher::take_place(const ChannelKey& key) {
+  bool paired = false;
+  const MessageIndex index = channels_.take_receive(key, paired);
+  stats_.messages += paired ? 1 : 0;
+  return index;
+}
+
+bool Matcher::must_wait_for_place(const RankState& state, const Request& receive) const {
+  for (std::uint32_t record : state.unplaced) {
+    const Request& older = requests_[record];
+    if (older.posted >= receive.posted) break;
+    if (older.comm == receive.comm && (older.peer == kAnyRank || older.peer == receive.peer) &&
+        (older.tag == kAnyTag || older.tag == receive.tag)) {
+      return true;  // a wildcard that could match, or a receive on this channel that waits behind one
+    }
+  }
+  return false;
+}
+
+void Matcher::remove_unplaced(Rank rank, std::uint32_t record) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  state.unplaced.erase(std::find(state.unplaced.begin(), state.unplaced.end(), record));
+  // What waited behind it takes its place now, in posting order.
+  for (std::size_t i = 0; i < state.unplaced.size();) {
+    const std::uint32_t candidate = state.unplaced[i];
+    if (requests_[candidate].wildcard || must_wait_for_place(state, requests_[candidate])) {
+      ++i;
+      continue;
+    }
+    requests_[candidate].message = take_place(channel_of(rank, requests_[candidate]));
+    state.unplaced.erase(state.unplaced.begin() + static_cast<std::ptrdiff_t>(i));
+  }
+}
+
+Result<void> Matcher::feed_send(Rank rank, const Event& event) {
+  if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+  if (event.kind == EventKind::kIsend) {
+    if ((event.flags & kFlagHasRequest) == 0) return fail(rank, "a non-blocking send without a request");
+    const std::uint32_t record = new_request();
+    if (Result<void> ok = add_request(rank, event, record); !ok) return ok;
+    const MessageIndex message = send_message(rank, event);
+    Request& request = requests_[record];
+    request.kind = RequestKind::kSend;
+    request.comm = event.comm;
+    request.peer = event.peer;
+    request.tag = event.tag;
+    request.message = message;
+    emit(static_cast<ProcessIndex>(rank), OpKind::kSend, message, event.process_s, event.call_s, kOpEndsEvent);
+    return {};
+  }
+  emit(static_cast<ProcessIndex>(rank), OpKind::kSend, send_message(rank, event), event.process_s, event.call_s,
+       kOpEndsEvent);
+  return {};
+}
+
+Result<void> Matcher::feed_start_recv(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  const bool wildcard = is_wildcard(event);
+  if (event.peer != kAnyRank) {
+    if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+  }
+  const std::uint32_t record = new_request();
+  Request& request = requests_[record];
+  request.kind = RequestKind::kReceive;
+  request.wildcard = wildcard;
+  request.comm = event.comm;
+  request.peer = (event.flags & kFlagWildcardSource) != 0 ? kAnyRank : event.peer;
+  request.tag = (event.flags & kFlagWildcardTag) != 0 ? kAnyTag : event.tag;
+  request.posted = ++state.postings;
+  if ((event.flags & kFlagHasRequest) != 0) {
+    if (Result<void> ok = add_request(rank, event, record); !ok) return ok;
+  } else {
+    if (state.blocking_receive != kNone) {
+      if (!state.gap) {
+        return fail(rank, "a blocking receive starts while another is under way (missing endRecv)");
+      }
+      const std::uint32_t lost = state.blocking_receive;
+      note_partial(fail(rank, "the end of the blocking receive before was lost").message);
+      if (requests_[lost].message == kNoMessage) {
+        remove_unplaced(rank, lost);
+      } else {
+        store_.discard(requests_[lost].message);
+      }
+      free_request(lost);
+    }
+    state.blocking_receive = record;
+  }
+  if (wildcard || must_wait_for_place(state, requests_[record])) {
+    state.unplaced.push_back(record);
+  } else {
+    requests_[record].message = take_place(channel_of(rank, requests_[record]));
+  }
+  stats_.wildcard_receives += wildcard ? 1 : 0;
+  emit_plain(rank, event, OpKind::kStartRecv);
+  return {};
+}
+
+Result<void> Matcher::feed_end_recv(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+  const bool has_request = (event.flags & kFlagHasRequest) != 0;
+  std::uint32_t record = state.blocking_receive;
+  if (has_request) {
+    const std::uint32_t* found = state.requests.find(event.request);
+    record = found != nullptr ? *found : kNone;
+  }
+  if (record == kNone || requests_[record].kind != RequestKind::kReceive) {
+    if (state.gap && record == kNone) {
+      // The posting was lost, the message came: take it as posted here.
+      note_partial(fail(rank, "the start of this receive was lost").message);
+      emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, take_place({event.comm, event.peer, rank, event.tag}),
+           event.process_s, event.call_s, kOpEndsEvent);
+      return {};
+    }
+    return contradiction(rank, event, has_request
+                                          ? "endRecv of request " + std::to_string(event.request) +
+                                                ", which is no receive under way"
+                                          : std::string("endRecv without a startRecv before it"));
+  }
+  Request& request = requests_[record];
+  if (request.comm != event.comm || (request.peer != kAnyRank && request.peer != event.peer) ||
+      (request.tag != kAnyTag && request.tag != event.tag)) {
+    const std::string posted = (request.peer == kAnyRank ? std::string("any rank") : "rank " + number(request.peer)) +
+                               ", " + (request.tag == kAnyTag ? std::string("any tag") : "tag " + number(request.tag)) +
+                               ", communicator " + std::to_string(request.comm);
+    return contradiction(rank, event, "endRecv from rank " + number(event.peer) + ", " + channel_text(event) +
+                                          " ends a receive that was posted for " + posted);
+  }
+  request.peer = event.peer;
+  request.tag = event.tag;
+  MessageIndex message = request.message;
+  if (message == kNoMessage) {
+    message = take_place(channel_of(rank, request));
+    remove_unplaced(rank, record);
+  }
+  emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent);
+  if (has_request) {
+    state.requests.erase(event.request);
+  } else {
+    state.blocking_receive = kNone;
+  }
+  free_request(record);
+  return {};
+}
+
+Result<void> Matcher::feed_recv(Rank rank, const Event& event) {
+  if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+  stats_.wildcard_receives += is_wildcard(event) ? 1 : 0;
+  emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, take_place({event.comm, event.peer, rank, event.tag}),
+       event.process_s, event.call_s, kOpEndsEvent);
+  return {};
+}
+
+Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
+  if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+  bool paired = false;
+  const MessageIndex message = channels_.peek({event.comm, event.peer, rank, event.tag}, paired);
+  stats_.messages += paired ? 1 : 0;
+  emit(static_cast<ProcessIndex>(rank), OpKind::kPeek, message, event.process_s, event.call_s, kOpEndsEvent);
+  return {};
+}
+
+Result<void> Matcher::feed_wait(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  const ProcessIndex process = static_cast<ProcessIndex>(rank);
+  Seconds work_s = event.process_s;
+  const auto complete = [&](std::uint64_t request_number) -> Result<void> {
+    const std::uint32_t* found =
+        request_number <= ~std::uint32_t{0} ? state.requests.find(static_cast<std::uint32_t>(request_number)) : nullptr;
+    if (found == nullptr || requests_[*found].kind == RequestKind::kReceive) {
+      const Error error = fail(rank, "wait for request " + std::to_string(request_number) +
+                                         (found == nullptr ? ", which is not active"
+                                                           : ", which is a receive (those end with endRecv)"));
+      if (!state.gap) return error;
+      note_partial(error.message + " (after events of this rank were lost)");
+      return {};
+    }
+    const std::uint32_t record = *found;
+    if (requests_[record].kind == RequestKind::kCollective) {
+      emit(process, OpKind::kRecv, requests_[record].message, work_s, 0, kOpInternal);
+      work_s = 0;
+      state.idle_actors.push_back(requests_[record].actor);
+    }
+    state.requests.erase(static_cast<std::uint32_t>(request_number));
+    free_request(record);
+    return {};
+  };
+  if (event.values.empty()) {
+    if ((event.flags & kFlagHasRequest) == 0) return contradiction(rank, event, "a wait without a request");
+    if (Result<void> ok = complete(event.request); !ok) return ok;
+  }
+  for (std::uint64_t request_number : event.values) {
+    if (Result<void> ok = complete(request_number); !ok) return ok;
+  }
+  emit(process, OpKind::kCompute, kNoMessage, work_s, event.call_s, kOpEndsEvent);
+  return {};
+}
+
+Result<void> Matcher::feed_cancel(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  const std::uint32_t* found = state.requests.find(event.request);
+  if (found == nullptr || requests_[*found].kind == RequestKind::kCollective) {
+    return contradiction(rank, event, "cancel of request " + std::to_string(event.request) +
+                                          ", which is no send or receive under way");
+  }
+  const std::uint32_t record = *found;
+  const Request cancelled = requests_[record];
+  if (cancelled.kind == RequestKind::kSend) {
+    if (!channels_.cancel_send({cancelled.comm, rank, cancelled.peer, cancelled.tag}, cancelled.message)) {
+      note_partial(fail(rank, "a cancelled send had its receive already").message);
+    }
+  } else if (cancelled.message == kNoMessage) {
+    remove_unplaced(rank, record);
+  } else {
+    // The receives of this channel that were posted later move up by one place.
+    std::vector<std::uint32_t> later;
+    const auto consider = [&](std::uint32_t candidate) {
+      const Request& other = requests_[candidate];
+      if (other.kind == RequestKind::kReceive && other.message != kNoMessage && other.posted > cancelled.posted &&
+          channel_of(rank, other) == channel_of(rank, cancelled)) {
+        later.push_back(candidate);
+      }
+    };
+    state.requests.for_each([&](std::uint32_t, std::uint32_t candidate) { consider(candidate); });
+    if (state.blocking_receive != kNone) consider(state.blocking_receive);
+    std::sort(later.begin(), later.end(), [this](std::uint32_t a, std::uint32_t b) {
+      return requests_[a].posted < requests_[b].posted;
+    });
+    MessageIndex freed = cancelled.message;
+    for (std::uint32_t candidate : later) std::swap(freed, requests_[candidate].message);
+    channels_.return_receive(channel_of(rank, cancelled), freed);
+  }
+  state.requests.erase(event.request);
+  free_request(record);
+  emit_plain(rank, event);
+  return {};
+}
+
+Result<void> Matcher::feed_request_free(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  const std::uint32_t* found = state.requests.find(event.request);
+  if (found == nullptr) {
+    return contradiction(rank, event, "free of request " + std::to_string(event.request) + ", which is not active");
+  }
+  const std::uint32_t record = *found;
+  const Request& request = requests_[record];
+  if (request.kind == RequestKind::kReceive) {
+    if (request.message != kNoMessage) {
+      store_.discard(request.message);
+    } else {
+      // Which message it took cannot be known: later receives may pair with the wrong one.
+      note_partial(fail(rank, "a receive whose match is not known (wildcard) was freed").message);
+      remove_unplaced(rank, record);
+    }
+  } else if (request.kind == RequestKind::kCollective) {
+    store_.discard(request.message);
+    state.idle_actors.push_back(request.actor);
+  }
+  state.requests.erase(event.request);
+  free_request(record);
+  emit_plain(rank, event);
+  return {};
+}
+
+// --- communicators and collectives
+
+Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
+  if (event.comm == 0 || event.comm >= kMaxCommunicators) {
+    return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be defined");
+  }
+  if (event.values.size() < 3 || event.values[1] >= event.values.size() - 2) {
+    return fail(rank, "communicator " + std::to_string(event.comm) + " is defined without members");
+  }
+  if (communicators_.size() <= event.comm) communicators_.resize(event.comm + std::size_t{1});
+  Communicator& comm = communicators_[event.comm];
+  if (!comm.known) {
+    const std::span<const std::uint64_t> members = event.values.subspan(2);
+    const std::size_t local = event.values[1] != 0 ? static_cast<std::size_t>(event.values[1]) : members.size();
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      const std::uint64_t member = members[i];
+      if (member >= static_cast<std::uint64_t>(store_.ranks())) {
+        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " + std::to_string(member) +
+                              ", the world has " + number(store_.ranks()));
+      }
+      if (comm.index.find(static_cast<std::uint32_t>(member)) != nullptr) {
+        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " + std::to_string(member) +
+                              " twice");
+      }
+      std::vector<Rank>& group = i < local ? comm.group : comm.remote_group;
+      comm.index.insert(static_cast<std::uint32_t>(member), static_cast<std::uint32_t>(group.size()));
+      group.push_back(static_cast<Rank>(member));
+    }
+    comm.known = true;
+  }
+  if (comm.index.find(static_cast<std::uint32_t>(rank)) == nullptr) {
+    return fail(rank, "is no member of communicator " + std::to_string(event.comm));
+  }
+  emit_plain(rank, event);
+  return {};
+}
+
+Result<void> Matcher::feed_comm_free(Rank rank, const Event& event) {
+  if (event.comm > 0 && event.comm < communicators_.size()) {
+    Communicator& comm = communicators_[event.comm];
+    // Indices are never used again (event.h): the last member to free it takes the members along.
+    if (comm.known && ++comm.frees == comm.index.size()) {
+      comm.group = {};
+      comm.remote_group = {};
+      comm.index = {};
+      comm.known = false;
+    }
+  }
+  emit_plain(rank, event);
+  return {};
+}
+
+Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
+  CollectiveCall call;
+  call.op = event.op;
+  call.nonblocking = nonblocking;
+  call.bytes = event.bytes;
+  call.root = event.root;
+  call.values = event.values;
+  peers_.clear();
+  const Communicator* comm = nullptr;
+  if (event.comm == 0) {
+    call.rank = static_cast<std::uint32_t>(rank);
+    call.size = static_cast<std::uint32_t>(store_.ranks());
+  } else {
+    if (event.comm >= communicators_.size() || !communicators_[event.comm].known) {
+      return fail(rank, "communicator " + std::to_string(event.comm) + " is not defined");
+    }
+    comm = &communicators_[event.comm];
+    const std::uint32_t* mine = comm->index.find(static_cast<std::uint32_t>(rank));
+    if (mine == nullptr) return fail(rank, "is no member of communicator " + std::to_string(event.comm));
+    call.rank = *mine;
+    const bool first_group = *mine < comm->group.size() && comm->group[*mine] == rank;
+    const std::vector<Rank>& local = first_group ? comm->group : comm->remote_group;
+    const std::vector<Rank>& remote = first_group ? comm->remote_group : comm->group;
+    call.size = static_cast<std::uint32_t>(local.size());
+    if (!comm->remote_group.empty()) {
+      call.remote_size = static_cast<std::uint32_t>(remote.size());
+      call.low_group = local.front() < remote.front();
+      if (call.root == kAnyRank) call.root = kMpiProcNull;
+      peers_ = remote;
+    } else {
+      peers_ = local;
+    }
+  }
+  if (is_neighbour(event.op)) {
+    // n, n destinations, n byte counts, m, m sources, m byte counts: world ranks become ranks of the communicator.
+    values_.assign(event.values.begin(), event.values.end());
+    std::size_t at = 0;
+    for (int half = 0; half < 2; ++half) {
+      const std::size_t left = values_.size() - at;
+      if (left < 1 || values_[at] > (left - 1) / 2) return fail(rank, "a neighbour collective with too few values");
+      const std::size_t count = static_cast<std::size_t>(values_[at]);
+      for (std::size_t i = at + 1; i <= at + count; ++i) {
+        if (values_[i] >= static_cast<std::uint64_t>(store_.ranks())) {
+          return fail(rank, "neighbour " + std::to_string(values_[i]) + " does not exist");
+        }
+        if (comm == nullptr) continue;
+        const std::uint32_t* index = comm->index.find(static_cast<std::uint32_t>(values_[i]));
+        if (index == nullptr) return fail(rank, "neighbour " + std::to_string(values_[i]) + " is not in the communicator");
+        values_[i] = *index;
+      }
+      at += 1 + 2 * count;
+    }
+    call.values = values_;
+  }
+  steps_.clear();
+  Result<CollectiveSteps> steps = expand_collective(call, steps_);
+  if (!steps) return fail(rank, steps.error().message);
+  const std::size_t peers = comm == nullptr ? static_cast<std::size_t>(store_.ranks()) : peers_.size();
+  for (const CollectiveStep& step : steps_) {
+    if (step.peer >= peers) return fail(rank, "a collective with a peer outside its communicator");
+  }
+  ++stats_.collectives;
+  stats_.approximated_collectives += steps->approximated ? 1 : 0;
+  return {};
+}
+
+void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t collective_number,
+                         Seconds work_s, Seconds call_s, std::uint8_t last_flags) {
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const CollectiveStep& step = steps_[i];
+    const Rank peer = event.comm == 0 ? static_cast<Rank>(step.peer) : peers_[step.peer];
+    const bool is_send = step.kind == CollectiveStep::Kind::kSend;
+    const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
+                         static_cast<std::int32_t>(collective_number)};
+    bool paired = false;
+    const MessageIndex index = is_send ? channels_.take_send(key, paired) : channels_.take_receive(key, paired);
+    if (is_send) {
+      Message& message = store_.message(index);
+      message.bytes = step.bytes;
+      message.sent = true;
+      message.sender = process;
+    }
+    const bool last = i + 1 == steps_.size();
+    emit(process, is_send ? OpKind::kSend : OpKind::kRecv, index, i == 0 ? work_s : 0, last ? call_s : 0,
+         last ? last_flags : std::uint8_t{0});
+  }
+}
+
+Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  const bool nonblocking = event.kind == EventKind::kIcollective;
+  if (event.comm >= kMaxCommunicators) return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
+  if (nonblocking && (event.flags & kFlagHasRequest) == 0) {
+    return fail(rank, "a non-blocking collective without a request");
+  }
+  std::uint32_t* count = state.collectives.find(event.comm);
+  if (count == nullptr) {
+    state.collectives.insert(event.comm, 0);
+    count = state.collectives.find(event.comm);
+  }
+  const std::uint32_t collective_number = (*count)++;
+  if (Result<void> ok = expand(rank, event, nonblocking); !ok) {
+    if (!state.gap) return ok;
+    note_partial(ok.error().message + " (after events of this rank were lost)");
+    steps_.clear();
+  }
+  const ProcessIndex process = static_cast<ProcessIndex>(rank);
+  if (!nonblocking) {
+    if (steps_.empty()) {
+      emit_plain(rank, event);
+    } else {
+      emit_steps(rank, process, event, collective_number, event.process_s, event.call_s, kOpEndsEvent);
+    }
+    return {};
+  }
+  ++stats_.nonblocking_collectives;
+  const std::uint32_t record = new_request();
+  if (Result<void> ok = add_request(rank, event, record); !ok) return ok;
+  ProcessIndex actor = 0;
+  if (state.idle_actors.empty()) {
+    actor = store_.add_actor(rank);
+  } else {
+    actor = state.idle_actors.back();
+    state.idle_actors.pop_back();
+  }
+  const MessageIndex fork = store_.new_message();
+  const MessageIndex join = store_.new_message();
+  for (const auto& [index, sender] : {std::pair{fork, process}, std::pair{join, actor}}) {
+    Message& message = store_.message(index);
+    message.src = rank;
+    message.dst = rank;
+    message.comm = event.comm;
+    message.sent = true;
+    message.internal = true;
+    message.sender = sender;
+  }
+  emit(actor, OpKind::kRecv, fork, 0, 0, kOpInternal);
+  emit_steps(rank, actor, event, collective_number, 0, 0, 0);
+  emit(actor, OpKind::kSend, join, 0, 0, kOpInternal);
+  emit(process, OpKind::kSend, fork, event.process_s, event.call_s, kOpInternal | kOpEndsEvent);
+  Request& request = requests_[record];
+  request.kind = RequestKind::kCollective;
+  request.comm = event.comm;
+  request.message = join;
+  request.actor = actor;
+  return {};
+}
+
+// --- all kinds
+
+Result<void> Matcher::feed(Rank rank, const Event& event) {
+  if (rank < 0 || rank >= store_.ranks()) {
+    return invalid_input("event of rank " + number(rank) + ": the world has " + number(store_.ranks()) + " ranks");
+  }
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (event.kind != EventKind::kKeepAlive) {
+    ++state.events;
+    ++stats_.events;
+  }
+  if (state.exited || state.closed) {
+    return fail(rank, state.exited ? "comes after the rank's exit" : "comes after the rank was closed");
+  }
+  if (!is_duration(event.process_s) || !is_duration(event.call_s) || !is_duration(event.off_s)) {
+    return fail(rank, "a time is negative or not a number");
+  }
+  const ProcessIndex process = static_cast<ProcessIndex>(rank);
+  switch (event.kind) {
+    case EventKind::kSend:
+    case EventKind::kIsend: return feed_send(rank, event);
+    case EventKind::kStartRecv: return feed_start_recv(rank, event);
+    case EventKind::kEndRecv: return feed_end_recv(rank, event);
+    case EventKind::kRecv: return feed_recv(rank, event);
+    case EventKind::kWait: return feed_wait(rank, event);
+    case EventKind::kProbe: return feed_probe(rank, event);
+    case EventKind::kCollective:
+    case EventKind::kIcollective: return feed_collective(rank, event);
+    case EventKind::kCommCreate: return feed_comm_create(rank, event);
+    case EventKind::kCommFree: return feed_comm_free(rank, event);
+    case EventKind::kCancel: return feed_cancel(rank, event);
+    case EventKind::kRequestFree: return feed_request_free(rank, event);
+    case EventKind::kCompute:
+    case EventKind::kEnter:
+    case EventKind::kLeave:
+    case EventKind::kPhase: emit_plain(rank, event); return {};
+    case EventKind::kKeepAlive:
+      // Time passes, no event of the program ends (TSE Sec. 2.1).
+      emit(process, OpKind::kCompute, kNoMessage, event.process_s, event.call_s, 0);
+      return {};
+    case EventKind::kBlocked:
+      emit(process, OpKind::kBlocked, kNoMessage, event.process_s, event.off_s, event.call_s > 0 ? 0 : kOpEndsEvent);
+      if (event.call_s > 0) emit(process, OpKind::kCompute, kNoMessage, 0, event.call_s, kOpEndsEvent);
+      return {};
+    case EventKind::kUnmodelled:
+      ++stats_.unmodelled_calls;
+      stats_.unmodelled_s += event.call_s;
+      emit(process, OpKind::kBlocked, kNoMessage, event.process_s, event.call_s, kOpEndsEvent);
+      return {};
+    case EventKind::kGap:
+      if (event.bytes > kMaxLostEvents) return fail(rank, "a gap of an impossible number of events");
+      state.gap = true;
+      stats_.lost_events += event.bytes;
+      note_partial(fail(rank, std::to_string(event.bytes) + " events were lost here (its event ring was full)").message);
+      emit_plain(rank, event);
+      return {};
+    case EventKind::kExit:
+      state.exited = true;
+      emit_plain(rank, event, OpKind::kExit);
+      return {};
+  }
+  return fail(rank, "unknown kind " + number(static_cast<int>(event.kind)));
+}
+
+void Matcher::close(Rank rank) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (state.closed) return;
+  state.closed = true;
+  store_.close(static_cast<ProcessIndex>(rank));
+  store_.touch(static_cast<ProcessIndex>(rank));
+}
+
+}  // namespace lbf

@@ -1,0 +1,137 @@
+// Matcher: events of all ranks -> ops, once for all targets.
+//
+// Place in the event's way: wire -> Event -> *match* -> Op -> replay. Pairs sends with receives (the match that
+// happened in the captured run is the match that is replayed), resolves requests, spells collectives out as
+// messages. What it makes of one rank's events depends on that rank's events alone, plus the pairing by place in
+// the channel: so the result does not depend on the order in which different ranks' events arrive.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "event/event.h"
+#include "predictor/match/channel_table.h"
+#include "predictor/match/collective.h"
+#include "predictor/match/flat_map.h"
+#include "predictor/match/op_store.h"
+
+namespace lbf {
+
+struct MatchStats {
+  std::uint64_t events = 0;  // without keep-alives
+  std::uint64_t messages = 0;
+  std::uint64_t collectives = 0;
+  std::uint64_t approximated_collectives = 0;
+  std::uint64_t nonblocking_collectives = 0;
+  std::uint64_t wildcard_receives = 0;
+  std::uint64_t unmodelled_calls = 0;
+  Seconds unmodelled_s = 0;
+  std::uint64_t lost_events = 0;
+};
+
+class Matcher {
+ public:
+  // REQUIRES: `store` outlives the matcher.
+  Matcher(Rank ranks, OpStore& store);
+
+  // The next event of `rank`. Errors (kInvalidInput) name rank and event number: a peer, root or communicator
+  // that does not exist, requests that are not or already active, an endRecv that contradicts its posting,
+  // times that are negative or not finite, an event after exit. After a kGap of the rank, what the gap can
+  // explain is no error: it is noted in why_partial().
+  Result<void> feed(Rank rank, const Event& event);
+  // No more events of this rank.
+  void close(Rank rank);
+
+  const MatchStats& stats() const { return stats_; }
+  // Why predictions from these events are partial; empty: they are not.
+  const std::string& why_partial() const { return why_partial_; }
+  std::uint64_t events_of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].events; }
+  bool exited(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].exited; }
+  bool closed(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].closed; }
+
+ private:
+  enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective };
+  struct Request {
+    RequestKind kind = RequestKind::kSend;
+    bool wildcard = false;
+    std::uint32_t comm = 0;
+    Rank peer = kAnyRank;
+    std::int32_t tag = kAnyTag;
+    MessageIndex message = kNoMessage;  // receive: its place, once it has one; collective: the join
+    ProcessIndex actor = 0;
+    std::uint64_t posted = 0;           // posting order in the rank
+  };
+  struct RankState {
+    std::uint64_t events = 0;
+    std::uint64_t postings = 0;
+    bool exited = false;
+    bool closed = false;
+    bool gap = false;
+    std::uint32_t blocking_receive = kNone;   // request record of the startRecv without request
+    FlatMap requests;                         // request number -> record
+    std::vector<std::uint32_t> unplaced;      // receives without a place, in posting order
+    FlatMap collectives;                      // communicator -> collectives so far
+    std::vector<ProcessIndex> idle_actors;
+  };
+  struct Communicator {
+    bool known = false;
+    std::uint32_t frees = 0;
+    std::vector<Rank> group;          // intracommunicator: all members
+    std::vector<Rank> remote_group;   // intercommunicator: the group that does not hold group[0]
+    FlatMap index;                    // world rank -> place in its group
+  };
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+
+  Error fail(Rank rank, const std::string& what) const;
+  // An error, unless lost events of the rank can explain it.
+  Result<void> contradiction(Rank rank, const Event& event, const std::string& what);
+  void note_partial(const std::string& why);
+  Result<void> check_peer(Rank rank, const Event& event) const;
+  std::string channel_text(const Event& event) const;
+
+  void emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
+            std::uint8_t flags);
+  // The event's process time, and its end.
+  void emit_plain(Rank rank, const Event& event, OpKind kind = OpKind::kCompute);
+
+  std::uint32_t new_request();
+  void free_request(std::uint32_t record) { free_requests_.push_back(record); }
+  Result<void> add_request(Rank rank, const Event& event, std::uint32_t record);
+  ChannelKey channel_of(Rank rank, const Request& receive) const;
+  MessageIndex send_message(Rank rank, const Event& event);
+  MessageIndex take_place(const ChannelKey& key);
+  bool must_wait_for_place(const RankState& state, const Request& receive) const;
+  void remove_unplaced(Rank rank, std::uint32_t record);
+
+  Result<void> feed_send(Rank rank, const Event& event);
+  Result<void> feed_start_recv(Rank rank, const Event& event);
+  Result<void> feed_end_recv(Rank rank, const Event& event);
+  Result<void> feed_recv(Rank rank, const Event& event);
+  Result<void> feed_wait(Rank rank, const Event& event);
+  Result<void> feed_probe(Rank rank, const Event& event);
+  Result<void> feed_collective(Rank rank, const Event& event);
+  Result<void> feed_comm_create(Rank rank, const Event& event);
+  Result<void> feed_comm_free(Rank rank, const Event& event);
+  Result<void> feed_cancel(Rank rank, const Event& event);
+  Result<void> feed_request_free(Rank rank, const Event& event);
+  Result<void> expand(Rank rank, const Event& event, bool nonblocking);
+  void emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number, Seconds work_s,
+                  Seconds call_s, std::uint8_t last_flags);
+
+  OpStore& store_;
+  ChannelTable channels_;
+  std::vector<RankState> ranks_;
+  std::vector<Communicator> communicators_;
+  std::vector<Request> requests_;
+  std::vector<std::uint32_t> free_requests_;
+  MatchStats stats_;
+  std::string why_partial_;
+  // Scratch, kept between calls.
+  std::vector<CollectiveStep> steps_;
+  std::vector<Rank> peers_;                 // world rank of each peer of the collective
+  std::vector<std::uint64_t> values_;
+};
+
+}  // namespace lbf

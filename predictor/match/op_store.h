@@ -1,0 +1,131 @@
+// OpStore: the ops and messages between the matcher and the replays.
+//
+// One queue of ops per process, written once by the matcher and read by every replay through a cursor of its
+// own; a chunk goes back to the pool when all readers passed it. Messages live in recycled slots. So memory is
+// O(processes + what is in flight), however long the trace (TSE Sec. 2.1: "the DAG data structure for a reported
+// event is freed once both its local and remote successors are reported").
+#pragma once
+
+#include <array>
+#include <cassert>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/units.h"
+#include "predictor/match/op.h"
+
+namespace lbf {
+
+struct Message {
+  Bytes bytes = 0;               // from the send; valid once it was matched
+  Rank src = kAnyRank;
+  Rank dst = kAnyRank;
+  std::uint32_t comm = 0;
+  std::int32_t tag = 0;          // collectives: the collective's number on the communicator
+  MessageIndex next = kNoMessage;          // the matcher's channel list, or the free list
+  ProcessIndex sender = 0;                 // process whose queue holds the send; valid once `sent`
+  std::uint32_t replays_sent = 0;          // replays that executed the send ...
+  std::uint32_t replays_received = 0;      // ... and the receive
+  bool sent = false;             // the send was fed
+  bool collective = false;
+  bool internal = false;         // fork or join of an actor
+  bool discarded = false;        // no receive op will ever come (request freed, send cancelled)
+};
+
+class OpStore {
+ public:
+  static constexpr std::uint32_t kChunkOps = 62;
+  struct Chunk {
+    std::array<Op, kChunkOps> ops;
+    Chunk* next;
+    std::uint32_t filled;
+    std::uint32_t readers_left;
+  };
+  // A reader's place in one queue. Starts as {}.
+  struct Cursor {
+    Chunk* chunk = nullptr;
+    std::uint32_t next = 0;
+  };
+
+  // REQUIRES: readers >= 1: the replays that will read every queue.
+  OpStore(Rank ranks, std::uint32_t readers);
+
+  // --- the matcher's side
+  ProcessIndex add_actor(Rank rank);
+  void push(ProcessIndex process, const Op& op);
+  MessageIndex new_message();
+  // No receive op will name this message: its slot is free once all replays have executed the send.
+  void discard(MessageIndex message);
+  // Drops a message that no op names (a posted receive that was cancelled).
+  void drop(MessageIndex message) { free_message(message); }
+  void close(ProcessIndex process) { closed_[process] = true; }
+
+  // --- the replays' side
+  // The next op of the queue, or nullptr: nothing there (yet).
+  const Op* front(ProcessIndex process, Cursor& cursor) {
+    if (cursor.chunk == nullptr) {
+      cursor.chunk = first_[process];
+      if (cursor.chunk == nullptr) return nullptr;
+    }
+    if (cursor.next < cursor.chunk->filled) return &cursor.chunk->ops[cursor.next];
+    if (cursor.next < kChunkOps || cursor.chunk->next == nullptr) return nullptr;
+    Chunk* passed = cursor.chunk;
+    cursor.chunk = passed->next;
+    cursor.next = 0;
+    if (--passed->readers_left == 0) free_chunk(passed);
+    return &cursor.chunk->ops[0];  // a chunk is linked in when its first op is written
+  }
+  // REQUIRES: front() returned an op.
+  static void pop(Cursor& cursor) { ++cursor.next; }
+  void sent(MessageIndex index) {
+    Message& message = messages_[index];
+    if (++message.replays_sent == readers_ && message.discarded) free_message(index);
+  }
+  void received(MessageIndex index) {
+    if (++messages_[index].replays_received == readers_) free_message(index);
+  }
+
+  Message& message(MessageIndex index) { return messages_[index]; }
+  const Message& message(MessageIndex index) const { return messages_[index]; }
+  std::size_t message_slots() const { return messages_.size(); }
+  Rank ranks() const { return ranks_; }
+  ProcessIndex processes() const { return static_cast<ProcessIndex>(first_.size()); }
+  bool is_actor(ProcessIndex process) const { return process >= static_cast<ProcessIndex>(ranks_); }
+  Rank rank_of(ProcessIndex process) const { return rank_of_[process]; }
+  // Total order of processes that does not depend on the order in which actors came into being.
+  std::uint64_t order_of(ProcessIndex process) const {
+    return (static_cast<std::uint64_t>(rank_of_[process]) << 24) | actor_number_[process];
+  }
+  bool closed(ProcessIndex process) const { return closed_[process]; }
+  // Ops that the slowest reader has not passed, to the chunk.
+  std::uint64_t ops_in_flight() const { return chunks_in_use_ * kChunkOps; }
+
+  // Processes that got ops or were closed since clear_touched().
+  const std::vector<ProcessIndex>& touched() const { return touched_; }
+  void touch(ProcessIndex process);
+  void clear_touched();
+
+ private:
+  Chunk* new_chunk();
+  void free_chunk(Chunk* chunk);
+  void free_message(MessageIndex message);
+
+  Rank ranks_;
+  std::uint32_t readers_;
+  std::vector<Chunk*> first_;  // valid until the last reader took its cursor from here
+  std::vector<Chunk*> last_;
+  std::vector<Rank> rank_of_;
+  std::vector<std::uint32_t> actor_number_;  // 0 for a rank, then 1, 2 ... per rank
+  std::vector<std::uint32_t> actors_of_rank_;
+  std::vector<bool> closed_;
+  std::vector<bool> is_touched_;
+  std::vector<ProcessIndex> touched_;
+  std::vector<Message> messages_;
+  MessageIndex free_messages_ = kNoMessage;
+  std::vector<std::unique_ptr<Chunk[]>> slabs_;
+  Chunk* free_chunks_ = nullptr;
+  std::uint64_t chunks_in_use_ = 0;
+};
+
+}  // namespace lbf

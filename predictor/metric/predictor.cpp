@@ -1,0 +1,250 @@
+// Predictor: matcher and replays put together (docs/engine.md).
+//
+// Place in the event's way: ingest hands it events; db and reports take its predictions.
+#include "predictor/metric/predictor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "predictor/match/matcher.h"
+#include "predictor/match/op_store.h"
+#include "predictor/replay/dedicated_replay.h"
+#include "predictor/replay/observer.h"
+#include "predictor/replay/shared_replay.h"
+
+namespace lbf {
+namespace {
+
+// Events between two rounds of replay: few enough that their ops are still in the cache, many enough that a round's
+// own cost does not show.
+constexpr std::uint32_t kEventsPerRound = 4096;
+constexpr Rank kMaxRanks = 1 << 24;
+constexpr std::size_t kMaxChainInMessage = 8;
+
+Result<void> check_target(const Target& target, Rank ranks, const std::string& name) {
+  if (target.network == nullptr) return invalid_input(name + " has no network");
+  if (target.nodes == 0) return invalid_input(name + " has no node");
+  if (target.cores_per_node == 0) return invalid_input(name + " has no processor per node");
+  if (!std::isfinite(target.speed) || target.speed <= 0) {
+    return invalid_input(name + ": the speed must be a number above 0 (1 = as fast as the processor that ran)");
+  }
+  if (target.node_of_rank.size() != static_cast<std::size_t>(ranks)) {
+    return invalid_input(name + ": places " + std::to_string(target.node_of_rank.size()) + " ranks, the program has " +
+                         std::to_string(ranks));
+  }
+  for (std::size_t rank = 0; rank < target.node_of_rank.size(); ++rank) {
+    if (target.node_of_rank[rank] >= target.nodes) {
+      return invalid_input(name + ": rank " + std::to_string(rank) + " is on node " +
+                           std::to_string(target.node_of_rank[rank]) + ", but there are " +
+                           std::to_string(target.nodes) + " nodes (numbered from 0)");
+    }
+  }
+  if (target.network->contention() != Contention::kNone) {
+    const char* model = target.network->contention() == Contention::kBus ? "bus" : "nic";
+    return invalid_input(name + ", network '" + target.network->name() + "': contention model '" + model +
+                         "' is not supported yet: use none");
+  }
+  return {};
+}
+
+class PredictorOfTargets final : public Predictor {
+ public:
+  PredictorOfTargets(Rank ranks, std::vector<Target> targets)
+      : ranks_(ranks), targets_(std::move(targets)), replay_of_target_(targets_.size()) {
+    std::vector<const Target*> dedicated;
+    std::vector<std::size_t> shared;
+    for (std::size_t t = 0; t < targets_.size(); ++t) {
+      if (is_dedicated(targets_[t])) {
+        replay_of_target_[t] = {0, dedicated.size()};
+        dedicated.push_back(&targets_[t]);
+      } else {
+        shared.push_back(t);
+      }
+    }
+    const std::size_t readers = shared.size() + (dedicated.empty() ? 0 : 1);
+    store_.emplace(ranks, static_cast<std::uint32_t>(readers));
+    matcher_.emplace(ranks, *store_);
+    if (!dedicated.empty()) replays_.push_back(std::make_unique<DedicatedReplay>(dedicated, *store_));
+    for (std::size_t t : shared) {
+      replay_of_target_[t] = {replays_.size(), 0};
+      replays_.push_back(std::make_unique<SharedReplay>(targets_[t], *store_));
+    }
+  }
+
+  Result<void> feed(Rank rank, const Event& event) override {
+    if (error_) return *error_;
+    if (Result<void> fed = matcher_->feed(rank, event); !fed) {
+      error_ = fed.error();
+      return *error_;
+    }
+    if (observed_ != nullptr) {
+      observed_->observe_arrival(rank, matcher_->events_of(rank));
+      advance();
+    } else if (++events_in_round_ >= kEventsPerRound) {
+      advance();
+    }
+    return {};
+  }
+
+  void close(Rank rank) override {
+    if (rank < 0 || rank >= ranks_ || matcher_->closed(rank)) return;
+    matcher_->close(rank);
+    if (observed_ != nullptr || ++closed_ == ranks_) advance();
+  }
+
+  void advance() override {
+    events_in_round_ = 0;
+    for (const std::unique_ptr<Replay>& replay : replays_) replay->advance();
+    store_->clear_touched();
+  }
+
+  const std::vector<Target>& targets() const override { return targets_; }
+
+  std::vector<Prediction> predictions() const override {
+    std::vector<Prediction> predictions(targets_.size());
+    for (std::size_t t = 0; t < targets_.size(); ++t) {
+      const auto [which, k] = replay_of_target_[t];
+      const Replay& replay = *replays_[which];
+      Prediction& prediction = predictions[t];
+      prediction.complete = true;
+      for (Rank rank = 0; rank < ranks_; ++rank) {
+        prediction.rank_finish_s.push_back(replay.finish_s(k, rank));
+        prediction.rank_measured_s.push_back(replay.measured_s(rank));
+        prediction.lbf_s = std::max(prediction.lbf_s, prediction.rank_finish_s.back());
+        prediction.complete = prediction.complete && replay.exited(rank);
+      }
+    }
+    return predictions;
+  }
+
+  PredictorStats stats() const override {
+    const MatchStats& matched = matcher_->stats();
+    PredictorStats stats;
+    stats.events = matched.events;
+    stats.messages = matched.messages;
+    stats.collectives = matched.collectives;
+    stats.approximated_collectives = matched.approximated_collectives;
+    stats.nonblocking_collectives = matched.nonblocking_collectives;
+    stats.wildcard_receives = matched.wildcard_receives;
+    stats.unmodelled_calls = matched.unmodelled_calls;
+    stats.unmodelled_s = matched.unmodelled_s;
+    stats.lost_events = matched.lost_events;
+    stats.events_in_flight = store_->ops_in_flight();
+    stats.why_partial = matcher_->why_partial();
+    return stats;
+  }
+
+  Result<void> diagnosis() const override {
+    if (error_) return *error_;
+    // What is stuck does not depend on the target: every replay waits for the same sends.
+    const Replay& replay = *replays_.front();
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      const ProcessIndex process = static_cast<ProcessIndex>(rank);
+      if (replay.status(process).state == ProcessStatus::State::kWaiting) return stuck(replay, process);
+    }
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      if (!matcher_->exited(rank)) {
+        return invalid_input("rank " + std::to_string(rank) + " stopped after its event " +
+                             std::to_string(matcher_->events_of(rank)) + " without reaching its end (MPI_Finalize)");
+      }
+    }
+    if (!matcher_->why_partial().empty()) return invalid_input(matcher_->why_partial());
+    return {};
+  }
+
+  bool observe(ReplayObserver* observer) override {
+    if (is_dedicated(targets_.front())) return false;
+    observed_ = dynamic_cast<SharedReplay*>(replays_[replay_of_target_.front().first].get());
+    observed_->observe(observer);
+    return true;
+  }
+
+ private:
+  std::string place(const Replay& replay, ProcessIndex process) const {
+    const std::string rank = "rank " + std::to_string(store_->rank_of(process));
+    if (store_->is_actor(process)) return "a non-blocking collective of " + rank;
+    return rank + " (event " + std::to_string(replay.status(process).events_done + 1) + ")";
+  }
+
+  std::string awaited(const Message& message) const {
+    const std::string comm = ", communicator " + std::to_string(message.comm);
+    if (message.collective) {
+      return "rank " + std::to_string(message.src) + ", collective " +
+             std::to_string(static_cast<std::uint32_t>(message.tag) + 1) + comm;
+    }
+    return "rank " + std::to_string(message.src) + ", tag " + std::to_string(message.tag) + comm;
+  }
+
+  // Follows who waits for whom from `start` to the cause.
+  Error stuck(const Replay& replay, ProcessIndex start) const {
+    std::vector<ProcessIndex> chain;
+    ProcessIndex process = start;
+    for (;;) {
+      const auto seen = std::find(chain.begin(), chain.end(), process);
+      if (seen != chain.end()) {
+        std::string text = "cyclic wait: ";
+        std::size_t named = 0;
+        for (auto it = seen; it != chain.end(); ++it) {
+          if (++named > kMaxChainInMessage) {
+            text += "... waits for ";
+            break;
+          }
+          const Message& message = store_->message(replay.status(*it).message);
+          text += place(replay, *it) + " waits for a message from " + awaited(message) + "; ";
+        }
+        text += "back at " + place(replay, process);
+        return invalid_input(text);
+      }
+      chain.push_back(process);
+      const ProcessStatus status = replay.status(process);
+      const Message& message = store_->message(status.message);
+      if (!message.sent) {
+        std::string text = store_->is_actor(process) ? place(replay, process) + " waits"
+                                                     : "rank " + std::to_string(store_->rank_of(process)) +
+                                                           " waits at its event " + std::to_string(status.events_done + 1);
+        text += " for a message from " + awaited(message) + ", that was never sent";
+        if (!matcher_->exited(message.src)) {
+          text += ": rank " + std::to_string(message.src) + " stopped after its event " +
+                  std::to_string(matcher_->events_of(message.src));
+        }
+        if (!matcher_->why_partial().empty()) text += " (" + matcher_->why_partial() + ")";
+        return invalid_input(text);
+      }
+      if (replay.status(message.sender).state != ProcessStatus::State::kWaiting) {
+        // The send is known and its process can go on: it only lacks a round of replay.
+        return invalid_input(place(replay, process) + " waits for a message from " + awaited(message) +
+                             ", which is still to be replayed");
+      }
+      process = message.sender;
+    }
+  }
+
+  Rank ranks_;
+  std::vector<Target> targets_;
+  std::vector<std::pair<std::size_t, std::size_t>> replay_of_target_;  // replay, target within it
+  std::optional<OpStore> store_;
+  std::optional<Matcher> matcher_;
+  std::vector<std::unique_ptr<Replay>> replays_;
+  SharedReplay* observed_ = nullptr;
+  Rank closed_ = 0;
+  std::uint32_t events_in_round_ = 0;
+  std::optional<Error> error_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Target> targets) {
+  if (ranks < 1 || ranks > kMaxRanks) {
+    return invalid_input("a program has 1 to " + std::to_string(kMaxRanks) + " ranks, not " + std::to_string(ranks));
+  }
+  if (targets.empty()) return invalid_input("there is no target to predict");
+  for (std::size_t t = 0; t < targets.size(); ++t) {
+    const std::string name = "target " + std::to_string(t + 1);
+    if (Result<void> ok = check_target(targets[t], ranks, name); !ok) return ok.error();
+  }
+  return std::unique_ptr<Predictor>(std::make_unique<PredictorOfTargets>(ranks, std::move(targets)));
+}
+
+}  // namespace lbf

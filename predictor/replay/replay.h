@@ -1,0 +1,42 @@
+// Replay: executes ops on one or several targets. Two kinds behind this interface: DedicatedReplay (no node has
+// more ranks than processors) and SharedReplay (processes share processors).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "predictor/match/op_store.h"
+#include "predictor/replay/target.h"
+
+namespace lbf {
+
+// Where a process stands.
+struct ProcessStatus {
+  enum class State : std::uint8_t {
+    kNeedsEvents,  // all its ops are executed, more may come
+    kWaiting,      // for `message`, whose send was not executed yet
+    kRunning,      // works, is blocked, or waits for a message under way
+    kDone,         // exited, or closed and all its ops are executed
+  };
+  State state = State::kNeedsEvents;
+  std::uint64_t events_done = 0;  // events of the program completed
+  MessageIndex message = kNoMessage;
+};
+
+class Replay {
+ public:
+  virtual ~Replay() = default;
+  // Executes what the store's ops allow. REQUIRES: called before OpStore::clear_touched() each time ops were added.
+  virtual void advance() = 0;
+  // Predicted time of `rank`'s last replayed event on target `k` of this replay, and the measured time there.
+  virtual Seconds finish_s(std::size_t k, Rank rank) const = 0;
+  virtual Seconds measured_s(Rank rank) const = 0;
+  virtual bool exited(Rank rank) const = 0;
+  virtual ProcessStatus status(ProcessIndex process) const = 0;
+};
+
+// True when no node of the target has more ranks than processors, so that nobody ever shares one.
+bool is_dedicated(const Target& target);
+
+}  // namespace lbf

@@ -1,0 +1,110 @@
+// SharedReplay: one target on which processes share processors.
+//
+// The papers' algorithm (TSE Sec. 2.1, Fig. 2) on one global clock: always the earliest next thing of all nodes
+// happens next, and only while every live process has a current or pending event, since otherwise something
+// earlier could still arrive. On a node with C processors of speed s, k runnable processes each get
+// s * min(1, C/k): fair round robin with an infinitely small quantum. Each node keeps one virtual clock (work that
+// each runnable process got so far); a process's work ends at a fixed point of that clock, so an event costs
+// O(log) and not a walk over the node's processes.
+#pragma once
+
+#include <vector>
+
+#include "predictor/replay/cost_table.h"
+#include "predictor/replay/event_queue.h"
+#include "predictor/replay/observer.h"
+#include "predictor/replay/replay.h"
+
+namespace lbf {
+
+class SharedReplay final : public Replay {
+ public:
+  // REQUIRES: target and store outlive the replay.
+  SharedReplay(const Target& target, OpStore& store);
+
+  void advance() override;
+  Seconds finish_s(std::size_t, Rank rank) const override {
+    return processes_[static_cast<std::size_t>(rank)].finish_s;
+  }
+  Seconds measured_s(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].measured_s; }
+  bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
+  ProcessStatus status(ProcessIndex process) const override;
+
+  // Calls `observer` for a row after each report, and now for the initial row. REQUIRES: it outlives the replay.
+  void observe(ReplayObserver* observer);
+  // Event `number` of `rank` has arrived: the next advance() gives a row for it before it executes anything.
+  void observe_arrival(Rank rank, std::uint64_t number);
+
+ private:
+  enum class State : std::uint8_t {
+    kNeedsEvents,
+    kWorking,    // on its node's processors
+    kTimed,      // blocked, or waits for a message that arrives at a known time
+    kWaiting,    // for a message that was not sent yet
+    kRunning,    // between two of these, inside run()
+    kDone,
+  };
+  enum class Stage : std::uint8_t { kStart, kAction, kAfter };  // of the op in hand
+  struct Process {
+    OpStore::Cursor cursor;
+    std::uint32_t node = 0;
+    State state = State::kNeedsEvents;
+    Stage stage = Stage::kStart;
+    bool exited = false;
+    bool actor = false;
+    MessageIndex waits_for = kNoMessage;
+    Seconds finish_s = 0;
+    Seconds measured_s = 0;
+    Seconds wait_since_s = 0;
+    Seconds timed_until_s = 0;
+    std::uint64_t events_done = 0;
+  };
+  struct Work {
+    Seconds end;  // on the node's virtual clock
+    ProcessIndex process;
+  };
+  struct Node {
+    Seconds time_s = 0;     // group time: up to here the virtual clock was brought
+    Seconds virtual_s = 0;  // work that each runnable process got since the node was last idle
+    std::vector<Work> runnable;  // heap by end
+  };
+  struct Flight {
+    Seconds arrival_s = kNeverS;
+    ProcessIndex waiter = ~ProcessIndex{0};
+  };
+
+  void add_processes();
+  void grow_messages();
+  void start_processes();
+  double rate(const Node& node) const;
+  void bring_to(Node& node, Seconds time_s);
+  void schedule(std::uint32_t node);
+  // Starts `work_s` of processor work; false: there is none to do.
+  bool start_work(ProcessIndex index, Seconds work_s, Seconds now_s);
+  bool start_wait(ProcessIndex index, Seconds time_s, Seconds now_s);
+  void run(ProcessIndex index, Seconds now_s);
+  // One stage of the op in hand; true: the process goes on at once.
+  bool step(ProcessIndex index, const Op& op, Seconds now_s);
+  void finish_op(ProcessIndex index, const Op& op, Seconds now_s);
+  const Seconds* path(const Message& message);
+  void execute_send(const Op& op, Seconds now_s);
+  void observe_arrival_row();
+  void observe_row(ObservedRow::Cause cause, Rank rank, std::uint64_t number);
+  void observe_events(Rank rank, ObservedRow& row);
+
+  OpStore& store_;
+  const Target& target_;
+  CostTable costs_;
+  std::vector<Node> nodes_;
+  std::vector<Process> processes_;
+  std::vector<Flight> flights_;              // by message slot
+  EventQueue queue_;                         // sources: nodes, then processes
+  std::vector<ProcessIndex> needs_events_;   // ranks that ran out of events; nothing happens until it is empty
+  std::vector<ProcessIndex> starting_;       // scratch
+  Seconds now_s_ = 0;
+  ReplayObserver* observer_ = nullptr;
+  Rank arrived_rank_ = kAnyRank;
+  std::uint64_t arrived_number_ = 0;
+};
+
+}  // namespace lbf

@@ -1,0 +1,374 @@
+// Api, see api.h.
+#include "predictor/serve/api.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "base/munge_credential.h"
+#include "predictor/serve/step_json.h"
+#include "predictor/serve/users.h"
+
+namespace lbf {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kPrefix = "/v1/";
+constexpr std::string_view kScheme = "Munge ";
+constexpr std::size_t kTracePieceBytes = std::size_t{256} << 10;
+constexpr std::uint32_t kDefaultListLimit = 1000;
+constexpr std::uint32_t kMaxListLimit = 10000;
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidInput:
+      return 400;
+    case ErrorCode::kNotFound:
+      return 404;
+    case ErrorCode::kPermission:
+      return 403;
+    case ErrorCode::kUnavailable:
+      return 503;
+    case ErrorCode::kLimit:
+      return 507;
+    case ErrorCode::kIo:
+    case ErrorCode::kInternal:
+      return 500;
+  }
+  return 500;
+}
+
+std::string_view name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidInput:
+      return "invalid_input";
+    case ErrorCode::kNotFound:
+      return "not_found";
+    case ErrorCode::kPermission:
+      return "permission";
+    case ErrorCode::kUnavailable:
+      return "unavailable";
+    case ErrorCode::kLimit:
+      return "limit";
+    case ErrorCode::kIo:
+      return "io";
+    case ErrorCode::kInternal:
+      return "internal";
+  }
+  return "internal";
+}
+
+ApiResponse error_response(const Error& error) {
+  return lbf::error_response(status_of(error.code), name_of(error.code), error.message);
+}
+
+ApiResponse json_response(const json& value) {
+  return {200, "application/json", json_text(value), nullptr};
+}
+
+// %XX and '+' of a query. Errors: kInvalidInput.
+Result<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+') {
+      out.push_back(' ');
+    } else if (text[i] == '%') {
+      unsigned value = 0;
+      const std::string_view digits = text.substr(i + 1, 2);
+      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+      if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2) {
+        return invalid_input("the request's query has a broken %XX");
+      }
+      out.push_back(static_cast<char>(value));
+      i += 2;
+    } else {
+      out.push_back(text[i]);
+    }
+  }
+  return out;
+}
+
+Result<double> parse_time(const std::string& text, const char* what) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
+    return invalid_input(std::string(what) + " must be seconds since the epoch");
+  }
+  return value;
+}
+
+// A trace as it was when it was asked for: stream 0 whole, then 1 ...
+class TraceSource : public BodySource {
+ public:
+  explicit TraceSource(std::shared_ptr<StepTrace> trace)
+      : trace_(std::move(trace)), streams_(trace_->streams()) {
+    for (const StreamState& stream : streams_) size_bytes_ += stream.durable_bytes;
+  }
+  std::uint64_t size_bytes() const override { return size_bytes_; }
+  Result<std::string> next() override {
+    while (at_ < streams_.size() && offset_ == streams_[at_].durable_bytes) {
+      ++at_;
+      offset_ = 0;
+    }
+    std::string piece;
+    if (at_ == streams_.size()) return piece;
+    const std::uint64_t left = streams_[at_].durable_bytes - offset_;
+    auto read =
+        trace_->read_raw(streams_[at_].stream, offset_,
+                         static_cast<std::size_t>(std::min<std::uint64_t>(left, kTracePieceBytes)), piece);
+    if (!read) return read.error();
+    offset_ += piece.size();
+    return piece;
+  }
+
+ private:
+  std::shared_ptr<StepTrace> trace_;
+  std::vector<StreamState> streams_;
+  std::uint64_t size_bytes_ = 0;
+  std::size_t at_ = 0;
+  std::uint64_t offset_ = 0;
+};
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+Result<StreamEnd> parse_end(std::string_view body) {
+  const json end = json::parse(body, nullptr, false);
+  if (!end.is_object()) return invalid_input("end of a stream: not a JSON object");
+  const auto is_count = [&end](const char* key) {
+    return end.contains(key) && end[key].is_number_unsigned();
+  };
+  if (!is_count("last_sequence"))
+    return invalid_input("end of a stream: 'last_sequence' must be a whole number");
+  StreamEnd out;
+  out.last_sequence = end["last_sequence"].get<std::uint64_t>();
+  if (end.contains("lost_batches")) {
+    if (!is_count("lost_batches"))
+      return invalid_input("end of a stream: 'lost_batches' must be a whole number");
+    out.lost_batches = end["lost_batches"].get<std::uint64_t>();
+  }
+  if (end.contains("reason") && end["reason"].is_string())
+    out.reason = end["reason"].get<std::string>().substr(0, 200);
+  return out;
+}
+
+}  // namespace
+
+ApiResponse error_response(int status, std::string_view code, std::string_view message) {
+  return {status, "application/json", json_text({{"error", message}, {"code", code}}), nullptr};
+}
+
+// A request's target, taken apart.
+struct Api::Target {
+  std::vector<std::string_view> path;  // without "/v1/"
+  std::map<std::string, std::string> query;
+
+  static Result<Target> parse(std::string_view text) {
+    Target target;
+    const std::size_t mark = text.find('?');
+    const std::string_view path = text.substr(0, mark);
+    if (!path.starts_with(kPrefix)) {
+      return Error{ErrorCode::kNotFound, "there is nothing but /v1/ here: see docs/formats/http-v1.md"};
+    }
+    target.path = split(path.substr(kPrefix.size()), '/');
+    if (mark == std::string_view::npos) return target;
+    for (const std::string_view pair : split(text.substr(mark + 1), '&')) {
+      if (pair.empty()) continue;
+      const std::size_t equals = pair.find('=');
+      auto key = percent_decoded(pair.substr(0, equals));
+      if (!key) return key.error();
+      auto value = equals == std::string_view::npos ? Result<std::string>(std::string("1"))
+                                                    : percent_decoded(pair.substr(equals + 1));
+      if (!value) return value.error();
+      target.query[*key] = std::move(value).value();
+    }
+    return target;
+  }
+
+  bool is_set(const std::string& key) const {
+    const auto found = query.find(key);
+    return found != query.end() && found->second != "0" && !found->second.empty();
+  }
+};
+
+Api::Api(Steps& steps, std::set<uid_t> operators, std::string version)
+    : steps_(steps), operators_(std::move(operators)), version_(std::move(version)) {}
+
+std::size_t Api::body_limit_bytes(std::string_view method, std::string_view target) {
+  if (method == "PUT") return kMaxDescriptionBytes;
+  if (method == "POST") return target.find("/batches/") != std::string_view::npos ? kMaxBatchBytes : 65536;
+  return 0;
+}
+
+bool Api::is_open_to_all(std::string_view method, std::string_view target) {
+  return method == "GET" && (target == "/v1/health" || target.starts_with("/v1/health?"));
+}
+
+Result<Caller> Api::authenticate(const ApiRequest& request, int& status) const {
+  status = 401;
+  if (!request.authorization.starts_with(kScheme)) {
+    return Error{ErrorCode::kPermission, "a munge credential is needed: Authorization: Munge CREDENTIAL"};
+  }
+  auto identity = decode_munge_credential(request.authorization.substr(kScheme.size()));
+  if (!identity) {
+    if (identity.error().code == ErrorCode::kUnavailable) status = 503;
+    return identity.error();
+  }
+  if (identity->payload != munge_payload_of_request(request.method, request.target, request.body)) {
+    return Error{ErrorCode::kPermission,
+                 "the munge credential was made for another request: its payload must be "
+                 "'METHOD TARGET BODY-BYTES CRC32C' of this one"};
+  }
+  return Caller{identity->uid, operators_.contains(identity->uid)};
+}
+
+ApiResponse Api::handle(const ApiRequest& request) {
+  try {
+    const auto target = Target::parse(request.target);
+    if (!target) return error_response(target.error());
+    if (is_open_to_all(request.method, request.target)) {
+      return json_response({{"status", "ok"}, {"version", version_}, {"steps_running", steps_.running()}});
+    }
+    int status = 401;
+    const auto caller = authenticate(request, status);
+    if (!caller) {
+      return lbf::error_response(status, status == 401 ? "permission" : name_of(caller.error().code),
+                                 caller.error().message);
+    }
+    return route(*caller, request, *target);
+  } catch (const std::bad_alloc&) {
+    return lbf::error_response(503, "unavailable", "lbfd is out of memory: try again later");
+  } catch (const std::exception& exception) {
+    return lbf::error_response(500, "internal", std::string("lbfd: ") + exception.what());
+  }
+}
+
+ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const Target& target) {
+  const auto& path = target.path;
+  const auto nothing_here = [&] {
+    return error_response(Error{ErrorCode::kNotFound, "no " + request.method.substr(0, 16) + " " +
+                                                          request.target.substr(0, 200) +
+                                                          " here: see docs/formats/http-v1.md"});
+  };
+  if (path[0] != "steps") return nothing_here();
+  if (request.method == "GET" && path.size() == 1) return list_steps(caller, target);
+  if (path.size() < 5) return nothing_here();
+  if (path.size() >= 7 && path[5] == "streams") return stream_request(caller, request, target);
+  if (request.method != "GET" || path.size() > 6) return nothing_here();
+
+  const auto key = make_step_key(path[1], path[2], path[3], path[4]);
+  if (!key) return error_response(key.error());
+  if (path.size() == 5) {
+    const bool brief = target.is_set("brief");
+    const auto step = steps_.get(caller, *key, brief);
+    return step ? json_response(step_json(*step, brief)) : error_response(step.error());
+  }
+  if (path[5] != "trace") return nothing_here();
+  auto trace = steps_.trace(caller, *key);
+  if (!trace) return error_response(trace.error());
+  return {200, "application/x-lbf-trace", {}, std::make_unique<TraceSource>(std::move(trace).value())};
+}
+
+ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request, const Target& target) {
+  const auto& path = target.path;
+  const auto key = make_step_key(path[1], path[2], path[3], path[4]);
+  if (!key) return error_response(key.error());
+  const auto number = parse_decimal(path[6], kMaxStepNodes - 1, "stream");
+  if (!number) return error_response(number.error());
+  const auto stream = static_cast<std::uint32_t>(*number);
+
+  if (request.method == "PUT" && path.size() == 7) {
+    const auto next = steps_.register_stream(caller, *key, stream, request.body);
+    return next ? json_response({{"next_sequence", *next}}) : error_response(next.error());
+  }
+  const auto answer = [](const Result<AppendResult>& result, const char* gap, const char* ended) {
+    if (!result) return error_response(result.error());
+    json body = {{"next_sequence", result->next_sequence}};
+    if (result->outcome == AppendOutcome::kGap || result->outcome == AppendOutcome::kEnded) {
+      body["error"] = result->outcome == AppendOutcome::kGap ? gap : ended;
+      body["code"] = "invalid_input";
+      return ApiResponse{409, "application/json", json_text(body), nullptr};
+    }
+    return json_response(body);
+  };
+  if (request.method == "POST" && path.size() == 9 && path[7] == "batches") {
+    const auto sequence = parse_decimal(path[8], std::numeric_limits<std::int64_t>::max(), "sequence number");
+    if (!sequence) return error_response(sequence.error());
+    if (*sequence == 0) return error_response(invalid_input("sequence numbers begin with 1"));
+    return answer(steps_.append(caller, *key, stream, *sequence,
+                                std::as_bytes(std::span(request.body.data(), request.body.size()))),
+                  "batches before this one are missing: send next_sequence", "the stream has ended");
+  }
+  if (request.method == "POST" && path.size() == 8 && path[7] == "end") {
+    const auto end = parse_end(request.body);
+    if (!end) return error_response(end.error());
+    return answer(
+        steps_.end_stream(caller, *key, stream, *end),
+        "batches up to last_sequence are missing: send next_sequence, or count them in lost_batches",
+        "the stream has ended");
+  }
+  return error_response(Error{ErrorCode::kNotFound, "streams take PUT, POST .../batches/N and POST .../end"});
+}
+
+ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
+  db::StepQuery query;
+  query.limit = kDefaultListLimit;
+  const bool all = target.is_set("all");
+  if (all && !caller.is_operator) {
+    return error_response(
+        Error{ErrorCode::kPermission, "only operators see everybody's steps: leave out all=1"});
+  }
+  if (!all) query.uid = caller.uid;
+  constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
+  for (const auto& [name, value] : target.query) {
+    if (name == "all" || name == "brief") continue;
+    if (name == "cluster") {
+      if (auto checked = check_cluster_name(value); !checked) return error_response(checked.error());
+      query.cluster = value;
+    } else if (name == "job" || name == "step" || name == "restart" || name == "limit") {
+      const auto number = parse_decimal(value, name == "limit" ? kMaxListLimit : kMaxId, name);
+      if (!number) return error_response(number.error());
+      const auto id = static_cast<std::uint32_t>(*number);
+      if (name == "job") query.job = id;
+      if (name == "step") query.step = id;
+      if (name == "restart") query.restart = id;
+      if (name == "limit") query.limit = id;
+    } else if (name == "user") {
+      const auto uid = uid_of_user(value);
+      if (!caller.is_operator && (!uid || *uid != caller.uid)) {
+        return error_response(
+            Error{ErrorCode::kPermission, "only operators see other users' steps: leave out user="});
+      }
+      if (!uid) return error_response(uid.error());
+      query.uid = *uid;
+    } else if (name == "since" || name == "until") {
+      const auto time_s = parse_time(value, name.c_str());
+      if (!time_s) return error_response(time_s.error());
+      (name == "since" ? query.since_s : query.until_s) = *time_s;
+    } else {
+      return error_response(
+          invalid_input("unknown parameter '" + name.substr(0, 40) +
+                        "': cluster, job, step, restart, user, all, since, until, limit, brief"));
+    }
+  }
+  const bool brief = target.is_set("brief");
+  const auto steps = steps_.find(query, brief);
+  if (!steps) return error_response(steps.error());
+  json list = json::array();
+  for (const StepView& step : *steps) list.push_back(step_json(step, brief));
+  return json_response({{"steps", std::move(list)}});
+}
+
+}  // namespace lbf

@@ -1,0 +1,50 @@
+// lbfd.toml (docs/lbfd.md): what the admin decides.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace lbf {
+
+// Where lbfd listens: "unix:/path" or "tcp:ADDRESS:PORT" ("tcp:[::1]:6820" for IPv6; port 0: any free one).
+struct ListenAddress {
+  std::string unix_path;  // empty: TCP
+  std::string host;
+  std::uint16_t port = 0;
+
+  // Errors: kInvalidInput.
+  static Result<ListenAddress> parse(std::string_view text);
+  std::string text() const;
+};
+
+struct DaemonConfig {
+  std::vector<ListenAddress> listen;
+  std::string state_dir = "/var/lib/lbf";
+  std::string networks_dir = "/etc/lbf/networks.d";
+  std::string network;                                     // the cluster's own; empty: see NetworkCatalog
+  std::vector<std::string> operators = {"root", "slurm"};  // names or uids
+  std::string log_level = "info";
+  std::chrono::seconds stream_timeout{120};
+  std::chrono::milliseconds stream_start_timeout{5000};
+  std::uint32_t trace_retention_days = 30;  // 0: kept for ever
+  std::uint64_t trace_store_limit_mb = 0;   // 0: no limit
+  std::uint32_t worker_threads = 2;         // that take batches and answer
+  std::uint32_t replay_threads = 2;
+  std::uint32_t max_connections = 1024;
+  std::uint32_t request_memory_mb = 256;  // of all request bodies at a time
+
+  // Errors (kInvalidInput, kNotFound) name file, line or key, and the remedy; unknown keys are errors.
+  static Result<DaemonConfig> load(const std::string& path);
+  static Result<DaemonConfig> parse(std::string_view toml, const std::string& name);
+  static DaemonConfig defaults();
+};
+
+// "trace", "debug", "info", "warning", "error". Errors: kInvalidInput.
+Result<void> check_log_level(const std::string& level);
+
+}  // namespace lbf

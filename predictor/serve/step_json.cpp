@@ -1,0 +1,84 @@
+// STEP and PREDICTION as JSON, see step_json.h.
+#include "predictor/serve/step_json.h"
+
+namespace lbf {
+namespace {
+
+using nlohmann::json;
+
+template <typename T>
+json or_null(const std::optional<T>& value) {
+  return value ? json(*value) : json(nullptr);
+}
+
+json calls_json(const std::vector<db::CallRecord>& calls) {
+  json list = json::array();
+  for (const db::CallRecord& call : calls) list.push_back({call.function, call.calls, call.total_s});
+  return list;
+}
+
+json prediction_json(const db::PredictionRecord& prediction) {
+  return {{"target", prediction.target},
+          {"nodes", prediction.nodes},
+          {"cores", prediction.cores_per_node},
+          {"placement", prediction.placement},
+          {"network", prediction.network},
+          {"contention", prediction.contention},
+          {"speed", prediction.speed},
+          {"kind", prediction.kind},
+          {"predicted_s", prediction.predicted_s},
+          {"speedup", or_null(prediction.speedup)},
+          {"self_error_percent", or_null(prediction.self_error_percent)},
+          {"partial", prediction.partial},
+          {"progress_s", prediction.progress_s},
+          {"measured_at_progress_s", prediction.measured_at_progress_s},
+          {"rank_finish_s", prediction.rank_finish_s}};
+}
+
+}  // namespace
+
+json step_json(const StepView& step, bool brief) {
+  const db::StepRecord& record = step.record;
+  json out = {{"cluster", record.cluster},
+              {"job", record.job},
+              {"step", record.step},
+              {"restart", record.restart},
+              {"user", record.user_name},
+              {"uid", record.uid},
+              {"job_name", record.job_name},
+              {"command", record.command},
+              {"state", db::name_of(record.state)},
+              {"why_partial", record.why_partial},
+              {"nodes", record.nodes},
+              {"ranks", record.ranks},
+              {"node_of_rank", record.node_of_rank},
+              {"network", record.network},
+              {"start", record.start_s},
+              {"end", or_null(record.end_s)},
+              {"measured_s", or_null(record.measured_s)},
+              {"events", record.events},
+              {"messages", record.messages},
+              {"collectives", record.collectives},
+              {"bytes_on_wire", record.wire_bytes},
+              {"bytes_stored", record.stored_bytes},
+              {"wildcard_receives", record.wildcard_receives},
+              {"mpi_s", record.mpi_s},
+              {"unmodelled_s", record.unmodelled_s},
+              {"unmodelled_calls", calls_json(record.unmodelled_calls)},
+              {"notes", record.notes},
+              {"capture_s", record.capture_s},
+              {"relay_cpu_s", record.relay_cpu_s},
+              {"lost_events", record.lost_events}};
+  if (brief) return out;
+  out["calls"] = calls_json(record.calls);
+  json predictions = json::array();
+  for (const auto& prediction : step.predictions) predictions.push_back(prediction_json(prediction));
+  out["predictions"] = std::move(predictions);
+  return out;
+}
+
+std::string json_text(const json& value) {
+  return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+}  // namespace lbf

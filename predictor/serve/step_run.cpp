@@ -1,0 +1,650 @@
+// StepRun, see step_run.h.
+#include "predictor/serve/step_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "event/mpi_function_table.h"
+#include "predictor/serve/users.h"
+
+namespace lbf {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::chrono::milliseconds kPublishInterval{1000};
+constexpr std::size_t kMaxRemarks = 64;  // a hostile stream could give one per batch
+constexpr std::size_t kMaxRemarkBytes = 500;
+
+// Members of a control record: wrong types read as "not said"; the record comes from the user's program.
+double number_or(const json& record, const char* key, double otherwise) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+std::int64_t integer_or(const json& record, const char* key, std::int64_t otherwise) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
+}
+
+std::uint64_t count_or_zero(const json& record, const char* key) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_or(record, key, 0)));
+}
+
+std::string text_or_empty(const json& record, const char* key) {
+  const auto found = record.find(key);
+  return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Seconds not_negative(double seconds) {
+  return seconds > 0 ? seconds : 0;
+}
+
+// "3", "3, 5", "3, 5, 6 and 12 more"
+std::string listed(const std::vector<Rank>& ranks) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, ranks.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  }
+  if (ranks.size() > kShown) text += fmt::format(" and {} more", ranks.size() - kShown);
+  return text;
+}
+
+std::string command_line(const std::vector<std::string>& command) {
+  std::string line;
+  for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
+  return line;
+}
+
+const char* contention_name(Contention contention) {
+  switch (contention) {
+    case Contention::kNone:
+      return "none";
+    case Contention::kBus:
+      return "bus";
+    case Contention::kNic:
+      return "nic";
+  }
+  return "none";
+}
+
+bool add_remark(std::vector<std::string>& remarks, std::string remark) {
+  if (remark.size() > kMaxRemarkBytes) remark.resize(kMaxRemarkBytes);
+  if (remarks.size() >= kMaxRemarks || std::find(remarks.begin(), remarks.end(), remark) != remarks.end()) {
+    return false;
+  }
+  remarks.push_back(std::move(remark));
+  return true;
+}
+
+}  // namespace
+
+struct StepRun::Stream {
+  explicit Stream(std::uint32_t stream_number, CommunicatorTable& communicators)
+      : number(stream_number), decoder(communicators, kMaxTraceRanks) {}
+  std::uint32_t number;
+  BatchDecoder decoder;
+  std::uint64_t applied_bytes = 0;
+  bool broken = false;      // a stored batch could not be read: nothing behind it is replayed
+  Seconds replayed_s = 0;   // measured time of its events, all its ranks
+  std::uint32_t ranks = 0;  // that it has carried
+  Seconds relay_cpu_s = 0;
+  Bytes sent_bytes = 0;
+  std::uint64_t relay_lost_batches = 0;
+
+  Seconds mean_replayed_s() const { return ranks == 0 ? 0 : replayed_s / ranks; }
+};
+
+struct StepRun::RankState {
+  std::optional<std::uint32_t> stream;  // the one that carries it
+  bool process_seen = false;
+  bool closed = false;
+  std::int64_t pid = 0;
+  std::string how;  // process_end
+  Seconds elapsed_s = 0;
+  Seconds init_s = 0;
+  Seconds unread_gap_s = 0;
+  Seconds capture_s = 0;
+  std::uint64_t lost_records = 0;
+  std::vector<std::pair<std::uint64_t, Seconds>> calls;  // by function id
+};
+
+std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::uint32_t nodes) {
+  const auto ranks = static_cast<Rank>(node_of_rank.size());
+  std::vector<std::string> names = {"block", "cyclic"};
+  // A plane of K puts ranks 0 .. K-1 on the first node: K can be read off.
+  const auto plane = std::find_if(node_of_rank.begin(), node_of_rank.end(),
+                                  [&](std::uint32_t node) { return node != node_of_rank.front(); }) -
+                     node_of_rank.begin();
+  if (plane > 1 && plane < ranks) names.push_back("plane=" + std::to_string(plane));
+  for (const std::string& name : names) {
+    const auto placed = place_ranks(name, ranks, nodes);
+    if (placed && *placed == node_of_rank) return name;
+  }
+  std::string map = "map=";
+  for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
+    map += (rank == 0 ? "" : ",") + std::to_string(node_of_rank[rank]);
+  }
+  return map;
+}
+
+StepRun::StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& networks, StepRunOptions options)
+    : trace_(std::move(trace)), networks_(networks), options_(options), ranks_(trace_->description().tasks) {
+  const std::scoped_lock lock(mutex_);
+  rank_states_.resize(static_cast<std::size_t>(ranks_));
+  publish();
+}
+
+StepRun::~StepRun() = default;
+
+void StepRun::add_reason(std::string reason) {
+  changed_ |= add_remark(reasons_, std::move(reason));
+}
+void StepRun::add_note(std::string note) {
+  changed_ |= add_remark(notes_, std::move(note));
+}
+
+bool StepRun::ready_to_build(const std::vector<StreamState>& states) const {
+  return states.size() == trace_->description().nodes.size() ||
+         Clock::now() - created_ >= options_.stream_start_timeout;
+}
+
+// Task t = rank t runs where its node's relay says; nodes that have not said get the remaining tasks in
+// blocks of tasks_per_node, Slurm's default distribution.
+std::vector<std::uint32_t> StepRun::place_tasks(const std::map<std::uint32_t, StepDescription>& streams) {
+  const StepDescription& step = trace_->description();
+  const auto nodes = static_cast<std::uint32_t>(step.nodes.size());
+  std::vector<std::optional<std::uint32_t>> node_of_task(static_cast<std::size_t>(ranks_));
+  std::vector<std::uint32_t> room = step.tasks_per_node;
+  if (room.empty()) {
+    room.assign(nodes, static_cast<std::uint32_t>(ranks_) / nodes);
+    for (std::uint32_t node = 0; node < static_cast<std::uint32_t>(ranks_) % nodes; ++node) ++room[node];
+  }
+  bool all_said = true;
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    const auto found = streams.find(node);
+    if (found == streams.end() || found->second.task_ids.empty()) {
+      all_said = false;
+      continue;
+    }
+    room[node] = 0;
+    for (const Rank task : found->second.task_ids) {
+      auto& place = node_of_task[static_cast<std::size_t>(task)];
+      if (place && *place != node)
+        add_reason(fmt::format("nodes {} and {} both say that they run task {}", *place, node, task));
+      place = node;
+    }
+  }
+  std::uint32_t node = 0;
+  std::vector<std::uint32_t> placed;
+  for (const auto& place : node_of_task) {
+    if (place) {
+      placed.push_back(*place);
+      continue;
+    }
+    while (node + 1 < nodes && room[node] == 0) ++node;
+    if (room[node] > 0) --room[node];
+    placed.push_back(node);
+  }
+  if (!all_said && nodes > 1)
+    add_note("not every node said which tasks it runs: the others are taken to be in blocks");
+  return placed;
+}
+
+void StepRun::build() {
+  built_ = true;
+  changed_ = true;
+  const StepDescription& step = trace_->description();
+  const auto streams = trace_->stream_descriptions();
+  ran_.nodes = static_cast<std::uint32_t>(step.nodes.size());
+  ran_.node_of_rank = place_tasks(streams);
+  ran_.placement = placement_name(ran_.node_of_rank, ran_.nodes);
+  ran_.network = networks_.own();
+  std::uint32_t cores = 0;
+  bool cores_differ = false;
+  for (const auto& [number, description] : streams) {
+    if (description.cpus_on_node == 0) continue;
+    cores_differ |= cores != 0 && cores != description.cpus_on_node;
+    cores = std::max(cores, description.cpus_on_node);
+  }
+  if (cores == 0) {
+    std::vector<std::uint32_t> tasks(ran_.nodes, 0);
+    for (const std::uint32_t node : ran_.node_of_rank) cores = std::max(cores, ++tasks[node]);
+    add_note(fmt::format("the processors per node are not known: taken as {}, one for each task", cores));
+  } else if (cores_differ) {
+    add_note(fmt::format("the nodes have different numbers of processors: taken as {} everywhere", cores));
+  }
+  ran_.cores_per_node = cores;
+  if (!networks_.own_note().empty()) add_note(networks_.own_note());
+  auto selection = networks_.select(step.networks);
+  for (std::string& note : selection.notes) add_note(std::move(note));
+
+  auto predictor = Predictor::make(ranks_, default_targets(ran_, selection.networks));
+  if (predictor) {
+    predictor_ = std::move(predictor).value();
+  } else {
+    add_reason("no prediction: " + predictor.error().message);
+  }
+}
+
+// The stream whose ranks are furthest behind, so that what the matcher has to keep stays small.
+StepRun::Stream* StepRun::next_stream(const std::vector<StreamState>& states) {
+  Stream* next = nullptr;
+  bool all_ended = states.size() == trace_->description().nodes.size();
+  std::optional<Seconds> least_waiting_s;  // of streams that have nothing here now, but will
+  for (const StreamState& state : states) {
+    auto& stream = streams_[state.stream];
+    if (stream == nullptr) stream = std::make_unique<Stream>(state.stream, communicators_);
+    all_ended &= state.end.has_value();
+    const bool has_data = !stream->broken && stream->applied_bytes < state.durable_bytes;
+    if (has_data) {
+      if (next == nullptr || stream->mean_replayed_s() < next->mean_replayed_s()) next = stream.get();
+    } else if (!state.end) {
+      least_waiting_s = std::min(least_waiting_s.value_or(kNeverS), stream->mean_replayed_s());
+    }
+  }
+  if (next == nullptr || all_ended || predictor_ == nullptr) return next;
+  const bool ahead = least_waiting_s && next->mean_replayed_s() > *least_waiting_s;
+  if (ahead && predictor_->stats().events_in_flight > options_.events_in_flight_limit) return nullptr;
+  return next;
+}
+
+StepRun::Progress StepRun::work() {
+  const std::scoped_lock lock(mutex_);
+  if (finished_) return Progress::kFinished;
+  const bool complete = trace_->all_ended();  // before the states are read: nothing is appended after it
+  const std::vector<StreamState> states = trace_->streams();
+  if (!built_) {
+    if (!complete && !ready_to_build(states)) return Progress::kIdle;
+    build();
+  }
+  if (Stream* stream = next_stream(states); stream != nullptr) {
+    apply_batch(*stream);
+    changed_ = true;
+    if (Clock::now() - last_publish_ >= kPublishInterval) publish();
+    return Progress::kMore;
+  }
+  if (complete) {
+    finish(states);
+    return Progress::kFinished;
+  }
+  return Progress::kIdle;
+}
+
+void StepRun::apply_batch(Stream& stream) {
+  const auto fail = [&](const std::string& message) {
+    stream.broken = true;
+    add_reason(fmt::format("stream {}, batch at byte {}: {}", stream.number, stream.applied_bytes, message));
+  };
+  if (auto read = trace_->read_batch(stream.number, stream.applied_bytes, batch_); !read) {
+    return fail(read.error().message);
+  }
+  BatchSink sink;
+  sink.on_event = [&](Rank rank, const Event& event) { return take_event(stream, rank, event); };
+  sink.on_control = [&](std::string_view text) { return take_control(stream, text); };
+  const auto decoded = stream.decoder.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), sink);
+  if (!decoded) return fail(decoded.error().message);
+  stream.applied_bytes += batch_.size();
+}
+
+Result<void> StepRun::take_event(Stream& stream, Rank rank, const Event& event) {
+  ++events_;
+  if (rank < 0 || rank >= ranks_) {
+    add_reason(fmt::format("events of rank {} came, but the step has {} tasks (MPI started inside a task?)",
+                           rank, ranks_));
+    return {};
+  }
+  RankState& state = rank_states_[static_cast<std::size_t>(rank)];
+  if (!state.stream) {
+    state.stream = stream.number;
+    ++stream.ranks;
+    any_rank_seen_ = true;
+    // Where its relay is, there it runs.
+    if (ran_.node_of_rank[static_cast<std::size_t>(rank)] != stream.number) {
+      add_reason(
+          fmt::format("rank {} ran on node {}, not on node {} as task {}: the ranks are not numbered as "
+                      "Slurm's tasks, predictions are for the latter",
+                      rank, stream.number, ran_.node_of_rank[static_cast<std::size_t>(rank)], rank));
+    }
+  } else if (*state.stream != stream.number) {
+    add_reason(
+        fmt::format("rank {} came from node {} and from node {}: several MPI programs in one step (srun "
+                    "without --mpi=pmix?)",
+                    rank, *state.stream, stream.number));
+    return {};
+  }
+  stream.replayed_s += event.process_s + event.call_s + event.off_s;
+  if (event.kind == EventKind::kUnmodelled) {
+    auto& [count, total_s] = unmodelled_events_[event.function];
+    ++count;
+    total_s += event.call_s;
+  }
+  if (state.closed) {
+    add_reason(fmt::format("events of rank {} came after its end", rank));
+    return {};
+  }
+  if (predictor_ == nullptr || predictor_failed_) return {};
+  if (const auto fed = predictor_->feed(rank, event); !fed) {
+    predictor_failed_ = true;
+    add_reason("the prediction stopped: " + fed.error().message);
+  }
+  return {};  // what is only counted goes on
+}
+
+void StepRun::take_process(Stream& stream, Rank rank, const json& record) {
+  RankState& state = rank_states_[static_cast<std::size_t>(rank)];
+  any_rank_seen_ = true;
+  const std::int64_t pid = integer_or(record, "pid", 0);
+  if (state.process_seen && (state.pid != pid || (state.stream && *state.stream != stream.number))) {
+    add_reason(
+        fmt::format("two processes call themselves rank {}: several MPI programs in one step (srun without "
+                    "--mpi=pmix?)",
+                    rank));
+  }
+  state.process_seen = true;
+  state.pid = pid;
+  state.init_s = not_negative(number_or(record, "init_s", 0));
+  const std::int64_t world_size = integer_or(record, "world_size", ranks_);
+  if (world_size != ranks_) {
+    add_reason(fmt::format("MPI_COMM_WORLD has {} ranks, the step {} tasks", world_size, ranks_));
+  }
+  if (integer_or(record, "thread_level", 0) >= 3) {
+    add_note("MPI_THREAD_MULTIPLE: calls of a rank's threads are replayed as one sequence");
+  }
+}
+
+Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
+  const json record = json::parse(text, nullptr, false);
+  if (!record.is_object()) return {};  // StepTrace::append refused such ones
+  const std::string type = text_or_empty(record, "type");
+  if (type == "relay") {
+    stream.relay_cpu_s = not_negative(number_or(record, "cpu_s", 0));
+    stream.sent_bytes = count_or_zero(record, "bytes_sent");
+    stream.relay_lost_batches = count_or_zero(record, "lost_batches");
+    return {};
+  }
+  const std::int64_t rank_number = integer_or(record, "rank", -1);
+  if (rank_number < 0 || rank_number >= ranks_) {
+    add_reason(fmt::format("a record of rank {} came, but the step has {} tasks (MPI started inside a task?)",
+                           rank_number, ranks_));
+    return {};
+  }
+  const auto rank = static_cast<Rank>(rank_number);
+  RankState& state = rank_states_[static_cast<std::size_t>(rank)];
+  if (type == "process") {
+    take_process(stream, rank, record);
+  } else if (type == "stats") {
+    state.elapsed_s = std::max(state.elapsed_s, not_negative(number_or(record, "elapsed_s", 0)));
+    state.lost_records = count_or_zero(record, "lost_records");
+    state.unread_gap_s = not_negative(number_or(record, "unread_gap_s", 0));
+    state.capture_s = not_negative(number_or(record, "capture_s", 0));
+    const auto calls = record.find("calls");
+    if (calls != record.end() && calls->is_array()) {
+      state.calls.assign(mpi_function_count() + 1, {0, 0});
+      for (const json& call : *calls) {
+        if (!call.is_array() || call.size() != 3 || !call[0].is_number_unsigned() ||
+            !call[1].is_number_unsigned() || !call[2].is_number()) {
+          continue;
+        }
+        const auto function = call[0].get<std::uint64_t>();
+        if (function >= state.calls.size()) continue;
+        state.calls[function] = {call[1].get<std::uint64_t>(), not_negative(call[2].get<double>())};
+      }
+    }
+  } else if (type == "process_end") {
+    state.how = text_or_empty(record, "how");
+    state.elapsed_s = std::max(state.elapsed_s, not_negative(number_or(record, "elapsed_s", 0)));
+    close_rank(rank);
+  }
+  return {};
+}
+
+void StepRun::close_rank(Rank rank) {
+  RankState& state = rank_states_[static_cast<std::size_t>(rank)];
+  if (state.closed) return;
+  state.closed = true;
+  if (predictor_ != nullptr) predictor_->close(rank);
+}
+
+void StepRun::finish(const std::vector<StreamState>& states) {
+  std::vector<Rank> killed;
+  std::vector<Rank> aborted;
+  std::vector<Rank> unfinished;
+  std::vector<Rank> never_seen;
+  std::uint64_t lost_records = 0;
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    const RankState& state = rank_states_[static_cast<std::size_t>(rank)];
+    if (state.how == "killed") killed.push_back(rank);
+    if (state.how == "aborted") aborted.push_back(rank);
+    if (!state.process_seen && !state.stream) {
+      never_seen.push_back(rank);
+    } else if (state.how.empty()) {
+      unfinished.push_back(rank);
+    }
+    lost_records += state.lost_records;
+    close_rank(rank);
+  }
+  if (any_rank_seen_) {
+    if (!killed.empty()) add_reason("killed before MPI_Finalize: rank " + listed(killed));
+    if (!aborted.empty()) add_reason("called MPI_Abort: rank " + listed(aborted));
+    if (!never_seen.empty()) add_reason("never seen: rank " + listed(never_seen));
+    if (!unfinished.empty()) add_reason("the end was not seen of rank " + listed(unfinished));
+    if (lost_records > 0)
+      add_reason(fmt::format("{} events were lost where the program ran (ring full)", lost_records));
+  } else {
+    add_note("no process of the step called MPI_Init");
+  }
+  for (const StreamState& state : states) {
+    const std::string& node = trace_->description().nodes[state.stream];
+    if (!state.damage.empty()) add_reason(state.damage);
+    const Stream& stream = *streams_[state.stream];
+    const std::uint64_t lost = std::max(state.end->lost_batches, stream.relay_lost_batches);
+    if (lost > 0) add_reason(fmt::format("node {} lost {} batches (its spool was full)", node, lost));
+    if (state.end->last_sequence >= state.next_sequence && state.end->lost_batches == 0) {
+      add_reason(fmt::format("node {} ended before all of its batches were here", node));
+    }
+    if (state.end->reason == kReasonStreamTimeout) {
+      add_reason(state.durable_bytes == 0 ? fmt::format("node {} never sent anything", node)
+                                          : fmt::format("node {} fell silent before the step's end", node));
+    }
+  }
+  if (predictor_ != nullptr) {
+    predictor_->advance();
+    if (any_rank_seen_ && !predictor_failed_) {
+      if (const auto diagnosis = predictor_->diagnosis(); !diagnosis) add_reason(diagnosis.error().message);
+    }
+    const std::uint64_t lost_events = predictor_->stats().lost_events;
+    if (lost_events > 0 && lost_records == 0) add_reason(fmt::format("{} events were lost", lost_events));
+  }
+  finished_ = true;
+  publish();
+}
+
+void StepRun::describe_calls(db::StepRecord& record, std::vector<std::string>& notes) const {
+  struct Total {
+    std::uint64_t calls = 0;
+    Seconds total_s = 0;
+  };
+  std::vector<Total> totals(mpi_function_count() + 1);
+  Seconds init_s = 0;
+  Seconds unread_gap_s = 0;
+  for (const RankState& state : rank_states_) {
+    for (std::size_t function = 0; function < state.calls.size(); ++function) {
+      totals[function].calls += state.calls[function].first;
+      totals[function].total_s += state.calls[function].second;
+    }
+    init_s = std::max(init_s, state.init_s);
+    unread_gap_s += state.unread_gap_s;
+    record.capture_s += state.capture_s;
+  }
+  for (std::size_t id = 1; id < totals.size(); ++id) {
+    const MpiFunction* function = mpi_function(static_cast<std::uint16_t>(id));
+    if (function == nullptr) continue;
+    const bool start_or_end = function->role == MpiRole::kInit || function->role == MpiRole::kInitThread ||
+                              function->role == MpiRole::kFinalize;
+    Total total = totals[id];
+    if (total.calls > 0) {
+      record.calls.push_back({std::string(function->name), total.calls, total.total_s});
+      if (!start_or_end) record.mpi_s += total.total_s;
+    }
+    // A function of another role can still leave single calls unmodelled; those came as events.
+    if (function->role != MpiRole::kUnmodelled || total.calls == 0) {
+      const auto found = unmodelled_events_.find(static_cast<std::uint16_t>(id));
+      total = found == unmodelled_events_.end() ? Total{} : Total{found->second.first, found->second.second};
+    }
+    if (total.calls > 0) {
+      record.unmodelled_calls.push_back({std::string(function->name), total.calls, total.total_s});
+      record.unmodelled_s += total.total_s;
+    }
+  }
+  const auto by_time = [](const db::CallRecord& a, const db::CallRecord& b) { return a.total_s > b.total_s; };
+  std::stable_sort(record.calls.begin(), record.calls.end(), by_time);
+  std::stable_sort(record.unmodelled_calls.begin(), record.unmodelled_calls.end(), by_time);
+
+  if (init_s > 0)
+    notes.push_back(
+        fmt::format("MPI_Init took {:.3g} s; measured and predicted times begin after it", init_s));
+  if (record.unmodelled_s > 0) {
+    notes.push_back(record.mpi_s > 0 ? fmt::format("{:.1f} % of MPI time unmodelled",
+                                                   100 * record.unmodelled_s / record.mpi_s)
+                                     : fmt::format("{:.3g} s of MPI time unmodelled", record.unmodelled_s));
+  }
+  if (unread_gap_s > 0 && record.measured_s.value_or(0) > 0) {
+    const double percent = 100 * unread_gap_s / (*record.measured_s * static_cast<double>(ranks_));
+    if (percent >= 1) {
+      notes.push_back(fmt::format(
+          "{:.1f} % of the time is wall time of gaps too short for the processor clock", percent));
+    }
+  }
+}
+
+std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRecord& record) const {
+  std::vector<db::PredictionRecord> records;
+  if (predictor_ == nullptr || !any_rank_seen_) return records;
+  const auto& targets = predictor_->targets();
+  const auto predictions = predictor_->predictions();
+  const auto largest = [](const std::vector<Seconds>& values) {
+    return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+  };
+  // What a prediction is compared with: the measured run where both are whole, else the measured time of the
+  // same events.
+  const auto measured_for = [&](const Prediction& prediction) {
+    const bool whole = finished_ && prediction.complete && record.measured_s.value_or(0) > 0;
+    return whole ? *record.measured_s : largest(prediction.rank_measured_s);
+  };
+  std::optional<double> self_error_percent;
+  for (std::size_t i = 0; i < targets.size() && i < predictions.size(); ++i) {
+    const Target& target = targets[i];
+    const Prediction& prediction = predictions[i];
+    const Seconds measured_s = measured_for(prediction);
+    if (i == 0 && measured_s > 0) self_error_percent = 100 * (prediction.lbf_s - measured_s) / measured_s;
+
+    db::PredictionRecord out;
+    out.nodes = target.nodes;
+    out.cores_per_node = target.cores_per_node;
+    out.placement = target.placement;
+    const std::string shown = target.placement.starts_with("map=") ? "map" : target.placement;
+    out.target = fmt::format("{} {}, {}", target.nodes, target.nodes == 1 ? "node" : "nodes", shown);
+    out.network = target.network->name();
+    out.contention = contention_name(target.network->contention());
+    out.speed = target.speed;
+    const bool same_network = target.network == ran_.network;
+    const bool same_place = target.nodes == ran_.nodes && target.cores_per_node == ran_.cores_per_node &&
+                            target.node_of_rank == ran_.node_of_rank && target.speed == ran_.speed;
+    out.kind = i == 0 ? "self" : same_network ? "LBF" : same_place ? "NF" : "LBF+NF";
+    out.predicted_s = prediction.lbf_s;
+    if (prediction.lbf_s > 0 && measured_s > 0) out.speedup = measured_s / prediction.lbf_s;
+    out.self_error_percent = self_error_percent;
+    out.partial = !prediction.complete || !reasons_.empty();
+    out.progress_s = largest(prediction.rank_finish_s);
+    out.measured_at_progress_s = largest(prediction.rank_measured_s);
+    out.rank_finish_s = prediction.rank_finish_s;
+    records.push_back(std::move(out));
+  }
+  return records;
+}
+
+void StepRun::publish() {
+  const StepDescription& step = trace_->description();
+  auto view = std::make_shared<StepView>();
+  db::StepRecord& record = view->record;
+  record.cluster = trace_->key().cluster;
+  record.job = trace_->key().job;
+  record.step = trace_->key().step;
+  record.restart = trace_->key().restart;
+  record.uid = trace_->owner();
+  record.user_name = user_name_of(trace_->owner(), step.user);
+  record.job_name = step.job_name;
+  record.command = command_line(step.command);
+  record.nodes = step.nodes;
+  record.ranks = ranks_;
+  record.node_of_rank = ran_.node_of_rank;
+  record.network = networks_.own()->name();
+  record.start_s =
+      seconds_from_ns(step.start_realtime_ns > 0 ? step.start_realtime_ns : trace_->created_realtime_ns());
+  record.state = !finished_         ? db::StepState::kRunning
+                 : reasons_.empty() ? db::StepState::kComplete
+                                    : db::StepState::kPartial;
+  for (const std::string& reason : reasons_)
+    record.why_partial += (record.why_partial.empty() ? "" : "; ") + reason;
+  record.events = events_;
+
+  Seconds measured_s = 0;
+  for (const RankState& state : rank_states_) measured_s = std::max(measured_s, state.elapsed_s);
+  if (measured_s > 0) record.measured_s = measured_s;
+  Nanoseconds end_ns = 0;
+  for (const StreamState& state : trace_->streams()) {
+    record.stored_bytes += state.durable_bytes;
+    const auto stream = streams_.find(state.stream);
+    const Bytes sent_bytes = stream == streams_.end() ? 0 : stream->second->sent_bytes;
+    record.wire_bytes += std::max<Bytes>(sent_bytes, state.durable_bytes);
+    if (state.end) end_ns = std::max(end_ns, state.end->realtime_ns);
+  }
+  if (finished_ && end_ns > 0) record.end_s = seconds_from_ns(end_ns);
+  for (const auto& [number, stream] : streams_) record.relay_cpu_s += stream->relay_cpu_s;
+
+  std::vector<std::string> notes = notes_;
+  describe_calls(record, notes);
+  if (predictor_ != nullptr) {
+    predictor_->advance();
+    const PredictorStats stats = predictor_->stats();
+    record.messages = stats.messages;
+    record.collectives = stats.collectives;
+    record.wildcard_receives = stats.wildcard_receives;
+    record.lost_events = stats.lost_events;
+    if (stats.approximated_collectives > 0) {
+      notes.push_back(
+          fmt::format("{} of {} collective calls are replayed with the closest algorithm, not the real one",
+                      stats.approximated_collectives, stats.collectives));
+    }
+    if (stats.wildcard_receives > 0) {
+      notes.push_back(
+          fmt::format("{} receives had a wildcard (MPI_ANY_SOURCE, MPI_ANY_TAG): the match that happened "
+                      "is the match that is replayed",
+                      stats.wildcard_receives));
+    }
+    view->predictions = describe_predictions(record);
+  }
+  record.notes = std::move(notes);
+  view->generation = ++generation_;
+  changed_ = false;
+  last_publish_ = Clock::now();
+  const std::scoped_lock lock(view_mutex_);
+  view_ = std::move(view);
+}
+
+std::shared_ptr<const StepView> StepRun::view() {
+  {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (lock && changed_) publish();
+  }
+  const std::scoped_lock lock(view_mutex_);
+  return view_;
+}
+
+}  // namespace lbf

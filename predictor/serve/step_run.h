@@ -1,0 +1,117 @@
+// StepRun: one step under way: its stored batches -> events of all ranks -> Predictor -> what people see of
+// it.
+//
+// Place in the event's way: trace store -> *StepRun* -> match -> replay -> metrics -> db. It reads batches
+// from the trace store only (they are durable before they are replayed), so a step that was under way when
+// lbfd died is simply replayed from its first batch.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "db/records.h"
+#include "event/wire.h"
+#include "predictor/ingest/step_trace.h"
+#include "predictor/metric/predictor.h"
+#include "predictor/serve/network_catalog.h"
+
+namespace lbf {
+
+struct StepRunOptions {
+  // How long the replay waits for the relays of all nodes to register. Where each rank runs is known for sure
+  // only then; after it, the rest is taken to be placed in blocks.
+  std::chrono::milliseconds stream_start_timeout{5000};
+  // Above it, streams that are ahead of another one are left on disk until the other one has caught up.
+  std::uint64_t events_in_flight_limit = 20'000'000;
+};
+
+// What is known of a step at one moment.
+struct StepView {
+  db::StepRecord record;
+  std::vector<db::PredictionRecord> predictions;  // the configuration that ran first
+  std::uint64_t generation = 0;                   // grows with each view of a step
+};
+
+class StepRun {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // REQUIRES: `networks` outlives the run.
+  StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& networks, StepRunOptions options);
+  ~StepRun();
+  StepRun(const StepRun&) = delete;
+  StepRun& operator=(const StepRun&) = delete;
+
+  enum class Progress {
+    kMore,      // call again: there is more to do now
+    kIdle,      // everything that is here was replayed, or has to wait; call again when something came
+    kFinished,  // all streams ended and were replayed: the view is final
+  };
+  // Replays one batch at most. Thread-safe; one call at a time does the work.
+  Progress work();
+
+  // Thread-safe, does not wait for a batch that is being replayed: then the view is the one before.
+  std::shared_ptr<const StepView> view();
+
+ private:
+  struct Stream;
+  struct RankState;
+
+  bool ready_to_build(const std::vector<StreamState>& states) const;
+  void build();
+  std::vector<std::uint32_t> place_tasks(const std::map<std::uint32_t, StepDescription>& streams);
+  Stream* next_stream(const std::vector<StreamState>& states);
+  void apply_batch(Stream& stream);
+  Result<void> take_event(Stream& stream, Rank rank, const Event& event);
+  Result<void> take_control(Stream& stream, std::string_view text);
+  void take_process(Stream& stream, Rank rank, const nlohmann::json& record);
+  void close_rank(Rank rank);
+  void finish(const std::vector<StreamState>& states);
+  void add_reason(std::string reason);
+  void add_note(std::string note);
+  void publish();
+  void describe_calls(db::StepRecord& record, std::vector<std::string>& notes) const;
+  std::vector<db::PredictionRecord> describe_predictions(const db::StepRecord& record) const;
+
+  const std::shared_ptr<StepTrace> trace_;
+  const NetworkCatalog& networks_;
+  const StepRunOptions options_;
+  const Clock::time_point created_ = Clock::now();
+
+  std::mutex mutex_;  // of everything below but the view
+  bool built_ = false;
+  bool finished_ = false;
+  bool changed_ = true;
+  Rank ranks_ = 0;
+  Target ran_;
+  CommunicatorTable communicators_;
+  std::unique_ptr<Predictor> predictor_;
+  bool predictor_failed_ = false;
+  std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
+  std::vector<RankState> rank_states_;
+  std::uint64_t events_ = 0;
+  bool any_rank_seen_ = false;
+  std::map<std::uint16_t, std::pair<std::uint64_t, Seconds>>
+      unmodelled_events_;  // by function: count, seconds
+  std::vector<std::string> reasons_;
+  std::vector<std::string> notes_;
+  std::string batch_;
+  Clock::time_point last_publish_{};
+  std::uint64_t generation_ = 0;
+
+  std::mutex view_mutex_;
+  std::shared_ptr<const StepView> view_;
+};
+
+// The placement's name where it has one: "block", "cyclic", "plane=K", else "map=N0,N1,...".
+std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::uint32_t nodes);
+
+}  // namespace lbf

@@ -1,0 +1,507 @@
+// Steps, see steps.h.
+#include "predictor/serve/steps.h"
+
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "predictor/serve/users.h"
+
+namespace lbf {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// A finished step is kept in memory so long: late retries of its relays are answered without reading the
+// trace.
+constexpr std::chrono::seconds kKeepFinished{60};
+// Ended steps that wait for their replay after a start are loaded so many at a time.
+constexpr std::size_t kBacklogInMemory = 4;
+
+}  // namespace
+
+struct Steps::Entry {
+  std::shared_ptr<StepTrace> trace;
+
+  std::mutex mutex;              // of the members below, up to the empty line
+  std::shared_ptr<StepRun> run;  // null: finished and in the database before it was loaded
+  std::map<std::uint32_t, Clock::time_point> last_heard;
+  Clock::time_point loaded = Clock::now();
+  std::optional<Clock::time_point> finished;
+  bool final_persisted = false;
+  std::uint64_t persisted_generation = 0;
+  Clock::time_point last_persisted{};
+
+  std::mutex persist_mutex;         // an older view must not be written after a newer one
+  std::atomic<unsigned> wanted{0};  // calls of schedule() that no replay turn has answered yet
+
+  void heard(std::uint32_t stream) {
+    const std::scoped_lock lock(mutex);
+    last_heard[stream] = Clock::now();
+  }
+  std::shared_ptr<StepRun> current_run() {
+    const std::scoped_lock lock(mutex);
+    return run;
+  }
+  bool is_finished() {
+    const std::scoped_lock lock(mutex);
+    return finished.has_value();
+  }
+};
+
+Steps::Steps(TraceStore& traces, db::Database& database, const NetworkCatalog& networks, StepsOptions options)
+    : traces_(traces),
+      step_store_(database),
+      prediction_store_(database),
+      networks_(networks),
+      options_(options),
+      replay_pool_(std::max(1u, options.replay_threads)) {}
+
+Steps::~Steps() {
+  stop();
+}
+
+void Steps::stop() {
+  if (stopping_.exchange(true)) return;
+  replay_pool_.stop();
+  replay_pool_.join();
+  for (const EntryPtr& entry : entries()) persist(*entry);
+}
+
+std::vector<Steps::EntryPtr> Steps::entries() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<EntryPtr> all;
+  all.reserve(entries_.size());
+  for (const auto& [key, entry] : entries_) all.push_back(entry);
+  return all;
+}
+
+Steps::EntryPtr Steps::find_loaded(const StepKey& key) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+// REQUIRES: load_mutex_ is held.
+Steps::EntryPtr Steps::adopt(std::shared_ptr<StepTrace> trace, bool replay) {
+  auto entry = std::make_shared<Entry>();
+  entry->trace = std::move(trace);
+  if (replay) {
+    entry->run = std::make_shared<StepRun>(entry->trace, networks_, options_.run);
+  } else {
+    entry->finished = Clock::now();
+    entry->final_persisted = true;
+  }
+  const std::scoped_lock lock(mutex_);
+  entries_[entry->trace->key()] = entry;
+  return entry;
+}
+
+Result<Steps::EntryPtr> Steps::find_or_load(const StepKey& key) {
+  if (EntryPtr entry = find_loaded(key)) return entry;
+  const std::scoped_lock lock(load_mutex_);
+  if (EntryPtr entry = find_loaded(key)) return entry;
+  auto trace = traces_.open_step(key);
+  if (!trace) {
+    if (trace.error().code != ErrorCode::kNotFound) return trace.error();
+    return Error{ErrorCode::kNotFound, "step " + key.text() + " has no trace here"};
+  }
+  auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
+  if (!state) return state.error();
+  const bool finished = state->has_value() && **state != db::StepState::kRunning;
+  EntryPtr entry = adopt(std::move(trace).value(), !finished);
+  if (!finished) schedule(entry);
+  return entry;
+}
+
+void Steps::recover() {
+  for (const StepKey& key : traces_.list()) {
+    const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
+    if (!state) {
+      spdlog::error("{}", state.error().message);
+      continue;
+    }
+    if (state->has_value() && **state != db::StepState::kRunning) continue;
+    const std::scoped_lock lock(load_mutex_);
+    auto trace = traces_.open_step(key);
+    if (!trace) {
+      if (trace.error().code == ErrorCode::kNotFound) {
+        traces_.remove_empty(key);
+      } else {
+        spdlog::error("step {}: {}", key.text(), trace.error().message);
+      }
+      continue;
+    }
+    if ((*trace)->all_ended()) {
+      backlog_.push_back(key);
+      continue;
+    }
+    spdlog::info("step {}: taken up again, {} bytes of its trace are here", key.text(),
+                 (*trace)->stored_bytes());
+    schedule(adopt(std::move(trace).value(), true));
+  }
+  load_backlog();
+  prune();
+}
+
+// Steps whose relays were done, but whose prediction was not, when lbfd ended.
+void Steps::load_backlog() {
+  const std::scoped_lock lock(load_mutex_);
+  while (!backlog_.empty()) {
+    std::size_t replaying = 0;
+    for (const EntryPtr& entry : entries())
+      replaying += !entry->is_finished() && entry->trace->all_ended() ? 1 : 0;
+    if (replaying >= kBacklogInMemory) return;
+    const StepKey key = backlog_.front();
+    backlog_.pop_front();
+    if (find_loaded(key) != nullptr) continue;
+    auto trace = traces_.open_step(key);
+    if (!trace) {
+      spdlog::error("step {}: {}", key.text(), trace.error().message);
+      continue;
+    }
+    spdlog::info("step {}: ended before, its prediction is completed now", key.text());
+    schedule(adopt(std::move(trace).value(), true));
+  }
+}
+
+void Steps::schedule(const EntryPtr& entry) {
+  if (entry->wanted.fetch_add(1) == 0) {
+    boost::asio::post(replay_pool_, [this, entry] { replay_once(entry); });
+  }
+}
+
+// One batch, then the turn goes to the next step in the pool's queue.
+void Steps::replay_once(const EntryPtr& entry) {
+  if (stopping_) return;
+  const unsigned seen = entry->wanted.load();
+  const std::shared_ptr<StepRun> run = entry->current_run();
+  StepRun::Progress progress = StepRun::Progress::kIdle;
+  if (run != nullptr && !entry->is_finished()) {
+    try {
+      progress = run->work();
+    } catch (const std::exception& exception) {
+      spdlog::error("step {}: replay: {}", entry->trace->key().text(), exception.what());
+    }
+  }
+  if (progress == StepRun::Progress::kFinished) {
+    const auto view = run->view();
+    {
+      const std::scoped_lock lock(entry->mutex);
+      if (entry->run == run) entry->finished = Clock::now();
+    }
+    persist(*entry);
+    const db::StepRecord& record = view->record;
+    spdlog::info("step {}: {}, user {}, {} ranks, {} events, measured {:.3f} s, {} predictions{}{}",
+                 entry->trace->key().text(), db::name_of(record.state), record.user_name, record.ranks,
+                 record.events, record.measured_s.value_or(0), view->predictions.size(),
+                 record.why_partial.empty() ? "" : ": ", record.why_partial);
+  }
+  if (progress == StepRun::Progress::kMore || entry->wanted.fetch_sub(seen) != seen) {
+    boost::asio::post(replay_pool_, [this, entry] { replay_once(entry); });
+  }
+}
+
+// Returns whether the newest view is in the database.
+bool Steps::persist(Entry& entry) {
+  const std::scoped_lock one_writer(entry.persist_mutex);
+  const std::shared_ptr<StepRun> run = entry.current_run();
+  if (run == nullptr) return true;
+  const auto view = run->view();
+  {
+    const std::scoped_lock lock(entry.mutex);
+    if (entry.persisted_generation == view->generation) return true;
+    entry.last_persisted = Clock::now();
+  }
+  const auto stored = step_store_.put(view->record, view->predictions);
+  if (!stored) {
+    spdlog::error("step {}: {}", entry.trace->key().text(), stored.error().message);
+    return false;  // tick() tries again
+  }
+  const std::scoped_lock lock(entry.mutex);
+  if (entry.run == run) {
+    entry.persisted_generation = view->generation;
+    entry.final_persisted = view->record.state != db::StepState::kRunning;
+  }
+  return true;
+}
+
+void Steps::end_silent_streams(const EntryPtr& entry) {
+  const auto now = Clock::now();
+  const auto nodes = static_cast<std::uint32_t>(entry->trace->description().nodes.size());
+  for (std::uint32_t number = 0; number < nodes; ++number) {
+    {
+      const std::scoped_lock lock(entry->mutex);
+      const auto heard = entry->last_heard.find(number);
+      if (now - (heard == entry->last_heard.end() ? entry->loaded : heard->second) < options_.stream_timeout)
+        continue;
+    }
+    const auto state = entry->trace->stream(number);
+    if (state && state->end) continue;
+    Result<void> ended;
+    if (!state) {
+      ended = entry->trace->end_missing_stream(number);
+    } else {
+      auto result = entry->trace->end_stream(
+          number, {state->next_sequence - 1, 0, std::string(kReasonStreamTimeout), 0});
+      if (!result) ended = result.error();
+    }
+    if (ended) {
+      spdlog::warn("step {}: nothing came from node {} for {} s: its stream is ended",
+                   entry->trace->key().text(), entry->trace->description().nodes[number],
+                   std::chrono::duration_cast<std::chrono::seconds>(options_.stream_timeout).count());
+    } else {
+      spdlog::error("step {}: {}", entry->trace->key().text(), ended.error().message);
+    }
+    schedule(entry);
+  }
+}
+
+void Steps::tick() {
+  const std::unique_lock only_one(tick_mutex_, std::try_to_lock);
+  if (!only_one || stopping_) return;
+  const auto now = Clock::now();
+  for (const EntryPtr& entry : entries()) {
+    bool finished = false;
+    bool persisted = false;
+    bool due = false;
+    bool old = false;
+    {
+      const std::scoped_lock lock(entry->mutex);
+      finished = entry->finished.has_value();
+      persisted = entry->final_persisted;
+      due = now - entry->last_persisted >= options_.persist_interval;
+      old = finished && now - *entry->finished >= kKeepFinished;
+    }
+    if (!finished) {
+      end_silent_streams(entry);
+      schedule(entry);  // the wait for relays to register may be over
+    }
+    if (due && !(finished && persisted)) persisted = persist(*entry) && finished;
+    if (old && persisted) {
+      const std::scoped_lock lock(load_mutex_, mutex_);
+      if (entry->is_finished()) entries_.erase(entry->trace->key());
+    }
+  }
+  load_backlog();
+  if (now - last_prune_ >= options_.prune_interval) prune();
+}
+
+void Steps::prune() {
+  last_prune_ = Clock::now();
+  if (options_.retention.age.count() == 0 && options_.retention.limit_bytes == 0) return;
+  const std::scoped_lock lock(load_mutex_);
+  const auto in_use = [this](const StepKey& key) {
+    if (find_loaded(key) != nullptr) return true;
+    const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
+    // What is not in the database would be lost with its trace.
+    return !state || !state->has_value() || **state == db::StepState::kRunning;
+  };
+  const PruneResult pruned = traces_.prune(options_.retention, in_use,
+                                           [](const Error& error) { spdlog::error("{}", error.message); });
+  if (!pruned.removed.empty()) {
+    spdlog::info("retention: {} old traces removed, {} bytes are left", pruned.removed.size(),
+                 pruned.stored_bytes);
+  }
+  if (options_.retention.limit_bytes > 0 && pruned.stored_bytes > options_.retention.limit_bytes) {
+    spdlog::warn("the traces of steps under way take {} bytes, more than trace_store_limit_mb",
+                 pruned.stored_bytes);
+  }
+}
+
+Result<Steps::EntryPtr> Steps::may_write(const Caller& caller, const StepKey& key) {
+  auto entry = find_or_load(key);
+  if (!entry) return entry;
+  if (!caller.is_operator && (*entry)->trace->owner() != caller.uid) {
+    return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " +
+                                             user_name_of((*entry)->trace->owner()) + ", not to " +
+                                             user_name_of(caller.uid)};
+  }
+  return entry;
+}
+
+// A relay came back after lbfd had given it up (a suspended job, a network that was away): the stream goes
+// on, and a prediction that was finished without it is made again.
+Result<void> Steps::reopen_if_timed_out(const EntryPtr& entry, std::uint32_t stream) {
+  const auto state = entry->trace->stream(stream);
+  if (!state || !state->end || state->end->reason != kReasonStreamTimeout) return {};
+  const std::scoped_lock lock(load_mutex_);
+  if (auto reopened = entry->trace->reopen_stream(stream); !reopened) return reopened;
+  spdlog::info("step {}: stream {} is back", entry->trace->key().text(), stream);
+  {
+    const std::scoped_lock entry_lock(entry->mutex, mutex_);
+    entry->last_heard[stream] = Clock::now();
+    if (entry->finished) {
+      entry->finished.reset();
+      entry->final_persisted = false;
+      entry->persisted_generation = 0;
+      entry->run = std::make_shared<StepRun>(entry->trace, networks_, options_.run);
+    }
+    entries_[entry->trace->key()] = entry;
+  }
+  schedule(entry);
+  return {};
+}
+
+Result<std::uint64_t> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
+                                             std::string_view description_json) {
+  auto description = StepDescription::parse(description_json);
+  if (!description) return description.error();
+  if ((!description->cluster.empty() && description->cluster != key.cluster) ||
+      *description->job != key.job || *description->step != key.step ||
+      description->restart.value_or(key.restart) != key.restart) {
+    return invalid_input("the step description is about another step than the request, " + key.text());
+  }
+  if (description->node_index != stream) {
+    return invalid_input(fmt::format("stream {}: 'node_index' is {}: a stream's number is its node's index",
+                                     stream, description->node_index));
+  }
+  if (description->uid && *description->uid != caller.uid && !caller.is_operator) {
+    return Error{ErrorCode::kPermission, "the step description says uid " +
+                                             std::to_string(*description->uid) +
+                                             ", but the request comes from user " + user_name_of(caller.uid)};
+  }
+  auto entry = may_write(caller, key);
+  if (!entry && entry.error().code == ErrorCode::kNotFound) {
+    const std::scoped_lock lock(load_mutex_);
+    EntryPtr made = find_loaded(key);
+    if (made == nullptr) {
+      const uid_t owner = description->uid.value_or(caller.uid);
+      // A trace that retention has removed leaves its row: it stays its user's.
+      auto trace = traces_.create(key, *description, owner);
+      if (!trace) return trace.error();
+      made = adopt(std::move(trace).value(), true);
+      spdlog::info("step {}: started, user {}, {} ranks on {} nodes", key.text(),
+                   user_name_of(owner, description->user), description->tasks, description->nodes.size());
+    } else if (!caller.is_operator && made->trace->owner() != caller.uid) {
+      return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to another user"};
+    }
+    entry = made;
+  }
+  if (!entry) return entry.error();
+  (*entry)->heard(stream);
+  if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
+  auto next = (*entry)->trace->register_stream(*description);
+  if (next) schedule(*entry);
+  return next;
+}
+
+Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std::uint32_t stream,
+                                   std::uint64_t sequence, std::span<const std::byte> batch) {
+  auto entry = may_write(caller, key);
+  if (!entry) return entry.error();
+  (*entry)->heard(stream);
+  auto result = (*entry)->trace->append(stream, sequence, batch);
+  if (result && result->outcome == AppendOutcome::kEnded) {
+    if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
+    result = (*entry)->trace->append(stream, sequence, batch);
+  }
+  if (!result) {
+    const ErrorCode code = result.error().code;
+    if (code == ErrorCode::kLimit || code == ErrorCode::kIo) {
+      spdlog::error("step {}: stream {}: {}", key.text(), stream, result.error().message);
+    }
+    return result;
+  }
+  if (result->outcome == AppendOutcome::kStored) schedule(*entry);
+  return result;
+}
+
+Result<AppendResult> Steps::end_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
+                                       const StreamEnd& end) {
+  if (end.reason == kReasonStreamTimeout) return invalid_input("reason 'stream_timeout' is lbfd's own");
+  auto entry = may_write(caller, key);
+  if (!entry) return entry.error();
+  (*entry)->heard(stream);
+  if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
+  auto result = (*entry)->trace->end_stream(stream, end);
+  if (result) schedule(*entry);
+  return result;
+}
+
+Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, bool brief) {
+  const auto matches = [&query](const db::StepRecord& step) {
+    return (!query.cluster || *query.cluster == step.cluster) && (!query.job || *query.job == step.job) &&
+           (!query.step || *query.step == step.step) && (!query.restart || *query.restart == step.restart) &&
+           (!query.uid || *query.uid == step.uid) &&
+           (!query.since_s || !step.end_s || *step.end_s >= *query.since_s) &&
+           (!query.until_s || step.start_s <= *query.until_s);
+  };
+  std::map<StepKey, StepView> found;
+  auto stored = step_store_.find(query, !brief);
+  if (!stored) return stored.error();
+  for (db::StoredStepRecord& step : *stored) {
+    const StepKey key{step.record.cluster, step.record.job, step.record.step, step.record.restart};
+    StepView view;
+    view.record = std::move(step.record);
+    if (!brief) {
+      auto predictions = prediction_store_.of_step(step.row);
+      if (!predictions) return predictions.error();
+      view.predictions = std::move(predictions).value();
+    }
+    found.emplace(key, std::move(view));
+  }
+  for (const EntryPtr& entry : entries()) {
+    const std::shared_ptr<StepRun> run = entry->current_run();
+    if (run == nullptr) continue;
+    const auto view = run->view();
+    const StepKey& key = entry->trace->key();
+    found.erase(key);  // the view is the newer one, whether it still matches or not
+    if (!matches(view->record)) continue;
+    StepView copy = *view;
+    if (brief) {
+      copy.predictions.clear();
+      copy.record.calls.clear();
+    }
+    found.emplace(key, std::move(copy));
+  }
+  std::vector<StepView> views;
+  views.reserve(found.size());
+  for (auto& [key, view] : found) views.push_back(std::move(view));
+  std::stable_sort(views.begin(), views.end(),
+                   [](const StepView& a, const StepView& b) { return a.record.start_s < b.record.start_s; });
+  if (views.size() > query.limit)
+    views.erase(views.begin(), views.end() - static_cast<std::ptrdiff_t>(query.limit));
+  return views;
+}
+
+Result<StepView> Steps::get(const Caller& caller, const StepKey& key, bool brief) {
+  db::StepQuery query;
+  query.cluster = key.cluster;
+  query.job = key.job;
+  query.step = key.step;
+  query.restart = key.restart;
+  auto found = find(query, brief);
+  if (!found) return found.error();
+  if (found->empty()) return Error{ErrorCode::kNotFound, "step " + key.text() + " is not known here"};
+  StepView& view = found->front();
+  if (!caller.is_operator && view.record.uid != caller.uid) {
+    return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " + view.record.user_name +
+                                             ", not to " + user_name_of(caller.uid)};
+  }
+  return std::move(view);
+}
+
+Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const StepKey& key) {
+  auto step = get(caller, key, /*brief=*/true);
+  if (!step) return step.error();
+  if (EntryPtr entry = find_loaded(key)) return entry->trace;
+  const std::scoped_lock lock(load_mutex_);
+  auto trace = traces_.open_step(key);
+  if (!trace && trace.error().code == ErrorCode::kNotFound) {
+    return Error{ErrorCode::kNotFound,
+                 "the trace of step " + key.text() + " is not stored any more (retention)"};
+  }
+  return trace;
+}
+
+std::size_t Steps::running() const {
+  std::size_t count = 0;
+  for (const EntryPtr& entry : entries()) count += entry->is_finished() ? 0 : 1;
+  return count;
+}
+
+}  // namespace lbf

@@ -1,0 +1,118 @@
+// Steps: all steps that lbfd has in hand: takes what relays send into the trace store, replays it in the
+// background, answers what people ask, and writes the results to the database.
+//
+// Place in the event's way: HTTP -> *Steps* -> trace store -> StepRun -> db. Taking and answering never wait
+// for a replay: replays have threads of their own, and a step gets one batch's turn at a time.
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <boost/asio/thread_pool.hpp>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "db/prediction_store.h"
+#include "db/step_store.h"
+#include "predictor/ingest/trace_store.h"
+#include "predictor/serve/network_catalog.h"
+#include "predictor/serve/step_run.h"
+
+namespace lbf {
+
+struct Caller {
+  uid_t uid = 0;
+  bool is_operator = false;  // root, SlurmUser, the listed operators: may read and write everybody's steps
+};
+
+struct StepsOptions {
+  StepRunOptions run;
+  std::chrono::milliseconds stream_timeout{120'000};  // a silent stream is ended after it
+  std::chrono::milliseconds persist_interval{2000};   // between two writes of a running step to the database
+  Retention retention;
+  std::chrono::seconds prune_interval{3600};
+  unsigned replay_threads = 2;
+};
+
+// Thread-safe.
+class Steps {
+ public:
+  // REQUIRES: everything passed by reference outlives the object.
+  Steps(TraceStore& traces, db::Database& database, const NetworkCatalog& networks, StepsOptions options);
+  ~Steps();
+  Steps(const Steps&) = delete;
+  Steps& operator=(const Steps&) = delete;
+
+  // After a start: takes up the steps that the trace store has and the database does not call finished,
+  // prunes.
+  void recover();
+
+  // To be called about once a second: ends silent streams, writes running steps to the database, prunes.
+  void tick();
+
+  // Ends the replays (each after its batch) and writes the views of running steps to the database.
+  void stop();
+
+  // Errors of these three: kPermission (another user's step), kNotFound, kInvalidInput, kLimit (disk full:
+  // nothing was stored, try again), kIo.
+  Result<std::uint64_t> register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
+                                        std::string_view description_json);
+  Result<AppendResult> append(const Caller& caller, const StepKey& key, std::uint32_t stream,
+                              std::uint64_t sequence, std::span<const std::byte> batch);
+  Result<AppendResult> end_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
+                                  const StreamEnd& end);
+
+  // Steps under way as they are now, finished ones from the database; oldest first, the latest `query.limit`.
+  // `brief` leaves out calls and predictions. REQUIRES: the caller may see what the query selects.
+  Result<std::vector<StepView>> find(const db::StepQuery& query, bool brief);
+  // Errors: kNotFound; kPermission (another user's).
+  Result<StepView> get(const Caller& caller, const StepKey& key, bool brief);
+  // For a copy of the stored trace. Errors: as get; kNotFound also when retention removed it.
+  Result<std::shared_ptr<StepTrace>> trace(const Caller& caller, const StepKey& key);
+
+  std::size_t running() const;
+
+ private:
+  struct Entry;
+  using EntryPtr = std::shared_ptr<Entry>;
+
+  Result<EntryPtr> find_or_load(const StepKey& key);  // kNotFound: no such trace
+  EntryPtr find_loaded(const StepKey& key) const;
+  EntryPtr adopt(std::shared_ptr<StepTrace> trace, bool replay);
+  Result<EntryPtr> may_write(const Caller& caller, const StepKey& key);
+  Result<void> reopen_if_timed_out(const EntryPtr& entry, std::uint32_t stream);
+  void schedule(const EntryPtr& entry);
+  void replay_once(const EntryPtr& entry);
+  bool persist(Entry& entry);
+  void end_silent_streams(const EntryPtr& entry);
+  void prune();
+  void load_backlog();
+  std::vector<EntryPtr> entries() const;
+
+  TraceStore& traces_;
+  db::StepStore step_store_;
+  db::PredictionStore prediction_store_;
+  const NetworkCatalog& networks_;
+  const StepsOptions options_;
+
+  mutable std::mutex mutex_;  // the map
+  std::map<StepKey, EntryPtr> entries_;
+  std::mutex
+      load_mutex_;  // creating, loading, reopening, removing traces: one at a time; taken before mutex_
+  std::deque<StepKey>
+      backlog_;  // stored steps that ended but are not in the database; guarded by load_mutex_
+  std::mutex tick_mutex_;
+  std::chrono::steady_clock::time_point last_prune_{};
+  std::atomic<bool> stopping_{false};
+  boost::asio::thread_pool replay_pool_;
+};
+
+}  // namespace lbf

@@ -1,0 +1,146 @@
+// Clocks of the capture; see clock.h. Implements docs/capture.md, "Process time".
+#include "spank_plugin/capture/clock.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace lbf::capture {
+
+constinit TickClock tick_clock;
+
+namespace {
+
+bool tsc_is_invariant() noexcept {
+#if defined(__x86_64__)
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __get_cpuid(0x80000007, &a, &b, &c, &d) != 0 && ((d >> 8) & 1) != 0;
+#else
+  return false;
+#endif
+}
+
+// Next decimal number at or after `*p`, which is moved behind it.
+std::uint64_t parse_number(const char** p, const char* end) noexcept {
+  while (*p < end && (**p < '0' || **p > '9')) ++*p;
+  std::uint64_t value = 0;
+  for (; *p < end && **p >= '0' && **p <= '9'; ++*p) value = value * 10 + static_cast<std::uint64_t>(**p - '0');
+  return value;
+}
+
+}  // namespace
+
+void clock_start() noexcept {
+  tick_clock.tsc = tsc_is_invariant();
+  // The reading with the shortest distance between its two tick readings is the one least disturbed.
+  std::uint64_t best = kNever;
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const std::uint64_t before = ticks_now();
+    const std::uint64_t monotonic = read_clock_ns(CLOCK_MONOTONIC);
+    const std::uint64_t realtime = read_clock_ns(CLOCK_REALTIME);
+    const std::uint64_t after = ticks_now();
+    if (after - before >= best) continue;
+    best = after - before;
+    tick_clock.start_ticks = before + (after - before) / 2;
+    tick_clock.start_monotonic_ns = monotonic;
+    tick_clock.start_realtime_ns = realtime;
+  }
+}
+
+void clock_calibrate() noexcept {
+  if (tick_clock.tsc) {
+    const std::uint64_t ticks = ticks_now() - tick_clock.start_ticks;
+    const std::uint64_t ns = read_clock_ns(CLOCK_MONOTONIC) - tick_clock.start_monotonic_ns;
+    if (ns > 0) tick_clock.ticks_per_ns = static_cast<double>(ticks) / static_cast<double>(ns);
+  }
+  std::uint64_t cheapest = kNever;
+  for (int i = 0; i < 8; ++i) {
+    const std::uint64_t before = ticks_now();
+    read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    const std::uint64_t cost = ticks_now() - before;
+    if (cost < cheapest) cheapest = cost;
+  }
+  tick_clock.cpu_read = cheapest;
+  const std::uint64_t amortised = cheapest * 100;
+  const std::uint64_t wanted = ticks_from_ns(kDefaultCpuThresholdNs);
+  tick_clock.off_cpu_tolerance = ticks_from_ns(kOffCpuToleranceNs);
+  tick_clock.pure_loop = ticks_from_ns(kPureLoopNs);
+  tick_clock.cpu_threshold = amortised > wanted ? amortised : wanted;
+}
+
+void ProcessClock::open() noexcept {
+  schedstat_fd_ = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+}
+
+void ProcessClock::close() noexcept {
+  if (schedstat_fd_ >= 0) ::close(schedstat_fd_);
+  schedstat_fd_ = -1;
+}
+
+ProcessClock::RunDelay ProcessClock::read_run_delay() const noexcept {
+  RunDelay delay;
+  if (schedstat_fd_ >= 0) {
+    char text[96];
+    const ssize_t length = pread(schedstat_fd_, text, sizeof(text), 0);
+    if (length > 0) {
+      const char* p = text;
+      parse_number(&p, text + length);  // field 1: CPU time, stale by up to a tick: not used
+      delay.delay_ns = parse_number(&p, text + length);
+      return delay;
+    }
+  }
+  rusage usage{};
+  if (getrusage(RUSAGE_THREAD, &usage) == 0) {
+    delay.voluntary = static_cast<std::uint64_t>(usage.ru_nvcsw);
+    delay.involuntary = static_cast<std::uint64_t>(usage.ru_nivcsw);
+  }
+  return delay;
+}
+
+std::uint64_t ProcessClock::delay_ticks_since(const RunDelay& now, std::uint64_t off) const noexcept {
+  if (schedstat_fd_ >= 0) return ticks_from_ns(now.delay_ns - reference_delay_.delay_ns);
+  const std::uint64_t involuntary = now.involuntary - reference_delay_.involuntary;
+  const std::uint64_t all = involuntary + now.voluntary - reference_delay_.voluntary;
+  return all == 0 ? 0 : off / all * involuntary;
+}
+
+void ProcessClock::renew() noexcept {
+  reference_cpu_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  reference_ticks_ = ticks_now();
+  reference_delay_ = read_run_delay();
+  renew_after_ = tick_clock.cpu_threshold;
+}
+
+GapSplit ProcessClock::end_gap(std::uint64_t last_leave, std::uint64_t enter) noexcept {
+  const std::uint64_t cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::uint64_t now = ticks_now();
+  const std::uint64_t gap = enter - last_leave;
+  const std::uint64_t trusted = last_leave > reference_ticks_ ? last_leave - reference_ticks_ : 0;
+  const std::uint64_t cpu = ticks_from_ns(cpu_ns - reference_cpu_ns_);
+  GapSplit split = split_gap(gap, cpu, trusted, 0, tick_clock.off_cpu_tolerance);
+  if (split.blocked > 0) {  // off the processor: find out why; costs nothing that the program would notice now
+    const RunDelay delay = read_run_delay();
+    split = split_gap(gap, cpu, trusted, delay_ticks_since(delay, split.blocked), tick_clock.off_cpu_tolerance);
+    reference_delay_ = delay;
+  }
+  reference_cpu_ns_ = cpu_ns;
+  reference_ticks_ = now;
+  renew_after_ = tick_clock.cpu_threshold;
+  return split;
+}
+
+void ProcessClock::renew_after_call(std::uint64_t enter, std::uint64_t now) noexcept {
+  const std::uint64_t cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  const std::uint64_t wall = now - reference_ticks_;
+  const std::uint64_t cpu = ticks_from_ns(cpu_ns - reference_cpu_ns_);
+  if (wall > cpu + tick_clock.off_cpu_tolerance) reference_delay_ = read_run_delay();
+  reference_cpu_ns_ = cpu_ns;
+  reference_ticks_ = ticks_now();
+  if (now - enter < tick_clock.cpu_threshold && renew_after_ < 16 * tick_clock.cpu_threshold) renew_after_ *= 2;
+}
+
+}  // namespace lbf::capture

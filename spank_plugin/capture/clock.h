@@ -1,0 +1,117 @@
+// Clocks of the capture: the time-stamp counter for every call, the CPU clock only where it is amortised.
+//
+// Place in the event's way: inside *capture*, below the recorder. Implements decision 6 (process time without a
+// system call per event) and decision 7 (off-CPU time is split into preempted and blocked) of the design;
+// docs/capture.md, "Process time".
+#pragma once
+
+#include <time.h>
+
+#include <cstdint>
+
+#if defined(__x86_64__)
+#include <x86intrin.h>
+#endif
+
+namespace lbf::capture {
+
+inline constexpr std::uint64_t kDefaultCpuThresholdNs = 100'000;  // gaps shorter than this are taken on trust
+inline constexpr std::uint64_t kOffCpuToleranceNs = 20'000;       // less than this off the processor is noise
+inline constexpr std::uint64_t kPureLoopNs = 2'000;               // between two failed polls: a polling loop
+inline constexpr std::uint64_t kNever = ~std::uint64_t{0};
+
+inline std::uint64_t read_clock_ns(clockid_t clock) noexcept {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+// Ticks of the process: the TSC where CPUID says that it runs at one rate on all processors and in all sleep
+// states, else CLOCK_MONOTONIC nanoseconds. One per process, set up by `clock_start`, then read-only but for
+// the rate, which MPI_Init (long enough to measure it over) sets before it returns.
+struct TickClock {
+  bool tsc = false;
+  double ticks_per_ns = 1.0;
+  std::uint64_t start_ticks = 0;         // the three clocks, read together at the start
+  std::uint64_t start_monotonic_ns = 0;
+  std::uint64_t start_realtime_ns = 0;
+  std::uint64_t cpu_threshold = kNever;  // ticks; kNever until the rate is known
+  std::uint64_t off_cpu_tolerance = 0;   // ticks
+  std::uint64_t pure_loop = 0;           // ticks
+  std::uint64_t cpu_read = 0;            // ticks that one read of the CPU clock costs
+};
+extern TickClock tick_clock;
+
+inline std::uint64_t ticks_now() noexcept {
+#if defined(__x86_64__)
+  if (tick_clock.tsc) [[likely]] return __rdtsc();
+#endif
+  return read_clock_ns(CLOCK_MONOTONIC);
+}
+
+inline std::uint64_t ticks_from_ns(std::uint64_t ns) noexcept {
+  return static_cast<std::uint64_t>(static_cast<double>(ns) * tick_clock.ticks_per_ns);
+}
+
+// Chooses the tick source and reads the three clocks. Call once, before any thread records.
+void clock_start() noexcept;
+// Measures the tick rate since `clock_start` and the cost of a CPU-clock read; from then on gaps are judged.
+// The threshold is such that a read costs at most 1 % of the interval that it ends.
+void clock_calibrate() noexcept;
+
+// What one gap between two MPI calls was, in ticks. cpu + preempted + blocked = gap.
+struct GapSplit {
+  std::uint64_t preempted = 0;
+  std::uint64_t blocked = 0;
+};
+
+// Decisions 6 and 7 as arithmetic. `cpu_since_reference`: CPU ticks used since the reference; `trusted`: wall ticks
+// between the reference and the gap's start (short gaps and short calls: wall = CPU); `run_delay`: ticks spent
+// waiting for a processor. Off-CPU time up to `tolerance` counts as process time.
+constexpr GapSplit split_gap(std::uint64_t gap, std::uint64_t cpu_since_reference, std::uint64_t trusted,
+                             std::uint64_t run_delay, std::uint64_t tolerance) noexcept {
+  std::uint64_t cpu = cpu_since_reference > trusted ? cpu_since_reference - trusted : 0;
+  if (cpu > gap) cpu = gap;
+  const std::uint64_t off = gap - cpu;
+  if (off <= tolerance) return {};
+  const std::uint64_t preempted = run_delay < off ? run_delay : off;
+  return {preempted, off - preempted};
+}
+
+// A thread's CPU clock and the reference that gaps are judged against. Used by its own thread only.
+class ProcessClock {
+ public:
+  // Opens what tells run delay from blocking: /proc/thread-self/schedstat (field 2: ns spent runnable without a
+  // processor). Where the kernel has none, context switches of getrusage stand in.
+  void open() noexcept;
+  void close() noexcept;
+
+  // The reference becomes now.
+  void renew() noexcept;
+  // Judges the gap [last_leave, enter]; the reference becomes now. REQUIRES: enter >= last_leave.
+  GapSplit end_gap(std::uint64_t last_leave, std::uint64_t enter) noexcept;
+  // Whether a call that began at `enter` and returns at `now` has to renew the reference: a long call, because its
+  // own off-CPU time must not be charged to the next gap; or many short ones, so that what is taken on trust
+  // stays bounded. While no long gap occurs the second kind of renewal is made ever rarer, up to 16 thresholds.
+  bool wants_renewal(std::uint64_t enter, std::uint64_t now) const noexcept {
+    return now - reference_ticks_ >= renew_after_ || now - enter >= tick_clock.cpu_threshold;
+  }
+  void renew_after_call(std::uint64_t enter, std::uint64_t now) noexcept;
+
+ private:
+  struct RunDelay {
+    std::uint64_t delay_ns = 0;     // schedstat
+    std::uint64_t voluntary = 0;    // getrusage
+    std::uint64_t involuntary = 0;
+  };
+  RunDelay read_run_delay() const noexcept;
+  std::uint64_t delay_ticks_since(const RunDelay& now, std::uint64_t off) const noexcept;
+
+  int schedstat_fd_ = -1;
+  std::uint64_t reference_cpu_ns_ = 0;
+  std::uint64_t reference_ticks_ = 0;
+  std::uint64_t renew_after_ = kNever;
+  RunDelay reference_delay_{};
+};
+
+}  // namespace lbf::capture

@@ -1,0 +1,312 @@
+// Start and stop of the capture in a process and in its threads; see process.h. Nothing in here ever makes a program
+// fail: where the ring cannot be had the capture is off, and rank 0 says so in one line.
+#include "spank_plugin/capture/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <new>
+
+namespace lbf::capture {
+
+constinit Process process;
+thread_local constinit Thread* available_thread = nullptr;
+thread_local constinit ThreadState thread_state = ThreadState::kUnasked;
+
+namespace {
+
+constexpr std::size_t kMaxDirectory = 3800;
+constexpr std::size_t kHeaderBytes = (sizeof(ring::Header) + 4095) & ~std::size_t{4095};
+constexpr std::uint64_t kSmallestFallbackBytes = 64u << 10;
+constexpr std::uint64_t kLargestRingBytes = std::uint64_t{1} << 30;  // the relay reads no larger one
+
+char directory_copy[kMaxDirectory + 1];
+pthread_key_t thread_end_key;
+
+class StartLock {
+ public:
+  StartLock() noexcept {
+    while (process.start_lock.test_and_set(std::memory_order_acquire)) sched_yield();
+  }
+  ~StartLock() { process.start_lock.clear(std::memory_order_release); }
+  StartLock(const StartLock&) = delete;
+  StartLock& operator=(const StartLock&) = delete;
+};
+
+std::int32_t int_from_environment(const char* name, std::int32_t otherwise) noexcept {
+  const char* text = getenv(name);
+  if (text == nullptr || *text == '\0') return otherwise;
+  char* end = nullptr;
+  const long value = strtol(text, &end, 10);
+  return *end == '\0' && value >= 0 && value <= 0x7fffffff ? static_cast<std::int32_t>(value) : otherwise;
+}
+
+// In the child of a fork the ring is the parent's: it must not write a byte.
+void after_fork_in_child() {
+  process.state.store(CaptureState::kOff, std::memory_order_relaxed);
+  process.why_off = nullptr;
+  process.shared.store(false, std::memory_order_relaxed);
+  process.start_lock.clear(std::memory_order_relaxed);
+  available_thread = nullptr;
+  thread_state = ThreadState::kOff;
+}
+
+void release_thread(void* data) {
+  auto* thread = static_cast<Thread*>(data);
+  available_thread = nullptr;
+  thread_state = ThreadState::kOff;
+  StartLock lock;
+  Thread* previous = nullptr;
+  for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; previous = t, t = t->next) {
+    if (t != thread) continue;
+    if (previous == nullptr) {
+      process.threads.store(t->next, std::memory_order_relaxed);
+    } else {
+      previous->next = t->next;
+    }
+    break;
+  }
+  thread->clock.close();
+  thread->statuses.release();
+  thread->snapshot.release();
+  thread->ranks.release();
+  munmap(thread->header, thread->mapped_bytes);
+  munmap(thread, sizeof(Thread));
+}
+
+bool fail(const char* why, int error) noexcept {
+  if (process.why_off == nullptr) {
+    process.why_off = why;
+    process.why_errno = error;
+  }
+  return false;
+}
+
+bool read_ring_bytes() noexcept {
+  const char* text = getenv("LBF_CAPTURE_RING_BYTES");
+  if (text == nullptr || *text == '\0') return true;
+  char* end = nullptr;
+  const unsigned long long value = strtoull(text, &end, 10);
+  if (*end != '\0' || (value & (value - 1)) != 0 || value < RingWriter::kMinCapacityBytes ||
+      value > kLargestRingBytes) {
+    return fail("LBF_CAPTURE_RING_BYTES must be a power of two from 4096 to 1073741824", 0);
+  }
+  process.ring_bytes = value;
+  return true;
+}
+
+bool start_process() noexcept {
+  const char* directory = getenv("LBF_CAPTURE_DIR");
+  if (directory == nullptr || *directory == '\0') return false;
+  if (strlen(directory) > kMaxDirectory) return fail("the path in LBF_CAPTURE_DIR is too long", 0);
+  strcpy(directory_copy, directory);
+  process.directory = directory_copy;
+  if (const char* why = find_library()) return fail(why, 0);
+  if (!read_ring_bytes()) return false;
+  if (!process.requests.open(18) || !process.communicators.open(16) || !process.group_uses.open(14) ||
+      !process.completed.open()) {
+    return fail("no memory for the capture's tables", errno);
+  }
+  if (pthread_key_create(&thread_end_key, release_thread) != 0) return fail("no pthread key is left", 0);
+  if (pthread_atfork(nullptr, nullptr, after_fork_in_child) != 0) return fail("pthread_atfork failed", errno);
+  process.unknown.foreign = true;
+  process.unknown.defined = true;
+  clock_start();
+  return true;
+}
+
+// Reserves the file's pages now: a write into a mapped page that a full tmpfs cannot supply would be a SIGBUS.
+bool reserve(int fd, std::size_t bytes) noexcept {
+  if (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0) return true;
+  if (errno != EOPNOTSUPP) return false;
+  return ftruncate(fd, static_cast<off_t>(bytes)) == 0;
+}
+
+// What one record costs, measured on the ring before anybody reads it.
+std::uint64_t calibrate_call(std::byte* data, ring::Header* header, std::uint64_t capacity) noexcept {
+  RingWriter writer;
+  writer.attach(header, data, capacity);
+  constexpr int kRounds = 64;  // 64 records of 48 bytes fit the smallest ring
+  const std::uint64_t begin = ticks_now();
+  for (int i = 0; i < kRounds; ++i) {
+    writer.begin_call(ticks_now(), 0);
+    writer.append(EventKind::kSend);
+    writer.commit(ticks_now());
+  }
+  const std::uint64_t cost = (ticks_now() - begin) / kRounds;
+  header->head.store(0, std::memory_order_relaxed);
+  header->lost_records.store(0, std::memory_order_relaxed);
+  return cost;
+}
+
+void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexcept {
+  header->version = ring::kVersion;
+  header->header_bytes = static_cast<std::uint32_t>(kHeaderBytes);
+  header->capacity_bytes = capacity;
+  header->pid = getpid();
+  header->tid = tid;
+  header->clock_source = tick_clock.tsc ? 0 : 1;
+  header->thread_level = static_cast<std::uint32_t>(process.thread_level);
+  header->slurm_procid = int_from_environment("SLURM_PROCID", -1);
+  header->start_ticks = tick_clock.start_ticks;
+  header->start_monotonic_ns = tick_clock.start_monotonic_ns;
+  header->start_realtime_ns = tick_clock.start_realtime_ns;
+  const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof(header->executable) - 1);
+  header->executable[length > 0 ? length : 0] = '\0';
+  gethostname(header->host, sizeof(header->host) - 1);
+  if (process.initialised.load(std::memory_order_acquire)) {
+    memcpy(header->library, process.library_version, sizeof(header->library));
+    header->rank.store(process.rank, std::memory_order_relaxed);
+    header->world_size.store(process.world_size, std::memory_order_relaxed);
+    header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
+    header->cpu_threshold_ticks.store(tick_clock.cpu_threshold, std::memory_order_relaxed);
+    header->state.store(static_cast<std::uint32_t>(ring::ProcessState::kRunning), std::memory_order_relaxed);
+  } else {
+    header->rank.store(-1, std::memory_order_relaxed);
+  }
+  std::atomic_ref<std::uint64_t>(header->magic).store(ring::kMagic, std::memory_order_release);
+}
+
+// The ring appears under its name complete: it is filled under another one first.
+Thread* open_ring() noexcept {
+  const auto tid = static_cast<pid_t>(syscall(SYS_gettid));
+  char hidden[kMaxDirectory + 64];
+  char path[kMaxDirectory + 64];
+  snprintf(hidden, sizeof(hidden), "%s/.%d.%d.new", process.directory, getpid(), tid);
+  snprintf(path, sizeof(path), "%s/%d.%d.ring", process.directory, getpid(), tid);
+  const int fd = open(hidden, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  if (fd < 0) {
+    fail("no event ring can be made in LBF_CAPTURE_DIR", errno);
+    return nullptr;
+  }
+  std::uint64_t capacity = process.ring_bytes;
+  while (!reserve(fd, kHeaderBytes + capacity)) {
+    capacity /= 2;
+    if (capacity < kSmallestFallbackBytes) {
+      fail("no room for the event ring in LBF_CAPTURE_DIR", errno);
+      unlink(hidden);
+      close(fd);
+      return nullptr;
+    }
+    // A try that failed half-way may have left pages behind.
+    if (ftruncate(fd, 0) != 0) break;
+  }
+  const std::size_t bytes = kHeaderBytes + capacity;
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  void* memory = map_pages(sizeof(Thread));
+  close(fd);
+  if (pages == MAP_FAILED || memory == nullptr) {
+    fail("the event ring cannot be mapped", errno);
+    unlink(hidden);
+    if (pages != MAP_FAILED) munmap(pages, bytes);
+    if (memory != nullptr) munmap(memory, sizeof(Thread));
+    return nullptr;
+  }
+  auto* header = static_cast<ring::Header*>(pages);
+  std::byte* data = static_cast<std::byte*>(pages) + kHeaderBytes;
+  auto* thread = new (memory) Thread;
+  thread->header = header;
+  thread->mapped_bytes = bytes;
+  thread->call_cost = calibrate_call(data, header, capacity);
+  thread->ring.attach(header, data, capacity);
+  fill_header(header, tid, capacity);
+  if (rename(hidden, path) != 0) {
+    fail("the event ring cannot be named", errno);
+    unlink(hidden);
+    munmap(pages, bytes);
+    munmap(memory, sizeof(Thread));
+    return nullptr;
+  }
+  thread->clock.open();
+  if (process.initialised.load(std::memory_order_acquire)) {
+    thread->clock.renew();
+    thread->cpu_threshold = tick_clock.cpu_threshold;
+  }
+  thread->last_leave = ticks_now();
+  return thread;
+}
+
+}  // namespace
+
+Thread* start_thread() noexcept {
+  if (thread_state != ThreadState::kUnasked) return nullptr;
+  const int saved_errno = errno;
+  thread_state = ThreadState::kOff;
+  Thread* thread = nullptr;
+  {
+    StartLock lock;
+    if (process.state.load(std::memory_order_relaxed) == CaptureState::kUnasked) {
+      process.state.store(start_process() ? CaptureState::kOn : CaptureState::kOff,
+                          std::memory_order_release);
+    }
+    if (process.state.load(std::memory_order_relaxed) == CaptureState::kOn) thread = open_ring();
+    if (thread != nullptr) {
+      thread->next = process.threads.load(std::memory_order_relaxed);
+      process.threads.store(thread, std::memory_order_release);
+    }
+  }
+  if (thread != nullptr) {
+    pthread_setspecific(thread_end_key, thread);
+    thread_state = ThreadState::kOn;
+  }
+  errno = saved_errno;
+  return thread;
+}
+
+void process_initialised(int thread_level) noexcept {
+  process.thread_level = thread_level;
+  process.shared.store(thread_level == MPI_THREAD_MULTIPLE, std::memory_order_relaxed);
+  library.Comm_rank(library.comm_world, &process.rank);
+  library.Comm_size(library.comm_world, &process.world_size);
+  library.Comm_group(library.comm_world, &process.world_group);
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  library.Get_library_version(version, &length);
+  version[strcspn(version, "\n")] = '\0';
+  snprintf(process.library_version, sizeof(process.library_version), "%.127s", version);
+  process.world.size = static_cast<std::uint32_t>(process.world_size);
+  process.world.rank = process.rank;
+  process.world.uid = 1;
+  process.world.defined = true;
+  find_fortran_sentinels();
+  resolve_all_next();
+  clock_calibrate();
+  process.init_leave_ticks = ticks_now();
+  process.initialised.store(true, std::memory_order_release);
+}
+
+void process_init_failed_to_capture() noexcept {
+  if (process.why_off == nullptr) return;
+  int rank = 0;
+  if (library.comm_world != nullptr) {
+    library.Comm_rank(library.comm_world, &rank);
+  } else {
+    rank = int_from_environment("PMIX_RANK", int_from_environment("PMI_RANK", 0));
+  }
+  if (rank != 0) return;
+  if (process.why_errno != 0) {
+    char reason[128] = {};
+    if (strerror_r(process.why_errno, reason, sizeof(reason)) != 0) reason[0] = '\0';
+    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", process.why_off, process.directory, reason);
+  } else {
+    dprintf(STDERR_FILENO, "lbf: capture is off: %s\n", process.why_off);
+  }
+}
+
+void process_set_state(ring::ProcessState state) noexcept {
+  StartLock lock;
+  for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
+    t->header->state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
+  }
+}
+
+void process_stop() noexcept { process.state.store(CaptureState::kOff, std::memory_order_release); }
+
+}  // namespace lbf::capture

@@ -1,0 +1,195 @@
+// The capture's state: one Process, and one Thread for each thread that calls MPI.
+//
+// Place in the event's way: inside *capture*, between the generated wrappers and the recorder. Start: the first
+// MPI call of a thread makes its ring (process.cpp). Stop: MPI_Finalize, MPI_Abort, fork (the child is off).
+#pragma once
+
+#include <sched.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "spank_plugin/capture/clock.h"
+#include "spank_plugin/capture/handle_table.h"
+#include "spank_plugin/capture/library.h"
+#include "spank_plugin/capture/memory.h"
+#include "spank_plugin/capture/ring_writer.h"
+
+namespace lbf::capture {
+
+struct Neighbours {
+  std::uint32_t destinations = 0;
+  std::uint32_t sources = 0;
+  std::int32_t* ranks = nullptr;  // destinations, then sources: ranks in the communicator or MPI_PROC_NULL
+};
+
+// What the capture knows of a communicator. Lives until it is freed and no request refers to it any more.
+struct Communicator {
+  std::uint64_t uid = 0;       // the same number on all members, made without talking to each other
+  std::uint32_t index = 0;     // this rank's own number for it, as in the records
+  std::uint32_t size = 0;      // local group
+  std::uint32_t remote_size = 0;       // 0: an intracommunicator
+  std::uint32_t children = 0;          // communicators made from it so far, MPI_COMM_NULL results included
+  std::uint32_t references = 0;        // requests
+  std::int32_t rank = 0;               // this process in the local group
+  std::int32_t* world_ranks = nullptr; // local group, then remote group; nullptr: world rank = rank
+  Neighbours* neighbours = nullptr;    // looked up at the first neighbourhood collective
+  bool freed = false;
+  bool defined = false;  // its kCommCreate record is in the ring
+  bool foreign = false;  // has members outside MPI_COMM_WORLD, or was not seen being made: not modelled
+
+  std::int32_t peer_world_rank(std::int32_t rank_in_comm) const noexcept {
+    if (world_ranks == nullptr || rank_in_comm < 0) return rank_in_comm;
+    return world_ranks[remote_size != 0 ? size + static_cast<std::uint32_t>(rank_in_comm)
+                                        : static_cast<std::uint32_t>(rank_in_comm)];
+  }
+  std::uint32_t peers() const noexcept { return remote_size != 0 ? remote_size : size; }
+};
+
+enum class RequestKind : std::uint8_t { kUnknown, kNothing, kSend, kRecv, kCollective, kCommIdup };
+
+struct RequestInfo {
+  std::uint32_t id = 0;
+  RequestKind kind = RequestKind::kUnknown;
+  bool persistent = false;
+  bool active = false;
+  bool cancelled = false;      // MPI_Cancel was called: the status tells whether it worked
+  bool synchronous = false;
+  std::uint16_t function = 0;  // the one that made it
+  std::int32_t peer = 0;       // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL
+  std::int32_t tag = 0;
+  Communicator* comm = nullptr;
+  std::uint64_t bytes = 0;
+  const void* new_comm = nullptr;  // MPI_Comm_idup: where the handle will stand
+  bool new_comm_fortran = false;
+  Communicator* made = nullptr;    // MPI_Comm_idup: its communicator
+};
+
+struct SnapshotEntry {
+  std::uint64_t handle = 0;
+  RequestInfo info;
+};
+
+// Requests that were complete when they were made share one handle in Open MPI (ompi_request_empty): they are
+// told apart by their order only.
+class CompletedRequests {
+ public:
+  bool open() noexcept {
+    ids_ = static_cast<std::uint32_t*>(map_pages(kCapacity * sizeof(std::uint32_t)));
+    return ids_ != nullptr;
+  }
+  void push(std::uint32_t id) noexcept {  // 0: a request that no event belongs to (MPI_PROC_NULL)
+    if (last_ - first_ < kCapacity) ids_[last_++ & (kCapacity - 1)] = id;
+  }
+  std::uint32_t pop() noexcept { return first_ == last_ ? 0 : ids_[first_++ & (kCapacity - 1)]; }
+
+ private:
+  static constexpr std::uint64_t kCapacity = 1u << 20;
+  std::uint32_t* ids_ = nullptr;
+  std::uint64_t first_ = 0;
+  std::uint64_t last_ = 0;
+};
+
+enum class CaptureState : std::uint8_t { kUnasked, kOn, kOff };
+
+struct Thread;
+
+struct Process {
+  std::atomic<CaptureState> state{CaptureState::kUnasked};
+  const char* why_off = nullptr;  // in words, where the user asked for capture and gets none
+  int why_errno = 0;
+  const char* directory = nullptr;
+  std::uint64_t ring_bytes = ring::kDefaultCapacityBytes;
+  std::atomic<bool> initialised{false};
+  std::atomic<bool> shared{false};  // MPI_THREAD_MULTIPLE: the tables need the lock
+  std::atomic_flag lock = ATOMIC_FLAG_INIT;
+  std::atomic_flag start_lock = ATOMIC_FLAG_INIT;
+  std::int32_t rank = -1;
+  std::int32_t world_size = 0;
+  int thread_level = 0;
+  char library_version[128] = {};
+  std::uint64_t init_leave_ticks = 0;
+  MPI_Group world_group = nullptr;
+  std::atomic<std::uint32_t> next_request{0};
+  std::uint32_t next_comm_index = 1;
+  std::atomic<std::uint32_t> type_epoch{0};  // counts MPI_Type_free: cached sizes of older epochs are void
+  std::atomic<std::uint32_t> comm_epoch{0};  // the same for communicators
+  Communicator world{};
+  Communicator self{};
+  Communicator unknown{};  // stands for communicators that the capture did not see being made
+  HandleTable<RequestInfo> requests;        // by request or message handle
+  HandleTable<Communicator*> communicators;
+  HandleTable<std::uint32_t> group_uses;    // creations that are collective over a group only: uses of each key
+  CompletedRequests completed;
+  BlockPool pool;
+  std::uint64_t unplaced_requests = 0;      // the table was full: their events are missing
+  std::atomic<Thread*> threads{nullptr};    // all that ever started
+};
+extern Process process;
+
+// The tables' lock, taken only where several threads may be inside MPI at once.
+class TableLock {
+ public:
+  TableLock() noexcept : held_(process.shared.load(std::memory_order_relaxed)) {
+    if (held_) [[unlikely]] take();
+  }
+  ~TableLock() {
+    if (held_) [[unlikely]] process.lock.clear(std::memory_order_release);
+  }
+  TableLock(const TableLock&) = delete;
+  TableLock& operator=(const TableLock&) = delete;
+
+ private:
+  static void take() noexcept {
+    for (int spins = 0; process.lock.test_and_set(std::memory_order_acquire); ++spins) {
+      if (spins > 64) sched_yield();  // the holder lost its processor
+    }
+  }
+  bool held_;
+};
+
+struct TypeSize {
+  MPI_Datatype type = nullptr;
+  std::uint32_t epoch = 0;
+  std::uint64_t bytes = 0;
+};
+
+struct alignas(64) Thread {
+  RingWriter ring;
+  std::uint64_t last_leave = 0;
+  std::uint64_t cpu_threshold = kNever;
+  ring::Header* header = nullptr;
+  MPI_Comm last_comm = nullptr;
+  Communicator* last_communicator = nullptr;
+  std::uint32_t last_comm_epoch = 0;
+  bool last_was_failed_poll = false;
+  std::uint64_t call_cost = 0;  // ticks, calibrated
+  TypeSize type_sizes[16];
+  ProcessClock clock;
+  MPI_Status status{};             // for a program that ignores it
+  Scratch<MPI_Status> statuses;
+  Scratch<SnapshotEntry> snapshot;
+  Scratch<std::int32_t> ranks;
+  SnapshotEntry first_snapshot[16];
+  std::uint64_t mapped_bytes = 0;  // of the ring file
+  Thread* next = nullptr;
+};
+
+enum class ThreadState : std::uint8_t { kUnasked, kOn, kOff };
+
+// `available` is null while the thread is inside an MPI call (so that calls which MPI or a tool makes in there
+// pass), when it has no ring, and when capture is off: one load decides.
+extern thread_local constinit Thread* available_thread __attribute__((tls_model("initial-exec")));
+extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
+
+// Starts the capture for this thread, if it is wanted; nullptr: off, or a nested call.
+Thread* start_thread() noexcept;
+
+// What MPI_Init found: called after it returned, capture on or off.
+void process_initialised(int thread_level) noexcept;
+void process_init_failed_to_capture() noexcept;
+void process_set_state(ring::ProcessState state) noexcept;
+void process_stop() noexcept;
+
+}  // namespace lbf::capture

@@ -1,0 +1,350 @@
+// Recorder, collective part: what one rank sends to one peer (or the vector), as event/event.h defines `bytes` and
+// `values` for each operation. See recorder.h. Arguments that are significant at the root only are read there only;
+// MPI_IN_PLACE takes the size from the other side.
+#include "spank_plugin/capture/recorder.h"
+
+namespace lbf::capture {
+namespace {
+
+// The communicator of a collective, or nullptr after the call was recorded as unmodelled.
+Communicator* modelled(Call& call, MPI_Comm handle) noexcept {
+  Communicator& comm = find_communicator(call, handle);
+  if (!comm.foreign) return &comm;
+  record::unmodelled(call);
+  return nullptr;
+}
+
+// The record of a collective; nullptr: lost (its request is kept all the same).
+ring::Record* append(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes, bool in_place,
+                     Made made, std::uint32_t values = 0) noexcept {
+  ring::Record* const record =
+      call.append(made.nonblocking ? EventKind::kIcollective : EventKind::kCollective, values);
+  std::uint32_t id = 0;
+  if (made.nonblocking) {
+    RequestInfo info;
+    info.kind = RequestKind::kCollective;
+    info.active = true;
+    info.function = call.function();
+    info.id = id = new_request_id();
+    keep_request(made.request, info);
+  }
+  if (record == nullptr) return nullptr;
+  record->words_and_op |= static_cast<std::uint32_t>(op) << 24;
+  record->peer = root;
+  record->comm = comm.index;
+  record->bytes = bytes;
+  record->request = id;
+  record->flags = static_cast<std::uint8_t>(record->flags | (made.nonblocking ? kFlagHasRequest : 0) |
+                                            (in_place ? kFlagInPlace : 0));
+  return record;
+}
+
+// Whether this process is the root: in an intercommunicator the root says MPI_ROOT.
+bool is_root(const Communicator& comm, int root) noexcept {
+  return comm.remote_size != 0 ? root == MPI_ROOT : root == comm.rank;
+}
+
+bool takes_no_part(int root) noexcept { return root == MPI_PROC_NULL; }
+
+std::uint64_t count_bytes(int count, std::uint64_t element) noexcept {
+  return count > 0 ? static_cast<std::uint64_t>(count) * element : 0;
+}
+
+std::uint64_t sum_bytes(const int* counts, std::uint32_t n, std::uint64_t element) noexcept {
+  std::uint64_t sum = 0;
+  for (std::uint32_t i = 0; i < n; ++i) sum += count_bytes(counts[i], element);
+  return sum;
+}
+
+void put_bytes(std::uint64_t* values, const int* counts, std::uint32_t n, std::uint64_t element) noexcept {
+  for (std::uint32_t i = 0; i < n; ++i) values[i] = count_bytes(counts[i], element);
+}
+
+// The neighbours of a process in the topology of its communicator, in the order of the buffers; looked up once.
+const Neighbours* neighbours_of(Call& call, Communicator& comm, MPI_Comm handle) noexcept {
+  if (comm.neighbours != nullptr) return comm.neighbours;
+  int topology = MPI_UNDEFINED;
+  library.Topo_test(handle, &topology);
+  int dimensions = 0, sources = 0, destinations = 0, weighted = 0;
+  switch (topology) {
+    case MPI_CART:
+      library.Cartdim_get(handle, &dimensions);
+      sources = destinations = 2 * dimensions;
+      break;
+    case MPI_GRAPH:
+      library.Graph_neighbors_count(handle, comm.rank, &destinations);
+      sources = destinations;
+      break;
+    case MPI_DIST_GRAPH:
+      library.Dist_graph_neighbors_count(handle, &sources, &destinations, &weighted);
+      break;
+    default:
+      return nullptr;
+  }
+  const auto total = static_cast<std::size_t>(sources) + static_cast<std::size_t>(destinations);
+  std::int32_t* const scratch = call.thread().ranks.get(2 * total + 1);
+  if (scratch == nullptr) return nullptr;
+  if (topology == MPI_CART) {
+    for (int d = 0; d < dimensions; ++d) {
+      int before = MPI_PROC_NULL, after = MPI_PROC_NULL;
+      library.Cart_shift(handle, d, 1, &before, &after);
+      scratch[2 * d] = before;
+      scratch[2 * d + 1] = after;
+    }
+    for (int i = 0; i < sources; ++i) scratch[destinations + i] = scratch[i];
+  } else if (topology == MPI_GRAPH) {
+    library.Graph_neighbors(handle, comm.rank, destinations, scratch);
+    for (int i = 0; i < sources; ++i) scratch[destinations + i] = scratch[i];
+  } else {
+    std::int32_t* const weights = scratch + total;
+    library.Dist_graph_neighbors(handle, sources, scratch + destinations, weights, destinations, scratch,
+                                 weights + sources);
+  }
+  const TableLock lock;
+  auto* const neighbours = static_cast<Neighbours*>(process.pool.take(sizeof(Neighbours)));
+  auto* const ranks = static_cast<std::int32_t*>(process.pool.take(total * sizeof(std::int32_t)));
+  if (neighbours == nullptr || ranks == nullptr) return nullptr;
+  for (std::size_t i = 0; i < total; ++i) ranks[i] = scratch[i];
+  *neighbours = {static_cast<std::uint32_t>(destinations), static_cast<std::uint32_t>(sources), ranks};
+  comm.neighbours = neighbours;
+  return neighbours;
+}
+
+// A neighbourhood collective: values = n, n destination world ranks, n bytes, m, m source world ranks, m bytes, without
+// the neighbours that are MPI_PROC_NULL. `to`, `from`: bytes for the i-th neighbour.
+template <class To, class From>
+void append_neighbor(Call& call, CollectiveOp op, MPI_Comm handle, Made made, To to, From from) noexcept {
+  Communicator* const comm = modelled(call, handle);
+  if (comm == nullptr) return;
+  const Neighbours* const all = neighbours_of(call, *comm, handle);
+  if (all == nullptr) return record::unmodelled(call);
+  std::uint32_t destinations = 0, sources = 0;
+  std::uint64_t sent = 0;
+  for (std::uint32_t i = 0; i < all->destinations; ++i) {
+    if (all->ranks[i] == MPI_PROC_NULL) continue;
+    ++destinations;
+    sent += to(i);
+  }
+  for (std::uint32_t i = 0; i < all->sources; ++i) sources += all->ranks[all->destinations + i] != MPI_PROC_NULL;
+  ring::Record* const record =
+      append(call, op, *comm, 0, sent, false, made, 2 + 2 * destinations + 2 * sources);
+  if (record == nullptr) return;
+  std::uint64_t* values = RingWriter::values_of(record);
+  const auto put = [&](std::uint32_t n, std::uint32_t listed, const std::int32_t* ranks, auto bytes_of) {
+    *values = n;
+    std::uint64_t* const peers = values + 1;
+    std::uint64_t* const bytes = peers + n;
+    std::uint32_t k = 0;
+    for (std::uint32_t i = 0; i < listed; ++i) {
+      if (ranks[i] == MPI_PROC_NULL) continue;
+      peers[k] = static_cast<std::uint64_t>(comm->peer_world_rank(ranks[i]));
+      bytes[k] = bytes_of(i);
+      ++k;
+    }
+    values = bytes + n;
+  };
+  put(destinations, all->destinations, all->ranks, to);
+  put(sources, all->sources, all->ranks + all->destinations, from);
+}
+
+}  // namespace
+
+namespace record {
+
+void barrier(Call& call, MPI_Comm comm, Made made) noexcept {
+  if (Communicator* where = modelled(call, comm)) append(call, CollectiveOp::kBarrier, *where, 0, 0, false, made);
+}
+
+void bcast(Call& call, int count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
+  append(call, CollectiveOp::kBcast, *where, root, bytes, false, made);
+}
+
+void reduce(Call& call, const void* send, const void* recv, int count, MPI_Datatype type, int root, MPI_Comm comm,
+            Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
+  append(call, CollectiveOp::kReduce, *where, root, bytes, send == MPI_IN_PLACE || recv == MPI_IN_PLACE, made);
+}
+
+void reduce_all(Call& call, CollectiveOp op, const void* send, int count, MPI_Datatype type, MPI_Comm comm,
+                Made made) noexcept {
+  if (Communicator* where = modelled(call, comm)) {
+    append(call, op, *where, 0, message_bytes(call.thread(), count, type), send == MPI_IN_PLACE, made);
+  }
+}
+
+void gather(Call& call, const void* send, int send_count, MPI_Datatype send_type, int recv_count,
+            MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  std::uint64_t bytes = 0;
+  if (is_root(*where, root)) {
+    bytes = message_bytes(call.thread(), recv_count, recv_type);
+  } else if (!takes_no_part(root)) {
+    bytes = message_bytes(call.thread(), send_count, send_type);
+  }
+  append(call, CollectiveOp::kGather, *where, root, bytes, send == MPI_IN_PLACE, made);
+}
+
+void scatter(Call& call, int send_count, MPI_Datatype send_type, const void* recv, int recv_count,
+             MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  std::uint64_t bytes = 0;
+  if (is_root(*where, root)) {
+    bytes = message_bytes(call.thread(), send_count, send_type);
+  } else if (!takes_no_part(root)) {
+    bytes = message_bytes(call.thread(), recv_count, recv_type);
+  }
+  append(call, CollectiveOp::kScatter, *where, root, bytes, recv == MPI_IN_PLACE, made);
+}
+
+void all_to_all(Call& call, CollectiveOp op, const void* send, int send_count, MPI_Datatype send_type, int recv_count,
+                MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  const bool in_place = send == MPI_IN_PLACE;
+  const std::uint64_t bytes = in_place ? message_bytes(call.thread(), recv_count, recv_type)
+                                       : message_bytes(call.thread(), send_count, send_type);
+  append(call, op, *where, 0, bytes, in_place, made);
+}
+
+void gatherv(Call& call, const void* send, int send_count, MPI_Datatype send_type, const int* recv_counts,
+             MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  const bool in_place = send == MPI_IN_PLACE;
+  if (!is_root(*where, root)) {
+    const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), send_count, send_type);
+    append(call, CollectiveOp::kGatherv, *where, root, bytes, false, made);
+    return;
+  }
+  const std::uint64_t element = type_bytes(call.thread(), recv_type);
+  const std::uint32_t peers = where->peers();
+  const std::uint64_t own = where->remote_size != 0 ? 0 : count_bytes(recv_counts[where->rank], element);
+  if (auto* r = append(call, CollectiveOp::kGatherv, *where, root, own, in_place, made, peers)) {
+    put_bytes(RingWriter::values_of(r), recv_counts, peers, element);
+  }
+}
+
+void scatterv(Call& call, const int* send_counts, MPI_Datatype send_type, const void* recv, int recv_count,
+              MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  if (!is_root(*where, root)) {
+    const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), recv_count, recv_type);
+    append(call, CollectiveOp::kScatterv, *where, root, bytes, false, made);
+    return;
+  }
+  const std::uint64_t element = type_bytes(call.thread(), send_type);
+  const std::uint32_t peers = where->peers();
+  const std::uint64_t own = where->remote_size != 0 ? 0 : count_bytes(send_counts[where->rank], element);
+  if (auto* r = append(call, CollectiveOp::kScatterv, *where, root, own, recv == MPI_IN_PLACE, made, peers)) {
+    put_bytes(RingWriter::values_of(r), send_counts, peers, element);
+  }
+}
+
+void allgatherv(Call& call, const void* send, int send_count, MPI_Datatype send_type, const int* recv_counts,
+                MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  const bool in_place = send == MPI_IN_PLACE;
+  const std::uint64_t element = type_bytes(call.thread(), recv_type);
+  const std::uint64_t own = in_place ? count_bytes(recv_counts[where->rank], element)
+                                     : message_bytes(call.thread(), send_count, send_type);
+  const std::uint32_t peers = where->peers();
+  if (auto* r = append(call, CollectiveOp::kAllgatherv, *where, 0, own, in_place, made, peers)) {
+    put_bytes(RingWriter::values_of(r), recv_counts, peers, element);
+  }
+}
+
+void alltoallv(Call& call, const void* send, const int* send_counts, MPI_Datatype send_type, const int* recv_counts,
+               MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  const bool in_place = send == MPI_IN_PLACE;
+  const std::uint64_t recv_element = type_bytes(call.thread(), recv_type);
+  const std::uint64_t send_element = in_place ? recv_element : type_bytes(call.thread(), send_type);
+  const int* const counts = in_place ? recv_counts : send_counts;
+  const std::uint32_t peers = where->peers();
+  if (auto* r = append(call, CollectiveOp::kAlltoallv, *where, 0, sum_bytes(counts, peers, send_element), in_place,
+                       made, 2 * peers)) {
+    put_bytes(RingWriter::values_of(r), counts, peers, send_element);
+    put_bytes(RingWriter::values_of(r) + peers, recv_counts, peers, recv_element);
+  }
+}
+
+void alltoallw(Call& call, const void* send, const int* send_counts, Types send_types, const int* recv_counts,
+               Types recv_types, MPI_Comm comm, Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  const bool in_place = send == MPI_IN_PLACE;
+  const int* const counts = in_place ? recv_counts : send_counts;
+  const Types types = in_place ? recv_types : send_types;
+  const std::uint32_t peers = where->peers();
+  Thread& thread = call.thread();
+  ring::Record* const r = append(call, CollectiveOp::kAlltoallw, *where, 0, 0, in_place, made, 2 * peers);
+  if (r == nullptr) return;
+  std::uint64_t* const values = RingWriter::values_of(r);
+  std::uint64_t sent = 0;
+  for (std::uint32_t i = 0; i < peers; ++i) {
+    values[i] = message_bytes(thread, counts[i], types[i]);
+    values[peers + i] = message_bytes(thread, recv_counts[i], recv_types[i]);
+    sent += values[i];
+  }
+  r->bytes = sent;
+}
+
+void reduce_scatter(Call& call, const void* send, const int* recv_counts, MPI_Datatype type, MPI_Comm comm,
+                    Made made) noexcept {
+  Communicator* const where = modelled(call, comm);
+  if (where == nullptr) return;
+  const std::uint64_t element = type_bytes(call.thread(), type);
+  const std::uint32_t n = where->size;  // an intercommunicator too: the counts are those of the own group
+  if (auto* r = append(call, CollectiveOp::kReduceScatter, *where, 0, sum_bytes(recv_counts, n, element),
+                       send == MPI_IN_PLACE, made, n)) {
+    put_bytes(RingWriter::values_of(r), recv_counts, n, element);
+  }
+}
+
+void neighbor(Call& call, CollectiveOp op, int send_count, MPI_Datatype send_type, int recv_count,
+              MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+  const std::uint64_t sent = message_bytes(call.thread(), send_count, send_type);
+  const std::uint64_t received = message_bytes(call.thread(), recv_count, recv_type);
+  append_neighbor(
+      call, op, comm, made, [sent](std::uint32_t) { return sent; }, [received](std::uint32_t) { return received; });
+}
+
+void neighbor_allgatherv(Call& call, int send_count, MPI_Datatype send_type, const int* recv_counts,
+                         MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+  const std::uint64_t sent = message_bytes(call.thread(), send_count, send_type);
+  Thread& thread = call.thread();
+  append_neighbor(
+      call, CollectiveOp::kNeighborAllgatherv, comm, made, [sent](std::uint32_t) { return sent; },
+      [&](std::uint32_t i) { return message_bytes(thread, recv_counts[i], recv_type); });
+}
+
+void neighbor_alltoallv(Call& call, const int* send_counts, MPI_Datatype send_type, const int* recv_counts,
+                        MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+  Thread& thread = call.thread();
+  append_neighbor(
+      call, CollectiveOp::kNeighborAlltoallv, comm, made,
+      [&](std::uint32_t i) { return message_bytes(thread, send_counts[i], send_type); },
+      [&](std::uint32_t i) { return message_bytes(thread, recv_counts[i], recv_type); });
+}
+
+void neighbor_alltoallw(Call& call, const int* send_counts, Types send_types, const int* recv_counts,
+                        Types recv_types, MPI_Comm comm, Made made) noexcept {
+  Thread& thread = call.thread();
+  append_neighbor(
+      call, CollectiveOp::kNeighborAlltoallw, comm, made,
+      [&](std::uint32_t i) { return message_bytes(thread, send_counts[i], send_types[i]); },
+      [&](std::uint32_t i) { return message_bytes(thread, recv_counts[i], recv_types[i]); });
+}
+
+}  // namespace record
+}  // namespace lbf::capture

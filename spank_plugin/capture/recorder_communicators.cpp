@@ -1,0 +1,278 @@
+// Recorder, communicator part: creation and freeing of communicators, their numbers, members and definitions. See
+// recorder.h and docs/capture.md, "Communicators".
+#include "spank_plugin/capture/communicator_uid.h"
+#include "spank_plugin/capture/recorder.h"
+
+namespace lbf::capture {
+namespace {
+
+constexpr std::uint64_t kSelfSeed = 0x6c62662d73656c66;
+constexpr std::uint64_t kGroupSeed = 0x6c62662d67727570;
+
+std::size_t members_bytes(const Communicator& comm) noexcept {
+  return (static_cast<std::size_t>(comm.size) + comm.remote_size) * sizeof(std::int32_t);
+}
+
+// World ranks of a group's members into `out`; false: some are outside MPI_COMM_WORLD.
+bool translate(Thread& thread, MPI_Group group, std::uint32_t count, std::int32_t* out) noexcept {
+  std::int32_t* const own = thread.ranks.get(count + 1);
+  if (own == nullptr) return false;
+  for (std::uint32_t i = 0; i < count; ++i) own[i] = static_cast<std::int32_t>(i);
+  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.world_group, out) != MPI_SUCCESS) {
+    return false;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (out[i] < 0) return false;
+  }
+  return true;
+}
+
+// Sizes, rank and members of a communicator, asked of MPI. false: it cannot be modelled.
+bool learn_members(Thread& thread, MPI_Comm handle, Communicator& comm) noexcept {
+  int size = 0, remote_size = 0, rank = 0, is_inter = 0;
+  library.Comm_size(handle, &size);
+  library.Comm_rank(handle, &rank);
+  library.Comm_test_inter(handle, &is_inter);
+  if (is_inter != 0) library.Comm_remote_size(handle, &remote_size);
+  comm.size = static_cast<std::uint32_t>(size);
+  comm.remote_size = static_cast<std::uint32_t>(remote_size);
+  comm.rank = rank;
+  {
+    const TableLock lock;
+    comm.world_ranks = static_cast<std::int32_t*>(process.pool.take(members_bytes(comm)));
+  }
+  if (comm.world_ranks == nullptr) return false;
+  MPI_Group group = nullptr;
+  library.Comm_group(handle, &group);
+  bool known = translate(thread, group, comm.size, comm.world_ranks);
+  library.Group_free(&group);
+  if (is_inter != 0) {
+    library.Comm_remote_group(handle, &group);
+    known = known && translate(thread, group, comm.remote_size, comm.world_ranks + size);
+    library.Group_free(&group);
+  }
+  return known;
+}
+
+// REQUIRES: the tables' lock is held.
+void recycle(Communicator* comm) noexcept {
+  process.pool.give_back(comm->world_ranks, members_bytes(*comm));
+  if (Neighbours* n = comm->neighbours) {
+    process.pool.give_back(n->ranks, (std::size_t{n->destinations} + n->sources) * sizeof(std::int32_t));
+    process.pool.give_back(n, sizeof(Neighbours));
+  }
+  process.pool.give_back(comm, sizeof(Communicator));
+}
+
+// The communicator's definition into the ring. Where it was lost (ring full) it is tried again at the next use, since
+// everything recorded on this communicator depends on it.
+void define(Call& call, Communicator& comm) noexcept {
+  if (comm.defined) [[likely]] return;
+  const std::uint32_t members = comm.size + comm.remote_size;
+  ring::Record* const record = call.append(EventKind::kCommCreate, 2 + members);
+  if (record == nullptr) return;
+  record->comm = comm.index;
+  std::uint64_t* const values = RingWriter::values_of(record);
+  values[0] = comm.uid;
+  values[1] = comm.remote_size != 0 ? comm.size : 0;
+  for (std::uint32_t i = 0; i < members; ++i) values[2 + i] = static_cast<std::uint64_t>(comm.world_ranks[i]);
+  comm.defined = true;
+}
+
+// The synchronisation that creating a communicator is; with `made`, it ends at the request's wait.
+void synchronise(Call& call, const Communicator& comm, std::uint32_t request, bool nonblocking) noexcept {
+  ring::Record* const record = call.append(nonblocking ? EventKind::kIcollective : EventKind::kCollective);
+  if (record == nullptr) return;
+  record->words_and_op |= static_cast<std::uint32_t>(CollectiveOp::kCommCreate) << 24;
+  record->comm = comm.index;
+  record->bytes = 8;
+  record->request = request;
+  if (nonblocking) record->flags |= kFlagHasRequest;
+}
+
+// How often a call that is collective over a group only was made with the same arguments.
+bool next_use(std::uint64_t key, std::uint32_t& use) noexcept {
+  const TableLock lock;
+  std::uint32_t* const uses = process.group_uses.insert(key != 0 ? key : 1);
+  if (uses == nullptr) return false;
+  use = ++*uses;
+  return true;
+}
+
+// The same on both sides of an intercommunicator.
+std::int32_t leader_of(const Communicator& comm) noexcept {
+  const std::int32_t local = comm.world_ranks[0];
+  if (comm.remote_size == 0) return local;
+  const std::int32_t remote = comm.world_ranks[comm.size];
+  return local < remote ? local : remote;
+}
+
+bool group_uid(const Communicator& parent, How how, const Communicator& comm, int tag, std::uint64_t& uid) noexcept {
+  std::uint64_t key = mix(kGroupSeed, static_cast<std::uint64_t>(static_cast<std::uint32_t>(tag)));
+  if (how == How::kCreateGroup) {
+    key = mix_ranks(mix(key, parent.uid), comm.world_ranks, comm.size);
+  } else {
+    const std::int32_t* first = comm.world_ranks;
+    const std::int32_t* second = first + comm.size;
+    std::uint32_t first_size = comm.size, second_size = comm.remote_size;
+    if (second_size != 0 && *second < *first) {
+      const std::int32_t* const ranks = first;
+      first = second;
+      second = ranks;
+      first_size = comm.remote_size;
+      second_size = comm.size;
+    }
+    key = mix_ranks(mix_ranks(key, first, first_size), second, second_size);
+  }
+  std::uint32_t use = 0;
+  if (!next_use(key, use)) return false;
+  uid = as_uid(mix(key, use));
+  return true;
+}
+
+// A new communicator, numbered; nullptr: it cannot be modelled (foreign members, no memory).
+Communicator* make(Call& call, MPI_Comm handle, const Communicator* same_members_as) noexcept {
+  Communicator* comm;
+  {
+    const TableLock lock;
+    comm = static_cast<Communicator*>(process.pool.take(sizeof(Communicator)));
+  }
+  if (comm == nullptr) return nullptr;
+  *comm = Communicator{};
+  bool known;
+  if (same_members_as != nullptr) {  // MPI_Comm_idup: its handle cannot be asked yet
+    comm->size = same_members_as->size;
+    comm->remote_size = same_members_as->remote_size;
+    comm->rank = same_members_as->rank;
+    const TableLock lock;
+    comm->world_ranks = static_cast<std::int32_t*>(process.pool.take(members_bytes(*comm)));
+    known = comm->world_ranks != nullptr;
+    for (std::uint32_t i = 0; known && i < comm->size + comm->remote_size; ++i) {
+      comm->world_ranks[i] =
+          same_members_as->world_ranks != nullptr ? same_members_as->world_ranks[i] : static_cast<std::int32_t>(i);
+    }
+  } else {
+    known = learn_members(call.thread(), handle, *comm);
+  }
+  const TableLock lock;
+  if (!known) {
+    recycle(comm);
+    return nullptr;
+  }
+  comm->index = process.next_comm_index++;
+  return comm;
+}
+
+Communicator& find_self() noexcept {
+  const TableLock lock;
+  Communicator& self = process.self;
+  if (self.size == 0) {
+    self.world_ranks = static_cast<std::int32_t*>(process.pool.take(sizeof(std::int32_t)));
+    if (self.world_ranks == nullptr) return process.unknown;
+    self.world_ranks[0] = process.rank;
+    self.uid = as_uid(mix(kSelfSeed, static_cast<std::uint64_t>(process.rank)));
+    self.index = process.next_comm_index++;
+    self.size = 1;
+  }
+  return self;
+}
+
+Communicator& look_up(Thread& thread, MPI_Comm handle) noexcept {
+  if (handle == library.comm_self) return find_self();
+  const std::uint32_t epoch = process.comm_epoch.load(std::memory_order_relaxed);
+  if (thread.last_comm == handle && thread.last_comm_epoch == epoch) return *thread.last_communicator;
+  const TableLock lock;
+  Communicator** const slot = process.communicators.find(key_of(handle));
+  if (slot == nullptr) return process.unknown;
+  thread.last_comm = handle;
+  thread.last_communicator = *slot;
+  thread.last_comm_epoch = epoch;
+  return **slot;
+}
+
+}  // namespace
+
+Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept {
+  if (comm == library.comm_world) [[likely]] return process.world;
+  Communicator& found = look_up(call.thread(), comm);
+  define(call, found);
+  return found;
+}
+
+void bind_communicator(MPI_Comm handle, Communicator* communicator) noexcept {
+  const TableLock lock;
+  Communicator** const slot = process.communicators.insert(key_of(handle));
+  if (slot == nullptr) return;  // full: calls on it will be reported as unmodelled
+  *slot = communicator;
+  process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
+}
+
+void unreference(Communicator* communicator) noexcept {
+  if (--communicator->references == 0 && communicator->freed) recycle(communicator);
+}
+
+namespace record {
+
+void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, int tag, Made made) noexcept {
+  Communicator& parent = find_communicator(call, parent_handle);
+  const bool over_group = how == How::kCreateGroup || how == How::kIntercommCreate;
+  if (!over_group) ++parent.children;
+  if (parent.foreign) return unmodelled(call);
+
+  if (made.nonblocking) {  // MPI_Comm_idup: defined here, complete at the request's wait
+    RequestInfo info;
+    info.kind = RequestKind::kCommIdup;
+    info.active = true;
+    info.function = call.function();
+    info.id = new_request_id();
+    synchronise(call, parent, info.id, true);
+    info.made = make(call, nullptr, &parent);
+    if (info.made != nullptr) {
+      info.made->uid = child_uid(parent.uid, parent.children, leader_of(*info.made));
+      define(call, *info.made);
+    } else {
+      info.kind = RequestKind::kCollective;  // the communicator itself stays unknown
+    }
+    info.new_comm_fortran = new_comm.c == nullptr;
+    info.new_comm = info.new_comm_fortran ? static_cast<const void*>(new_comm.fortran) : new_comm.c;
+    if (made.request == library.request_empty && info.made != nullptr) bind_communicator(new_comm.get(), info.made);
+    keep_request(made.request, info);
+    return;
+  }
+
+  // Over a group only, the parent's other members do not take part: the synchronisation is on the new communicator.
+  if (!over_group) synchronise(call, parent, 0, false);
+  const MPI_Comm handle = new_comm.get();
+  if (handle == library.comm_null || handle == nullptr) return;
+  Communicator* const comm = make(call, handle, nullptr);
+  if (comm == nullptr) return over_group ? unmodelled(call) : void();
+  if (over_group) {
+    if (!group_uid(parent, how, *comm, tag, comm->uid)) {
+      const TableLock lock;
+      recycle(comm);
+      return unmodelled(call);
+    }
+  } else {
+    comm->uid = child_uid(parent.uid, parent.children, leader_of(*comm));
+  }
+  bind_communicator(handle, comm);
+  define(call, *comm);
+  if (over_group) synchronise(call, *comm, 0, false);
+}
+
+void comm_free(Call& call, MPI_Comm handle) noexcept {
+  if (handle == library.comm_world || handle == library.comm_self) return;
+  Communicator& comm = look_up(call.thread(), handle);
+  if (comm.foreign) return unmodelled(call);
+  if (comm.defined) {
+    if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = comm.index;
+  }
+  const TableLock lock;
+  process.communicators.erase(key_of(handle));
+  process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
+  comm.freed = true;
+  if (comm.references == 0) recycle(&comm);
+}
+
+}  // namespace record
+}  // namespace lbf::capture

@@ -1,0 +1,268 @@
+// Recorder, point-to-point part: blocking sends and receives, Sendrecv, Probe, Mprobe. See recorder.h. A partner of
+// MPI_PROC_NULL makes no message and no record.
+#include "spank_plugin/capture/recorder.h"
+
+namespace lbf::capture {
+
+void keep_request(MPI_Request request, const RequestInfo& info) noexcept {
+  const TableLock lock;
+  if (request == library.request_empty) {
+    process.completed.push(info.id);
+    return;
+  }
+  RequestInfo* const slot = process.requests.insert(key_of(request));
+  if (slot == nullptr) {  // its completion will look like that of an unknown request
+    ++process.unplaced_requests;
+    return;
+  }
+  *slot = info;
+  if (info.comm != nullptr) ++info.comm->references;
+}
+
+namespace {
+
+bool is_sentinel(const void* const (&sentinels)[4], const void* p) noexcept {
+  for (const void* sentinel : sentinels) {
+    if (sentinel != nullptr && sentinel == p) return true;
+  }
+  return false;
+}
+
+std::uint8_t send_flags(bool synchronous) noexcept { return synchronous ? kFlagSync : 0; }
+
+void fill(ring::Record* record, const Communicator& comm, int peer, int tag, std::uint64_t bytes,
+          std::uint8_t flags) noexcept {
+  if (record == nullptr) return;
+  record->peer = comm.peer_world_rank(peer);
+  record->tag = tag;
+  record->comm = comm.index;
+  record->bytes = bytes;
+  record->flags = static_cast<std::uint8_t>(record->flags | flags);
+}
+
+void fill_request(ring::Record* record, std::uint32_t id) noexcept {
+  if (record == nullptr) return;
+  record->request = id;
+  record->flags |= kFlagHasRequest;
+}
+
+RequestInfo request_info(Call& call, RequestKind kind, Communicator& comm, int peer, int tag,
+                         std::uint64_t bytes) noexcept {
+  RequestInfo info;
+  info.kind = kind;
+  info.active = true;
+  info.function = call.function();
+  info.peer = peer;
+  info.tag = tag;
+  info.comm = &comm;
+  info.bytes = bytes;
+  return info;
+}
+
+// MPI_PROC_NULL: the request completes without a message.
+void keep_nothing(Call& call, MPI_Request request, bool persistent) noexcept {
+  RequestInfo info;
+  info.kind = RequestKind::kNothing;
+  info.persistent = persistent;
+  info.active = !persistent;
+  info.function = call.function();
+  keep_request(request, info);
+}
+
+}  // namespace
+
+namespace record {
+
+MPI_Status* status_for(Call& call, MPI_Status* status) noexcept {
+  return status == nullptr ? &call.thread().status : status;  // MPI_STATUS_IGNORE is a null pointer
+}
+
+MPI_Fint* status_for(Call& call, MPI_Fint* status) noexcept {
+  if (!is_sentinel(library.fortran_status_ignore, status)) return status;
+  return reinterpret_cast<MPI_Fint*>(&call.thread().status);
+}
+
+MPI_Status* completion_status_for(Call& call, MPI_Status* status) noexcept {
+  return call.snapshot_needs_status ? status_for(call, status) : status;
+}
+
+MPI_Fint* completion_status_for(Call& call, MPI_Fint* status) noexcept {
+  return call.snapshot_needs_status ? status_for(call, status) : status;
+}
+
+MPI_Status* completion_statuses_for(Call& call, MPI_Status* statuses) noexcept {
+  if (!call.snapshot_needs_status || statuses != nullptr) return statuses;
+  MPI_Status* const ours = call.thread().statuses.get(call.snapshot_count);
+  return ours != nullptr ? ours : statuses;
+}
+
+MPI_Fint* completion_statuses_for(Call& call, MPI_Fint* statuses) noexcept {
+  if (!call.snapshot_needs_status || !is_sentinel(library.fortran_statuses_ignore, statuses)) return statuses;
+  MPI_Status* const ours = call.thread().statuses.get(call.snapshot_count);
+  return ours != nullptr ? reinterpret_cast<MPI_Fint*>(ours) : statuses;
+}
+
+void send(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) noexcept {
+  if (dest == MPI_PROC_NULL) return;
+  const Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return unmodelled(call);
+  fill(call.append(EventKind::kSend), where, dest, tag, message_bytes(call.thread(), count, type),
+       send_flags(synchronous));
+}
+
+void isend(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+           MPI_Request request) noexcept {
+  if (dest == MPI_PROC_NULL) return keep_nothing(call, request, false);
+  Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return unmodelled(call);
+  RequestInfo info = request_info(call, RequestKind::kSend, where, dest, tag,
+                                  message_bytes(call.thread(), count, type));
+  info.synchronous = synchronous;
+  info.id = new_request_id();
+  ring::Record* const record = call.append(EventKind::kIsend);
+  fill(record, where, dest, tag, info.bytes, send_flags(synchronous));
+  fill_request(record, info.id);
+  keep_request(request, info);
+}
+
+void send_init(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+               MPI_Request request) noexcept {
+  if (dest == MPI_PROC_NULL) return keep_nothing(call, request, true);
+  Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return;
+  RequestInfo info = request_info(call, RequestKind::kSend, where, dest, tag,
+                                  message_bytes(call.thread(), count, type));
+  info.synchronous = synchronous;
+  info.persistent = true;
+  info.active = false;
+  keep_request(request, info);
+}
+
+void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) noexcept {
+  if (source == MPI_PROC_NULL) return;
+  const Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return unmodelled(call);
+  const StatusView got = view_status(status);
+  fill(call.append(EventKind::kRecv), where, got.source, got.tag, got.bytes, wildcards(source, tag));
+}
+
+void irecv(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+           MPI_Request request) noexcept {
+  if (source == MPI_PROC_NULL) return keep_nothing(call, request, false);
+  Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return unmodelled(call);
+  RequestInfo info = request_info(call, RequestKind::kRecv, where, source, tag,
+                                  message_bytes(call.thread(), count, type));
+  info.id = new_request_id();
+  ring::Record* const record = call.append(EventKind::kStartRecv);
+  fill(record, where, source, tag, info.bytes, wildcards(source, tag));
+  fill_request(record, info.id);
+  keep_request(request, info);
+}
+
+void recv_init(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+               MPI_Request request) noexcept {
+  if (source == MPI_PROC_NULL) return keep_nothing(call, request, true);
+  Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return;
+  RequestInfo info = request_info(call, RequestKind::kRecv, where, source, tag,
+                                  message_bytes(call.thread(), count, type));
+  info.persistent = true;
+  info.active = false;
+  keep_request(request, info);
+}
+
+void sendrecv(Call& call, int send_count, MPI_Datatype send_type, int dest, int send_tag, int source, int recv_tag,
+              MPI_Comm comm, const void* status) noexcept {
+  if (dest == MPI_PROC_NULL && source == MPI_PROC_NULL) return;
+  const Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return unmodelled(call);
+  const bool receives = source != MPI_PROC_NULL;
+  const StatusView got = view_status(status);
+  const std::uint32_t id = receives ? new_request_id() : 0;
+  if (receives) {
+    ring::Record* const record = call.append(EventKind::kStartRecv);
+    fill(record, where, source, recv_tag, got.bytes, wildcards(source, recv_tag));
+    fill_request(record, id);
+  }
+  if (dest != MPI_PROC_NULL) {
+    fill(call.append(EventKind::kSend), where, dest, send_tag,
+         message_bytes(call.thread(), send_count, send_type), 0);
+  }
+  if (receives) {
+    ring::Record* const record = call.append(EventKind::kEndRecv);
+    fill(record, where, got.source, got.tag, got.bytes, wildcards(source, recv_tag));
+    fill_request(record, id);
+  }
+}
+
+void probe(Call& call, bool found, int source, int tag, MPI_Comm comm, const void* status) noexcept {
+  if (!found) return call.failed_poll();
+  if (source == MPI_PROC_NULL) return;
+  const Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return unmodelled(call);
+  const StatusView got = view_status(status);
+  fill(call.append(EventKind::kProbe), where, got.source, got.tag, got.bytes, wildcards(source, tag));
+}
+
+// A matched probe takes the message out of the matching: for the replay the receive is posted here, for the source
+// and tag that it found, and ends where the program receives the message.
+void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Message message,
+            const void* status) noexcept {
+  if (!found) return call.failed_poll();
+  if (source == MPI_PROC_NULL) return;
+  Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return unmodelled(call);
+  const StatusView got = view_status(status);
+  RequestInfo info = request_info(call, RequestKind::kRecv, where, source, tag, got.bytes);
+  info.id = new_request_id();
+  ring::Record* const record = call.append(EventKind::kStartRecv);
+  fill(record, where, got.source, got.tag, got.bytes, wildcards(source, tag));
+  fill_request(record, info.id);
+  const TableLock lock;
+  if (RequestInfo* slot = process.requests.insert(key_of(message))) {
+    *slot = info;
+    ++where.references;
+  } else {
+    ++process.unplaced_requests;
+  }
+}
+
+namespace {
+
+// Takes the message's entry out of the table.
+bool take_message(MPI_Message message, RequestInfo& info) noexcept {
+  const TableLock lock;
+  const RequestInfo* const slot = process.requests.find(key_of(message));
+  if (slot == nullptr) return false;
+  info = *slot;
+  process.requests.erase(key_of(message));
+  return true;
+}
+
+}  // namespace
+
+void mrecv(Call& call, MPI_Message message, const void* status) noexcept {
+  if (message == library.message_no_proc) return;
+  RequestInfo info;
+  if (!take_message(message, info)) return unmodelled(call);
+  const StatusView got = view_status(status);
+  ring::Record* const record = call.append(EventKind::kEndRecv);
+  fill(record, *info.comm, got.source, got.tag, got.bytes, wildcards(info.peer, info.tag));
+  fill_request(record, info.id);
+  const TableLock lock;
+  unreference(info.comm);
+}
+
+void imrecv(Call& call, MPI_Message message, MPI_Request request) noexcept {
+  if (message == library.message_no_proc) return keep_nothing(call, request, false);
+  RequestInfo info;
+  if (!take_message(message, info)) return unmodelled(call);
+  info.function = call.function();
+  keep_request(request, info);
+  const TableLock lock;
+  unreference(info.comm);  // keep_request took one of its own
+}
+
+}  // namespace record
+}  // namespace lbf::capture

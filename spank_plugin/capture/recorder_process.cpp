@@ -1,0 +1,87 @@
+// Recorder, process part: how a call's time is accounted, MPI_Init, MPI_Finalize, MPI_Abort, MPI_Pcontrol, and calls
+// that the replay has no model for. See recorder.h; docs/capture.md, "Process time".
+#include "spank_plugin/capture/recorder.h"
+
+namespace lbf::capture {
+
+void Call::judge_long_gap() noexcept {
+  const GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_);
+  if ((split.preempted | split.blocked) != 0) thread_->ring.adjust(split.preempted, split.blocked, 0);
+  add(thread_->header->capture_ticks_estimate, tick_clock.cpu_read);
+}
+
+std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
+  thread_->clock.renew_after_call(enter_, now);
+  add(thread_->header->capture_ticks_estimate, tick_clock.cpu_read);
+  return ticks_now();
+}
+
+// The call left no record to carry its time: it is not process time, so the next record takes it away.
+void Call::without_record(std::uint64_t leave) noexcept {
+  if (outside_) return;
+  std::uint64_t waiting = leave - enter_;
+  if (failed_poll_) {
+    add(thread_->header->failed_polls, 1);
+    // A program that does nothing but poll waits; one that works between its polls computes.
+    if (thread_->last_was_failed_poll && gap_ < tick_clock.pure_loop) waiting += gap_;
+  }
+  thread_->ring.adjust(0, 0, waiting);
+}
+
+namespace record {
+
+void initialised(Call& call, int thread_level) noexcept {
+  process_initialised(thread_level);
+  Thread& thread = call.thread();
+  ring::Header* const header = thread.header;
+  __builtin_memcpy(header->library, process.library_version, sizeof(header->library));
+  header->thread_level = static_cast<std::uint32_t>(thread_level);
+  header->rank.store(process.rank, std::memory_order_relaxed);
+  header->world_size.store(process.world_size, std::memory_order_relaxed);
+  header->cpu_threshold_ticks.store(tick_clock.cpu_threshold, std::memory_order_relaxed);
+  thread.cpu_threshold = tick_clock.cpu_threshold;
+  thread.clock.renew();
+  header->unread_gap_ticks.store(0, std::memory_order_relaxed);
+  process.init_leave_ticks = ticks_now();
+  header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
+  header->state.store(static_cast<std::uint32_t>(ring::ProcessState::kRunning), std::memory_order_release);
+  call.outside_accounting();
+}
+
+void finalizing(Call& call) noexcept {
+  Thread& thread = call.thread();
+  thread.ring.begin_last_call();
+  call.append(EventKind::kExit);
+  thread.ring.commit(call.enter());
+  thread.header->finalize_enter_ticks.store(call.enter(), std::memory_order_relaxed);
+  process_set_state(ring::ProcessState::kFinalized);
+  call.outside_accounting();
+}
+
+void finalized(Call&) noexcept { process_stop(); }
+
+void aborting(Call& call) noexcept {
+  process_set_state(ring::ProcessState::kAborted);
+  call.outside_accounting();
+}
+
+void phase(Call& call, int level) noexcept {
+  if (ring::Record* record = call.append(EventKind::kPhase)) record->tag = level;
+}
+
+void unmodelled(Call& call) noexcept { call.append(EventKind::kUnmodelled); }
+
+void type_freed() noexcept { process.type_epoch.fetch_add(1, std::memory_order_relaxed); }
+
+}  // namespace record
+
+std::uint64_t type_bytes_slow(Thread& thread, MPI_Datatype type) noexcept {
+  const std::uint32_t epoch = process.type_epoch.load(std::memory_order_relaxed);
+  int size = 0;
+  if (library.Type_size(type, &size) != MPI_SUCCESS || size < 0) return 0;
+  TypeSize& slot = thread.type_sizes[(reinterpret_cast<std::uintptr_t>(type) * 0x9e3779b97f4a7c15u) >> 60];
+  slot = {type, epoch, static_cast<std::uint64_t>(size)};
+  return slot.bytes;
+}
+
+}  // namespace lbf::capture

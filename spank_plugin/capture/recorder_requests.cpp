@@ -1,0 +1,200 @@
+// Recorder, request part: Start, Wait*, Test*, Request_free, Cancel. See recorder.h. Before a completing call the
+// requests are looked up, because MPI overwrites their handles; afterwards those that completed become kWait
+// (sends, collectives), kEndRecv (receives, with the match that happened) or kCancel.
+#include "spank_plugin/capture/recorder.h"
+
+namespace lbf::capture {
+namespace {
+
+// The entry goes (or, persistent, becomes inactive) unless another request has the handle by now: with
+// MPI_THREAD_MULTIPLE another thread may have got it the moment that MPI let go of it.
+void retire(const SnapshotEntry& entry) noexcept {
+  const TableLock lock;
+  RequestInfo* const slot = process.requests.find(entry.handle);
+  if (slot == nullptr || slot->id != entry.info.id || slot->kind != entry.info.kind) return;
+  if (entry.info.persistent) {
+    slot->active = false;
+    slot->cancelled = false;
+    return;
+  }
+  process.requests.erase(entry.handle);
+  if (entry.info.comm != nullptr) unreference(entry.info.comm);
+}
+
+void append_with_request(Call& call, EventKind kind, std::uint32_t id) noexcept {
+  ring::Record* const record = call.append(kind);
+  if (record == nullptr) return;
+  record->request = id;
+  record->flags |= kFlagHasRequest;
+}
+
+// One request completed. `status`: its status, may be nullptr for sends. false: nothing is known of the request.
+bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
+  if (entry.handle == key_of(library.request_null)) return true;
+  if (entry.handle == key_of(library.request_empty)) {
+    std::uint32_t id;
+    {
+      const TableLock lock;
+      id = process.completed.pop();
+    }
+    if (id != 0) append_with_request(call, EventKind::kWait, id);
+    return true;
+  }
+  const RequestInfo& info = entry.info;
+  if (info.kind == RequestKind::kUnknown) return false;
+  if (!info.active) return true;
+  const bool cancelled = status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) &&
+                         view_status(status).cancelled;
+  if (info.kind == RequestKind::kNothing) {
+  } else if (cancelled) {
+    append_with_request(call, EventKind::kCancel, info.id);
+  } else if (info.kind == RequestKind::kRecv && status != nullptr) {
+    const StatusView got = view_status(status);
+    if (ring::Record* record = call.append(EventKind::kEndRecv)) {
+      record->peer = info.comm->peer_world_rank(got.source);
+      record->tag = got.tag;
+      record->comm = info.comm->index;
+      record->bytes = got.bytes;
+      record->request = info.id;
+      record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | wildcards(info.peer, info.tag));
+    }
+  } else {
+    if (info.kind == RequestKind::kCommIdup) {
+      const NewComm made = info.new_comm_fortran ? new_comm_of(static_cast<const MPI_Fint*>(info.new_comm))
+                                                 : new_comm_of(static_cast<const MPI_Comm*>(info.new_comm));
+      bind_communicator(made.get(), info.made);
+    }
+    append_with_request(call, EventKind::kWait, info.id);
+  }
+  retire(entry);
+  return true;
+}
+
+const void* nth_status(const void* statuses, int i) noexcept {
+  return statuses == nullptr ? nullptr : static_cast<const std::byte*>(statuses) + sizeof(MPI_Status) * i;
+}
+
+}  // namespace
+
+namespace record {
+
+void before_completion(Call& call, Requests requests) noexcept {
+  Thread& thread = call.thread();
+  const auto count = static_cast<std::uint32_t>(requests.count > 0 ? requests.count : 0);
+  SnapshotEntry* entries = thread.first_snapshot;
+  if (count > sizeof(thread.first_snapshot) / sizeof(thread.first_snapshot[0])) {
+    entries = thread.snapshot.get(count);
+    if (entries == nullptr) return;
+  }
+  bool needs_status = false;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    SnapshotEntry& entry = entries[i];
+    const MPI_Request request = requests[static_cast<int>(i)];
+    entry.handle = key_of(request);
+    entry.info.kind = RequestKind::kUnknown;
+    if (request == library.request_null || request == library.request_empty || request == nullptr) continue;
+    const TableLock lock;
+    if (const RequestInfo* slot = process.requests.find(entry.handle)) {
+      entry.info = *slot;
+      needs_status |= slot->active && (slot->kind == RequestKind::kRecv || slot->cancelled);
+    }
+  }
+  call.snapshot = entries;
+  call.snapshot_count = count;
+  call.snapshot_needs_status = needs_status;
+}
+
+void start(Call& call, Requests requests) noexcept {
+  for (int i = 0; i < requests.count; ++i) {
+    RequestInfo info;
+    {
+      const TableLock lock;
+      RequestInfo* const slot = process.requests.find(key_of(requests[i]));
+      if (slot == nullptr || !slot->persistent) continue;
+      slot->active = true;
+      if (slot->kind != RequestKind::kNothing) slot->id = new_request_id();
+      info = *slot;
+    }
+    if (info.kind == RequestKind::kNothing) continue;
+    const bool is_send = info.kind == RequestKind::kSend;
+    ring::Record* const record = call.append(is_send ? EventKind::kIsend : EventKind::kStartRecv);
+    if (record == nullptr) continue;
+    record->peer = info.comm->peer_world_rank(info.peer);
+    record->tag = info.tag;
+    record->comm = info.comm->index;
+    record->bytes = info.bytes;
+    record->request = info.id;
+    const std::uint8_t flags = is_send ? (info.synchronous ? kFlagSync : 0) : wildcards(info.peer, info.tag);
+    record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | flags);
+  }
+}
+
+void completed_one(Call& call, bool flag, const void* status) noexcept {
+  if (!flag) return call.failed_poll();
+  if (call.snapshot_count == 1 && !complete(call, call.snapshot[0], status)) unmodelled(call);
+}
+
+void completed_any(Call& call, bool flag, int index, const void* status) noexcept {
+  if (!flag) return call.failed_poll();
+  if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count) return;  // MPI_UNDEFINED: all null
+  if (!complete(call, call.snapshot[index], status)) unmodelled(call);
+}
+
+void completed_all(Call& call, bool flag, const void* statuses) noexcept {
+  if (!flag) return call.failed_poll();
+  bool all_known = true;
+  const bool with_status = call.snapshot_needs_status;
+  for (std::uint32_t i = 0; i < call.snapshot_count; ++i) {
+    const void* status = with_status ? nth_status(statuses, static_cast<int>(i)) : nullptr;
+    all_known &= complete(call, call.snapshot[i], status);
+  }
+  if (!all_known && !call.thread().ring.recorded()) unmodelled(call);
+}
+
+void completed_some(Call& call, int outcount, Indices indices, const void* statuses) noexcept {
+  if (outcount == 0) return call.failed_poll();
+  if (outcount < 0) return;  // MPI_UNDEFINED: no active request
+  bool all_known = true;
+  const bool with_status = call.snapshot_needs_status;
+  for (int i = 0; i < outcount; ++i) {
+    const int index = indices[i];
+    if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count) continue;
+    all_known &= complete(call, call.snapshot[index], with_status ? nth_status(statuses, i) : nullptr);
+  }
+  if (!all_known && !call.thread().ring.recorded()) unmodelled(call);
+}
+
+void request_status(Call& call, bool flag) noexcept {
+  if (!flag) call.failed_poll();
+}
+
+void request_free(Call& call) noexcept {
+  if (call.snapshot_count != 1) return;
+  const SnapshotEntry& entry = call.snapshot[0];
+  if (entry.handle == key_of(library.request_empty)) {
+    std::uint32_t id;
+    {
+      const TableLock lock;
+      id = process.completed.pop();
+    }
+    if (id != 0) append_with_request(call, EventKind::kRequestFree, id);
+    return;
+  }
+  if (entry.info.kind == RequestKind::kUnknown) return;
+  if (entry.info.active && entry.info.kind != RequestKind::kNothing) {
+    append_with_request(call, EventKind::kRequestFree, entry.info.id);
+  }
+  const TableLock lock;
+  const RequestInfo* const slot = process.requests.find(entry.handle);
+  if (slot == nullptr || slot->id != entry.info.id) return;
+  process.requests.erase(entry.handle);
+  if (entry.info.comm != nullptr) unreference(entry.info.comm);
+}
+
+void cancel(Call&, MPI_Request request) noexcept {
+  const TableLock lock;
+  if (RequestInfo* slot = process.requests.find(key_of(request))) slot->cancelled = true;
+}
+
+}  // namespace record
+}  // namespace lbf::capture

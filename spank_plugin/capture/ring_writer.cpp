@@ -1,0 +1,76 @@
+// The rarer paths of the ring writer: adjustments, a full ring, several records of one call. See ring_writer.h.
+#include "spank_plugin/capture/ring_writer.h"
+
+namespace lbf::capture {
+
+void RingWriter::write_adjust(const Adjust& adjust) noexcept {
+  if (!adjust.any()) return;
+  auto* record = reinterpret_cast<ring::Record*>(claim(sizeof(ring::Record)));
+  std::memset(static_cast<void*>(record), 0, sizeof(*record));
+  record->words_and_op = ring::kRecordWords;
+  record->kind = ring::kRecordAdjust;
+  record->enter = adjust.preempted;
+  record->leave = adjust.blocked;
+  record->bytes = adjust.waiting;
+}
+
+ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexcept {
+  if (lost_in_call_) {  // later records of a call whose first ones are missing would only mislead
+    ++gap_.records;
+    return nullptr;
+  }
+  const std::uint64_t preface = (gap_.records > 0 ? 3 : 1) * sizeof(ring::Record);
+  // After a loss wait until an eighth is free: one long gap is better than a gap between every two records.
+  const bool last = kept_back_ == 0;
+  // Any of the pieces may be the one that needs a pad before it, at most as long as the piece.
+  const std::uint64_t pad = bytes > sizeof(ring::Record) ? bytes : sizeof(ring::Record);
+  const std::uint64_t slack = preface + pad + (gap_.records > 0 && !last ? capacity_ / 8 : 0);
+  if (fits_at_all(bytes) && has_room(bytes, slack)) {
+    if (gap_.records > 0) {
+      write_adjust(gap_.before);
+      auto* record = reinterpret_cast<ring::Record*>(claim(sizeof(ring::Record)));
+      std::memset(static_cast<void*>(record), 0, sizeof(*record));
+      record->words_and_op = ring::kRecordWords;
+      record->kind = static_cast<std::uint8_t>(EventKind::kGap);
+      record->flags = kFlagCallBegin;
+      record->enter = gap_.enter;
+      record->leave = gap_.leave;
+      record->bytes = gap_.records;
+      gap_ = Gap{};
+      gap_counted_ = 0;
+    }
+    write_adjust(adjust_);
+    adjust_ = Adjust{};
+    plain_ = true;
+    return place(kind, bytes);
+  }
+  if (gap_.records == 0) gap_.before = adjust_;
+  ++gap_.records;
+  lost_in_call_ = true;
+  plain_ = false;
+  return nullptr;
+}
+
+void RingWriter::stamp_others(std::uint64_t leave) noexcept {
+  std::uint64_t at = first_head_ + (first_->words_and_op & 0xffffff) * 8u;
+  while (at < head_) {
+    auto* record = reinterpret_cast<ring::Record*>(data_ + (at & (capacity_ - 1)));
+    if (record->kind != ring::kRecordPad) {
+      record->enter = leave;
+      record->leave = leave;
+    }
+    at += (record->words_and_op & 0xffffff) * 8u;
+  }
+}
+
+void RingWriter::close_lost(std::uint64_t lost_from, std::uint64_t leave) noexcept {
+  if (gap_.enter == 0) gap_.enter = lost_from;
+  gap_.leave = leave;
+  adjust_ = Adjust{};  // what it would have taken away lies inside the gap now
+  lost_in_call_ = false;
+  lost_total_ += gap_.records - gap_counted_;
+  gap_counted_ = gap_.records;
+  header_->lost_records.store(lost_total_, std::memory_order_relaxed);
+}
+
+}  // namespace lbf::capture

@@ -1,0 +1,161 @@
+// Writes the records of one thread into its event ring.
+//
+// Place in the event's way: MPI call -> recorder -> *ring writer* -> ring (spank_plugin/capture/ring.h) -> relay.
+// Single producer: every member function is called by the owning thread only. Nothing here waits, allocates or
+// makes a system call. What one MPI call records is published at once, when the call's leave is known.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#include "event/event.h"
+#include "spank_plugin/capture/ring.h"
+
+namespace lbf::capture {
+
+class RingWriter {
+ public:
+  // REQUIRES: `capacity_bytes` is a power of two >= kMinCapacityBytes; header and data outlive the writer.
+  void attach(ring::Header* header, std::byte* data, std::uint64_t capacity_bytes) noexcept {
+    header_ = header;
+    data_ = data;
+    capacity_ = capacity_bytes;
+  }
+  static constexpr std::uint64_t kMinCapacityBytes = 4096;
+
+  // A call begins; what `append` adds until `commit` belongs to it.
+  void begin_call(std::uint64_t enter, std::uint16_t function) noexcept {
+    enter_ = enter;
+    function_ = function;
+  }
+
+  // A record of the current call with room for `values` values behind it; peer, tag, comm, request and bytes
+  // are zero. nullptr: no room, the record is counted as lost (and so are the later ones of the same call).
+  // The first record of a call carries kFlagCallBegin, its enter and leave; the others enter = leave.
+  ring::Record* append(EventKind kind, std::uint32_t values = 0) noexcept {
+    const std::uint64_t words = ring::kRecordWords + values;
+    const std::uint64_t bytes = words * 8;
+    if (plain_ && bytes <= kPlainBytes && has_room(bytes, 0)) [[likely]] return place(kind, bytes);
+    return append_slow(kind, bytes);
+  }
+  static std::uint64_t* values_of(ring::Record* record) noexcept {
+    return reinterpret_cast<std::uint64_t*>(record + 1);
+  }
+
+  bool recorded() const noexcept { return first_ != nullptr || lost_in_call_; }
+
+  // The call is over: stamps and publishes its records.
+  void commit(std::uint64_t leave) noexcept {
+    const std::uint64_t lost_from = first_ != nullptr ? leave : enter_;
+    if (first_ != nullptr) [[likely]] {
+      first_->leave = leave;
+      if (several_) stamp_others(leave);
+      header_->head.store(head_, std::memory_order_release);
+      first_ = nullptr;
+      several_ = false;
+    }
+    if (lost_in_call_) [[unlikely]] close_lost(lost_from, leave);
+  }
+
+  // Takes something away from the process time before the next record (ring.h, kRecordAdjust). In ticks.
+  void adjust(std::uint64_t preempted, std::uint64_t blocked, std::uint64_t waiting) noexcept {
+    adjust_.preempted += preempted;
+    adjust_.blocked += blocked;
+    adjust_.waiting += waiting;
+    plain_ = false;
+  }
+
+  // The next call may use the room that is kept back for the last records (kGap and kExit).
+  void begin_last_call() noexcept { kept_back_ = 0; }
+
+ private:
+  struct Adjust {
+    std::uint64_t preempted = 0;
+    std::uint64_t blocked = 0;
+    std::uint64_t waiting = 0;
+    bool any() const noexcept { return (preempted | blocked | waiting) != 0; }
+  };
+  struct Gap {
+    std::uint64_t records = 0;  // lost since the last record in the ring
+    std::uint64_t enter = 0;    // the part of the thread's time that they covered
+    std::uint64_t leave = 0;
+    Adjust before;
+  };
+
+  // Room for `bytes` in one piece, with a pad to the end of the data area where needed, and `slack` beyond.
+  bool has_room(std::uint64_t bytes, std::uint64_t slack) noexcept {
+    const std::uint64_t to_end = capacity_ - (head_ & (capacity_ - 1));
+    const std::uint64_t needed = (bytes > to_end ? bytes + to_end : bytes) + slack + kept_back_;
+    if (head_ - tail_ + needed <= capacity_) [[likely]] return true;
+    tail_ = header_->tail.load(std::memory_order_acquire);
+    return head_ - tail_ <= capacity_ && needed <= capacity_ - (head_ - tail_);
+  }
+
+  std::byte* claim(std::uint64_t bytes) noexcept {
+    std::uint64_t offset = head_ & (capacity_ - 1);
+    if (bytes > capacity_ - offset) [[unlikely]] {
+      auto* pad = reinterpret_cast<ring::Record*>(data_ + offset);  // its first 8 bytes always fit
+      pad->words_and_op = static_cast<std::uint32_t>((capacity_ - offset) / 8);
+      pad->kind = ring::kRecordPad;
+      pad->flags = 0;
+      pad->function = 0;
+      head_ += capacity_ - offset;
+      offset = 0;
+    }
+    head_ += bytes;
+    return data_ + offset;
+  }
+
+  ring::Record* place(EventKind kind, std::uint64_t bytes) noexcept {
+    auto* record = reinterpret_cast<ring::Record*>(claim(bytes));
+    record->words_and_op = static_cast<std::uint32_t>(bytes / 8);
+    record->kind = static_cast<std::uint8_t>(kind);
+    record->function = function_;
+    record->enter = enter_;
+    record->peer = 0;
+    record->tag = 0;
+    record->comm = 0;
+    record->request = 0;
+    record->bytes = 0;
+    if (first_ == nullptr) [[likely]] {
+      record->flags = kFlagCallBegin;
+      first_ = record;
+      first_head_ = head_ - bytes;
+    } else {
+      record->flags = 0;
+      several_ = true;
+    }
+    return record;
+  }
+
+  // A record's length must fit its 24 bits, and the ring must be able to hold it.
+  bool fits_at_all(std::uint64_t bytes) const noexcept { return bytes / 8 < (1u << 24) && bytes <= capacity_ / 4; }
+  ring::Record* append_slow(EventKind kind, std::uint64_t bytes) noexcept;
+  void write_adjust(const Adjust& adjust) noexcept;
+  void stamp_others(std::uint64_t leave) noexcept;
+  void close_lost(std::uint64_t lost_from, std::uint64_t leave) noexcept;
+
+  static constexpr std::uint64_t kPlainBytes = 512;  // larger records take the path that checks their size
+  static constexpr std::uint64_t kKeptBackBytes = 8 * sizeof(ring::Record);  // pad, adjusts, kGap, kExit
+
+  ring::Header* header_ = nullptr;
+  std::byte* data_ = nullptr;
+  std::uint64_t capacity_ = 0;
+  std::uint64_t head_ = 0;  // written, not yet published
+  std::uint64_t tail_ = 0;  // the consumer's, as last seen
+  std::uint64_t enter_ = 0;
+  std::uint64_t first_head_ = 0;
+  ring::Record* first_ = nullptr;
+  std::uint64_t kept_back_ = kKeptBackBytes;
+  std::uint16_t function_ = 0;
+  bool several_ = false;
+  bool lost_in_call_ = false;
+  bool plain_ = true;  // no adjustment and no gap to write first
+  Adjust adjust_;
+  Gap gap_;
+  std::uint64_t gap_counted_ = 0;  // of gap_.records, in the header already
+  std::uint64_t lost_total_ = 0;
+};
+
+}  // namespace lbf::capture

@@ -1,0 +1,59 @@
+// The plugin's state between hooks, and the hooks of each Slurm context (one file per context).
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "spank_plugin/plugin/config.h"
+#include "spank_plugin/plugin/relay_process.h"
+#include "spank_plugin/plugin/spank_handle.h"
+
+namespace lbf::plugin {
+
+// One per process (srun, sbatch, salloc, slurmstepd): SPANK hands hooks no pointer of our own, so this is where one
+// hook leaves what the next one needs.
+struct PluginState {
+  std::optional<AdminConfig> admin;  // empty: plugstack.conf is wrong, the plugin is off
+  std::string admin_error;
+  UserRequest options;  // as given on the command line, or forwarded by Slurm
+  std::optional<StepConfig> step;
+
+  // srun
+  std::uint32_t job_id = 0;
+  std::uint32_t step_id = 0;
+  bool step_known = false;
+
+  // slurmstepd
+  std::optional<RelayProcess> relay;
+  std::string node;
+  std::uint32_t tasks_left = 0;
+};
+
+PluginState& state();
+
+// All contexts: plugstack.conf's arguments, and the options.
+void init(SpankHandle spank, std::span<char* const> arguments);
+// LBF_PREDICT, LBF_NETWORKS, LBF_OVERHEAD of this process.
+UserRequest request_from_own_environment();
+// resolve(), with the messages said to the user when TELL; remembered in state().step.
+const StepConfig& decide(const UserRequest& environment, bool tell);
+
+namespace srun {
+void init_post_opt();
+void local_user_init(SpankHandle spank);
+void exit();
+}  // namespace srun
+
+namespace allocator {
+void init_post_opt();
+}  // namespace allocator
+
+namespace stepd {
+void user_init(SpankHandle spank);
+void task_exit();
+void exit();
+}  // namespace stepd
+
+}  // namespace lbf::plugin

@@ -1,0 +1,99 @@
+// What every context does: plugstack.conf's arguments, the options, and the decision for the step.
+#include <cstdlib>
+
+#include "spank_plugin/plugin/boundary.h"
+#include "spank_plugin/plugin/plugin.h"
+
+namespace lbf::plugin {
+namespace {
+
+enum OptionValue : int { kPredict = 1, kNetworks = 2, kOverhead = 3 };
+
+constexpr int kRequiredArgument = 1;  // as in struct option, where Slurm puts it
+constexpr int kOptionalArgument = 2;
+
+// Values are only kept here and checked in decide(): a callback that fails would end the user's srun.
+extern "C" int on_option(int value, const char* argument, int /*remote*/) {
+  return guarded("option", [&] {
+    std::string text = argument != nullptr ? argument : "";
+    UserRequest& options = state().options;
+    if (value == kPredict) options.predict = std::move(text);
+    if (value == kNetworks) options.networks = std::move(text);
+    if (value == kOverhead) options.overhead = std::move(text);
+  });
+}
+
+std::string name_of(const char* text) { return text; }
+
+struct Option {
+  const char* name;
+  const char* argument;
+  const char* usage;
+  int has_argument;
+  OptionValue value;
+};
+constexpr Option kOptions[] = {
+    {"lbf-predict", "on|off", "predict this job's run time on other node counts and networks", kOptionalArgument,
+     kPredict},
+    {"lbf-networks", "A,B", "predict for these networks only", kRequiredArgument, kNetworks},
+    {"lbf-overhead", "PCT", "keep the cost of the capture below PCT percent of the run time", kRequiredArgument,
+     kOverhead},
+};
+
+}  // namespace
+
+PluginState& state() {
+  static PluginState instance;
+  return instance;
+}
+
+void init(SpankHandle spank, std::span<char* const> arguments) {
+  state() = PluginState();
+  auto admin = parse_admin_config(arguments);
+  if (admin) {
+    state().admin = std::move(*admin);
+  } else {
+    state().admin_error = admin.error().message;
+    log_for_admin(state().admin_error + "; the plugin is off");
+  }
+  // Also when the plugin is off: a job script with --lbf-predict must still start.
+  const spank_context_t context = spank_context();
+  if (context != S_CTX_LOCAL && context != S_CTX_REMOTE && context != S_CTX_ALLOCATOR) return;
+  for (const Option& option : kOptions) {
+    // Slurm copies the strings.
+    std::string name = name_of(option.name);
+    std::string argument = name_of(option.argument);
+    std::string usage = name_of(option.usage);
+    spank_option slurm_option{name.data(),         argument.data(), usage.data(),
+                              option.has_argument, option.value,    &on_option};
+    if (spank_option_register(spank.get(), &slurm_option) != ESPANK_SUCCESS) {
+      log_for_admin("option --" + name + " could not be registered");
+    }
+  }
+}
+
+UserRequest request_from_own_environment() {
+  const auto variable = [](const char* name) -> std::optional<std::string> {
+    const char* value = std::getenv(name);
+    if (value == nullptr) return std::nullopt;
+    return std::string(value);
+  };
+  return {variable("LBF_PREDICT"), variable("LBF_NETWORKS"), variable("LBF_OVERHEAD")};
+}
+
+const StepConfig& decide(const UserRequest& environment, bool tell) {
+  PluginState& plugin = state();
+  StepConfig step = resolve(plugin.admin.value_or(default_config()), plugin.options, environment);
+  if (!plugin.admin) {
+    const bool wanted = step.predict;
+    step = StepConfig();
+    if (wanted) step.messages.push_back(plugin.admin_error + "; the job runs without prediction");
+  }
+  plugin.step = std::move(step);
+  if (tell) {
+    for (const std::string& message : plugin.step->messages) say(message);
+  }
+  return *plugin.step;
+}
+
+}  // namespace lbf::plugin

@@ -1,0 +1,112 @@
+// Collector: finds the rings of a step on this node, drains them, and turns them into events and control records.
+//
+// Place in the event's way: ring -> *Collector* (RingReader, RecordConverter) -> BatchBuilder. Implements
+// docs/relay.md ("Which processes are taken", "Threads") and the control records of docs/formats/http-v1.md.
+// It has no clock and no network of its own: the caller passes the time in.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/scoped_fd.h"
+#include "spank_plugin/relay/batch_builder.h"
+#include "spank_plugin/relay/record_converter.h"
+#include "spank_plugin/relay/ring_reader.h"
+#include "spank_plugin/relay/tick_rate.h"
+
+namespace lbf::relay {
+
+struct CollectorOptions {
+  std::string ring_dir;
+  std::int32_t tasks = 0;       // of the step: only processes of a world of this size are taken
+  std::int32_t node_index = 0;  // in the step
+};
+
+struct PassResult {
+  std::uint64_t bytes = 0;       // drained from all rings
+  bool a_ring_was_full = false;  // more than a quarter: look again soon
+};
+
+class Collector {
+ public:
+  // Errors: kIo, the ring directory cannot be opened.
+  static Result<Collector> make(CollectorOptions options);
+
+  // One look at everything: new rings, records, ends of processes, keep-alives, statistics. REQUIRES:
+  // rate.ready().
+  PassResult pass(ClockReading now, const TickRate& rate, BatchBuilder& out);
+
+  // The step has ended: takes what is left in the rings, and ends every process that has not ended itself.
+  void finish(ClockReading now, const TickRate& rate, BatchBuilder& out);
+
+  std::size_t processes_taken() const { return taken_; }
+  std::size_t processes_left_out() const { return left_out_; }
+
+ private:
+  struct Ring {
+    std::string file;
+    RingReader reader;
+    RingStatus status;
+    bool broken = false;
+  };
+  struct Process {
+    std::int32_t pid = 0;
+    std::uint64_t start_time_clock = 0;
+    std::vector<Ring> rings;
+    Rank rank = -1;
+    bool taken = false;     // its `process` record was written
+    bool ended = false;     // its `process_end` record was written
+    RecordConverter converter;
+    std::uint64_t taken_ns = 0;
+    std::uint64_t alive_check_ns = 0;
+    std::uint64_t stats_ns = 0;
+    bool stats_due = false;
+    // Keep-alive: processor time at `cpu_read_ns`, when the thread was in the program (if known) and
+    // `cpu_at_bytes` of its ring had been consumed.
+    bool cpu_known = false;
+    std::uint64_t cpu_ns = 0;
+    std::uint64_t cpu_read_ns = 0;
+    std::uint64_t cpu_at_bytes = 0;
+  };
+
+  explicit Collector(CollectorOptions options) : options_(std::move(options)) {}
+  void scan(ClockReading now, BatchBuilder& out);
+  void look_at(Process& process, ClockReading now, Seconds seconds_per_tick, bool last_time, BatchBuilder& out,
+               PassResult& result);
+  bool take(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
+  std::uint64_t drain(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out,
+                      PassResult& result);
+  void keep_alive(Process& process, ClockReading now, BatchBuilder& out);
+  void write_stats(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
+  void end(Process& process, const char* how, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
+  void close_ring(Process& process, Ring& ring, const Error& error, ClockReading now, BatchBuilder& out);
+  void note(const std::string& text, ClockReading now, BatchBuilder& out);
+  Seconds elapsed_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const;
+  void forget(Process& process);
+
+  CollectorOptions options_;
+  ScopedFd dir_;
+  std::map<std::int32_t, Process> processes_;  // by pid
+  std::set<std::string> known_files_;
+  std::set<Rank> ranks_taken_;
+  std::uint64_t scanned_ns_ = 0;
+  std::size_t taken_ = 0;
+  std::size_t left_out_ = 0;
+  std::size_t notes_ = 0;
+
+  struct PendingRecord {
+    ring::Record record;
+    std::uint64_t enter = 0;  // of an adjust record: that of the record it belongs to
+    std::size_t values_begin = 0;
+    std::size_t values_count = 0;
+  };
+  std::vector<PendingRecord> merge_records_;  // of a process with several rings, one pass
+  std::vector<std::uint64_t> merge_values_;
+};
+
+}  // namespace lbf::relay

@@ -1,0 +1,157 @@
+// lbf-relay: one process per node and step, as the job's user, started by the SPANK plugin (docs/relay.md).
+// Its exit status and the byte on --status-fd say what became of the step's events.
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <syslog.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+
+#include "base/scoped_fd.h"
+#include "spank_plugin/relay/relay.h"
+
+namespace {
+
+using lbf::Error;
+using lbf::ErrorCode;
+using lbf::Result;
+using lbf::relay::Outcome;
+
+std::atomic<bool> g_stop{false};
+static_assert(std::atomic<bool>::is_always_lock_free);
+extern "C" void on_stop_signal(int) { g_stop.store(true, std::memory_order_relaxed); }
+
+constexpr std::size_t kMaxStepBytes = 16 << 20;
+
+Result<std::string> read_file(const std::string& path) {
+  const lbf::ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  if (!fd) return Error{ErrorCode::kIo, "cannot read " + path + ": " + std::strerror(errno)};
+  std::string text;
+  char buffer[65536];
+  for (;;) {
+    const ssize_t got = ::read(fd.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return Error{ErrorCode::kIo, "cannot read " + path + ": " + std::strerror(errno)};
+    if (got == 0) return text;
+    text.append(buffer, static_cast<std::size_t>(got));
+    if (text.size() > kMaxStepBytes) return lbf::invalid_input(path + " is too long for a step description");
+  }
+}
+
+// For people: on stderr (which the plugin points at /dev/null) and in the system's log.
+void complain(const std::string& message) {
+  std::fprintf(stderr, "lbf-relay: %s\n", message.c_str());
+  ::syslog(LOG_WARNING, "%s", message.c_str());
+}
+
+char status_byte(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::kDelivered:
+      return 'D';
+    case Outcome::kSpooled:
+      return 'S';
+    default:
+      return 'L';
+  }
+}
+
+int run(int argc, char** argv) {
+  lbf::relay::RelayOptions options;
+  std::string step_file;
+  std::string flush_dir;
+  std::string cleanup_dir;
+  std::uint64_t spool_limit_mb = 1024;
+  int status_fd = -1;
+  CLI::App app("lbf-relay: brings the events of one step on one node to lbfd. Started by the SPANK plugin; by hand "
+               "only with --flush-spool.");
+  app.set_version_flag("--version", LBF_VERSION);
+  app.add_option("--ring-dir", options.ring_dir, "directory of the event rings");
+  app.add_option("--server", options.server, "lbfd: unix:/path/of/socket or http://host:port");
+  app.add_option("--step-file", step_file, "step description, JSON");
+  app.add_option("--spool-dir", options.spool_dir, "where batches wait while lbfd is away; empty: nowhere");
+  app.add_option("--spool-limit-mb", spool_limit_mb, "most that this user's spool files may hold together");
+  app.add_option("--end-fd", options.end_fd, "the step has ended when it reads end of file or a byte");
+  app.add_option("--status-fd", status_fd, "gets one byte at the end: D delivered, S spooled, L lost");
+  app.add_option("--deliver-timeout-s", options.deliver_timeout_s, "after the end of the step; then spool")
+      ->check(CLI::Range(0.0, 3600.0));
+  auto* flush = app.add_option("--flush-spool", flush_dir, "deliver the spool files in this directory, then exit");
+  app.add_option("--remove-ring-dir", cleanup_dir, "remove what a killed relay left, then exit")->excludes(flush);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+
+  if (!flush_dir.empty()) {
+    auto left = lbf::relay::flush_spool(flush_dir, options.server);
+    if (!left) {
+      complain(left.error().message);
+      return 1;
+    }
+    if (*left > 0) std::fprintf(stderr, "lbf-relay: %d spool files are left in %s\n", *left, flush_dir.c_str());
+    return *left == 0 ? 0 : 1;
+  }
+  if (!cleanup_dir.empty()) {
+    lbf::relay::remove_ring_dir(cleanup_dir);
+    return 0;
+  }
+  if (options.ring_dir.empty() || options.server.empty() || step_file.empty()) {
+    std::fprintf(stderr, "lbf-relay: --ring-dir, --server and --step-file are needed (or --flush-spool DIR)\n");
+    return 2;
+  }
+  options.spool_limit_bytes = spool_limit_mb << 20;
+  // The plugin's descriptors must not reach a child of any library.
+  for (const int fd : {options.end_fd, status_fd}) {
+    if (fd >= 0) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  }
+
+  struct sigaction action {};
+  action.sa_handler = on_stop_signal;
+  sigaction(SIGTERM, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  for (const int signal : {SIGPIPE, SIGHUP, SIGINT, SIGXFSZ}) sigaction(signal, &action, nullptr);
+
+  Outcome outcome = Outcome::kLost;
+  auto step = read_file(step_file);
+  auto request = lbf::relay::make_request_function(options.server);
+  if (!step) {
+    complain(step.error().message);
+  } else if (!request) {
+    complain(request.error().message);
+  } else {
+    options.step_description = std::move(*step);
+    auto result = lbf::relay::run_relay(options, *request, g_stop);
+    if (!result) {
+      complain(result.error().message);
+    } else {
+      outcome = result->outcome;
+      if (outcome != Outcome::kDelivered) complain(result->trouble);
+    }
+  }
+  lbf::relay::remove_ring_dir(options.ring_dir);
+  if (status_fd >= 0) {
+    const char byte = status_byte(outcome);
+    [[maybe_unused]] const ssize_t put = ::write(status_fd, &byte, 1);
+  }
+  return outcome == Outcome::kLost ? 1 : 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ::openlog("lbf-relay", LOG_PID, LOG_USER);
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    complain(error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,117 @@
+// RecordConverter, see record_converter.h.
+#include "spank_plugin/relay/record_converter.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+
+namespace lbf::relay {
+namespace {
+
+std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
+}
+
+bool is_collective(EventKind kind) { return kind == EventKind::kCollective || kind == EventKind::kIcollective; }
+
+bool has_world_peer(EventKind kind) {
+  switch (kind) {
+    case EventKind::kSend:
+    case EventKind::kIsend:
+    case EventKind::kStartRecv:
+    case EventKind::kEndRecv:
+    case EventKind::kRecv:
+    case EventKind::kProbe:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Error bad_record(const ring::Record& record, const std::string& what) {
+  return invalid_input("a record of kind " + std::to_string(record.kind) + " with " + what);
+}
+
+}  // namespace
+
+Result<void> RecordConverter::convert(const ring::Record& record, std::span<const std::uint64_t> values,
+                                      Seconds seconds_per_tick, const RelayEventSink& sink) {
+  if (record.kind == ring::kRecordAdjust) {
+    dropped_ticks_ = add_saturating(dropped_ticks_, add_saturating(record.enter, record.bytes));
+    blocked_ticks_ = add_saturating(blocked_ticks_, record.leave);
+    return {};
+  }
+  if (exited_) return {};  // MPI_Finalize was reached: nothing after it can be replayed
+
+  Event event;
+  event.kind = static_cast<EventKind>(record.kind);
+  event.flags = record.flags;
+  event.function = record.function;
+  event.tag = record.tag;
+  event.comm = record.comm;
+  event.request = (record.flags & kFlagHasRequest) != 0 ? record.request : 0;
+  event.bytes = record.bytes;
+  event.values = values;
+  if (is_collective(event.kind)) {
+    event.op = static_cast<CollectiveOp>(record.words_and_op >> 24);
+    event.root = record.peer;
+    if (record.peer < -1 || record.peer >= world_size_) return bad_record(record, "a root outside the world");
+  } else {
+    event.peer = record.peer;
+    if (record.peer < kAnyRank || record.peer >= world_size_) {
+      // Only these name a rank; what the others leave in the field means nothing.
+      if (has_world_peer(event.kind)) return bad_record(record, "a peer outside the world");
+      event.peer = kAnyRank;
+    }
+  }
+  if (event.kind == EventKind::kCommCreate) {
+    if (values.size() < 3 || values[1] > values.size() - 2) return bad_record(record, "a broken member list");
+    const auto world = static_cast<std::uint64_t>(world_size_);
+    if (std::any_of(values.begin() + 2, values.end(), [world](std::uint64_t rank) { return rank >= world; })) {
+      return bad_record(record, "a member outside the world");
+    }
+  }
+
+  const std::uint64_t leave = std::max(record.leave, record.enter);
+  const std::uint64_t gap = record.enter > last_leave_ticks_ ? record.enter - last_leave_ticks_ : 0;
+  const std::uint64_t blocked = std::min(blocked_ticks_, gap);
+  const std::uint64_t process = gap - blocked - std::min(dropped_ticks_, gap - blocked);
+  dropped_ticks_ = 0;
+  blocked_ticks_ = 0;
+  last_leave_ticks_ = std::max(last_leave_ticks_, leave);
+
+  event.process_s = static_cast<double>(process) * seconds_per_tick;
+  const Seconds taken = std::min(credit_s_, event.process_s);
+  event.process_s -= taken;
+  credit_s_ -= taken;
+  event.call_s = static_cast<double>(leave - record.enter) * seconds_per_tick;
+  if (blocked > 0) {
+    Event off;
+    off.kind = EventKind::kBlocked;
+    off.off_s = static_cast<double>(blocked) * seconds_per_tick;
+    sink(off);
+  }
+  exited_ = event.kind == EventKind::kExit;
+  sink(event);
+  return {};
+}
+
+void RecordConverter::keep_alive(Seconds process_s, const RelayEventSink& sink) {
+  if (exited_ || !(process_s > 0)) return;
+  credit_s_ += process_s;
+  Event event;
+  event.kind = EventKind::kKeepAlive;
+  event.process_s = process_s;
+  sink(event);
+}
+
+void RecordConverter::close(const RelayEventSink& sink) {
+  if (exited_) return;
+  exited_ = true;
+  Event event;
+  event.kind = EventKind::kExit;
+  sink(event);
+}
+
+}  // namespace lbf::relay

@@ -1,0 +1,54 @@
+// RecordConverter: the records of one process become Events with process times.
+//
+// Place in the event's way: ring -> RingReader -> *RecordConverter* -> batches. Implements the rules of
+// spank_plugin/capture/ring.h: the process time before a record is enter - (leave of the record before) - what the
+// kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it (design.md,
+// decision 7); preempted and waiting time is dropped. Sums are exact: what keep-alive events gave the process in
+// advance is taken from the gaps that follow.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "event/event.h"
+#include "spank_plugin/capture/ring.h"
+
+namespace lbf::relay {
+
+using RelayEventSink = std::function<void(const Event& event)>;
+
+class RecordConverter {
+ public:
+  RecordConverter() = default;
+  // Time starts at START_TICKS (the return of MPI_Init). WORLD_SIZE bounds the ranks in the records.
+  RecordConverter(std::uint64_t start_ticks, Rank world_size)
+      : last_leave_ticks_(start_ticks), world_size_(world_size) {}
+
+  // Errors: kInvalidInput, a record that capture never writes (a rank outside the world, broken values); nothing
+  // of it reaches the sink.
+  Result<void> convert(const ring::Record& record, std::span<const std::uint64_t> values,
+                       Seconds seconds_per_tick, const RelayEventSink& sink);
+
+  // A kKeepAlive event that gives the process `process_s` seconds of processor time before the record that ends
+  // this gap is written. The gaps that follow are shortened by as much.
+  void keep_alive(Seconds process_s, const RelayEventSink& sink);
+
+  // Ends the process where its events end, when it will not say so itself (killed, aborted).
+  void close(const RelayEventSink& sink);
+
+  bool exited() const { return exited_; }
+  std::uint64_t last_leave_ticks() const { return last_leave_ticks_; }
+
+ private:
+  std::uint64_t last_leave_ticks_ = 0;
+  std::uint64_t dropped_ticks_ = 0;  // preempted and waiting, since the last record
+  std::uint64_t blocked_ticks_ = 0;
+  Seconds credit_s_ = 0;  // given by keep-alives, not yet taken from a gap
+  Rank world_size_ = 0;
+  bool exited_ = false;
+};
+
+}  // namespace lbf::relay

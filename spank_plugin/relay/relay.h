@@ -1,0 +1,55 @@
+// run_relay: the relay of one step on one node, from its first ring to the end of its stream.
+//
+// Place in the event's way: capture -> ring -> *relay* -> lbfd. Implements docs/relay.md; design.md, decision 3.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "spank_plugin/relay/delivery.h"
+
+namespace lbf::relay {
+
+struct RelayOptions {
+  std::string ring_dir;
+  std::string server;            // of lbfd: unix:/path or http://host:port
+  std::string step_description;  // JSON (docs/formats/http-v1.md)
+  std::string spool_dir;         // empty: no spool
+  Bytes spool_limit_bytes = Bytes{1024} << 20;
+  int end_fd = -1;               // end of file or the byte 'e': the step has ended
+  Seconds deliver_timeout_s = 5;  // after the end; then the rest is spooled
+};
+
+// The step's key and stream number from its description. Errors: kInvalidInput (job, step, nodes, node_index or
+// tasks missing or of a wrong type).
+struct StepIdentity {
+  std::string key;
+  std::uint32_t stream = 0;
+  std::int32_t tasks = 0;
+};
+Result<StepIdentity> read_step_identity(const std::string& description);
+
+struct RelayResult {
+  Outcome outcome = Outcome::kLost;
+  std::string trouble;  // why not everything was delivered at once, for people
+};
+
+// Runs until the step ended or STOP becomes true (then: at once, with a short try). REQUEST as in Delivery.
+// Errors: kInvalidInput (description), kIo (ring directory).
+Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction& request,
+                              const std::atomic<bool>& stop);
+
+// Delivers every spool file in DIR that no running relay uses: this user's, or, for root, each file as its
+// owner. SERVER overrides the one in the files; empty: theirs. Returns the number of files left.
+Result<int> flush_spool(const std::string& dir, const std::string& server);
+
+// Removes a ring directory that its relay left behind, and nothing but rings and the step file in it.
+void remove_ring_dir(const std::string& dir);
+
+// A RequestFunction on HttpClient with munge credentials. Errors: kInvalidInput (SERVER).
+Result<RequestFunction> make_request_function(const std::string& server);
+
+}  // namespace lbf::relay

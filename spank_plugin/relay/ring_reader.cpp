@@ -1,0 +1,253 @@
+// RingReader, see ring_reader.h.
+#include "spank_plugin/relay/ring_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+
+#include "event/event.h"
+
+namespace lbf::relay {
+namespace {
+
+// Bytes copied out in one go: small enough to stay in the cache between the copy and the decoding.
+constexpr std::uint64_t kChunkBytes = 256 << 10;
+
+// The header is copied as bytes and its fields are taken out by offset: ring::Header holds atomics, which cannot
+// be copied as a whole.
+constexpr std::size_t kCallsOffset = offsetof(ring::Header, calls);
+constexpr std::size_t kHeadOffset = offsetof(ring::Header, head);
+constexpr std::size_t kTailOffset = offsetof(ring::Header, tail);
+
+template <typename T>
+T field(const std::byte* header, std::size_t offset) {
+  T value;
+  std::memcpy(&value, header + offset, sizeof value);
+  return value;
+}
+
+// pread of exactly `bytes`; false when the file is shorter or cannot be read.
+bool read_exactly(int fd, void* to, std::size_t bytes, std::uint64_t offset) {
+  auto* out = static_cast<std::byte*>(to);
+  while (bytes > 0) {
+    const ssize_t got = ::pread(fd, out, bytes, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    out += got;
+    offset += static_cast<std::uint64_t>(got);
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+std::string text(const std::byte* from, std::size_t capacity) {
+  const auto* chars = reinterpret_cast<const char*>(from);
+  std::string out(chars, strnlen(chars, capacity));
+  // It ends in JSON and on terminals: keep printable ASCII only.
+  std::replace_if(out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  return out;
+}
+
+}  // namespace
+
+Result<RingReader> RingReader::open(int dir_fd, const std::string& name) {
+  RingReader reader;
+  reader.name_ = name;
+  reader.fd_.reset(::openat(dir_fd, name.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!reader.fd_) {
+    if (errno == ENOENT) return Error{ErrorCode::kNotFound, "ring " + name + " is gone"};
+    return Error{errno == ELOOP ? ErrorCode::kInvalidInput : ErrorCode::kIo,
+                 "ring " + name + ": " + std::strerror(errno)};
+  }
+  struct stat status {};
+  if (::fstat(reader.fd_.get(), &status) != 0) {
+    return Error{ErrorCode::kIo, "ring " + name + ": " + std::strerror(errno)};
+  }
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) {
+    return invalid_input("ring " + name + " is not a regular file of this user");
+  }
+  const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+  if (file_bytes < sizeof(ring::Header)) return Error{ErrorCode::kNotFound, "ring " + name + " is not ready"};
+  std::array<std::byte, kCallsOffset> header;
+  if (!read_exactly(reader.fd_.get(), header.data(), header.size(), 0)) {
+    return invalid_input("ring " + name + " was cut while it was read");
+  }
+  const std::byte* h = header.data();
+  const auto magic = field<std::uint64_t>(h, offsetof(ring::Header, magic));
+  if (magic == 0) return Error{ErrorCode::kNotFound, "ring " + name + " is not ready"};
+  if (magic != ring::kMagic) return invalid_input("ring " + name + " does not start with the ring's magic number");
+  const auto version = field<std::uint32_t>(h, offsetof(ring::Header, version));
+  if (version != ring::kVersion) {
+    return invalid_input("ring " + name + " has version " + std::to_string(version) + ", this relay reads version " +
+                         std::to_string(ring::kVersion) + ": install capture and relay of one release");
+  }
+  reader.header_bytes_ = field<std::uint32_t>(h, offsetof(ring::Header, header_bytes));
+  const auto capacity = field<std::uint64_t>(h, offsetof(ring::Header, capacity_bytes));
+  if (reader.header_bytes_ < sizeof(ring::Header) || reader.header_bytes_ > kMaxRingHeaderBytes ||
+      reader.header_bytes_ % 8 != 0) {
+    return invalid_input("ring " + name + ": header of " + std::to_string(reader.header_bytes_) + " bytes");
+  }
+  if (!std::has_single_bit(capacity) || capacity < kMinRingCapacityBytes || capacity > kMaxRingCapacityBytes) {
+    return invalid_input("ring " + name + ": capacity of " + std::to_string(capacity) + " bytes");
+  }
+  if (file_bytes < reader.header_bytes_ + capacity) {
+    return invalid_input("ring " + name + ": " + std::to_string(file_bytes) + " bytes, shorter than its header says");
+  }
+  RingIdentity& id = reader.identity_;
+  id.capacity_bytes = capacity;
+  id.pid = field<std::int32_t>(h, offsetof(ring::Header, pid));
+  id.tid = field<std::int32_t>(h, offsetof(ring::Header, tid));
+  id.clock_source = field<std::uint32_t>(h, offsetof(ring::Header, clock_source));
+  id.slurm_procid = field<std::int32_t>(h, offsetof(ring::Header, slurm_procid));
+  id.start_ticks = field<std::uint64_t>(h, offsetof(ring::Header, start_ticks));
+  id.start_realtime_ns = field<std::uint64_t>(h, offsetof(ring::Header, start_realtime_ns));
+  id.executable = text(h + offsetof(ring::Header, executable), sizeof(ring::Header::executable));
+  if (id.pid <= 1 || id.tid <= 1) return invalid_input("ring " + name + ": no process id");
+  if (id.clock_source > 1) return invalid_input("ring " + name + ": unknown clock");
+  // A relay that was started anew goes on where the last one ended; capture starts at 0.
+  if (!read_exactly(reader.fd_.get(), &reader.tail_, sizeof reader.tail_, kTailOffset)) {
+    return invalid_input("ring " + name + " was cut while it was read");
+  }
+  auto pending = reader.pending_bytes();
+  if (!pending) return pending.error();
+  return reader;
+}
+
+Result<RingStatus> RingReader::read_status() const {
+  std::array<std::byte, kCallsOffset> header;
+  if (!read_exactly(fd_.get(), header.data(), header.size(), 0)) {
+    return invalid_input("ring " + name_ + " was cut while the program ran");
+  }
+  const std::byte* h = header.data();
+  RingStatus status;
+  status.rank = field<std::int32_t>(h, offsetof(ring::Header, rank));
+  status.world_size = field<std::int32_t>(h, offsetof(ring::Header, world_size));
+  const auto state = field<std::uint32_t>(h, offsetof(ring::Header, state));
+  if (state > static_cast<std::uint32_t>(ring::ProcessState::kAborted)) {
+    return invalid_input("ring " + name_ + ": unknown process state " + std::to_string(state));
+  }
+  status.state = static_cast<ring::ProcessState>(state);
+  status.thread_level = field<std::uint32_t>(h, offsetof(ring::Header, thread_level));
+  status.init_leave_ticks = field<std::uint64_t>(h, offsetof(ring::Header, init_leave_ticks));
+  status.finalize_enter_ticks = field<std::uint64_t>(h, offsetof(ring::Header, finalize_enter_ticks));
+  status.cpu_threshold_ticks = field<std::uint64_t>(h, offsetof(ring::Header, cpu_threshold_ticks));
+  status.unread_gap_ticks = field<std::uint64_t>(h, offsetof(ring::Header, unread_gap_ticks));
+  status.failed_polls = field<std::uint64_t>(h, offsetof(ring::Header, failed_polls));
+  status.lost_records = field<std::uint64_t>(h, offsetof(ring::Header, lost_records));
+  status.capture_ticks_estimate = field<std::uint64_t>(h, offsetof(ring::Header, capture_ticks_estimate));
+  status.in_call = field<std::uint32_t>(h, offsetof(ring::Header, in_call));
+  status.library = text(h + offsetof(ring::Header, library), sizeof(ring::Header::library));
+  return status;
+}
+
+Result<std::vector<CallTotal>> RingReader::read_calls() const {
+  std::vector<std::uint64_t> pairs(ring::kMaxFunctions * 2);
+  static_assert(sizeof(ring::CallCounter) == 16);
+  if (!read_exactly(fd_.get(), pairs.data(), pairs.size() * 8, kCallsOffset)) {
+    return invalid_input("ring " + name_ + " was cut while the program ran");
+  }
+  std::vector<CallTotal> totals;
+  for (std::size_t i = 0; i < ring::kMaxFunctions; ++i) {
+    if (pairs[2 * i] != 0) totals.push_back({static_cast<std::uint16_t>(i), pairs[2 * i], pairs[2 * i + 1]});
+  }
+  return totals;
+}
+
+Result<std::uint64_t> RingReader::pending_bytes() const {
+  std::uint64_t head = 0;
+  if (!read_exactly(fd_.get(), &head, sizeof head, kHeadOffset)) {
+    return invalid_input("ring " + name_ + " was cut while the program ran");
+  }
+  // Pairs with the producer's release store of `head`: what it covers is read after it.
+  std::atomic_thread_fence(std::memory_order_acquire);
+  const std::uint64_t pending = head - tail_;
+  if (head % 8 != 0 || tail_ % 8 != 0 || head < tail_ || pending > identity_.capacity_bytes) {
+    return invalid_input("ring " + name_ + ": impossible indices (head " + std::to_string(head) + ", tail " +
+                         std::to_string(tail_) + ")");
+  }
+  return pending;
+}
+
+Result<void> RingReader::fill(std::uint64_t data_offset, std::uint64_t bytes) {
+  if (buffer_.size() < bytes / 8) buffer_.resize(bytes / 8);
+  if (!read_exactly(fd_.get(), buffer_.data(), bytes, header_bytes_ + data_offset)) {
+    return invalid_input("ring " + name_ + " was cut while the program ran");
+  }
+  return {};
+}
+
+Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordSink& sink) {
+  auto pending = pending_bytes();
+  if (!pending) return pending.error();
+  const std::uint64_t start = tail_;
+  const std::uint64_t head = tail_ + *pending;
+  Result<void> outcome;
+  while (tail_ < head && (tail_ == start || tail_ - start < limit_bytes) && outcome.ok()) {
+    const std::uint64_t offset = tail_ & (identity_.capacity_bytes - 1);
+    const std::uint64_t to_end = identity_.capacity_bytes - offset;  // records never wrap
+    std::uint64_t chunk = std::min({head - tail_, to_end, kChunkBytes});
+    outcome = fill(offset, chunk);
+    std::uint64_t at = 0;
+    while (outcome.ok() && at < chunk) {
+      const auto* words = buffer_.data() + at / 8;
+      ring::Record record{};
+      const std::uint64_t left = chunk - at;
+      // A pad may be shorter than a record: only its first word counts.
+      std::memcpy(&record, words, std::min<std::uint64_t>(left, sizeof record));
+      const std::uint64_t bytes = std::uint64_t{record.words_and_op & 0xffffff} * 8;
+      const bool pad = record.kind == ring::kRecordPad;
+      if (bytes == 0 || (!pad && bytes < sizeof record)) {
+        outcome = invalid_input("ring " + name_ + ": a record of " + std::to_string(bytes) + " bytes");
+        break;
+      }
+      if (bytes > left) {
+        // Either this chunk ends inside the record, or the record lies about its length.
+        if (bytes > std::min(head - tail_, to_end) - at) {
+          outcome = invalid_input("ring " + name_ + ": a record of " + std::to_string(bytes) +
+                                  " bytes reaches beyond what was written");
+          break;
+        }
+        if (at > 0) break;  // the next chunk starts with it
+        chunk = bytes;      // longer than a chunk
+        outcome = fill(offset, chunk);
+        continue;
+      }
+      if (!pad) {
+        if (record.kind != ring::kRecordAdjust && record.kind >= kEventKindCount) {
+          outcome = invalid_input("ring " + name_ + ": unknown record kind " + std::to_string(record.kind));
+          break;
+        }
+        if ((record.words_and_op >> 24) >= kCollectiveOpCount || record.function >= ring::kMaxFunctions) {
+          outcome = invalid_input("ring " + name_ + ": a record with an unknown collective or function");
+          break;
+        }
+        sink(record, std::span<const std::uint64_t>(words + ring::kRecordWords, bytes / 8 - ring::kRecordWords));
+      }
+      at += bytes;
+    }
+    tail_ += at;
+  }
+  if (tail_ != start) {
+    // The copies above happened before the program sees the room as free.
+    std::atomic_thread_fence(std::memory_order_release);
+    ssize_t put = 0;
+    do {
+      put = ::pwrite(fd_.get(), &tail_, sizeof tail_, kTailOffset);
+    } while (put < 0 && errno == EINTR);
+    if (put != sizeof tail_ && outcome.ok()) {
+      return Error{ErrorCode::kIo, "ring " + name_ + ": " + std::strerror(errno)};
+    }
+  }
+  if (!outcome) return outcome.error();
+  return tail_ - start;
+}
+
+}  // namespace lbf::relay

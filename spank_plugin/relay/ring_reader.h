@@ -1,0 +1,100 @@
+// RingReader: takes the records out of one event ring without believing a word of it.
+//
+// Place in the event's way: capture -> ring -> *RingReader* -> ProcessStream -> batches. Implements the consumer's
+// side of spank_plugin/capture/ring.h. The file belongs to the user's program, which may write anything into it
+// or cut it at any moment: so the relay never maps it. Header, indices and records are copied out with pread()
+// (a shortened file is then a short read, not a SIGBUS), every length and offset is checked in the copy, and the
+// consumer's own index lives here; the one in the file is only written.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "base/scoped_fd.h"
+#include "spank_plugin/capture/ring.h"
+
+namespace lbf::relay {
+
+inline constexpr std::uint64_t kMinRingCapacityBytes = 4096;
+inline constexpr std::uint64_t kMaxRingCapacityBytes = std::uint64_t{1} << 30;
+inline constexpr std::uint64_t kMaxRingHeaderBytes = std::uint64_t{1} << 20;
+
+// The part of the header that changes while the program runs, each field read once.
+struct RingStatus {
+  std::int32_t rank = -1;
+  std::int32_t world_size = 0;
+  ring::ProcessState state = ring::ProcessState::kStarting;
+  std::uint32_t thread_level = 0;
+  std::uint64_t init_leave_ticks = 0;
+  std::uint64_t finalize_enter_ticks = 0;
+  std::uint64_t cpu_threshold_ticks = 0;
+  std::uint64_t unread_gap_ticks = 0;
+  std::uint64_t failed_polls = 0;
+  std::uint64_t lost_records = 0;
+  std::uint64_t capture_ticks_estimate = 0;
+  std::uint32_t in_call = 0;
+  std::string library;  // MPI_Get_library_version; the program learns it in MPI_Init
+};
+
+// The part that does not change.
+struct RingIdentity {
+  std::int32_t pid = 0;
+  std::int32_t tid = 0;
+  std::uint32_t clock_source = 0;  // 0 TSC, 1 CLOCK_MONOTONIC
+  std::int32_t slurm_procid = -1;
+  std::uint64_t capacity_bytes = 0;
+  std::uint64_t start_ticks = 0;
+  std::uint64_t start_realtime_ns = 0;
+  std::string executable;
+};
+
+struct CallTotal {
+  std::uint16_t function = 0;
+  std::uint64_t count = 0;
+  std::uint64_t ticks = 0;
+};
+
+// A record and its values. `values` points into the reader's buffer until the sink returns.
+using RecordSink = std::function<void(const ring::Record& record, std::span<const std::uint64_t> values)>;
+
+class RingReader {
+ public:
+  // NAME in the directory DIR_FD ("<pid>.<tid>.ring"). Errors: kNotFound (gone, or not ready: the program has
+  // not written the magic number yet), kInvalidInput (not a regular file of this user, or a header that breaks
+  // ring.h), kIo.
+  static Result<RingReader> open(int dir_fd, const std::string& name);
+
+  const RingIdentity& identity() const { return identity_; }
+
+  // Errors: kInvalidInput, when the file was cut or the state or clocks make no sense.
+  Result<RingStatus> read_status() const;
+  Result<std::vector<CallTotal>> read_calls() const;  // functions with a count only
+
+  // Bytes that wait to be drained, at this moment. Errors: kInvalidInput (indices that cannot be).
+  Result<std::uint64_t> pending_bytes() const;
+
+  // Hands on the records that were written before the call, at most about `limit_bytes` of them (at least one),
+  // and gives their room back to the program. Returns the bytes consumed; 0: nothing there. After an error
+  // (kInvalidInput) the ring cannot be read any further; the records handed on before it stand.
+  Result<std::uint64_t> drain(std::uint64_t limit_bytes, const RecordSink& sink);
+
+  std::uint64_t consumed_bytes() const { return tail_; }
+
+ private:
+  RingReader() = default;
+  Result<void> fill(std::uint64_t data_offset, std::uint64_t bytes);
+
+  ScopedFd fd_;
+  std::string name_;
+  RingIdentity identity_;
+  std::uint64_t header_bytes_ = 0;
+  std::uint64_t tail_ = 0;
+  std::vector<std::uint64_t> buffer_;
+};
+
+}  // namespace lbf::relay

@@ -1,0 +1,271 @@
+"""What the cluster tests share: the one cluster that the fixture started, jobs on it, and what lbf says about them.
+
+Run by ctest as `test_X.py Case.test_name` with LBF_BUILD_DIR set; exit status 77 is ctest's "skipped".
+"""
+
+import hashlib
+import json
+import os
+import pwd
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import uuid
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+CLUSTER = os.path.join(HERE, "cluster")
+PROGRAMS = os.path.join(HERE, "programs")
+BUILD_DIR = os.path.abspath(os.environ.get("LBF_BUILD_DIR", "build/release"))
+BIN = os.path.join(BUILD_DIR, "bin")
+TEST_BIN = os.path.join(BUILD_DIR, "tests", "cluster")
+NODES = 4
+CPUS_PER_NODE = 2
+USER, OTHER_USER = "lbftest1", "lbftest2"
+SKIPPED = 77
+STEP_TIMEOUT_S = 40.0
+
+
+def cluster_name(purpose="t"):
+    """A name of this build folder's own, so that two checkouts can be tested at once."""
+    return purpose + hashlib.sha256(BUILD_DIR.encode()).hexdigest()[:8]
+
+
+def cluster(*arguments, check=True, env=None):
+    done = subprocess.run([CLUSTER, *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=180,
+                          env={**os.environ, **(env or {})}, check=False)
+    if check and done.returncode != 0:
+        raise AssertionError(f"cluster {' '.join(arguments)}: {done.stderr.strip()}")
+    return done
+
+
+def environment_of(name):
+    """The variables that `cluster env NAME` exports, on top of an environment with nothing of Slurm or lbf in it."""
+    shell = subprocess.run(["env", "-i", "PATH=" + os.environ["PATH"], "HOME=/tmp", "LANG=C.UTF-8", "bash", "-c",
+                            f'eval "$({CLUSTER} env {name})" && env -0'], capture_output=True, text=True, check=True)
+    pairs = (entry.split("=", 1) for entry in shell.stdout.split("\0") if "=" in entry)
+    return {key: value for key, value in pairs if key not in ("_", "SHLVL", "PWD")}
+
+
+def may_be_skipped():
+    """Why no Slurm cluster can run here, or ''."""
+    for command, package in (("slurmctld", "slurmctld"), ("slurmd", "slurmd"), ("srun", "slurm-client"),
+                             ("munge", "munge")):
+        if shutil.which(command, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin") is None:
+            return f"{command} is not installed (package {package})"
+    return ""
+
+
+class Done:
+    """A command that ended: status, stdout, stderr."""
+
+    def __init__(self, status, out, err):
+        self.status, self.out, self.err = status, out, err
+
+    def lbf_lines(self):
+        return [line for line in self.err.splitlines() if "lbf" in line]
+
+    def other_err(self):
+        """stderr as it would be without lbf; the times and ids in Slurm's own lines are neutral."""
+        lines = [line for line in self.err.splitlines() if not line.startswith("lbf:")]
+        text = "\n".join(sorted(lines))
+        text = re.sub(r"StepId=\d+\.\d+|JobId=\d+|STEP \d+\.\d+|job \d+|\d{4}-\d\d-\d\dT[\d:]+", "#", text)
+        return re.sub(r"(?i)pid \d+|\[\w+:\d+\]|0x[0-9a-f]+", "#", text)
+
+    def __repr__(self):
+        return f"exit status {self.status}\nstdout: {self.out[-3000:]}\nstderr: {self.err[-3000:]}"
+
+
+class ClusterCase(unittest.TestCase):
+    """One cluster for all tests (tests/cluster/fixture); lbfd runs when a test begins."""
+
+    nodes_needed = 2
+    needs_lbf = True
+
+    def setUp(self):
+        reason = may_be_skipped()
+        if reason:
+            self.skipTest(reason)
+        self.name = cluster_name()
+        self.env = environment_of(self.name)
+        with open(self.state("cluster.json"), encoding="utf-8") as file:
+            self.facts = json.load(file)
+        if self.nodes_needed > self.facts["nodes"]:
+            self.skipTest(f"needs {self.nodes_needed} nodes, and this machine allows no namespaces: one node only")
+        self.root = os.getuid() == 0
+        # A folder that ordinary users may write and that every node sees (each node has a /tmp of its own).
+        self.work = tempfile.mkdtemp(prefix="lbf-test-", dir="/var/tmp")
+        os.chmod(self.work, 0o1777)
+        self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
+        self.lbfd("start")
+
+    # -- the cluster
+    def state(self, *parts):
+        return os.path.join(os.environ.get("LBF_CLUSTER_ROOT", "/var/tmp"), f"lbf-cluster-{self.name}", *parts)
+
+    def lbfd(self, action):
+        cluster("lbfd", self.name, action)
+
+    def program(self, name):
+        path = os.path.join(TEST_BIN, name)
+        self.assertTrue(os.access(path, os.X_OK), f"{path} is not built")
+        return path
+
+    def command_as(self, user, command):
+        if user is None or not self.root:
+            return list(command)
+        pwd.getpwnam(user)
+        return ["setpriv", f"--reuid={user}", f"--regid={user}", "--init-groups", *command]
+
+    def run_command(self, *command, user=USER, timeout=120, env=None, cwd=None):
+        """As an ordinary user, in a process group of its own, so that a time-out leaves nothing behind."""
+        process = subprocess.Popen(self.command_as(user, command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env={**self.env, **(env or {})},
+                                   cwd=cwd or self.work, start_new_session=True)
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            self.fail(f"{' '.join(command)}: no end in {timeout} s\nstdout: {out[-2000:]}\nstderr: {err[-2000:]}")
+        return Done(process.returncode, out, err)
+
+    def start(self, *command, user=USER, env=None):
+        """Starts a command in the background; finish() waits for it."""
+        process = subprocess.Popen(self.command_as(user, command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True, env={**self.env, **(env or {})}, cwd=self.work,
+                                   start_new_session=True)
+
+        def reap():
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+
+        self.addCleanup(reap)
+        return process
+
+    def finish(self, process, timeout=120):
+        try:
+            out, err = process.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            out, err = process.communicate()
+            self.fail(f"no end in {timeout} s\nstdout: {out[-2000:]}\nstderr: {err[-2000:]}")
+        return Done(process.returncode, out, err)
+
+    def srun(self, *arguments, **options):
+        return self.run_command("srun", "--mpi=pmix", *arguments, **options)
+
+    def predict(self, *arguments, **options):
+        """srun --lbf-predict under a job name of its own; returns (Done, job number)."""
+        name = f"lbf-{uuid.uuid4().hex[:12]}"
+        done = self.srun("--lbf-predict", f"--job-name={name}", *arguments, **options)
+        return done, self.job_of(name)
+
+    def jobs_named(self, name):
+        listing = subprocess.run(["scontrol", "--oneliner", "show", "jobs"], capture_output=True, text=True,
+                                 env=self.env, check=False).stdout
+        return [int(match[1]) for match in re.finditer(r"^JobId=(\d+) .*?\bJobName=(\S+)", listing, re.M)
+                if match[2] == name]
+
+    def job_of(self, name, timeout_s=10):
+        jobs = self.wait_for(lambda: self.jobs_named(name), timeout_s, f"Slurm knows no job named {name}")
+        return jobs[0]
+
+    def wait_for(self, condition, timeout_s, complaint):
+        deadline = time.monotonic() + timeout_s
+        while True:
+            value = condition()
+            if value:
+                return value
+            if time.monotonic() > deadline:
+                self.fail(f"{complaint} (waited {timeout_s:g} s)")
+            time.sleep(0.2)
+
+    def pids_of(self, program, node=None):
+        """Processes of the cluster's nodes whose program file is named `program`."""
+        found = []
+        for name in [node] if node else [f"node{i}" for i in range(1, self.facts["nodes"] + 1)]:
+            if self.facts["namespaces"]:
+                listing = subprocess.run(["ip", "netns", "pids", f"lbf-{self.name}.{name}"], capture_output=True,
+                                         text=True, check=False).stdout.split()
+            else:
+                listing = [entry for entry in os.listdir("/proc") if entry.isdigit()]
+            for pid in listing:
+                try:
+                    if os.path.basename(os.readlink(f"/proc/{pid}/exe")) == program:
+                        found.append(int(pid))
+                except OSError:
+                    continue
+        return found
+
+    # -- what lbf says
+    def report(self, *arguments, user=USER):
+        return self.run_command(os.path.join(BIN, "lbf-report"), *arguments, user=user)
+
+    def steps(self, job, user=USER):
+        """The STEP objects (docs/formats/http-v1.md) of a job, by step number."""
+        done = self.report("-j", str(job), "--json", user=user)
+        if done.status != 0:
+            return {}
+        return {step["step"]: step for step in json.loads(done.out)["steps"]}
+
+    def step(self, job, step=0, state="complete", user=USER, timeout_s=STEP_TIMEOUT_S):
+        """One step as soon as lbfd says that it is over; fails if it ends in another state than `state`."""
+        seen = {}
+
+        def over():
+            seen.clear()
+            seen.update(self.steps(job, user=user).get(step, {}))
+            return seen.get("state") in ("complete", "partial")
+
+        self.wait_for(over, timeout_s, f"step {job}.{step} does not become complete; lbf-report knows {seen}")
+        if state:
+            self.assertEqual(state, seen["state"], f"step {job}.{step}: {seen.get('why_partial')}")
+        return dict(seen)
+
+    @staticmethod
+    def calls_of(step):
+        return {name: number for name, number, *_ in step["calls"]}
+
+    @staticmethod
+    def printed_counts(done):
+        """Sums of the "count RANK NAME NUMBER" lines that the test programs print."""
+        totals = {}
+        for match in re.finditer(r"^count \d+ (MPI_\w+) (\d+)$", done.out, re.M):
+            totals[match[1]] = totals.get(match[1], 0) + int(match[2])
+        return totals
+
+    def assert_counts(self, expected, step):
+        calls = self.calls_of(step)
+        self.assertEqual(expected, {name: calls.get(name, 0) for name in expected})
+
+    def assert_same_program(self, bare, captured):
+        """The program's exit status, output and complaints are as they were without --lbf-predict."""
+        self.assertEqual(bare.status, captured.status, f"with --lbf-predict: {captured}\nwithout: {bare}")
+        self.assertEqual(sorted(bare.out.splitlines()), sorted(captured.out.splitlines()))
+        self.assertEqual(bare.other_err(), captured.other_err())
+
+    def assert_predicts(self, step, nodes=(1, 2), networks=("test-fast", "test-slow")):
+        seen = {(prediction["nodes"], prediction["network"]) for prediction in step["predictions"]}
+        for count in nodes:
+            for network in networks:
+                self.assertIn((count, network), seen)
+        for prediction in step["predictions"]:
+            self.assertGreater(prediction["predicted_s"], 0, prediction)
+        self.assertEqual(1, sum(prediction["kind"] == "self" for prediction in step["predictions"]))
+
+
+def main():
+    """Runs the named tests; a test that was skipped makes the exit status 77, which ctest shows as skipped."""
+    program = unittest.main(exit=False, verbosity=2)
+    if not program.result.wasSuccessful():
+        sys.exit(1)
+    if program.result.testsRun == len(program.result.skipped) and program.result.skipped:
+        for _, reason in program.result.skipped:
+            print(f"skipped: {reason}")
+        sys.exit(SKIPPED)

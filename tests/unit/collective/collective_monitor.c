@@ -1,0 +1,191 @@
+/* Runs collectives and says which messages Open MPI sent for each, as its monitoring component counted them.
+ *
+ * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp, FLAGS a sum of 1 (non-blocking),
+ * 2 (operation not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even world ranks against odd ones).
+ * Prints for each message pair: CASE SOURCE DESTINATION MESSAGES BYTES (world ranks).
+ * Run with --mca pml_monitoring_enable 1. Exit status 77: no monitoring component. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { kNonblocking = 1, kNotCommutative = 2, kInPlace = 4, kInter = 8 };
+
+static void combine(void *in, void *inout, int *length, MPI_Datatype *type) {
+  (void)in;
+  (void)inout;
+  (void)length;
+  (void)type;
+}
+
+/* The same counts as in openmpi_test.cpp. */
+static int uneven(int rank, int count) { return rank % 4 == 2 ? 0 : (rank % 3 + 1) * count; }
+
+static MPI_T_pvar_session session;
+static MPI_T_pvar_handle count_handle, size_handle;
+
+static int open_pvar(const char *name, MPI_T_pvar_handle *handle) {
+  int index, length;
+  MPI_Comm world = MPI_COMM_WORLD;
+  if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_SIZE, &index) != MPI_SUCCESS) return 0;
+  if (MPI_T_pvar_handle_alloc(session, index, &world, handle, &length) != MPI_SUCCESS) return 0;
+  return MPI_T_pvar_start(session, *handle) == MPI_SUCCESS;
+}
+
+int main(int argc, char **argv) {
+  int provided, world_rank, world_size;
+  MPI_Init(&argc, &argv);
+  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &world_size);
+  MPI_T_pvar_session_create(&session);
+  if (!open_pvar("pml_monitoring_messages_count", &count_handle) ||
+      !open_pvar("pml_monitoring_messages_size", &size_handle)) {
+    MPI_Finalize();
+    return 77;
+  }
+  MPI_Op ordered;
+  MPI_Op_create(combine, 0, &ordered);
+  MPI_Comm half, inter = MPI_COMM_NULL;
+  if (world_size > 1) {
+    MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, world_rank % 2 == 0 ? 1 : 0, 1, &inter);
+  }
+
+  size_t *before_count = calloc(world_size, sizeof(size_t)), *before_size = calloc(world_size, sizeof(size_t));
+  size_t *after_count = calloc(world_size, sizeof(size_t)), *after_size = calloc(world_size, sizeof(size_t));
+  for (int i = 1; i < argc; ++i) {
+    int op = 0, bytes = 0, root = 0, flags = 0;
+    if (sscanf(argv[i], "%d:%d:%d:%d", &op, &bytes, &root, &flags) != 4) MPI_Abort(MPI_COMM_WORLD, 2);
+    int element = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
+    MPI_Datatype type = element == 8   ? MPI_DOUBLE
+                        : element == 4 ? MPI_INT
+                        : element == 2 ? MPI_SHORT
+                                       : MPI_SIGNED_CHAR;
+    int count = bytes / element;
+    MPI_Comm comm = (flags & kInter) ? inter : MPI_COMM_WORLD;
+    int rank, size, peers;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    peers = size;
+    int nonblocking = flags & kNonblocking;
+    if (flags & kInter) {
+      MPI_Comm_remote_size(comm, &peers);
+      if (world_rank % 2 == 0) root = rank == root ? MPI_ROOT : MPI_PROC_NULL; /* the root is in the even group */
+    }
+    MPI_Op reduction = (flags & kNotCommutative) ? ordered : MPI_MAX;
+    int ranks = peers > size ? peers : size;
+    char *send = calloc((size_t)3 * (ranks + 1), bytes + 8), *receive = calloc((size_t)3 * (ranks + 1), bytes + 8);
+    void *source = (flags & kInPlace) ? MPI_IN_PLACE : send;
+    int *counts = calloc(ranks, sizeof(int)), *offsets = calloc(ranks, sizeof(int));
+    int *alike = calloc(ranks, sizeof(int)), *alike_offsets = calloc(ranks, sizeof(int));
+    int *byte_offsets = calloc(ranks, sizeof(int));
+    MPI_Datatype *types = calloc(ranks, sizeof(MPI_Datatype));
+    for (int peer = 0; peer < ranks; ++peer) {
+      counts[peer] = uneven(peer, count);
+      if (peer > 0) offsets[peer] = offsets[peer - 1] + counts[peer - 1];
+      alike[peer] = uneven(rank, count);
+      alike_offsets[peer] = peer * 3 * count;
+      byte_offsets[peer] = peer * 3 * bytes;
+      types[peer] = type;
+    }
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_T_pvar_read(session, count_handle, before_count);
+    MPI_T_pvar_read(session, size_handle, before_size);
+#define RUN(BLOCKING, NONBLOCKING) \
+  do {                             \
+    if (nonblocking) {             \
+      NONBLOCKING;                 \
+    } else {                       \
+      BLOCKING;                    \
+    }                              \
+  } while (0)
+    switch (op) {
+      case 0: RUN(MPI_Barrier(comm), MPI_Ibarrier(comm, &request)); break;
+      case 1: RUN(MPI_Bcast(send, count, type, root, comm), MPI_Ibcast(send, count, type, root, comm, &request)); break;
+      case 2:
+        RUN(MPI_Reduce(send, receive, count, type, reduction, root, comm),
+            MPI_Ireduce(send, receive, count, type, reduction, root, comm, &request));
+        break;
+      case 3:
+        RUN(MPI_Allreduce(source, receive, count, type, reduction, comm),
+            MPI_Iallreduce(source, receive, count, type, reduction, comm, &request));
+        break;
+      case 4:
+        RUN(MPI_Gather(send, count, type, receive, count, type, root, comm),
+            MPI_Igather(send, count, type, receive, count, type, root, comm, &request));
+        break;
+      case 5:
+        RUN(MPI_Scatter(send, count, type, receive, count, type, root, comm),
+            MPI_Iscatter(send, count, type, receive, count, type, root, comm, &request));
+        break;
+      case 6:
+        RUN(MPI_Allgather(send, count, type, receive, count, type, comm),
+            MPI_Iallgather(send, count, type, receive, count, type, comm, &request));
+        break;
+      case 7:
+        RUN(MPI_Alltoall(source, count, type, receive, count, type, comm),
+            MPI_Ialltoall(source, count, type, receive, count, type, comm, &request));
+        break;
+      case 8:
+        RUN(MPI_Reduce_scatter_block(send, receive, count, type, reduction, comm),
+            MPI_Ireduce_scatter_block(send, receive, count, type, reduction, comm, &request));
+        break;
+      case 9:
+        RUN(MPI_Scan(send, receive, count, type, reduction, comm),
+            MPI_Iscan(send, receive, count, type, reduction, comm, &request));
+        break;
+      case 10:
+        RUN(MPI_Exscan(send, receive, count, type, reduction, comm),
+            MPI_Iexscan(send, receive, count, type, reduction, comm, &request));
+        break;
+      case 11:
+        RUN(MPI_Gatherv(send, uneven(rank, count), type, receive, counts, offsets, type, root, comm),
+            MPI_Igatherv(send, uneven(rank, count), type, receive, counts, offsets, type, root, comm, &request));
+        break;
+      case 12:
+        RUN(MPI_Scatterv(send, counts, offsets, type, receive, uneven(rank, count), type, root, comm),
+            MPI_Iscatterv(send, counts, offsets, type, receive, uneven(rank, count), type, root, comm, &request));
+        break;
+      case 13:
+        RUN(MPI_Allgatherv(send, uneven(rank, count), type, receive, counts, offsets, type, comm),
+            MPI_Iallgatherv(send, uneven(rank, count), type, receive, counts, offsets, type, comm, &request));
+        break;
+      case 14: /* everybody gets from rank r what r's count says */
+        RUN(MPI_Alltoallv(send, alike, alike_offsets, type, receive, counts, offsets, type, comm),
+            MPI_Ialltoallv(send, alike, alike_offsets, type, receive, counts, offsets, type, comm, &request));
+        break;
+      case 15:
+        RUN(MPI_Alltoallw(send, alike, byte_offsets, types, receive, counts, byte_offsets, types, comm),
+            MPI_Ialltoallw(send, alike, byte_offsets, types, receive, counts, byte_offsets, types, comm, &request));
+        break;
+      case 16:
+        RUN(MPI_Reduce_scatter(send, receive, counts, type, reduction, comm),
+            MPI_Ireduce_scatter(send, receive, counts, type, reduction, comm, &request));
+        break;
+      default:
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_T_pvar_read(session, count_handle, after_count);
+    MPI_T_pvar_read(session, size_handle, after_size);
+    for (int peer = 0; peer < world_size; ++peer) {
+      if (after_count[peer] == before_count[peer]) continue;
+      printf("%d %d %d %zu %zu\n", i - 1, world_rank, peer, after_count[peer] - before_count[peer],
+             after_size[peer] - before_size[peer]);
+    }
+    free(send);
+    free(receive);
+    free(counts);
+    free(offsets);
+    free(alike);
+    free(alike_offsets);
+    free(byte_offsets);
+    free(types);
+  }
+  fflush(stdout);
+  MPI_Finalize();
+  return 0;
+}

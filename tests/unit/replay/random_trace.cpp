@@ -1,0 +1,461 @@
+#include "tests/unit/replay/random_trace.h"
+
+#include <algorithm>
+#include <map>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "predictor/match/collective.h"
+
+namespace lbf::random_trace {
+namespace {
+
+using reference::Action;
+constexpr double kMaxBytes = 65536;
+
+struct Channel {
+  std::deque<std::size_t> sent;    // messages that no receive has a place for
+  std::deque<std::size_t> placed;  // messages that receives have places for, not sent yet
+};
+
+struct Posted {
+  std::uint32_t request = 0;
+  Rank src = kAnyRank;  // kAnyRank: wildcard
+  std::int32_t tag = 0;
+  std::size_t message = 0;
+};
+
+struct Outstanding {  // a send or a non-blocking collective
+  std::uint32_t request = 0;
+  std::size_t join = 0;
+  bool collective = false;
+};
+
+class Maker {
+ public:
+  explicit Maker(std::mt19937_64& random) : random_(random) {}
+
+  Trace make() {
+    trace_.ranks = static_cast<Rank>(pick(1, 16));
+    const std::size_t ranks = static_cast<std::size_t>(trace_.ranks);
+    trace_.events.resize(ranks);
+    trace_.program.ranks = trace_.ranks;
+    trace_.program.processes.resize(ranks);
+    for (std::size_t r = 0; r < ranks; ++r) trace_.program.processes[r].rank = static_cast<int>(r);
+    posted_.resize(ranks);
+    outstanding_.resize(ranks);
+    exited_.resize(ranks, false);
+    const std::size_t actions = pick(5, 40) * ranks;
+    const bool collectives = chance(2);
+    for (std::size_t i = 0; i < actions; ++i) {
+      const Rank rank = static_cast<Rank>(pick(0, ranks - 1));
+      if (exited_[static_cast<std::size_t>(rank)]) continue;
+      act(rank, collectives);
+    }
+    drain();
+    for (Rank rank = 0; rank < trace_.ranks; ++rank) {
+      if (!exited_[static_cast<std::size_t>(rank)]) leave(rank);
+    }
+    return std::move(trace_);
+  }
+
+ private:
+  std::size_t pick(std::size_t low, std::size_t high) {
+    return std::uniform_int_distribution<std::size_t>(low, high)(random_);
+  }
+  bool chance(std::size_t one_in) { return pick(1, one_in) == 1; }
+  // Often 0, often a small whole number (so that things happen at the same time), else anything.
+  double duration() {
+    switch (pick(0, 3)) {
+      case 0: return 0;
+      case 1: return static_cast<double>(pick(1, 3));
+      default: return std::uniform_real_distribution<double>(0, 5)(random_);
+    }
+  }
+
+  Event start(Rank rank, EventKind kind) {
+    Event event;
+    event.kind = kind;
+    event.process_s = duration();
+    event.call_s = duration();
+    act_on(rank, {Action::Kind::kWork, event.process_s, 0});
+    return event;
+  }
+  void act_on(Rank rank, Action action) {
+    trace_.program.processes[static_cast<std::size_t>(rank)].actions.push_back(action);
+  }
+  void add(Rank rank, const Event& event) { trace_.events[static_cast<std::size_t>(rank)].push_back(event); }
+  std::size_t new_message(Rank src, Rank dst) {
+    trace_.program.messages.push_back({src, dst, 0, false});
+    return trace_.program.messages.size() - 1;
+  }
+  Channel& channel(Rank src, Rank dst, std::int32_t tag) { return channels_[{src, dst, tag}]; }
+
+  void act(Rank rank, bool collectives) {
+    const std::size_t me = static_cast<std::size_t>(rank);
+    switch (pick(0, collectives ? 13 : 11)) {
+      case 0:
+        add(rank, start(rank, EventKind::kCompute));
+        return;
+      case 1: {
+        Event event = start(rank, chance(2) ? EventKind::kBlocked : EventKind::kUnmodelled);
+        event.off_s = event.kind == EventKind::kBlocked ? duration() : 0;
+        act_on(rank, {Action::Kind::kBlocked, event.kind == EventKind::kBlocked ? event.off_s : event.call_s, 0});
+        add(rank, event);
+        return;
+      }
+      case 2: {
+        Event event = start(rank, EventKind::kKeepAlive);
+        add(rank, event);
+        return;
+      }
+      case 3:
+      case 4:
+      case 5: send(rank, static_cast<Rank>(pick(0, static_cast<std::size_t>(trace_.ranks) - 1)), tag()); return;
+      case 6: post(rank); return;
+      case 7:
+      case 8: receive(rank); return;
+      case 9: complete_receive(rank); return;
+      case 10: complete_outstanding(rank); return;
+      case 11:
+        if (chance(8) && posted_[me].empty() && outstanding_[me].empty() && !collectives) leave(rank);
+        return;
+      case 12: collective(false); return;
+      default: collective(true); return;
+    }
+  }
+  std::int32_t tag() { return static_cast<std::int32_t>(pick(0, 2)); }
+
+  void send(Rank rank, Rank to, std::int32_t tag) {
+    if (exited_[static_cast<std::size_t>(to)]) return;
+    const bool nonblocking = chance(2);
+    Event event = start(rank, nonblocking ? EventKind::kIsend : EventKind::kSend);
+    event.peer = to;
+    event.tag = tag;
+    event.bytes = chance(3) ? 0 : pick(0, static_cast<std::size_t>(kMaxBytes));
+    if (nonblocking) {
+      event.request = ++requests_;
+      event.flags |= kFlagHasRequest;
+      outstanding_[static_cast<std::size_t>(rank)].push_back({event.request, 0, false});
+    }
+    Channel& c = channel(rank, to, tag);
+    std::size_t message = 0;
+    if (c.placed.empty()) {
+      message = new_message(rank, to);
+      c.sent.push_back(message);
+    } else {
+      message = c.placed.front();
+      c.placed.pop_front();
+      sent_.resize(std::max(sent_.size(), message + 1), false);
+    }
+    sent_.resize(std::max(sent_.size(), message + 1), false);
+    sent_[message] = true;
+    trace_.program.messages[message].bytes = static_cast<double>(event.bytes);
+    act_on(rank, {Action::Kind::kSend, 0, message});
+    add(rank, event);
+  }
+
+  bool has_wildcard(Rank rank) const {
+    const auto& posted = posted_[static_cast<std::size_t>(rank)];
+    return std::any_of(posted.begin(), posted.end(), [](const Posted& p) { return p.src == kAnyRank; });
+  }
+
+  // A non-blocking receive, perhaps long before its send. While a wildcard is open nothing else is posted: which
+  // place a receive behind a wildcard takes is the matcher's own test.
+  void post(Rank rank) {
+    if (has_wildcard(rank)) return;
+    Event event = start(rank, EventKind::kStartRecv);
+    Posted posted;
+    posted.request = ++requests_;
+    event.request = posted.request;
+    event.flags |= kFlagHasRequest;
+    if (chance(4)) {
+      event.flags |= kFlagWildcardSource | kFlagWildcardTag;
+    } else {
+      const Rank src = static_cast<Rank>(pick(0, static_cast<std::size_t>(trace_.ranks) - 1));
+      posted.tag = tag();
+      if (exited_[static_cast<std::size_t>(src)] && channel(src, rank, posted.tag).sent.empty()) {
+        event.flags |= kFlagWildcardSource | kFlagWildcardTag;
+      } else {
+        posted.src = src;
+        event.peer = src;
+        event.tag = posted.tag;
+        posted.message = take(src, rank, posted.tag);
+      }
+    }
+    posted_[static_cast<std::size_t>(rank)].push_back(posted);
+    add(rank, event);
+  }
+
+  std::size_t take(Rank src, Rank dst, std::int32_t tag) {
+    Channel& c = channel(src, dst, tag);
+    if (!c.sent.empty()) {
+      const std::size_t message = c.sent.front();
+      c.sent.pop_front();
+      return message;
+    }
+    c.placed.push_back(new_message(src, dst));
+    return c.placed.back();
+  }
+
+  // A channel on which something was sent that no receive has a place for.
+  bool find_sent(Rank dst, Rank& src, std::int32_t& tag) {
+    std::vector<std::pair<Rank, std::int32_t>> found;
+    for (const auto& [key, c] : channels_) {
+      if (std::get<1>(key) == dst && !c.sent.empty()) found.emplace_back(std::get<0>(key), std::get<2>(key));
+    }
+    if (found.empty()) return false;
+    std::tie(src, tag) = found[pick(0, found.size() - 1)];
+    return true;
+  }
+
+  void receive(Rank rank) {
+    Rank src = 0;
+    std::int32_t t = 0;
+    if (has_wildcard(rank) || !find_sent(rank, src, t)) return;
+    if (chance(4)) {
+      Event probe = start(rank, EventKind::kProbe);
+      probe.peer = src;
+      probe.tag = t;
+      act_on(rank, {Action::Kind::kPeek, 0, channel(src, rank, t).sent.front()});
+      add(rank, probe);
+    }
+    const std::size_t message = take(src, rank, t);
+    if (chance(2)) {
+      Event event = start(rank, EventKind::kRecv);
+      event.peer = src;
+      event.tag = t;
+      if (chance(3)) event.flags |= kFlagWildcardSource;
+      act_on(rank, {Action::Kind::kRecv, 0, message});
+      add(rank, event);
+      return;
+    }
+    Event begin = start(rank, EventKind::kStartRecv);
+    begin.peer = src;
+    begin.tag = t;
+    add(rank, begin);
+    end_recv(rank, src, t, message, 0);
+  }
+
+  void end_recv(Rank rank, Rank src, std::int32_t t, std::size_t message, std::uint32_t request) {
+    Event end = start(rank, EventKind::kEndRecv);
+    end.peer = src;
+    end.tag = t;
+    if (request != 0) {
+      end.request = request;
+      end.flags |= kFlagHasRequest;
+    }
+    act_on(rank, {Action::Kind::kRecv, 0, message});
+    add(rank, end);
+  }
+
+  void complete_receive(Rank rank) {
+    auto& posted = posted_[static_cast<std::size_t>(rank)];
+    if (posted.empty()) return;
+    const std::size_t which = pick(0, posted.size() - 1);
+    Posted p = posted[which];
+    if (p.src == kAnyRank) {
+      if (!find_sent(rank, p.src, p.tag)) return;
+      p.message = take(p.src, rank, p.tag);
+    } else if (p.message >= sent_.size() || !sent_[p.message]) {
+      return;
+    }
+    posted.erase(posted.begin() + static_cast<std::ptrdiff_t>(which));
+    end_recv(rank, p.src, p.tag, p.message, p.request);
+  }
+
+  void complete_outstanding(Rank rank) {
+    auto& outstanding = outstanding_[static_cast<std::size_t>(rank)];
+    if (outstanding.empty()) return;
+    Event event = start(rank, EventKind::kWait);
+    if (chance(2)) {
+      trace_.values.emplace_back();
+      for (const Outstanding& o : outstanding) {
+        trace_.values.back().push_back(o.request);
+        if (o.collective) act_on(rank, {Action::Kind::kRecv, 0, o.join});
+      }
+      event.values = trace_.values.back();
+      outstanding.clear();
+    } else {
+      const std::size_t which = pick(0, outstanding.size() - 1);
+      event.request = outstanding[which].request;
+      event.flags |= kFlagHasRequest;
+      if (outstanding[which].collective) act_on(rank, {Action::Kind::kRecv, 0, outstanding[which].join});
+      outstanding.erase(outstanding.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    add(rank, event);
+  }
+
+  // One collective of all ranks. The steps are expand_collective's (it has its own tests); what is compared is how
+  // they are paired and replayed.
+  void collective(bool nonblocking) {
+    if (chance(2)) return;
+    static constexpr CollectiveOp kOps[] = {CollectiveOp::kBarrier, CollectiveOp::kAlltoall, CollectiveOp::kAllreduce,
+                                            CollectiveOp::kBcast};
+    const CollectiveOp op = kOps[pick(0, 3)];
+    const Bytes bytes = op == CollectiveOp::kBarrier ? 0 : pick(0, 4000);
+    const Rank root = static_cast<Rank>(pick(0, static_cast<std::size_t>(trace_.ranks) - 1));
+    std::map<std::pair<Rank, Rank>, std::vector<std::size_t>> by_pair;
+    const auto message = [&](Rank src, Rank dst, std::size_t nth) {
+      auto& list = by_pair[{src, dst}];
+      while (list.size() <= nth) list.push_back(new_message(src, dst));
+      return list[nth];
+    };
+    for (Rank rank = 0; rank < trace_.ranks; ++rank) {
+      Event event = start(rank, nonblocking ? EventKind::kIcollective : EventKind::kCollective);
+      event.op = op;
+      event.bytes = bytes;
+      event.root = root;
+      CollectiveCall call;
+      call.op = op;
+      call.nonblocking = nonblocking;
+      call.rank = static_cast<std::uint32_t>(rank);
+      call.size = static_cast<std::uint32_t>(trace_.ranks);
+      call.root = root;
+      call.bytes = bytes;
+      std::vector<CollectiveStep> steps;
+      if (!expand_collective(call, steps).ok()) throw std::logic_error("expand_collective refuses a plain call");
+      std::size_t runner = static_cast<std::size_t>(rank);
+      std::size_t fork = 0;
+      std::size_t join = 0;
+      if (nonblocking) {
+        event.request = ++requests_;
+        event.flags |= kFlagHasRequest;
+        fork = new_message(rank, rank);
+        join = new_message(rank, rank);
+        trace_.program.messages[fork].internal = trace_.program.messages[join].internal = true;
+        act_on(rank, {Action::Kind::kSend, 0, fork});
+        runner = trace_.program.processes.size();
+        trace_.program.processes.push_back({rank, true, {{Action::Kind::kRecv, 0, fork}}});
+        outstanding_[static_cast<std::size_t>(rank)].push_back({event.request, join, true});
+      }
+      std::map<std::pair<Rank, Rank>, std::size_t> nth;
+      for (const CollectiveStep& step : steps) {
+        const Rank peer = static_cast<Rank>(step.peer);
+        const bool sends = step.kind == CollectiveStep::Kind::kSend;
+        const std::pair<Rank, Rank> pair = sends ? std::pair{rank, peer} : std::pair{peer, rank};
+        // A rank that sends to itself counts sends and receives apart.
+        const std::size_t m = message(pair.first, pair.second, sends ? nth[pair]++ : nth[{pair.first + 1000, pair.second}]++);
+        if (sends) trace_.program.messages[m].bytes = static_cast<double>(step.bytes);
+        trace_.program.processes[runner].actions.push_back({sends ? Action::Kind::kSend : Action::Kind::kRecv, 0, m});
+      }
+      if (nonblocking) trace_.program.processes[runner].actions.push_back({Action::Kind::kSend, 0, join});
+      add(rank, event);
+    }
+  }
+
+  // Gives every posted receive its send, completes everything.
+  void drain() {
+    for (auto& [key, c] : channels_) {
+      while (!c.placed.empty()) send(std::get<0>(key), std::get<1>(key), std::get<2>(key));
+    }
+    for (Rank rank = 0; rank < trace_.ranks; ++rank) {
+      auto& posted = posted_[static_cast<std::size_t>(rank)];
+      while (!posted.empty()) {
+        Rank src = 0;
+        std::int32_t t = 0;
+        if (has_wildcard(rank) && !find_sent(rank, src, t)) send(some_live_rank(), rank, tag());
+        complete_receive(rank);
+      }
+      while (!outstanding_[static_cast<std::size_t>(rank)].empty()) complete_outstanding(rank);
+    }
+    for (Rank rank = 0; rank < trace_.ranks; ++rank) {
+      while (!outstanding_[static_cast<std::size_t>(rank)].empty()) complete_outstanding(rank);
+    }
+  }
+  Rank some_live_rank() {
+    for (;;) {
+      const std::size_t rank = pick(0, exited_.size() - 1);
+      if (!exited_[rank]) return static_cast<Rank>(rank);
+    }
+  }
+
+  void leave(Rank rank) {
+    // Receives of others that were placed on this rank's sends must be served first.
+    for (auto& [key, c] : channels_) {
+      if (std::get<0>(key) == rank) {
+        while (!c.placed.empty()) send(rank, std::get<1>(key), std::get<2>(key));
+      }
+    }
+    while (!outstanding_[static_cast<std::size_t>(rank)].empty()) complete_outstanding(rank);
+    add(rank, start(rank, EventKind::kExit));
+    exited_[static_cast<std::size_t>(rank)] = true;
+  }
+
+  std::mt19937_64& random_;
+  Trace trace_;
+  std::map<std::tuple<Rank, Rank, std::int32_t>, Channel> channels_;
+  std::vector<std::vector<Posted>> posted_;
+  std::vector<std::vector<Outstanding>> outstanding_;
+  std::vector<bool> exited_;
+  std::vector<bool> sent_;
+  std::uint32_t requests_ = 0;
+};
+
+reference::Table make_table(std::mt19937_64& random, bool nothing) {
+  if (nothing) return {};
+  std::uniform_real_distribution<double> some(0, 2);
+  reference::Table table{{0, some(random)}};
+  table.emplace_back(1000, table.back().second + some(random));
+  table.emplace_back(kMaxBytes, table.back().second + some(random));
+  if (random() % 4 == 0) {
+    for (auto& point : table) point.second = 1;  // constant: arrivals coincide with other events
+  }
+  return table;
+}
+
+void write_table(std::ostringstream& out, const char* key, const reference::Table& table) {
+  if (table.empty()) return;
+  out.precision(17);
+  out << key << " = [";
+  for (const auto& [bytes, seconds] : table) out << "[" << static_cast<std::uint64_t>(bytes) << ", " << std::fixed << seconds * 1e6 << "],";
+  out << "]\n";
+}
+
+}  // namespace
+
+Trace make_trace(std::mt19937_64& random) { return Maker(random).make(); }
+
+Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
+  Configuration configuration;
+  Target& target = configuration.target;
+  reference::Machine& machine = configuration.machine;
+  target.nodes = static_cast<std::uint32_t>(1 + random() % static_cast<std::uint64_t>(ranks));
+  target.cores_per_node = static_cast<std::uint32_t>(1 + random() % 4);
+  target.speed = random() % 2 == 0 ? 1.0 : 0.5 + static_cast<double>(random() % 1000) / 400.0;
+  std::string map = "map=";
+  for (Rank rank = 0; rank < ranks; ++rank) {
+    map += (rank > 0 ? "," : "") + std::to_string(random() % target.nodes);
+  }
+  target.placement = map;
+  Result<std::vector<std::uint32_t>> placed = place_ranks(map, ranks, target.nodes);
+  if (!placed.ok()) throw std::logic_error(placed.error().message);
+  target.node_of_rank = *placed;
+  for (std::uint32_t node : target.node_of_rank) machine.node_of_rank.push_back(static_cast<int>(node));
+  machine.cores = static_cast<int>(target.cores_per_node);
+  machine.speed = target.speed;
+  if (random() % 4 == 0) {
+    target.network = std::make_shared<const Network>(Network::zero());
+    return configuration;
+  }
+  const bool protocol = random() % 2 == 0;
+  std::ostringstream toml;
+  toml << "name = \"random\"\n";
+  for (int locality = 0; locality < 2; ++locality) {
+    machine.flight[locality] = make_table(random, false);
+    machine.send_cpu[locality] = make_table(random, !protocol);
+    machine.recv_cpu[locality] = make_table(random, !protocol);
+    toml << "[[path]]\nlocality = \"" << (locality == 0 ? "remote" : "self-node") << "\"\n";
+    write_table(toml, "table", machine.flight[locality]);
+    write_table(toml, "send_cpu", machine.send_cpu[locality]);
+    write_table(toml, "recv_cpu", machine.recv_cpu[locality]);
+  }
+  Result<Network> network = Network::parse(toml.str(), "random.toml");
+  if (!network.ok()) throw std::logic_error(network.error().message);
+  target.network = std::make_shared<const Network>(std::move(*network));
+  return configuration;
+}
+
+}  // namespace lbf::random_trace

@@ -1,0 +1,89 @@
+// The engine against the reference on random programs and targets, and against itself under other arrival orders.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <random>
+
+#include "predictor/metric/predictor.h"
+#include "tests/unit/replay/random_trace.h"
+#include "tests/unit/replay/reference.h"
+
+namespace lbf {
+namespace {
+
+constexpr int kTraces = 1200;
+constexpr std::size_t kTargetsPerTrace = 4;
+constexpr double kRelativeError = 1e-9;
+
+enum class Order { kRankByRank, kShuffled, kShuffledAndEager };
+
+std::vector<Prediction> predict(const random_trace::Trace& trace, const std::vector<Target>& targets, Order order,
+                                std::mt19937_64& random) {
+  Result<std::unique_ptr<Predictor>> made = Predictor::make(trace.ranks, targets);
+  EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
+  Predictor& predictor = **made;
+  std::vector<Rank> arrivals;
+  for (Rank rank = 0; rank < trace.ranks; ++rank) {
+    arrivals.insert(arrivals.end(), trace.events[static_cast<std::size_t>(rank)].size(), rank);
+  }
+  if (order != Order::kRankByRank) std::shuffle(arrivals.begin(), arrivals.end(), random);
+  std::vector<std::size_t> next(static_cast<std::size_t>(trace.ranks), 0);
+  for (Rank rank : arrivals) {
+    const auto& events = trace.events[static_cast<std::size_t>(rank)];
+    std::size_t& at = next[static_cast<std::size_t>(rank)];
+    const Result<void> fed = predictor.feed(rank, events[at++]);
+    EXPECT_TRUE(fed.ok()) << fed.error().message;
+    if (order == Order::kShuffledAndEager) predictor.advance();
+    if (at == events.size()) predictor.close(rank);
+  }
+  predictor.advance();
+  const Result<void> diagnosis = predictor.diagnosis();
+  EXPECT_TRUE(diagnosis.ok()) << diagnosis.error().message;
+  return predictor.predictions();
+}
+
+class RandomTraces : public testing::TestWithParam<int> {};
+
+TEST_P(RandomTraces, EqualTheReferenceWhateverTheArrivalOrder) {
+  for (int i = 0; i < kTraces / 8; ++i) {
+    const std::uint64_t seed = static_cast<std::uint64_t>(GetParam()) * 100003 + static_cast<std::uint64_t>(i);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const random_trace::Trace trace = random_trace::make_trace(random);
+    std::vector<random_trace::Configuration> configurations;
+    std::vector<Target> targets;
+    for (std::size_t t = 0; t < kTargetsPerTrace; ++t) {
+      configurations.push_back(random_trace::make_configuration(random, trace.ranks));
+      targets.push_back(configurations.back().target);
+    }
+    const std::vector<Prediction> first = predict(trace, targets, Order::kRankByRank, random);
+    for (Order order : {Order::kShuffled, Order::kShuffledAndEager}) {
+      const std::vector<Prediction> other = predict(trace, targets, order, random);
+      for (std::size_t t = 0; t < targets.size(); ++t) {
+        for (std::size_t rank = 0; rank < first[t].rank_finish_s.size(); ++rank) {
+          ASSERT_EQ(std::bit_cast<std::uint64_t>(first[t].rank_finish_s[rank]),
+                    std::bit_cast<std::uint64_t>(other[t].rank_finish_s[rank]))
+              << "target " << t << ", rank " << rank;
+        }
+      }
+    }
+    for (std::size_t t = 0; t < targets.size(); ++t) {
+      const std::vector<double> expected = reference::simulate(trace.program, configurations[t].machine);
+      ASSERT_EQ(expected.size(), first[t].rank_finish_s.size());
+      EXPECT_TRUE(first[t].complete);
+      for (std::size_t rank = 0; rank < expected.size(); ++rank) {
+        ASSERT_NEAR(first[t].rank_finish_s[rank], expected[rank], kRelativeError * std::max(1.0, expected[rank]))
+            << "target " << t << " (" << targets[t].placement << ", " << targets[t].cores_per_node << " cores), rank "
+            << rank;
+      }
+      EXPECT_EQ(first[t].lbf_s, *std::max_element(first[t].rank_finish_s.begin(), first[t].rank_finish_s.end()));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraces, testing::Range(0, 8));
+
+}  // namespace
+}  // namespace lbf

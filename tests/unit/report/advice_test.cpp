@@ -1,0 +1,153 @@
+#include "advisor/report/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/unit/report/fixture.h"
+
+namespace lbf::report {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TargetPrediction target(std::uint32_t nodes, std::uint32_t cores, std::string placement) {
+  TargetPrediction out;
+  out.nodes = nodes;
+  out.cores = cores;
+  out.placement = std::move(placement);
+  return out;
+}
+
+std::string flags(std::uint64_t ranks, const TargetPrediction& of) {
+  Step step;
+  step.ranks = ranks;
+  return srun_flags(step, of);
+}
+
+TEST(SrunFlags, SayNodesRanksAndDistribution) {
+  EXPECT_EQ(flags(4, target(1, 4, "block")), "-N1 -n4");
+  EXPECT_EQ(flags(4, target(2, 2, "block")), "-N2 -n4 --distribution=block");
+  EXPECT_EQ(flags(4, target(2, 2, "cyclic")), "-N2 -n4 --distribution=cyclic");
+  EXPECT_EQ(flags(8, target(2, 4, "plane=2")), "-N2 -n8 --distribution=plane=2");
+  EXPECT_EQ(flags(3, target(2, 2, "map=0,0,1")), "-N2 -n3 --distribution=arbitrary");
+}
+
+TEST(SrunFlags, OvercommitWhereRanksShareProcessors) {
+  EXPECT_EQ(flags(4, target(1, 1, "block")), "-N1 -n4 --overcommit");
+  EXPECT_EQ(flags(5, target(2, 2, "cyclic")), "-N2 -n5 --distribution=cyclic --overcommit")
+      << "3 on the first node";
+  EXPECT_EQ(flags(3, target(2, 1, "map=0,0,1")), "-N2 -n3 --distribution=arbitrary --overcommit");
+  // Planes of 3: node 0 gets ranks 0-2 and 6, node 1 gets 3-5: 4 on the fullest.
+  EXPECT_EQ(flags(7, target(2, 4, "plane=3")), "-N2 -n7 --distribution=plane=3");
+  EXPECT_EQ(flags(7, target(2, 3, "plane=3")), "-N2 -n7 --distribution=plane=3 --overcommit");
+  // One short plane: everything is on the first node.
+  EXPECT_EQ(flags(2, target(2, 1, "plane=3")), "-N2 -n2 --distribution=plane=3 --overcommit");
+}
+
+TEST(SrunFlags, NothingWithoutNodesOrRanks) {
+  TargetPrediction unknown;
+  EXPECT_EQ(flags(4, unknown), "");
+  EXPECT_EQ(srun_flags(Step{}, target(1, 1, "block")), "");
+}
+
+TEST(Advise, PicksTheBestOnTheNetworkThatRanAndTheBestElsewhere) {
+  const Step step = fixture("normal.json")[0];
+  const Advice advice = advise(step);
+  ASSERT_NE(advice.here, nullptr);
+  EXPECT_EQ(advice.here->predicted_s, 12.3);
+  ASSERT_NE(advice.elsewhere, nullptr);
+  EXPECT_EQ(advice.elsewhere->predicted_s, 8.0);
+  EXPECT_EQ(advice.threshold_percent, 1.2);
+}
+
+TEST(Advise, AnotherNetworkIsNotAdvisedForLessThanTheError) {
+  Step step = fixture("normal.json")[0];
+  step.predictions.pop_back();  // leaves 12.29 s on lan-fast against 12.3 s here
+  EXPECT_EQ(advise(step).elsewhere, nullptr);
+  EXPECT_NE(advise(step).here, nullptr);
+}
+
+TEST(Advise, AnErrorThatAllTargetsShareIsNoGain) {
+  Step step = fixture("normal.json")[0];
+  step.predictions.resize(3);
+  for (TargetPrediction& prediction : step.predictions) prediction.speedup.reset();
+  step.predictions[0].predicted_s = 12.0;  // the model is 21 % too fast ...
+  step.predictions[0].self_error_percent = -21;
+  step.predictions[2].predicted_s =
+      11.5;  // ... so that 24 % below the measured time is 4 % below the model's
+  const Advice advice = advise(step);
+  EXPECT_TRUE(advice.self_known);
+  EXPECT_EQ(advice.first(), nullptr);
+  const std::string note = closing_note(step, 80);
+  EXPECT_THAT(note, HasSubstr("keep it"));
+  EXPECT_THAT(note, HasSubstr("self-prediction error"));
+  EXPECT_THAT(note, HasSubstr("is large (-21.0 %)"));
+}
+
+TEST(Advise, NothingWithoutASelfPrediction) {
+  Step step = fixture("normal.json")[0];
+  step.predictions.erase(step.predictions.begin());
+  EXPECT_FALSE(advise(step).self_known);
+  EXPECT_EQ(advise(step).first(), nullptr);
+  EXPECT_THAT(closing_note(step, 80), HasSubstr("no prediction yet"));
+}
+
+TEST(Speedup, OfARunningStepComparesTheSamePartOfTheProgram) {
+  const Step step = fixture("running.json")[0];
+  TargetPrediction target = step.predictions[1];
+  target.speedup.reset();
+  EXPECT_DOUBLE_EQ(*speedup(step, target), 48.0 / 40.0) << "not 100 s so far / 40 s";
+  EXPECT_EQ(reference_s(step, target), 48.0);
+}
+
+TEST(ClosingNote, SaysWhatToType) {
+  const Step step = fixture("normal.json")[0];
+  EXPECT_THAT(closing_note(step, 80),
+              AllOf(HasSubstr("On 1 node it would take 12.30 s instead of 15.20 s (1.24x):\n"
+                              "    srun -N1 -n4 --overcommit /usr/bin/lmp -in in.melt\n"),
+                    HasSubstr("On network lan-fast, 2 nodes, it would take 8.000 s"),
+                    HasSubstr("    srun -N2 -n4 --distribution=block /usr/bin/lmp")));
+}
+
+TEST(ClosingNote, ACommandWhoseWordsAreNotKnownIsNotPasted) {
+  EXPECT_THAT(closing_note(fixture("running.json")[0], 80), HasSubstr("    srun -N1 -n2 ...\n"));
+}
+
+TEST(ClosingNote, SaysSoFarWhileRunning) {
+  EXPECT_THAT(closing_note(fixture("running.json")[0], 80),
+              HasSubstr("So far: On 1 node it would take 40.00 s"));
+}
+
+TEST(ClosingNote, GainsBelowOnePercentAreNone) {
+  EXPECT_THAT(closing_note(fixture("partial.json")[0], 80),
+              HasSubstr("faster than the one that ran by more than 1 %"));
+}
+
+TEST(ClosingNote, OfAStepWithoutPredictions) {
+  EXPECT_THAT(closing_note(fixture("no_predictions.json")[0], 80), HasSubstr("No predictions"));
+}
+
+TEST(BriefLine, IsOneLineWithTheBestTarget) {
+  const std::string line = brief_line(fixture("normal.json")[0]);
+  EXPECT_EQ(line,
+            "lbf: 1 node would take 12.3 s on lan-100 (now 15.2 s, 1.24x; self-prediction error -1.2 %): "
+            "lbf-report -j 123.0");
+}
+
+TEST(BriefLine, OfEveryOtherState) {
+  EXPECT_THAT(brief_line(fixture("running.json")[0]),
+              HasSubstr("lbf: so far, 1 node would take 40.0 s on ib"));
+  EXPECT_THAT(brief_line(fixture("partial.json")[0]),
+              AllOf(HasSubstr("(partial) no predicted configuration is faster by more than 1.0 %"),
+                    HasSubstr("lbf-report -j 9.0")));
+  EXPECT_THAT(brief_line(fixture("no_predictions.json")[0]), HasSubstr("no prediction was possible"));
+  for (const char* name :
+       {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json"}) {
+    EXPECT_THAT(brief_line(fixture(name)[0]), Not(HasSubstr("\n"))) << name;
+  }
+}
+
+}  // namespace
+}  // namespace lbf::report

@@ -1,0 +1,113 @@
+#include "advisor/report/fields.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "advisor/report/text.h"
+#include "tests/unit/report/fixture.h"
+
+namespace lbf::report {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::vector<Column> columns(std::string_view format) {
+  auto parsed = parse_format(format);
+  EXPECT_TRUE(parsed.ok()) << format;
+  return parsed.ok() ? std::move(*parsed) : std::vector<Column>{};
+}
+
+TEST(ParseFormat, ReadsNamesWithoutCaseAndWidths) {
+  const auto parsed = columns("target%20,PREDICTED%-9,jobid");
+  ASSERT_EQ(parsed.size(), 3U);
+  EXPECT_EQ(parsed[0].field->name, "Target");
+  EXPECT_EQ(parsed[0].width, 20U);
+  EXPECT_FALSE(parsed[0].left);
+  EXPECT_EQ(parsed[1].width, 9U);
+  EXPECT_TRUE(parsed[1].left);
+  EXPECT_EQ(parsed[2].field->name, "JobID") << "the whole name goes before JobIDRaw";
+}
+
+TEST(ParseFormat, TakesTheStartOfAName) {
+  EXPECT_EQ(columns("unmod")[0].field->name, "Unmodelled");
+}
+
+TEST(ParseFormat, NamesWhatIsWrong) {
+  for (const char* format : {"", "nothing", "JobID,", "JobID%", "JobID%x", "JobID%0", "JobID%-0",
+                             "JobID%99999", "JobID%5x", "%5", "JobID%5%6"}) {
+    EXPECT_FALSE(parse_format(format).ok()) << format;
+  }
+  EXPECT_THAT(parse_format("Elapsed").error().message, HasSubstr("-e lists them"));
+}
+
+TEST(ParseFormat, TheListsThatAreUsedWithoutItAreRight) {
+  for (const std::string_view format :
+       {default_step_format(false), default_step_format(true), default_target_format()}) {
+    std::size_t width = 0;
+    for (const Column& column : columns(format)) width += column.width + 1;
+    EXPECT_LE(width - 1, 80U) << format;
+  }
+  EXPECT_GT(columns(long_format()).size(), 20U);
+}
+
+TEST(HelpFormat, NamesEveryFieldOnce) {
+  const std::string help = help_format();
+  std::set<std::string_view> names;
+  for (const Field& field : all_fields()) {
+    EXPECT_TRUE(names.insert(field.name).second) << field.name;
+    EXPECT_THAT(help, HasSubstr(field.name));
+  }
+}
+
+TEST(RenderTable, OneLinePerTargetOnlyWhereAColumnIsATargets) {
+  const auto steps = fixture("normal.json");
+  EXPECT_EQ(render_table(steps, columns("JobID%6,State"), {}),
+            " JobID    State\n------ --------\n 123.0 complete\n");
+  TableStyle bare;
+  bare.header = false;
+  EXPECT_EQ(render_table(steps, columns("Nodes%2,Kind%-6,Predicted,Speedup%5"), bare),
+            " 2 self      15.02 s 1.01x\n"
+            " 4 LBF       19.50 s 0.78x\n"
+            " 1 LBF       12.30 s 1.24x\n"
+            " 1 LBF+NF    12.29 s 1.24x\n"
+            " 2 NF        8.000 s 1.90x\n");
+}
+
+TEST(RenderTable, Parsable) {
+  TableStyle style;
+  style.parsable = true;
+  const auto steps = fixture("partial.json");
+  EXPECT_EQ(render_table(steps, columns("JobID,Nodes,Cores,PredictedRaw,User"), style),
+            "JobID|Nodes|Cores|PredictedRaw|User\n9.0|2|1|80.000000|\n9.0|1|1|79.900000|\n");
+  style.trailing = true;
+  style.delimiter = "; ";
+  style.header = false;
+  EXPECT_EQ(render_table(steps, columns("JobID,Reason"), style), "9.0; node n2 was silent for 60 s; \n");
+}
+
+TEST(RenderTable, AStepWithoutPredictionsIsStillALine) {
+  TableStyle style;
+  style.header = false;
+  style.parsable = true;
+  EXPECT_EQ(render_table(fixture("no_predictions.json"), columns("JobID,Target,Predicted,Best"), style),
+            "10.batch|||\n");
+}
+
+TEST(RenderTable, EveryFieldOfEveryFixtureHasAValueThatFits) {
+  for (const char* name :
+       {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json"}) {
+    for (const Step& step : fixture(name)) {
+      for (const Field& field : all_fields()) {
+        const TargetPrediction* target = step.predictions.empty() ? nullptr : &step.predictions.back();
+        const std::string value = field.value(step, target);
+        EXPECT_EQ(value, printable(value)) << field.name;
+        EXPECT_EQ(display_width(fit(value, field.width, field.left)), field.width) << field.name;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace lbf::report

@@ -1,0 +1,139 @@
+#include "advisor/report/render.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "advisor/report/text.h"
+#include "tests/unit/report/fixture.h"
+
+namespace lbf::report {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class Render : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    setenv("TZ", "UTC", 1);
+    tzset();
+  }
+  static std::string page(const char* name) { return render_step(fixture(name).at(0), PageStyle{}); }
+};
+
+TEST_F(Render, ANormalStep) {
+  EXPECT_EQ(page("normal.json"),
+            R"(Job 123.0  lmp -in in.melt
+  4 ranks on 2 nodes (node[1-2]), network lan-100, user alice
+  started 2023-11-14T22:13:20, measured 15.20 s, complete
+
+  Nodes Network  Placement Kind    Predicted  Speedup SelfError
+  ----- -------- --------- ------ ---------- -------- ---------
+      2 lan-100  block     self      15.02 s    1.01x     -1.2%
+      1 lan-100  block     LBF       12.30 s    1.24x     -1.2%
+      4 lan-100  block     LBF       19.50 s    0.78x     -1.2%
+      1 lan-fast block     LBF+NF    12.29 s    1.24x     -1.2%
+      2 lan-fast block     NF        8.000 s    1.90x     -1.2%
+
+  Self-prediction error -1.2 %: the configuration that ran, predicted 15.02 s,
+  measured 15.20 s.
+  Capture overhead 0.12 % of the ranks' processor time (capture 50.0 ms, relay
+  20.0 ms), 120345 events.
+  MPI 19.7 % of the ranks' time; 3.0 % of MPI time unmodelled.
+  Unmodelled: MPI_Win_fence (10 calls, 0.35 s), MPI_Put (3 calls, 10.0 ms).
+  Note: process time is known to 0.1 ms
+
+On 1 node it would take 12.30 s instead of 15.20 s (1.24x):
+    srun -N1 -n4 --overcommit /usr/bin/lmp -in in.melt
+On network lan-fast, 2 nodes, it would take 8.000 s instead of 15.20 s (1.90x);
+the network is not chosen by an srun flag but by the partition, a constraint or
+settings of MPI, with these flags:
+    srun -N2 -n4 --distribution=block /usr/bin/lmp -in in.melt
+)");
+}
+
+TEST_F(Render, ARunningStepSaysSoFar) {
+  EXPECT_THAT(page("running.json"),
+              AllOf(HasSubstr("measured so far 100.0 s, running"), HasSubstr("So far: On 1 node"),
+                    HasSubstr("1.20x"), Not(HasSubstr("MPI 0"))));
+}
+
+TEST_F(Render, APartialStepSaysWhy) {
+  EXPECT_THAT(page("partial.json"),
+              AllOf(HasSubstr("Partial: node n2 was silent for 60 s\n"), HasSubstr("12 events lost")));
+}
+
+TEST_F(Render, AStepOfWhichNothingIsKnownIsShort) {
+  EXPECT_EQ(page("no_predictions.json"),
+            "Job 10.batch\n  complete\n\nNo predictions: nothing of this step could be replayed.\n");
+}
+
+TEST_F(Render, EveryPageFits80ColumnsAndActsOnNoTerminal) {
+  for (const char* name :
+       {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json"}) {
+    std::istringstream lines(page(name));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(display_width(line), 80U) << name << ": " << line;
+      EXPECT_EQ(line, printable(line)) << name;
+    }
+  }
+}
+
+TEST_F(Render, ColorsOnlyWhereAsked) {
+  const Step step = fixture("normal.json")[0];
+  PageStyle style;
+  style.color = true;
+  const std::string with = render_step(step, style);
+  EXPECT_THAT(with, HasSubstr("\x1b[32m      1 lan-100"));
+  EXPECT_THAT(with, Not(HasSubstr("\x1b[32m      4 lan-100")));
+  EXPECT_THAT(page("normal.json"), Not(HasSubstr("\x1b")));
+}
+
+TEST_F(Render, NoHeader) {
+  PageStyle style;
+  style.header = false;
+  EXPECT_THAT(render_step(fixture("normal.json")[0], style), Not(HasSubstr("Placement")));
+}
+
+TEST_F(Render, CoresAndSpeedAreColumnsOnlyWhereTheyDiffer) {
+  EXPECT_THAT(page("normal.json"), Not(HasSubstr("Cores")));
+  EXPECT_THAT(page("odd_texts.json"), AllOf(HasSubstr("Cores"), HasSubstr("Speed ")));
+}
+
+TEST_F(Render, JoinsAnswersOnceAndSorted) {
+  const auto joined =
+      join_answers({R"({"steps":[{"job":2,"step":1},{"job":2,"step":0}]})",
+                    R"({"steps":[{"job":2,"step":1},{"job":1,"step":5},{"job":2,"step":0,"restart":1}]})"});
+  ASSERT_TRUE(joined.ok());
+  const auto document = nlohmann::json::parse(*joined);
+  ASSERT_EQ(document["steps"].size(), 4U);
+  EXPECT_EQ(document["steps"][0]["job"], 1);
+  EXPECT_EQ(document["steps"][1]["step"], 0);
+  EXPECT_EQ(document["steps"][2]["restart"], 1);
+  EXPECT_EQ(document["steps"][3]["step"], 1);
+}
+
+TEST_F(Render, RefusesToJoinWhatIsNoAnswer) {
+  for (const char* answer : {"", "<html>", "[]", "{}", R"({"steps":{}})"}) {
+    EXPECT_FALSE(join_answers({answer}).ok()) << answer;
+  }
+  EXPECT_TRUE(join_answers({}).ok());
+  EXPECT_TRUE(join_answers({R"({"steps":[1,null,{"job":"x"}]})"}).ok()) << "parse_steps names the fault";
+}
+
+TEST_F(Render, JsonKeepsEverythingAndActsOnNoTerminal) {
+  const auto joined = join_answers({fixture_text("odd_texts.json")});
+  ASSERT_TRUE(joined.ok());
+  const auto text = render_json(*joined);
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(nlohmann::json::parse(*text), nlohmann::json::parse(fixture_text("odd_texts.json")));
+  for (const char c : *text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << static_cast<int>(c);
+}
+
+}  // namespace
+}  // namespace lbf::report
