@@ -26,7 +26,9 @@ const std::vector<std::uint16_t>& indices_by_name() {
 
 }  // namespace
 
-std::size_t mpi_function_count() { return std::size(kFunctions); }
+std::size_t mpi_function_count() {
+  return std::size(kFunctions);
+}
 
 const MpiFunction* mpi_function(std::uint16_t id) {
   if (id == 0 || id > std::size(kFunctions)) return nullptr;

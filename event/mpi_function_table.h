@@ -1,7 +1,7 @@
 // MPI functions by id and by name, with what the recorder and the readers need to know of each.
 //
-// Place in the event's way: beside all of it: `Event::function` is an id of this table. The data is generated at
-// build time from event/mpi_functions.yml, which is the reviewed description (ids are append only).
+// Place in the event's way: beside all of it: `Event::function` is an id of this table. The data is generated
+// at build time from event/mpi_functions.yml, which is the reviewed description (ids are append only).
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,55 @@
 namespace lbf {
 
 enum class MpiRole : std::uint8_t {
-  kInit, kInitThread, kFinalize, kAbort, kPcontrol, kSend, kIsend, kRecv, kIrecv, kSendrecv,
-  kSendrecvReplace, kPersistentInitSend, kPersistentInitRecv, kStart, kStartall, kWait, kWaitany,
-  kWaitall, kWaitsome, kTest, kTestany, kTestall, kTestsome, kRequestGetStatus, kRequestFree, kCancel,
-  kProbe, kIprobe, kMprobe, kImprobe, kMrecv, kImrecv, kCollective, kCommCreate, kCommFree,
-  kCommDisconnect, kLocal, kUnmodelled,
+  kInit,
+  kInitThread,
+  kFinalize,
+  kAbort,
+  kPcontrol,
+  kSend,
+  kIsend,
+  kRecv,
+  kIrecv,
+  kSendrecv,
+  kSendrecvReplace,
+  kPersistentInitSend,
+  kPersistentInitRecv,
+  kStart,
+  kStartall,
+  kWait,
+  kWaitany,
+  kWaitall,
+  kWaitsome,
+  kTest,
+  kTestany,
+  kTestall,
+  kTestsome,
+  kRequestGetStatus,
+  kRequestFree,
+  kCancel,
+  kProbe,
+  kIprobe,
+  kMprobe,
+  kImprobe,
+  kMrecv,
+  kImrecv,
+  kCollective,
+  kCommCreate,
+  kCommFree,
+  kCommDisconnect,
+  kLocal,
+  kUnmodelled,
 };
 
 enum class SendMode : std::uint8_t { kStandard, kBuffered, kSynchronous, kReady };
 
 struct MpiFunction {
-  std::uint16_t id = 0;            // 1 .. mpi_function_count()
-  std::string_view name;           // "MPI_Send"
+  std::uint16_t id = 0;   // 1 .. mpi_function_count()
+  std::string_view name;  // "MPI_Send"
   MpiRole role = MpiRole::kLocal;
-  SendMode mode = SendMode::kStandard;         // kSend, kIsend, kPersistentInitSend
-  CollectiveOp op = CollectiveOp::kBarrier;    // kCollective, kCommCreate
-  bool blocking = true;                        // kCollective, kCommCreate
+  SendMode mode = SendMode::kStandard;       // kSend, kIsend, kPersistentInitSend
+  CollectiveOp op = CollectiveOp::kBarrier;  // kCollective, kCommCreate
+  bool blocking = true;                      // kCollective, kCommCreate
 };
 
 std::size_t mpi_function_count();

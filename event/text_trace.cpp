@@ -1,5 +1,6 @@
 // Text trace, version 1: the reader streams line by line and keeps only what later lines can refer to (open
-// receives, active requests, communicators); the writer is its inverse. Implements docs/formats/text-trace-v1.md.
+// receives, active requests, communicators); the writer is its inverse. Implements
+// docs/formats/text-trace-v1.md.
 #include "event/text_trace.h"
 
 #include <algorithm>
@@ -17,10 +18,11 @@ namespace lbf {
 namespace {
 
 constexpr Rank kMaxRanks = 1 << 24;
-constexpr Seconds kMaxTimeS = 1e9;                       // 31 years: beyond it is a mistake
+constexpr Seconds kMaxTimeS = 1e9;  // 31 years: beyond it is a mistake
 constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
 constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;  // room for a `comm` line of 1 << 24 ranks
 constexpr std::size_t kMaxProcedureNameBytes = 4096;
+constexpr std::size_t kMaxCommGap = 65536;  // communicator numbers are dense: a wild one must not cost memory
 constexpr std::size_t kReadBytes = std::size_t{256} << 10;
 
 struct TextOp {
@@ -96,7 +98,9 @@ std::string quoted(std::string_view text) {
   return out + "'";
 }
 
-constexpr bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+constexpr bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\r';
+}
 
 // Well-formed UTF-8 without control characters (names end up in JSON, on terminals).
 bool is_printable_utf8(std::string_view text) {
@@ -237,7 +241,8 @@ class ActiveRequests {
 
 class Reader {
  public:
-  Reader(std::istream& in, std::string_view name, const EventSink& sink) : in_(in), name_(name), sink_(sink) {}
+  Reader(std::istream& in, std::string_view name, const EventSink& sink)
+      : in_(in), name_(name), sink_(sink) {}
 
   Result<TraceInfo> run() {
     while (next_line()) {
@@ -282,9 +287,9 @@ class Reader {
   bool next_line() {
     for (;;) {
       const std::size_t unread = buffer_.size() - buffer_at_;
-      const void* newline =
-          unread > scanned_ ? std::memchr(buffer_.data() + buffer_at_ + scanned_, '\n', unread - scanned_)
-                            : nullptr;
+      const void* newline = unread > scanned_
+                                ? std::memchr(buffer_.data() + buffer_at_ + scanned_, '\n', unread - scanned_)
+                                : nullptr;
       if (newline != nullptr || (input_ended_ && unread > 0)) {
         at_ = buffer_.data() + buffer_at_;
         end_ = newline != nullptr ? static_cast<const char*>(newline) : at_ + unread;
@@ -316,8 +321,8 @@ class Reader {
 
   // A comment starts at a '#' that starts a word.
   void strip_comment() {
-    for (const char* p = at_; (p = static_cast<const char*>(
-                                   std::memchr(p, '#', static_cast<std::size_t>(end_ - p)))) != nullptr;
+    for (const char* p = at_;
+         (p = static_cast<const char*>(std::memchr(p, '#', static_cast<std::size_t>(end_ - p)))) != nullptr;
          ++p) {
       if (p == at_ || is_blank(p[-1])) {
         end_ = p;
@@ -369,7 +374,8 @@ class Reader {
                     " is not a time: seconds, decimal, not negative, such as 0.25");
       }
     }
-    if (!(value <= kMaxTimeS)) return fail(std::string(what) + " " + quoted(text) + " is more than 1e9 seconds");
+    if (!(value <= kMaxTimeS))
+      return fail(std::string(what) + " " + quoted(text) + " is more than 1e9 seconds");
     return value;
   }
 
@@ -389,7 +395,8 @@ class Reader {
     if (word() != "lbf-trace") return fail("this is not a text trace: the first line must be 'lbf-trace 1'");
     const std::string_view version = word();
     if (version != "1" || !word().empty()) {
-      return fail("text trace version " + quoted(version) + " is not known here; this program reads version 1");
+      return fail("text trace version " + quoted(version) +
+                  " is not known here; this program reads version 1");
     }
     have_version_ = true;
     return {};
@@ -436,7 +443,8 @@ class Reader {
     std::sort(comm.sorted.begin(), comm.sorted.end());
     if (const auto twice = std::adjacent_find(comm.sorted.begin(), comm.sorted.end());
         twice != comm.sorted.end()) {
-      return fail("rank " + std::to_string(*twice) + " is in communicator " + std::to_string(*number) + " twice");
+      return fail("rank " + std::to_string(*twice) + " is in communicator " + std::to_string(*number) +
+                  " twice");
     }
     for (const Rank member : comm.sorted) state_of(member).undelivered_comms.push_back(index);
     comms_.push_back(std::move(comm));
@@ -495,8 +503,8 @@ class Reader {
       const std::size_t equals = pair.find('=');
       if (equals == std::string_view::npos) return fail(quoted(pair) + " is not of the form key=value");
       const std::string_view name = pair.substr(0, equals);
-      const auto* key = std::find_if(kKeyNames.begin(), kKeyNames.end(),
-                                     [&](const KeyName& k) { return k.name == name; });
+      const auto* key =
+          std::find_if(kKeyNames.begin(), kKeyNames.end(), [&](const KeyName& k) { return k.name == name; });
       if (key == kKeyNames.end()) return fail("unknown key " + quoted(name));
       if (((kind.required | kind.optional) & key->key) == 0) {
         return fail("'" + std::string(kind.name) + "' has no key " + quoted(name));
@@ -536,7 +544,8 @@ class Reader {
     }
     comm = &comms_[found->second - 1];
     if (!std::binary_search(comm->sorted.begin(), comm->sorted.end(), rank)) {
-      return fail("rank " + std::to_string(rank) + " is not a member of communicator " + std::to_string(*number));
+      return fail("rank " + std::to_string(rank) + " is not a member of communicator " +
+                  std::to_string(*number));
     }
     event.comm = found->second;
     return {};
@@ -668,12 +677,12 @@ class Reader {
     }
     if (posted.comm != event.comm) return fail("endRecv is in another communicator than its startRecv");
     if (posted.from != kAnyRank && posted.from != *from) {
-      return fail("endRecv from=" + std::to_string(*from) + " does not match its startRecv from=" +
-                  std::to_string(posted.from));
+      return fail("endRecv from=" + std::to_string(*from) +
+                  " does not match its startRecv from=" + std::to_string(posted.from));
     }
     if (posted.tag != kAnyTag && posted.tag != *tag) {
-      return fail("endRecv tag=" + std::to_string(*tag) + " does not match its startRecv tag=" +
-                  std::to_string(posted.tag));
+      return fail("endRecv tag=" + std::to_string(*tag) +
+                  " does not match its startRecv tag=" + std::to_string(posted.tag));
     }
     return {};
   }
@@ -711,9 +720,10 @@ class Reader {
     const auto* op =
         std::find_if(kTextOps.begin(), kTextOps.end(), [&](const TextOp& o) { return o.name == name; });
     if (op == kTextOps.end()) {
-      return fail("unknown op " + quoted(name) +
-                  ": barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter or "
-                  "scan");
+      return fail(
+          "unknown op " + quoted(name) +
+          ": barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter or "
+          "scan");
     }
     event.op = op->op;
     if ((keys.seen & kRoot) != 0) {
@@ -739,7 +749,8 @@ class Reader {
     return {};
   }
 
-  Result<void> set_kind_specific(Rank rank, RankState& state, const Keys& keys, const Comm* comm, Event& event) {
+  Result<void> set_kind_specific(Rank rank, RankState& state, const Keys& keys, const Comm* comm,
+                                 Event& event) {
     switch (event.kind) {
       case EventKind::kSend:
       case EventKind::kIsend:
@@ -763,7 +774,8 @@ class Reader {
         return set_procedure(keys, event);
       case EventKind::kExit:
         if (state.blocking.kind != EventKind::kCompute) {
-          return fail("rank " + std::to_string(rank) + " exits inside a blocking receive: its endRecv is missing");
+          return fail("rank " + std::to_string(rank) +
+                      " exits inside a blocking receive: its endRecv is missing");
         }
         state.exited = true;
         return {};
@@ -818,11 +830,14 @@ void append_number(std::string& line, std::uint64_t value) {
 // The shortest decimal that reads back to the same double.
 void append_seconds(std::string& line, Seconds value) {
   std::array<char, 400> digits;  // 1e9 .. 5e-324 without an exponent
-  line.append(digits.data(), std::to_chars(digits.data(), digits.data() + digits.size(), value,
-                                           std::chars_format::fixed).ptr);
+  line.append(
+      digits.data(),
+      std::to_chars(digits.data(), digits.data() + digits.size(), value, std::chars_format::fixed).ptr);
 }
 
-bool writable_seconds(Seconds value) { return value >= 0 && value <= kMaxTimeS; }
+bool writable_seconds(Seconds value) {
+  return value >= 0 && value <= kMaxTimeS;
+}
 
 }  // namespace
 
@@ -843,10 +858,12 @@ Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
   if (!writable_seconds(event.process_s) || !writable_seconds(event.off_s)) {
     return fail("a time is negative, not finite or more than 1e9 seconds");
   }
-  if (event.bytes > kMaxBytes) return fail("the message is larger than " + std::to_string(kMaxBytes) + " bytes");
+  if (event.bytes > kMaxBytes)
+    return fail("the message is larger than " + std::to_string(kMaxBytes) + " bytes");
 
   if (event.kind == EventKind::kCommCreate) {
-    if (event.comm == 0 || event.comm > comm_members_.size() + kMaxRanks) return fail("bad communicator number");
+    if (event.comm == 0 || event.comm > comm_members_.size() + kMaxCommGap)
+      return fail("bad communicator number");
     if (event.values.size() < 3) return fail("a communicator without members");
     if (event.values[1] != 0) return fail("version 1 has no intercommunicators");
     if (comm_members_.size() <= event.comm) {
@@ -891,7 +908,8 @@ Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
       return fail("communicator " + std::to_string(event.comm) + " is not defined");
     }
     rank_in_comm = &comm_ranks_[event.comm];
-    if (rank_in_comm->find(rank) == rank_in_comm->end()) return fail("it is not a member of its communicator");
+    if (rank_in_comm->find(rank) == rank_in_comm->end())
+      return fail("it is not a member of its communicator");
   }
   const auto start_line = [&](std::string_view kind, Seconds process_s) {
     append_number(line_, static_cast<std::uint64_t>(rank));
@@ -996,8 +1014,7 @@ Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
       if (name.empty()) {
         return fail("version 1 has no collective operation " + std::to_string(static_cast<int>(event.op)));
       }
-      const Rank size =
-          event.comm != 0 ? static_cast<Rank>(comm_members_[event.comm].size()) : ranks_;
+      const Rank size = event.comm != 0 ? static_cast<Rank>(comm_members_[event.comm].size()) : ranks_;
       if (event.root < 0 || event.root >= size) return fail("its root is not in its communicator");
       start_line("coll", event.process_s);
       line_ += " op=";
@@ -1030,8 +1047,8 @@ Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
       start_line("exit", event.process_s);
       break;
     default:
-      return fail("text trace version 1 has no events of kind " + std::to_string(static_cast<int>(event.kind)) +
-                  " (docs/formats/text-trace-v1.md)");
+      return fail("text trace version 1 has no events of kind " +
+                  std::to_string(static_cast<int>(event.kind)) + " (docs/formats/text-trace-v1.md)");
   }
   line_ += '\n';
   out_ << line_;

@@ -29,26 +29,27 @@ struct TraceInfo {
 // already or not active, a missing header, an event after exit, ranks < 1 or > 1 << 24.
 Result<TraceInfo> read_text_trace(std::istream& in, std::string_view name, const EventSink& sink);
 
-// Writes text trace version 1. Times are written so that they read back to the same double; the wall time inside
-// calls (Event::call_s) has no place in a text trace.
+// Writes text trace version 1. Times are written so that they read back to the same double; the wall time
+// inside calls (Event::call_s) has no place in a text trace.
 class TextTraceWriter {
  public:
   // Writes the header. REQUIRES: `out` outlives the writer. `procedures`: names by procedure id; an id beyond
   // them is written as "procedureID".
   TextTraceWriter(std::ostream& out, Rank ranks, std::vector<std::string> procedures = {});
 
-  // kRecv becomes a startRecv and an endRecv line; the time of kinds that are not in the format but change nothing
-  // in a replay (kKeepAlive, kPhase, kCommFree) becomes a compute line; a communicator's synchronisation
-  // (CollectiveOp::kCommCreate) becomes the allreduce that it stands for. Errors: what version 1 cannot say
-  // (non-blocking and v-collectives, exscan, probes, cancelled and freed requests, unmodelled calls, gaps,
-  // intercommunicators); ranks, peers or communicators that do not exist; kIo when the stream failed.
+  // kRecv becomes a startRecv and an endRecv line; the time of kinds that are not in the format but change
+  // nothing in a replay (kKeepAlive, kPhase, kCommFree) becomes a compute line; a communicator's
+  // synchronisation (CollectiveOp::kCommCreate) becomes the allreduce that it stands for. Errors: what
+  // version 1 cannot say (non-blocking and v-collectives, exscan, probes, cancelled and freed requests,
+  // unmodelled calls, gaps, intercommunicators); ranks, peers or communicators that do not exist; kIo when
+  // the stream failed.
   Result<void> add(Rank rank, const Event& event);
 
  private:
   std::ostream& out_;
   Rank ranks_;
   std::vector<std::string> procedures_;
-  std::vector<std::vector<Rank>> comm_members_;  // by comm index; empty: not written yet
+  std::vector<std::vector<Rank>> comm_members_;             // by comm index; empty: not written yet
   std::vector<std::unordered_map<Rank, Rank>> comm_ranks_;  // by comm index: world rank -> rank in comm
   std::string line_;
 };

@@ -1,5 +1,6 @@
-// CommunicatorTable (event/wire.h): the ranks of a trace number their communicators each for itself; here the uid
-// that all members computed alike gives every communicator one number. docs/formats/wire-v1.md, "Communicators".
+// CommunicatorTable (event/wire.h): the ranks of a trace number their communicators each for itself; here the
+// uid that all members computed alike gives every communicator one number. docs/formats/wire-v1.md,
+// "Communicators".
 #include <algorithm>
 #include <limits>
 #include <string>
@@ -10,7 +11,8 @@
 namespace lbf {
 namespace {
 
-// A trace stays in memory while its job runs: a client that defines communicators without end must not fill it.
+// A trace stays in memory while its job runs: a client that defines communicators without end must not fill
+// it.
 constexpr std::size_t kMaxCommunicators = std::size_t{1} << 20;
 constexpr std::uint64_t kMaxStoredMembers = std::uint64_t{1} << 26;
 constexpr std::size_t kMaxDefinitions = std::size_t{1} << 26;  // (rank, local index) pairs
@@ -33,7 +35,8 @@ Result<std::uint32_t> CommunicatorTable::define(Rank rank, std::uint32_t local_i
   const std::uint64_t uid = values[0];
   const std::uint64_t local_size = values[1];
   const auto members = values.subspan(2);
-  if (local_size >= members.size()) return fail("its local group does not leave a member for the remote group");
+  if (local_size >= members.size())
+    return fail("its local group does not leave a member for the remote group");
   const auto own_group = local_size > 0 ? members.first(static_cast<std::size_t>(local_size)) : members;
   if (std::find(own_group.begin(), own_group.end(), static_cast<std::uint64_t>(rank)) == own_group.end()) {
     return fail("the rank is not a member");
@@ -106,6 +109,8 @@ Result<std::uint32_t> CommunicatorTable::translate(Rank rank, std::uint32_t loca
   return found->second;
 }
 
-std::uint32_t CommunicatorTable::size() const { return static_cast<std::uint32_t>(communicators_.size()) + 1; }
+std::uint32_t CommunicatorTable::size() const {
+  return static_cast<std::uint32_t>(communicators_.size()) + 1;
+}
 
 }  // namespace lbf

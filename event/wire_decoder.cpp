@@ -1,6 +1,6 @@
-// read_batch_header and BatchDecoder (event/wire.h): a batch that anybody may have sent, back to events. Every
-// length is checked against what is there before anything is read, copied or allocated; memory is bounded by the
-// limits in event/wire.h and event/wire_layout.h. Implements docs/formats/wire-v1.md.
+// read_batch_header and BatchDecoder (event/wire.h): a batch that anybody may have sent, back to events.
+// Every length is checked against what is there before anything is read, copied or allocated; memory is
+// bounded by the limits in event/wire.h and event/wire_layout.h. Implements docs/formats/wire-v1.md.
 #include <zstd.h>
 
 #include <algorithm>
@@ -24,14 +24,8 @@ constexpr std::uint32_t kUnknownComm = std::numeric_limits<std::uint32_t>::max()
 constexpr std::size_t kMaxCachedComms = 4096;
 constexpr std::uint32_t kNoShape = std::numeric_limits<std::uint32_t>::max();
 
-constexpr std::uint64_t kLengthMasks[8] = {0,
-                                           0xFF,
-                                           0xFFFF,
-                                           0xFFFFFF,
-                                           0xFFFFFFFF,
-                                           0xFFFFFFFFFF,
-                                           0xFFFFFFFFFFFF,
-                                           0xFFFFFFFFFFFFFF};
+constexpr std::uint64_t kLengthMasks[8] = {0,          0xFF,         0xFFFF,         0xFFFFFF,
+                                           0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF};
 
 // Reads [at, end). After a failure `ok` is false and everything reads as 0.
 struct Cursor {
@@ -72,7 +66,8 @@ struct Cursor {
 
   std::int32_t svarint32() {
     const auto value = static_cast<std::int64_t>(wire::unzigzag(varint()));
-    if (value < std::numeric_limits<std::int32_t>::min() || value > std::numeric_limits<std::int32_t>::max()) {
+    if (value < std::numeric_limits<std::int32_t>::min() ||
+        value > std::numeric_limits<std::int32_t>::max()) {
       ok = false;
       return 0;
     }
@@ -153,19 +148,19 @@ struct BatchDecoder::State {
   struct RankState {
     std::uint64_t last_started = 0;
     std::uint64_t last_completed = 0;
-    std::uint32_t first_shape = kNoShape;       // successor of "none"
-    std::vector<std::uint32_t> shape_by_number; // number - 1 -> index into `shapes`
+    std::uint32_t first_shape = kNoShape;        // successor of "none"
+    std::vector<std::uint32_t> shape_by_number;  // number - 1 -> index into `shapes`
   };
 
   CommunicatorTable& communicators;
   Rank max_ranks;
   ZSTD_DCtx* zstd = ZSTD_createDCtx();
   std::vector<unsigned char> raw;
-  std::vector<Shape> shapes;                      // of all ranks of the batch
-  Shape once;                                     // a shape for one event only
-  std::vector<std::uint64_t> values;              // of all shapes (kWait: differences)
-  std::vector<std::uint64_t> several_requests;    // kWait's values of the event at hand
-  std::vector<std::uint32_t> global_by_local;     // of the rank of the section at hand, kUnknownComm: look it up
+  std::vector<Shape> shapes;                    // of all ranks of the batch
+  Shape once;                                   // a shape for one event only
+  std::vector<std::uint64_t> values;            // of all shapes (kWait: differences)
+  std::vector<std::uint64_t> several_requests;  // kWait's values of the event at hand
+  std::vector<std::uint32_t> global_by_local;  // of the rank of the section at hand, kUnknownComm: look it up
   std::unordered_map<Rank, RankState> state_by_rank;
   std::uint64_t events_seen = 0;
   std::string batch_name;
@@ -250,7 +245,8 @@ struct BatchDecoder::State {
     global_by_local.clear();
 
     const auto event_error = [&](std::uint64_t i, const std::string& what) {
-      return fail("rank " + std::to_string(rank) + ", event " + std::to_string(i + 1) + " of its section: " + what);
+      return fail("rank " + std::to_string(rank) + ", event " + std::to_string(i + 1) +
+                  " of its section: " + what);
     };
     RankState& state = state_by_rank[rank];
     std::uint32_t* expected = &state.first_shape;  // where it is noted which shape follows here
@@ -342,7 +338,8 @@ struct BatchDecoder::State {
     if ((fields & wire::kHasRoot) != 0) read.event.root = data.svarint32();
     if ((fields & wire::kHasBytes) != 0) read.event.bytes = data.varint();
     if (!data.ok) return "its shape is cut short, or a number in it is too large";
-    if (read.event.peer < kAnyRank || read.event.peer >= max_ranks) return "its peer is not a rank of the step";
+    if (read.event.peer < kAnyRank || read.event.peer >= max_ranks)
+      return "its peer is not a rank of the step";
 
     if ((fields & wire::kHasValues) != 0) {
       read.values_at = values.size();
@@ -391,8 +388,7 @@ struct BatchDecoder::State {
   Result<void> finish_event(Shape& shape, Rank rank, RankState& state, Cursor& data) {
     Event& event = shape.event;
     if ((shape.extra & kSetRequest) != 0) {
-      std::uint64_t& last =
-          shape.use == RequestUse::kStarts ? state.last_started : state.last_completed;
+      std::uint64_t& last = shape.use == RequestUse::kStarts ? state.last_started : state.last_completed;
       event.request = static_cast<std::uint32_t>(last + 1 + shape.request_delta);
       last = event.request;
     }

@@ -1,4 +1,5 @@
-// BatchEncoder (event/wire.h): events of many ranks to one compressed batch. Implements docs/formats/wire-v1.md.
+// BatchEncoder (event/wire.h): events of many ranks to one compressed batch. Implements
+// docs/formats/wire-v1.md.
 #include <zstd.h>
 
 #include <cmath>
@@ -16,8 +17,8 @@ namespace {
 
 using wire::RequestUse;
 
-// Level 1: on the trace of a regular program level 3 was seen to save less than 2 % more, and the relay's time is
-// part of the observed cost.
+// Level 1: on the trace of a regular program level 3 was seen to save less than 2 % more, and the relay's
+// time is part of the observed cost.
 constexpr int kZstdLevel = 1;
 
 void append_varint(std::string& out, std::uint64_t value) {
@@ -73,9 +74,10 @@ struct BatchEncoder::State {
     Rank rank = 0;
     std::string control;
     std::string data;
-    // The rank's dictionary. It is the rank's own, because sections are decoded one after the other while events of
-    // different ranks come here interleaved.
-    std::vector<Shape> shapes = std::vector<Shape>(1);  // [0] stands for "none"; a shape's number is its index
+    // The rank's dictionary. It is the rank's own, because sections are decoded one after the other while
+    // events of different ranks come here interleaved.
+    std::vector<Shape> shapes =
+        std::vector<Shape>(1);  // [0] stands for "none"; a shape's number is its index
     std::vector<std::uint64_t> value_differences;
     std::vector<std::uint32_t> table = std::vector<std::uint32_t>(kInitialTableSlots);  // hash -> shape
     std::uint32_t previous_shape = 0;
@@ -93,9 +95,9 @@ struct BatchEncoder::State {
   std::vector<std::size_t> open_sections;  // indices into `ranks`, in the order of their first event
   std::size_t last_index = 0;
 
-  std::uint32_t shapes_in_batch = 0;       // that decoders must remember, of all ranks
-  std::string raw;                         // finished blocks
-  std::size_t open_bytes = 0;              // of the sections that are still open
+  std::uint32_t shapes_in_batch = 0;  // that decoders must remember, of all ranks
+  std::string raw;                    // finished blocks
+  std::size_t open_bytes = 0;         // of the sections that are still open
   std::uint32_t events = 0;
   ZSTD_CCtx* zstd = ZSTD_createCCtx();
 
@@ -126,8 +128,9 @@ struct BatchEncoder::State {
 
   static bool matches(const PerRank& section, const Shape& shape, const Event& event, RequestUse use) {
     if (shape.kind != event.kind || shape.flags != event.flags || shape.function != event.function ||
-        shape.op != event.op || shape.peer != event.peer || shape.tag != event.tag || shape.comm != event.comm ||
-        shape.root != event.root || shape.bytes != event.bytes || shape.values_count != event.values.size()) {
+        shape.op != event.op || shape.peer != event.peer || shape.tag != event.tag ||
+        shape.comm != event.comm || shape.root != event.root || shape.bytes != event.bytes ||
+        shape.values_count != event.values.size()) {
       return false;
     }
     for (std::size_t i = 0; i < shape.values_count; ++i) {
@@ -200,8 +203,8 @@ struct BatchEncoder::State {
     }
   }
 
-  // The shape's number, written to the section's data, with the definition when it is new. 0: the batch has as many
-  // shapes as a decoder remembers, so this one is defined for this event only.
+  // The shape's number, written to the section's data, with the definition when it is new. 0: the batch has
+  // as many shapes as a decoder remembers, so this one is defined for this event only.
   std::uint32_t explicit_shape(PerRank& section, const Event& event, RequestUse use) {
     const std::size_t slot = slot_of(section, event, use);
     if (section.table[slot] != 0) {
@@ -277,7 +280,8 @@ struct BatchEncoder::State {
         section.last_completed = use == RequestUse::kSeveral ? event.values.back() : first;
       }
     }
-    if (event.kind == EventKind::kBlocked) append_varint(section.data, to_ns(event.off_s, section.off_carry_ns));
+    if (event.kind == EventKind::kBlocked)
+      append_varint(section.data, to_ns(event.off_s, section.off_carry_ns));
     section.control += static_cast<char>(control);
     section.previous_shape = index;
     open_bytes += 1 + section.data.size() - data_before;
@@ -346,11 +350,21 @@ struct BatchEncoder::State {
 BatchEncoder::BatchEncoder() : state_(std::make_unique<State>()) {}
 BatchEncoder::~BatchEncoder() = default;
 
-void BatchEncoder::add(Rank rank, const Event& event) { state_->add(rank, event); }
-void BatchEncoder::add_control(std::string_view json) { state_->add_control(json); }
-bool BatchEncoder::empty() const { return state_->events == 0 && state_->raw.empty(); }
-std::size_t BatchEncoder::raw_bytes() const { return state_->raw.size() + state_->open_bytes; }
-std::uint32_t BatchEncoder::events() const { return state_->events; }
+void BatchEncoder::add(Rank rank, const Event& event) {
+  state_->add(rank, event);
+}
+void BatchEncoder::add_control(std::string_view json) {
+  state_->add_control(json);
+}
+bool BatchEncoder::empty() const {
+  return state_->events == 0 && state_->raw.empty();
+}
+std::size_t BatchEncoder::raw_bytes() const {
+  return state_->raw.size() + state_->open_bytes;
+}
+std::uint32_t BatchEncoder::events() const {
+  return state_->events;
+}
 std::string BatchEncoder::finish(std::uint32_t stream, std::uint64_t sequence) {
   return state_->finish(stream, sequence);
 }

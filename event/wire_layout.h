@@ -47,8 +47,8 @@ enum ShapeFields : std::uint8_t {
   kHasValues = 128,
 };
 
-// An explicit shape is a code: a definition that gets the rank's next number, a definition for this event only, or
-// kFirstShapeCode + n - 1 for the rank's shape number n (1, 2 ...).
+// An explicit shape is a code: a definition that gets the rank's next number, a definition for this event
+// only, or kFirstShapeCode + n - 1 for the rank's shape number n (1, 2 ...).
 inline constexpr std::uint64_t kDefineShapeCode = 0;
 inline constexpr std::uint64_t kDefineOnceCode = 1;
 inline constexpr std::uint32_t kFirstShapeCode = 2;
@@ -76,7 +76,9 @@ inline RequestUse request_use(EventKind kind, std::uint8_t flags, std::size_t va
 inline std::uint64_t zigzag(std::uint64_t difference) {
   return difference << 1 ^ (0 - (difference >> 63));
 }
-inline std::uint64_t unzigzag(std::uint64_t coded) { return coded >> 1 ^ (0 - (coded & 1)); }
+inline std::uint64_t unzigzag(std::uint64_t coded) {
+  return coded >> 1 ^ (0 - (coded & 1));
+}
 
 inline void store_u16(char* at, std::uint16_t value) {
   for (int i = 0; i < 2; ++i) at[i] = static_cast<char>(value >> (8 * i) & 0xFF);

@@ -139,14 +139,33 @@ Result<Selection> selection_of(const Options& options) {
   return out;
 }
 
-// lbfd's answers, joined to one {"steps":[...]}.
-Result<std::string> ask(HttpClient& client, const Selection& selection) {
+// What lbfd refuses, in the words of this command's options.
+Error refused(const Selection& selection, const Error& error) {
+  if (error.code != ErrorCode::kPermission) return error;
+  if (selection.all_users) {
+    return {error.code,
+            "the steps of all users are for root, SlurmUser and lbfd's operators only; leave out -a"};
+  }
+  if (!selection.users.empty()) {
+    return {error.code,
+            "the steps of other users are for root, SlurmUser and lbfd's operators only; leave out -u"};
+  }
+  return error;
+}
+
+// lbfd's answers, joined to one {"steps":[...]}. Where lbfd says that the caller is no operator, his own jobs
+// are asked for, now and from then on.
+Result<std::string> ask(HttpClient& client, Selection& selection) {
   std::vector<std::string> answers;
   for (const std::string& target : request_targets(selection)) {
     auto response = client.request("GET", target);
     if (!response) return response.error();
-    if (response->status == 404) continue;  // no such job: the others are still shown
-    if (response->status != 200) return error_of_response(*response);
+    const bool asked_for_all = !selection.jobs.empty() && selection.users.empty() && !selection.all_users;
+    if (response->status == 403 && asked_for_all && selection.operator_view) {
+      selection.operator_view = false;
+      return ask(client, selection);
+    }
+    if (response->status != 200) return refused(selection, error_of_response(*response));
     answers.push_back(std::move(response->body));
   }
   return join_answers(answers);
@@ -166,7 +185,7 @@ std::string nothing_in_window(const Selection& selection) {
   return out + "; run one with srun --lbf-predict, or look further back with -S, for example -S now-7days";
 }
 
-int brief(HttpClient& client, const Selection& selection) {
+int brief(HttpClient& client, Selection& selection) {
   const auto give_up = std::chrono::steady_clock::now() + kBriefWait;
   while (true) {
     const auto joined = ask(client, selection);
@@ -229,7 +248,7 @@ Result<std::optional<std::vector<Column>>> columns_of(const Options& options, co
 }
 
 int run(const Options& options) {
-  const auto selection = selection_of(options);
+  auto selection = selection_of(options);
   if (!selection) return fail(selection.error(), kExitUsage);
   const auto columns = columns_of(options, *selection);
   if (!columns) return fail(columns.error(), kExitUsage);
@@ -265,6 +284,11 @@ int run(const Options& options) {
     }
     std::fprintf(stderr, "lbf-report: %s\n", nothing_in_window(*selection).c_str());
     return 0;
+  }
+  if (steps->size() >= kStepLimit) {
+    std::fprintf(stderr,
+                 "lbf-report: more than %zu steps: only the latest are shown; narrow it with -S and -E\n",
+                 kStepLimit);
   }
   return put(render(*steps, options, *columns));
 }

@@ -90,12 +90,13 @@ Result<std::vector<std::string>> parse_users(std::string_view list) {
 }
 
 std::vector<std::string> request_targets(const Selection& selection) {
-  std::string window;
+  std::string window = fmt::format("&limit={}", kStepLimit);
   if (selection.since) window += fmt::format("&since={}", *selection.since);
   if (selection.until) window += fmt::format("&until={}", *selection.until);
 
   std::vector<std::string> owners;
-  if (selection.all_users || (!selection.jobs.empty() && selection.users.empty())) {
+  const bool any_owner = !selection.jobs.empty() && selection.users.empty() && selection.operator_view;
+  if (selection.all_users || any_owner) {
     owners.emplace_back("&all=1");
   } else if (selection.users.empty()) {
     owners.emplace_back("");
@@ -113,9 +114,7 @@ std::vector<std::string> request_targets(const Selection& selection) {
     }
   }
   std::vector<std::string> out;
-  for (const std::string& query : queries) {
-    out.push_back(query.empty() ? "/v1/steps" : "/v1/steps?" + query.substr(1));
-  }
+  for (const std::string& query : queries) out.push_back("/v1/steps?" + query.substr(1));
   return out;
 }
 

@@ -23,6 +23,7 @@ struct Selection {
   std::vector<JobSelector> jobs;   // empty: every job
   std::vector<std::string> users;  // names or uids; empty: the caller
   bool all_users = false;
+  bool operator_view = true;  // with jobs and no users: ask for everybody's, which lbfd allows operators only
   std::optional<std::time_t> since;
   std::optional<std::time_t> until;
 };
@@ -31,6 +32,9 @@ struct Selection {
 Result<std::vector<JobSelector>> parse_jobs(std::string_view list);
 // "alice,1000". Errors: an empty item.
 Result<std::vector<std::string>> parse_users(std::string_view list);
+
+// The most steps that one request asks for; lbfd leaves out the oldest.
+inline constexpr std::size_t kStepLimit = 1000;
 
 // The targets ("/v1/steps?job=12&all=1") that have to be asked, in order; their answers joined are the
 // selection. With jobs but no users the owner does not matter (as with sacct -j), so all=1 is asked: lbfd

@@ -78,6 +78,32 @@ class BatchValidator {
   BatchSink sink_;
 };
 
+// Reads a file from its begin to its end, in large pieces; a batch is never longer than what at() shows.
+class WindowReader {
+ public:
+  WindowReader(int fd, std::uint64_t file_bytes, const std::string& path)
+      : fd_(fd), file_bytes_(file_bytes), path_(path) {}
+
+  // The bytes from `offset` on: kMaxBatchBytes of them, or all up to the end of the file.
+  Result<std::span<const std::byte>> at(std::uint64_t offset) {
+    const std::uint64_t wanted = std::min<std::uint64_t>(kMaxBatchBytes, file_bytes_ - offset);
+    if (offset < begin_ || offset + wanted > begin_ + window_.size()) {
+      window_.resize(std::min<std::uint64_t>(2 * kMaxBatchBytes, file_bytes_ - offset));
+      begin_ = offset;
+      auto got = read_all_at(fd_, std::as_writable_bytes(std::span(window_)), offset, path_);
+      if (!got) return got.error();
+    }
+    return bytes_of(window_).subspan(offset - begin_, wanted);
+  }
+
+ private:
+  int fd_;
+  std::uint64_t file_bytes_;
+  const std::string& path_;
+  std::uint64_t begin_ = 0;
+  std::string window_;
+};
+
 }  // namespace
 
 // The writer holds `mutex` through decoding and fdatasync; readers see the last published state without
@@ -94,8 +120,9 @@ struct StepTrace::Stream {
   std::string damage;
   std::unique_ptr<BatchValidator> validator;
 
-  mutable std::mutex state_mutex;
+  mutable std::mutex state_mutex;  // of the two below
   StreamState published;
+  std::vector<std::uint64_t> batch_ends;  // in the file; batch N ends at [N - 1]
 
   Result<void> cut() {
     if (!torn) return {};
@@ -122,92 +149,52 @@ struct StepTrace::Stream {
     return {};
   }
 
+  void add_batch(std::uint64_t bytes) {
+    durable_bytes += bytes;
+    ++next_sequence;
+    const std::scoped_lock lock(state_mutex);
+    batch_ends.push_back(durable_bytes);
+  }
+
   // Reads every batch of the file; what a crash tore off at its end is cut. A damaged batch that is followed
   // by a good one was acknowledged once: nothing is cut then, the stream stops before it with `damage` set.
-  Result<void> recover(std::uint32_t number);
-  // An ended stream takes no more batches: where they are is enough, they are decoded when they are replayed.
-  Result<void> recover_ended(std::uint32_t number);
-  Result<bool> later_batch_follows(std::uint32_t number, std::uint64_t file_bytes) const;
+  // An ended stream takes no more batches: without `decode` it is only found out where they are.
+  Result<void> recover(std::uint32_t number, bool decode);
 };
 
-// A torn tail is one batch that was never acknowledged; where the header of a later one follows, what is
-// broken is not the tail.
-Result<bool> StepTrace::Stream::later_batch_follows(std::uint32_t number, std::uint64_t file_bytes) const {
-  std::string rest(std::min<std::uint64_t>(file_bytes - durable_bytes, kMaxBatchBytes + kBatchHeaderBytes),
-                   '\0');
-  auto got = read_all_at(fd.get(), std::as_writable_bytes(std::span(rest)), durable_bytes, path);
-  if (!got) return got.error();
-  const auto bytes = bytes_of(rest);
-  for (std::size_t offset = 1; offset + kBatchHeaderBytes <= bytes.size(); ++offset) {
-    const auto header = read_batch_header(bytes.subspan(offset));
-    if (header && header->stream == number && header->sequence == next_sequence + 1) return true;
-  }
-  return false;
-}
-
-Result<void> StepTrace::Stream::recover(std::uint32_t number) {
+Result<void> StepTrace::Stream::recover(std::uint32_t number, bool decode) {
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return system_error("look at", path, errno);
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
-  validator = std::make_unique<BatchValidator>();
-  std::string batch;
-  // The header of a batch at `offset`, if a whole batch of this stream with this sequence is there.
-  const auto header_at = [&](std::uint64_t offset, std::uint64_t sequence) -> Result<BatchHeader> {
-    if (file_bytes - offset < kBatchHeaderBytes) return invalid_input("its header is cut");
-    batch.resize(kBatchHeaderBytes);
-    auto got = read_all_at(fd.get(), std::as_writable_bytes(std::span(batch)), offset, path);
-    if (!got) return got.error();
-    auto header = read_batch_header(bytes_of(batch));
-    if (!header) return header.error();
-    if (header->stream != number || header->sequence != sequence) return invalid_input("it is another batch");
-    if (file_bytes - offset - kBatchHeaderBytes < header->compressed_bytes) return invalid_input("it is cut");
-    return header;
-  };
+  WindowReader window(fd.get(), file_bytes, path);
+  if (decode) validator = std::make_unique<BatchValidator>();
   while (durable_bytes < file_bytes) {
-    auto header = header_at(durable_bytes, next_sequence);
-    if (!header && header.error().code == ErrorCode::kIo) return header.error();
-    std::string wrong = header ? std::string() : header.error().message;
-    if (header) {
-      batch.resize(kBatchHeaderBytes + header->compressed_bytes);
-      auto got = read_all_at(fd.get(), std::as_writable_bytes(std::span(batch)), durable_bytes, path);
-      if (!got) return got.error();
-      if (const auto checked = validator->check(bytes_of(batch)); !checked) wrong = checked.error().message;
+    auto bytes = window.at(durable_bytes);
+    if (!bytes) return bytes.error();
+    const auto header = read_batch_header(*bytes);
+    std::string wrong;
+    if (!header) {
+      wrong = header.error().message;
+    } else if (header->stream != number || header->sequence != next_sequence) {
+      wrong = "another batch is in its place";
+    } else if (decode) {
+      const auto checked = validator->check(bytes->first(kBatchHeaderBytes + header->compressed_bytes));
+      if (!checked) wrong = checked.error().message;
     }
-    if (!wrong.empty()) {
-      auto follows = later_batch_follows(number, file_bytes);
-      if (!follows) return follows.error();
-      if (*follows) {
-        damage = "stored batch " + std::to_string(next_sequence) + " of stream " + std::to_string(number) +
-                 " is damaged: " + wrong;
-        return {};
-      }
+    if (wrong.empty()) {
+      add_batch(kBatchHeaderBytes + header->compressed_bytes);
+      continue;
+    }
+    // A torn tail is one batch that was never acknowledged; where the header of a later one follows, or where
+    // the stream had ended, what is broken is not a torn tail.
+    bool torn_tail = decode;
+    for (std::size_t offset = 1; torn_tail && offset + kBatchHeaderBytes <= bytes->size(); ++offset) {
+      const auto later = read_batch_header(bytes->subspan(offset));
+      if (later && later->stream == number && later->sequence == next_sequence + 1) torn_tail = false;
+    }
+    if (torn_tail) {
       torn = true;
       return cut();
-    }
-    durable_bytes += batch.size();
-    ++next_sequence;
-  }
-  return {};
-}
-
-Result<void> StepTrace::Stream::recover_ended(std::uint32_t number) {
-  struct stat status {};
-  if (::fstat(fd.get(), &status) != 0) return system_error("look at", path, errno);
-  const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
-  std::string header_bytes(kBatchHeaderBytes, '\0');
-  while (durable_bytes < file_bytes) {
-    std::string wrong = "it is cut";
-    if (file_bytes - durable_bytes >= kBatchHeaderBytes) {
-      auto got = read_all_at(fd.get(), std::as_writable_bytes(std::span(header_bytes)), durable_bytes, path);
-      if (!got) return got.error();
-      const auto header = read_batch_header(bytes_of(header_bytes));
-      if (header && header->stream == number && header->sequence == next_sequence &&
-          file_bytes - durable_bytes - kBatchHeaderBytes >= header->compressed_bytes) {
-        durable_bytes += kBatchHeaderBytes + header->compressed_bytes;
-        ++next_sequence;
-        continue;
-      }
-      if (!header) wrong = header.error().message;
     }
     damage = "stored batch " + std::to_string(next_sequence) + " of stream " + std::to_string(number) +
              " is damaged: " + wrong;
@@ -295,7 +282,7 @@ Result<void> StepTrace::load_streams() {
     } else if (end_text.error().code != ErrorCode::kNotFound) {
       return end_text.error();
     }
-    if (auto recovered = stream->end ? stream->recover_ended(number) : stream->recover(number); !recovered) {
+    if (auto recovered = stream->recover(number, /*decode=*/!stream->end); !recovered) {
       return recovered.error();
     }
     stream->publish(number);
@@ -398,8 +385,7 @@ Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t seque
     return written.error();
   }
   stream->torn = false;
-  stream->durable_bytes += batch.size();
-  ++stream->next_sequence;
+  stream->add_batch(batch.size());
   stream->publish(number);
   return AppendResult{AppendOutcome::kStored, stream->next_sequence};
 }
@@ -415,6 +401,7 @@ Result<AppendResult> StepTrace::end_stream(std::uint32_t number, const StreamEnd
   if (end.last_sequence >= stream->next_sequence && end.lost_batches == 0) {
     return AppendResult{AppendOutcome::kGap, stream->next_sequence};
   }
+  if (auto cut = stream->cut(); !cut) return cut.error();
   StreamEnd dated = end;
   dated.realtime_ns = realtime_ns();
   auto written = write_file_durably(stream_path(number, ".end"), json_of(dated).dump());
@@ -436,7 +423,11 @@ Result<void> StepTrace::reopen_stream(std::uint32_t number) {
   if (stream->validator == nullptr) {  // it was opened as an ended one: batches were not decoded
     stream->durable_bytes = 0;
     stream->next_sequence = 1;
-    if (auto recovered = stream->recover(number); !recovered) return recovered;
+    {
+      const std::scoped_lock state_lock(stream->state_mutex);
+      stream->batch_ends.clear();
+    }
+    if (auto recovered = stream->recover(number, /*decode=*/true); !recovered) return recovered;
   }
   stream->publish(number);
   return {};
@@ -475,17 +466,22 @@ std::uint64_t StepTrace::stored_bytes() const {
   return bytes;
 }
 
-Result<void> StepTrace::read_batch(std::uint32_t number, std::uint64_t offset, std::string& buffer) const {
+Result<void> StepTrace::read_batch(std::uint32_t number, std::uint64_t sequence, std::string& buffer) const {
   const Stream* stream = find_stream(number);
   if (stream == nullptr) return Error{ErrorCode::kNotFound, "no stream " + std::to_string(number)};
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  {
+    const std::scoped_lock lock(stream->state_mutex);
+    if (sequence == 0 || sequence > stream->batch_ends.size()) {
+      return Error{ErrorCode::kNotFound, "no batch " + std::to_string(sequence)};
+    }
+    end = stream->batch_ends[sequence - 1];
+    begin = sequence == 1 ? 0 : stream->batch_ends[sequence - 2];
+  }
   // Durable bytes never change: no lock while reading.
-  buffer.resize(kBatchHeaderBytes);
-  auto got = read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
-  if (!got) return got;
-  const auto header = read_batch_header(bytes_of(buffer));
-  if (!header) return header.error();
-  buffer.resize(kBatchHeaderBytes + header->compressed_bytes);
-  return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
+  buffer.resize(end - begin);
+  return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), begin, stream->path);
 }
 
 Result<void> StepTrace::read_raw(std::uint32_t number, std::uint64_t offset, std::size_t limit_bytes,

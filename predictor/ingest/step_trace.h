@@ -103,8 +103,8 @@ class StepTrace {
   bool all_ended() const;  // every node's stream was registered and has ended
   std::uint64_t stored_bytes() const;
 
-  // The whole batch that starts at `offset`, into `buffer`. REQUIRES: offset < durable_bytes of the stream.
-  Result<void> read_batch(std::uint32_t stream, std::uint64_t offset, std::string& buffer) const;
+  // Batch `sequence` (from 1), whole, into `buffer`. Errors: kNotFound (not durable here), kIo.
+  Result<void> read_batch(std::uint32_t stream, std::uint64_t sequence, std::string& buffer) const;
   // Up to `limit_bytes` raw bytes from `offset`, for copies of the trace.
   Result<void> read_raw(std::uint32_t stream, std::uint64_t offset, std::size_t limit_bytes,
                         std::string& buffer) const;

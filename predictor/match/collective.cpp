@@ -20,9 +20,6 @@ using Values = std::span<const std::uint64_t>;
 constexpr Rank kMpiRoot = -4;  // the root's own process in an intercommunicator
 constexpr Bytes kCommCreateBytes = 8;
 constexpr Bytes kInterBarrierBytes = 4;  // coll/basic: an allreduce of one int
-constexpr Bytes kIbcastLongBytes = 512 * 1024;
-constexpr Bytes kIbcastFragmentBytes = 8 * 1024;
-constexpr Bytes kIbcastLongFragmentBytes = 32 * 1024;
 constexpr Bytes kIreduceFragmentBytes = 8 * 1024;
 
 bool is_neighbour(CollectiveOp op) {
@@ -253,9 +250,7 @@ void expand_nonblocking(const CollectiveCall& call, Algorithm algorithm, GroupSt
       return steps.barrier_dissemination();
     case CollectiveOp::kBcast:
       if (algorithm == Algorithm::kLinear) return steps.bcast_linear(root, call.bytes);
-      if (algorithm == Algorithm::kBinomial) return steps.bcast_swapped_binomial(root, call.bytes);
-      return steps.bcast_swapped_chain(
-          root, call.bytes, call.bytes < kIbcastLongBytes ? kIbcastFragmentBytes : kIbcastLongFragmentBytes);
+      return steps.bcast_swapped_binomial(root, call.bytes);
     case CollectiveOp::kReduce:
       if (algorithm == Algorithm::kRabenseifner) return steps.reduce_rabenseifner(root, call.bytes);
       if (algorithm == Algorithm::kBinomial) {

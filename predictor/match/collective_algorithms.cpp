@@ -337,18 +337,6 @@ void GroupSteps::bcast_swapped_binomial(std::uint32_t root, Bytes bytes) {
   }
 }
 
-void GroupSteps::bcast_swapped_chain(std::uint32_t root, Bytes bytes, Bytes fragment_bytes) {
-  const std::uint32_t me = swap_with_zero(rank_, root);
-  const Bytes element = likely_element_bytes(bytes);
-  const Bytes fragments = (bytes + fragment_bytes - 1) / fragment_bytes;
-  const Bytes each = bytes / element / fragments * element;
-  for (Bytes i = 0; i < fragments; ++i) {
-    const Bytes part = i + 1 < fragments ? each : bytes - each * i;
-    if (me > 0) recv(swap_with_zero(me - 1, root), part);
-    if (me + 1 < size_) send(swap_with_zero(me + 1, root), part);
-  }
-}
-
 // ---- reduce ----------------------------------------------------------------------------------------------------
 
 void GroupSteps::reduce(std::uint32_t root, Bytes bytes, bool commutative) {

@@ -63,7 +63,6 @@ class GroupSteps {
   void bcast(Algorithm algorithm, std::uint32_t root, Bytes bytes, Bytes element_bytes);
   void bcast_linear(std::uint32_t root, Bytes bytes);
   void bcast_swapped_binomial(std::uint32_t root, Bytes bytes);
-  void bcast_swapped_chain(std::uint32_t root, Bytes bytes, Bytes fragment_bytes);
   void reduce(Algorithm algorithm, std::uint32_t root, Bytes bytes);
   void reduce_swapped_binomial(std::uint32_t root, Bytes bytes, bool commutative);
   void reduce_swapped_chain(std::uint32_t root, Bytes bytes, Bytes fragment_bytes);

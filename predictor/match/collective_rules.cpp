@@ -373,8 +373,8 @@ Choice choose_nonblocking(const CollectiveCall& call) {
     case CollectiveOp::kBarrier:
       return {Algorithm::kDissemination};
     case CollectiveOp::kBcast:
-      if (call.size <= 4) return {Algorithm::kLinear};
-      return {call.bytes < kShortVectorBytes ? Algorithm::kBinomial : Algorithm::kChain};
+      // By size of the communicator only: the datatype signatures of an ibcast may differ (ibcast_skip_dt_decision).
+      return {call.size <= 4 ? Algorithm::kLinear : Algorithm::kBinomial};
     case CollectiveOp::kReduce: {
       Choice choice;
       if (call.commutative && call.size > 2 &&

@@ -448,7 +448,9 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   call.bytes = event.bytes;
   call.root = event.root;
   call.values = event.values;
+  call.in_place = (event.flags & kFlagInPlace) != 0;
   peers_.clear();
+  local_peers_.clear();
   const Communicator* comm = nullptr;
   if (event.comm == 0) {
     call.rank = static_cast<std::uint32_t>(rank);
@@ -470,6 +472,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
       call.low_group = local.front() < remote.front();
       if (call.root == kAnyRank) call.root = kMpiProcNull;
       peers_ = remote;
+      local_peers_ = local;
     } else {
       peers_ = local;
     }
@@ -500,7 +503,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   if (!steps) return fail(rank, steps.error().message);
   const std::size_t peers = comm == nullptr ? static_cast<std::size_t>(store_.ranks()) : peers_.size();
   for (const CollectiveStep& step : steps_) {
-    if (step.peer >= peers) return fail(rank, "a collective with a peer outside its communicator");
+    if (step.peer >= (step.local_group ? local_peers_.size() : peers)) return fail(rank, "a collective with a peer outside its communicator");
   }
   ++stats_.collectives;
   stats_.approximated_collectives += steps->approximated ? 1 : 0;
@@ -511,7 +514,8 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
                          Seconds work_s, Seconds call_s, std::uint8_t last_flags) {
   for (std::size_t i = 0; i < steps_.size(); ++i) {
     const CollectiveStep& step = steps_[i];
-    const Rank peer = event.comm == 0 ? static_cast<Rank>(step.peer) : peers_[step.peer];
+    const std::vector<Rank>& group = step.local_group ? local_peers_ : peers_;
+    const Rank peer = event.comm == 0 ? static_cast<Rank>(step.peer) : group[step.peer];
     const bool is_send = step.kind == CollectiveStep::Kind::kSend;
     const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
                          static_cast<std::int32_t>(collective_number)};

@@ -131,6 +131,7 @@ class Matcher {
   // Scratch, kept between calls.
   std::vector<CollectiveStep> steps_;
   std::vector<Rank> peers_;                 // world rank of each peer of the collective
+  std::vector<Rank> local_peers_;           // ... and of my own group's members, on an intercommunicator
   std::vector<std::uint64_t> values_;
 };
 

@@ -52,6 +52,8 @@ class Network {
   const std::string& name() const { return name_; }
   const std::string& description() const { return description_; }
   Contention contention() const { return contention_; }
+  // Another model than the file's, for what-if questions.
+  void set_contention(Contention model) { contention_ = model; }
 
  private:
   std::string name_;

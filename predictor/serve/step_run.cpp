@@ -89,10 +89,10 @@ struct StepRun::Stream {
       : number(stream_number), decoder(communicators, kMaxTraceRanks) {}
   std::uint32_t number;
   BatchDecoder decoder;
-  std::uint64_t applied_bytes = 0;
-  bool broken = false;      // a stored batch could not be read: nothing behind it is replayed
-  Seconds replayed_s = 0;   // measured time of its events, all its ranks
-  std::uint32_t ranks = 0;  // that it has carried
+  std::uint64_t next_sequence = 1;  // to replay
+  bool broken = false;              // a stored batch could not be read: nothing behind it is replayed
+  Seconds replayed_s = 0;           // measured time of its events, all its ranks
+  std::uint32_t ranks = 0;          // that it has carried
   Seconds relay_cpu_s = 0;
   Bytes sent_bytes = 0;
   std::uint64_t relay_lost_batches = 0;
@@ -241,7 +241,7 @@ StepRun::Stream* StepRun::next_stream(const std::vector<StreamState>& states) {
     auto& stream = streams_[state.stream];
     if (stream == nullptr) stream = std::make_unique<Stream>(state.stream, communicators_);
     all_ended &= state.end.has_value();
-    const bool has_data = !stream->broken && stream->applied_bytes < state.durable_bytes;
+    const bool has_data = !stream->broken && stream->next_sequence < state.next_sequence;
     if (has_data) {
       if (next == nullptr || stream->mean_replayed_s() < next->mean_replayed_s()) next = stream.get();
     } else if (!state.end) {
@@ -279,9 +279,9 @@ StepRun::Progress StepRun::work() {
 void StepRun::apply_batch(Stream& stream) {
   const auto fail = [&](const std::string& message) {
     stream.broken = true;
-    add_reason(fmt::format("stream {}, batch at byte {}: {}", stream.number, stream.applied_bytes, message));
+    add_reason(fmt::format("stream {}, batch {}: {}", stream.number, stream.next_sequence, message));
   };
-  if (auto read = trace_->read_batch(stream.number, stream.applied_bytes, batch_); !read) {
+  if (auto read = trace_->read_batch(stream.number, stream.next_sequence, batch_); !read) {
     return fail(read.error().message);
   }
   BatchSink sink;
@@ -289,7 +289,7 @@ void StepRun::apply_batch(Stream& stream) {
   sink.on_control = [&](std::string_view text) { return take_control(stream, text); };
   const auto decoded = stream.decoder.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), sink);
   if (!decoded) return fail(decoded.error().message);
-  stream.applied_bytes += batch_.size();
+  ++stream.next_sequence;
 }
 
 Result<void> StepRun::take_event(Stream& stream, Rank rank, const Event& event) {

@@ -40,8 +40,9 @@ void* symbol_of_loaded(const char* prefix, const char* name) noexcept {
   return symbol;
 }
 
+// REQUIRES: we do not export `name`. The default search order, not RTLD_NEXT: of a data object (MPI_COMM_WORLD) that
+// the program was linked against, the program itself may hold the one copy that everybody uses.
 void* symbol_anywhere(const char* name) noexcept {
-  if (void* p = dlsym(RTLD_NEXT, name)) return p;
   if (void* p = dlsym(RTLD_DEFAULT, name)) return p;
   for (const char* prefix : {"libmpi.so", "libmpi_mpifh", "libmpi_usempif08"}) {
     if (void* p = symbol_of_loaded(prefix, name)) return p;

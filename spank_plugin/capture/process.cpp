@@ -292,9 +292,8 @@ void process_init_failed_to_capture() noexcept {
   }
   if (rank != 0) return;
   if (process.why_errno != 0) {
-    char reason[128] = {};
-    if (strerror_r(process.why_errno, reason, sizeof(reason)) != 0) reason[0] = '\0';
-    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", process.why_off, process.directory, reason);
+    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", process.why_off, process.directory,
+            strerrordesc_np(process.why_errno));
   } else {
     dprintf(STDERR_FILENO, "lbf: capture is off: %s\n", process.why_off);
   }

@@ -1,9 +1,17 @@
 // lbf.so, the SPANK plugin: Slurm's symbols, and the dispatch to the file of the context (docs/plugin.md).
-#include "spank_plugin/plugin/plugin.h"
+// Slurm looks these symbols up by name; everything else stays hidden (lbf.version, -fvisibility=hidden). The pragma
+// must come before the first include of spank.h, which declares them.
+#pragma GCC visibility push(default)
+extern "C" {
+#include <slurm/spank.h>
+}
+#pragma GCC visibility pop
 
 #include "spank_plugin/plugin/boundary.h"
+#include "spank_plugin/plugin/plugin.h"
 
 // In C++ a const at namespace scope is internal unless it was declared extern before.
+#pragma GCC visibility push(default)
 extern "C" {
 extern const char plugin_name[];
 extern const char plugin_type[];
@@ -11,6 +19,7 @@ extern const unsigned int plugin_version;
 extern const unsigned int spank_plugin_version;
 SPANK_PLUGIN(lbf, 1)
 }
+#pragma GCC visibility pop
 
 using lbf::plugin::guarded;
 using lbf::plugin::SpankHandle;

@@ -23,8 +23,6 @@ extern "C" int on_option(int value, const char* argument, int /*remote*/) {
   });
 }
 
-std::string name_of(const char* text) { return text; }
-
 struct Option {
   const char* name;
   const char* argument;
@@ -61,9 +59,9 @@ void init(SpankHandle spank, std::span<char* const> arguments) {
   if (context != S_CTX_LOCAL && context != S_CTX_REMOTE && context != S_CTX_ALLOCATOR) return;
   for (const Option& option : kOptions) {
     // Slurm copies the strings.
-    std::string name = name_of(option.name);
-    std::string argument = name_of(option.argument);
-    std::string usage = name_of(option.usage);
+    std::string name = option.name;
+    std::string argument = option.argument;
+    std::string usage = option.usage;
     spank_option slurm_option{name.data(),         argument.data(), usage.data(),
                               option.has_argument, option.value,    &on_option};
     if (spank_option_register(spank.get(), &slurm_option) != ESPANK_SUCCESS) {

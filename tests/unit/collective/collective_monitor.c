@@ -1,13 +1,12 @@
-/* Runs collectives and says which messages Open MPI sent for each, as its monitoring component counted them.
+/* Runs collectives, for Open MPI's monitoring component to count their messages.
  *
- * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp, FLAGS a sum of 1 (non-blocking),
- * 2 (operation not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even world ranks against odd ones).
- * Prints for each message pair: CASE SOURCE DESTINATION MESSAGES BYTES (world ranks).
- * Run with --mca pml_monitoring_enable 1. Exit status 77: no monitoring component. */
+ * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp (-1: nothing but the set-up), FLAGS a sum of
+ * 1 (non-blocking), 2 (operation not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even world ranks against
+ * odd ones). Run with --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3
+ * --mca pml_monitoring_filename F: F.RANK.prof then says how many messages and bytes went to each peer. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { kNonblocking = 1, kNotCommutative = 2, kInPlace = 4, kInter = 8 };
 
@@ -21,39 +20,25 @@ static void combine(void *in, void *inout, int *length, MPI_Datatype *type) {
 /* The same counts as in openmpi_test.cpp. */
 static int uneven(int rank, int count) { return rank % 4 == 2 ? 0 : (rank % 3 + 1) * count; }
 
-static MPI_T_pvar_session session;
-static MPI_T_pvar_handle count_handle, size_handle;
-
-static int open_pvar(const char *name, MPI_T_pvar_handle *handle) {
-  int index, length;
-  MPI_Comm world = MPI_COMM_WORLD;
-  if (MPI_T_pvar_get_index(name, MPI_T_PVAR_CLASS_SIZE, &index) != MPI_SUCCESS) return 0;
-  if (MPI_T_pvar_handle_alloc(session, index, &world, handle, &length) != MPI_SUCCESS) return 0;
-  return MPI_T_pvar_start(session, *handle) == MPI_SUCCESS;
-}
-
 int main(int argc, char **argv) {
-  int provided, world_rank, world_size;
+  int world_rank, world_size;
   MPI_Init(&argc, &argv);
-  MPI_T_init_thread(MPI_THREAD_SINGLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
-  MPI_T_pvar_session_create(&session);
-  if (!open_pvar("pml_monitoring_messages_count", &count_handle) ||
-      !open_pvar("pml_monitoring_messages_size", &size_handle)) {
-    MPI_Finalize();
-    return 77;
-  }
   MPI_Op ordered;
   MPI_Op_create(combine, 0, &ordered);
   MPI_Comm half, inter = MPI_COMM_NULL;
-  if (world_size > 1) {
+  int flags_of_all = 0;
+  for (int i = 1; i < argc; ++i) {
+    int flags = 0;
+    if (sscanf(argv[i], "%*d:%*d:%*d:%d", &flags) != 1) MPI_Abort(MPI_COMM_WORLD, 2);
+    flags_of_all |= flags;
+  }
+  if ((flags_of_all & kInter) != 0) {
     MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, world_rank % 2 == 0 ? 1 : 0, 1, &inter);
   }
 
-  size_t *before_count = calloc(world_size, sizeof(size_t)), *before_size = calloc(world_size, sizeof(size_t));
-  size_t *after_count = calloc(world_size, sizeof(size_t)), *after_size = calloc(world_size, sizeof(size_t));
   for (int i = 1; i < argc; ++i) {
     int op = 0, bytes = 0, root = 0, flags = 0;
     if (sscanf(argv[i], "%d:%d:%d:%d", &op, &bytes, &root, &flags) != 4) MPI_Abort(MPI_COMM_WORLD, 2);
@@ -91,9 +76,6 @@ int main(int argc, char **argv) {
     }
     MPI_Request request = MPI_REQUEST_NULL;
 
-    MPI_Barrier(MPI_COMM_WORLD);
-    MPI_T_pvar_read(session, count_handle, before_count);
-    MPI_T_pvar_read(session, size_handle, before_size);
 #define RUN(BLOCKING, NONBLOCKING) \
   do {                             \
     if (nonblocking) {             \
@@ -103,6 +85,7 @@ int main(int argc, char **argv) {
     }                              \
   } while (0)
     switch (op) {
+      case -1: break;
       case 0: RUN(MPI_Barrier(comm), MPI_Ibarrier(comm, &request)); break;
       case 1: RUN(MPI_Bcast(send, count, type, root, comm), MPI_Ibcast(send, count, type, root, comm, &request)); break;
       case 2:
@@ -169,13 +152,6 @@ int main(int argc, char **argv) {
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_T_pvar_read(session, count_handle, after_count);
-    MPI_T_pvar_read(session, size_handle, after_size);
-    for (int peer = 0; peer < world_size; ++peer) {
-      if (after_count[peer] == before_count[peer]) continue;
-      printf("%d %d %d %zu %zu\n", i - 1, world_rank, peer, after_count[peer] - before_count[peer],
-             after_size[peer] - before_size[peer]);
-    }
     free(send);
     free(receive);
     free(counts);
@@ -185,7 +161,6 @@ int main(int argc, char **argv) {
     free(byte_offsets);
     free(types);
   }
-  fflush(stdout);
   MPI_Finalize();
   return 0;
 }

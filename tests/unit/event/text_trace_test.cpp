@@ -1,12 +1,14 @@
-// event/text_trace.h: what docs/formats/text-trace-v1.md says, read and written; every bad input is an error that
-// names its line.
+// event/text_trace.h: what docs/formats/text-trace-v1.md says, read and written; every bad input is an error
+// that names its line.
 #include "event/text_trace.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -150,8 +152,10 @@ TEST(TextTrace, CommLinesAreDefinedAtEveryMemberBeforeItsNextEvent) {
 TEST(TextTrace, WildcardsRequestsAndWaits) {
   const ReadBack back = read(
       "lbf-trace 1\nranks 2\n0 startRecv 0 from=any tag=3 req=1\n0 isend 0 to=1 tag=1 bytes=1 req=2\n"
-      "0 isend 0 to=1 tag=1 bytes=1 req=3\n0 isend 0 to=1 tag=1 bytes=1 req=4\n0 wait 0 req=2\n0 wait 0 req=4,3\n"
-      "0 endRecv 0 from=1 tag=3 bytes=9 req=1\n0 startRecv 0 from=1 tag=any\n0 endRecv 0 from=1 tag=5 bytes=9\n");
+      "0 isend 0 to=1 tag=1 bytes=1 req=3\n0 isend 0 to=1 tag=1 bytes=1 req=4\n0 wait 0 req=2\n0 wait 0 "
+      "req=4,3\n"
+      "0 endRecv 0 from=1 tag=3 bytes=9 req=1\n0 startRecv 0 from=1 tag=any\n0 endRecv 0 from=1 tag=5 "
+      "bytes=9\n");
   ASSERT_TRUE(back.info.ok()) << back.info.error().message;
   const auto& events = back.events;
   EXPECT_EQ(events[0].event.flags, kFlagWildcardSource | kFlagHasRequest);
@@ -169,7 +173,8 @@ TEST(TextTrace, WildcardsRequestsAndWaits) {
 
 TEST(TextTrace, CommentsBlanksAndLineEnds) {
   const ReadBack back = read(
-      "# a trace\n\n  lbf-trace 1   # version\r\nranks\t1 #one\r\n\r\n 0 enter 1 proc=a#b # the rest\n#0 compute 1\n"
+      "# a trace\n\n  lbf-trace 1   # version\r\nranks\t1 #one\r\n\r\n 0 enter 1 proc=a#b # the rest\n#0 "
+      "compute 1\n"
       "0 exit 1");
   ASSERT_TRUE(back.info.ok()) << back.info.error().message;
   EXPECT_THAT(back.info->procedures, ElementsAre("a#b"));
@@ -177,8 +182,8 @@ TEST(TextTrace, CommentsBlanksAndLineEnds) {
 }
 
 TEST(TextTrace, TimesAreTheSameDoubles) {
-  const std::vector<double> times = {0,    1e-9, 0.1, 0.30000000000000004, 1.0 / 3, 123456789.12345678, 5e-324,
-                                     1e-7, 1e9,  2.2250738585072014e-308};
+  const std::vector<double> times = {0,      1e-9, 0.1, 0.30000000000000004,    1.0 / 3, 123456789.12345678,
+                                     5e-324, 1e-7, 1e9, 2.2250738585072014e-308};
   std::ostringstream out;
   TextTraceWriter writer(out, 1);
   for (const double time : times) {
@@ -254,13 +259,14 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"0 think 1\n", 3, "unknown event kind 'think'"}, Bad{"0\n", 3, "unknown event kind ''"},
         Bad{"foo 0 compute 1\n", 3, "'foo' is neither a rank"}, Bad{"-1 compute 1\n", 3, "neither a rank"},
         Bad{"3 compute 1\n", 3, "rank 3 is out of range: ranks go from 0 to 2"},
-        Bad{"99999999999999999999 compute 1\n", 3, "too large"}, Bad{"0x compute 1\n", 3, "not a whole number"},
-        Bad{"\n0 compute\n", 4, "process time ''"}, Bad{"0 compute -1\n", 3, "is not a time"},
-        Bad{"0 compute nan\n", 3, "is not a time"}, Bad{"0 compute inf\n", 3, "is not a time"},
-        Bad{"0 compute 1s\n", 3, "is not a time"}, Bad{"0 compute .\n", 3, "is not a time"},
-        Bad{"0 compute 1.2.3\n", 3, "is not a time"}, Bad{"0 compute 0x10\n", 3, "is not a time"},
-        Bad{"0 compute 1e10\n", 3, "more than 1e9"}, Bad{"0 compute 1e400\n", 3, "out of range"},
-        Bad{"0 compute 10000000000\n", 3, "more than 1e9"}, Bad{"0 compute 1 to=1\n", 3, "has no key 'to'"},
+        Bad{"99999999999999999999 compute 1\n", 3, "too large"},
+        Bad{"0x compute 1\n", 3, "not a whole number"}, Bad{"\n0 compute\n", 4, "process time ''"},
+        Bad{"0 compute -1\n", 3, "is not a time"}, Bad{"0 compute nan\n", 3, "is not a time"},
+        Bad{"0 compute inf\n", 3, "is not a time"}, Bad{"0 compute 1s\n", 3, "is not a time"},
+        Bad{"0 compute .\n", 3, "is not a time"}, Bad{"0 compute 1.2.3\n", 3, "is not a time"},
+        Bad{"0 compute 0x10\n", 3, "is not a time"}, Bad{"0 compute 1e10\n", 3, "more than 1e9"},
+        Bad{"0 compute 1e400\n", 3, "out of range"}, Bad{"0 compute 10000000000\n", 3, "more than 1e9"},
+        Bad{"0 compute 1 to=1\n", 3, "has no key 'to'"},
         Bad{"0 compute 1 2\n", 3, "not of the form key=value"},
         Bad{"0 send 1 to=1 tag=0 bytes=1 color=3\n", 3, "unknown key 'color'"},
         Bad{"0 send 1 to=1 tag=0 bytes=1 req=3\n", 3, "has no key 'req'"},
@@ -303,20 +309,21 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Others, TextTraceErrors,
-    ::testing::Values(Bad{"0 coll 1\n", 3, "needs the key 'op='"}, Bad{"0 coll 1 op=gossip\n", 3, "unknown op"},
-                      Bad{"0 coll 1 op=bcast root=3\n", 3, "root=3 is out of range"},
-                      Bad{"comm 1 0,1\n0 coll 1 op=bcast root=2 comm=1\n", 4, "root=2 is out of range"},
-                      Bad{"comm 1 0,1\n2 coll 1 op=bcast comm=1\n", 4, "rank 2 is not a member"},
-                      Bad{"comm 1 0,1\ncomm 1 0,2\n", 4, "defined already"},
-                      Bad{"comm 0 0,1\n", 3, "communicator 0 is the world"},
-                      Bad{"comm 1 0,3\n", 3, "member 3 of communicator 1 is not a rank"},
-                      Bad{"comm 1 0,0\n", 3, "twice"}, Bad{"comm 1\n", 3, "not a whole number"},
-                      Bad{"comm 1 0, 1\n", 3, "separated by commas"}, Bad{"comm x 0,1\n", 3, "not a whole number"},
-                      Bad{"0 blocked 1\n", 3, "needs the key 'off='"}, Bad{"0 blocked 1 off=-1\n", 3, "off '-1'"},
-                      Bad{"0 enter 1 proc=\n", 3, "needs a name"}, Bad{"0 enter 1 proc=\xff\n", 3, "UTF-8"},
-                      Bad{"0 exit 1\n0 compute 1\n", 4, "rank 0 has an event after its exit"},
-                      Bad{"0 exit 1\n0 exit 1\n", 4, "after its exit"}, Bad{"ranks 3\n", 3, "second 'ranks'"},
-                      Bad{"lbf-trace 1\n", 3, "second 'lbf-trace'"}));
+    ::testing::Values(
+        Bad{"0 coll 1\n", 3, "needs the key 'op='"}, Bad{"0 coll 1 op=gossip\n", 3, "unknown op"},
+        Bad{"0 coll 1 op=bcast root=3\n", 3, "root=3 is out of range"},
+        Bad{"comm 1 0,1\n0 coll 1 op=bcast root=2 comm=1\n", 4, "root=2 is out of range"},
+        Bad{"comm 1 0,1\n2 coll 1 op=bcast comm=1\n", 4, "rank 2 is not a member"},
+        Bad{"comm 1 0,1\ncomm 1 0,2\n", 4, "defined already"},
+        Bad{"comm 0 0,1\n", 3, "communicator 0 is the world"},
+        Bad{"comm 1 0,3\n", 3, "member 3 of communicator 1 is not a rank"}, Bad{"comm 1 0,0\n", 3, "twice"},
+        Bad{"comm 1\n", 3, "not a whole number"}, Bad{"comm 1 0, 1\n", 3, "separated by commas"},
+        Bad{"comm x 0,1\n", 3, "not a whole number"}, Bad{"0 blocked 1\n", 3, "needs the key 'off='"},
+        Bad{"0 blocked 1 off=-1\n", 3, "off '-1'"}, Bad{"0 enter 1 proc=\n", 3, "needs a name"},
+        Bad{"0 enter 1 proc=\xff\n", 3, "UTF-8"},
+        Bad{"0 exit 1\n0 compute 1\n", 4, "rank 0 has an event after its exit"},
+        Bad{"0 exit 1\n0 exit 1\n", 4, "after its exit"}, Bad{"ranks 3\n", 3, "second 'ranks'"},
+        Bad{"lbf-trace 1\n", 3, "second 'lbf-trace'"}));
 
 TEST(TextTraceHeader, IsNeeded) {
   const std::vector<std::pair<std::string, const char*>> cases = {
@@ -395,11 +402,12 @@ TEST(TextTraceWriter, RefusesWhatVersion1CannotSay) {
   std::ostringstream out;
   TextTraceWriter writer(out, 4);
   const std::string header = out.str();
-  for (const EventKind kind : {EventKind::kProbe, EventKind::kIcollective, EventKind::kUnmodelled, EventKind::kCancel,
-                               EventKind::kRequestFree, EventKind::kGap}) {
+  for (const EventKind kind : {EventKind::kProbe, EventKind::kIcollective, EventKind::kUnmodelled,
+                               EventKind::kCancel, EventKind::kRequestFree, EventKind::kGap}) {
     EXPECT_FALSE(writer.add(0, event_of(kind)).ok()) << static_cast<int>(kind);
   }
-  for (const CollectiveOp op : {CollectiveOp::kExscan, CollectiveOp::kGatherv, CollectiveOp::kNeighborAlltoall}) {
+  for (const CollectiveOp op :
+       {CollectiveOp::kExscan, CollectiveOp::kGatherv, CollectiveOp::kNeighborAlltoall}) {
     Event event = event_of(EventKind::kCollective);
     event.op = op;
     EXPECT_FALSE(writer.add(0, event).ok());

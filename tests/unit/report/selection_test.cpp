@@ -28,25 +28,28 @@ TEST(ParseJobs, NamesWhatIsWrong) {
 
 TEST(RequestTargets, AskForTheCallerTodayByDefault) {
   Selection selection;
-  EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps"));
+  EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps?limit=1000"));
   selection.since = 100;
   selection.until = 200;
-  EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps?since=100&until=200"));
+  EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps?limit=1000&since=100&until=200"));
 }
 
 TEST(RequestTargets, JobsAreAskedWhoeverOwnsThem) {
   Selection selection;
   selection.jobs = {{12, std::nullopt}, {13, 0}};
   EXPECT_THAT(request_targets(selection),
-              ElementsAre("/v1/steps?job=12&all=1", "/v1/steps?job=13&step=0&all=1"));
+              ElementsAre("/v1/steps?job=12&all=1&limit=1000", "/v1/steps?job=13&step=0&all=1&limit=1000"));
+  selection.operator_view = false;  // lbfd said that the caller is no operator
+  EXPECT_THAT(request_targets(selection),
+              ElementsAre("/v1/steps?job=12&limit=1000", "/v1/steps?job=13&step=0&limit=1000"));
 }
 
 TEST(RequestTargets, OneRequestPerUserAndJob) {
   Selection selection;
   selection.jobs = {{1, std::nullopt}};
   selection.users = {"alice", "b&c=d /%"};
-  EXPECT_THAT(request_targets(selection),
-              ElementsAre("/v1/steps?job=1&user=alice", "/v1/steps?job=1&user=b%26c%3Dd%20%2F%25"));
+  EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps?job=1&user=alice&limit=1000",
+                                                      "/v1/steps?job=1&user=b%26c%3Dd%20%2F%25&limit=1000"));
 }
 
 TEST(ParseUsers, RefusesEmptyNames) {

@@ -1,0 +1,459 @@
+#!/usr/bin/env python3
+"""Makes the MPI wrappers of the capture library (C, mpif.h, mpi_f08) from event/mpi_functions.yml.
+
+A wrapper holds no logic: it begins a Call, forwards the program's own arguments to the next function of that name
+(a PMPI tool behind us, or the library), tells the recorder (spank_plugin/capture/recorder.h) what came out with the
+arguments as C kinds, and finishes the Call. What a kind of call means is written by hand in recorder_*.cpp; which
+recorder function a role goes to, and with which arguments, is the table below.
+
+usage: generate_wrappers.py mpi_functions.yml OUTPUT_DIRECTORY
+writes wrappers_c.cpp, wrappers_mpifh.cpp, wrappers_f08.cpp, wrapper_names.cpp and exports.map
+"""
+import os
+import sys
+
+import yaml
+
+# op of a collective -> recorder function, and the kinds of the arguments that it takes, in its order. 'op' stands for
+# the operation itself.
+COLLECTIVES = {
+    'barrier': ('barrier', 'comm'),
+    'bcast': ('bcast', 'count datatype root comm'),
+    'reduce': ('reduce', 'send_buf recv_buf count datatype root comm'),
+    'allreduce': ('reduce_all', '=op send_buf count datatype comm'),
+    'scan': ('reduce_all', '=op send_buf count datatype comm'),
+    'exscan': ('reduce_all', '=op send_buf count datatype comm'),
+    'reduce_scatter_block': ('reduce_all', '=op send_buf recv_count datatype comm'),
+    'gather': ('gather', 'send_buf send_count send_datatype recv_count recv_datatype root comm'),
+    'scatter': ('scatter', 'send_count send_datatype recv_buf recv_count recv_datatype root comm'),
+    'allgather': ('all_to_all', '=op send_buf send_count send_datatype recv_count recv_datatype comm'),
+    'alltoall': ('all_to_all', '=op send_buf send_count send_datatype recv_count recv_datatype comm'),
+    'gatherv': ('gatherv', 'send_buf send_count send_datatype recv_counts recv_datatype root comm'),
+    'scatterv': ('scatterv', 'send_counts send_datatype recv_buf recv_count recv_datatype root comm'),
+    'allgatherv': ('allgatherv', 'send_buf send_count send_datatype recv_counts recv_datatype comm'),
+    'alltoallv': ('alltoallv', 'send_buf send_counts send_datatype recv_counts recv_datatype comm'),
+    'alltoallw': ('alltoallw', 'send_buf send_counts send_datatypes recv_counts recv_datatypes comm'),
+    'reduce_scatter': ('reduce_scatter', 'send_buf recv_counts datatype comm'),
+    'neighbor_allgather': ('neighbor', '=op send_count send_datatype recv_count recv_datatype comm'),
+    'neighbor_alltoall': ('neighbor', '=op send_count send_datatype recv_count recv_datatype comm'),
+    'neighbor_allgatherv': ('neighbor_allgatherv', 'send_count send_datatype recv_counts recv_datatype comm'),
+    'neighbor_alltoallv': ('neighbor_alltoallv', 'send_counts send_datatype recv_counts recv_datatype comm'),
+    'neighbor_alltoallw': ('neighbor_alltoallw', 'send_counts send_datatypes recv_counts recv_datatypes comm'),
+}
+
+# role -> recorder function after the call, and its arguments: kinds, or literal text after '='.
+AFTER = {
+    'init': ('initialised', '=MPI_THREAD_SINGLE'),
+    'init_thread': ('initialised', '*provided'),
+    'finalize': ('finalized', ''),
+    'abort': None,
+    'pcontrol': ('phase', 'level'),
+    'unmodelled': ('unmodelled', ''),
+    'send': ('send', '=sync count datatype dest tag comm'),
+    'isend': ('isend', '=sync count datatype dest tag comm request_out'),
+    'persistent_init_send': ('send_init', '=sync count datatype dest tag comm request_out'),
+    'recv': ('recv', 'source tag comm status'),
+    'irecv': ('irecv', 'count datatype source tag comm request_out'),
+    'persistent_init_recv': ('recv_init', 'count datatype source tag comm request_out'),
+    'sendrecv': ('sendrecv', 'send_count send_datatype dest send_tag source recv_tag comm status'),
+    'sendrecv_replace': ('sendrecv', 'count datatype dest send_tag source recv_tag comm status'),
+    'probe': ('probe', '=true source tag comm status'),
+    'iprobe': ('probe', 'flag source tag comm status'),
+    'mprobe': ('mprobe', '=true source tag comm message_out status'),
+    'improbe': ('mprobe', 'flag source tag comm message_out status'),
+    'mrecv': ('mrecv', '=message_before status'),
+    'imrecv': ('imrecv', '=message_before request_out'),
+    'start': ('start', 'request_inout'),
+    'startall': ('start', 'requests'),
+    'wait': ('completed_one', '=true status'),
+    'test': ('completed_one', 'flag status'),
+    'waitany': ('completed_any', '=true index status'),
+    'testany': ('completed_any', 'flag index status'),
+    'waitall': ('completed_all', '=true statuses'),
+    'testall': ('completed_all', 'flag statuses'),
+    'waitsome': ('completed_some', 'outcount indices statuses'),
+    'testsome': ('completed_some', 'outcount indices statuses'),
+    'request_get_status': ('request_status', 'flag'),
+    'request_free': ('request_free', ''),
+    'cancel': ('cancel', '*request_inout'),
+    'comm_create': ('comm_create', '=how comm comm_out =tag'),
+    'comm_free': ('comm_free', '=comm_before'),
+    'comm_disconnect': ('comm_free', '=comm_before'),
+}
+COMPLETING = ('wait', 'waitany', 'waitall', 'waitsome', 'test', 'testany', 'testall', 'testsome', 'request_free')
+OWN_STATUS = ('recv', 'sendrecv', 'sendrecv_replace', 'probe', 'iprobe', 'mprobe', 'improbe', 'mrecv')
+STRINGS = ('string', 'string_out', 'strings')
+MPI_ERR_OTHER = 16
+
+
+def camel(words):
+    return 'k' + ''.join(word.capitalize() for word in words.split('_'))
+
+
+class Binding:
+    """How one language says the arguments, and how they become C kinds."""
+
+    def __init__(self, fortran, f08):
+        self.fortran = fortran
+        self.f08 = f08
+
+    def value(self, argument, own_status=None):
+        """The C value of an argument, after the call."""
+        name, _, kind = argument
+        f = self.fortran
+        if kind in ('comm',):
+            return f'c_comm({name})' if f else name
+        if kind in ('datatype', 'send_datatype', 'recv_datatype'):
+            return f'c_type({name})' if f else name
+        if kind in ('buf', 'send_buf', 'recv_buf'):
+            return f'c_buffer({name})' if f else name
+        if kind in ('send_datatypes', 'recv_datatypes'):
+            return f'types_of({name})'
+        if kind == 'request_out':
+            return f'c_request({name})' if f else f'*{name}'
+        if kind == 'request_inout':
+            return f'requests_of(1, {name})'
+        if kind == 'message_out':
+            return f'c_message({name})' if f else f'*{name}'
+        if kind == 'comm_out':
+            return f'new_comm_of({name})'
+        if kind == 'index':
+            return f'*{name} - 1' if f else f'*{name}'
+        if kind == 'indices':
+            return f'Indices{{{name}, {1 if f else 0}}}'
+        if kind == 'flag':
+            return f'*{name} != 0'
+        if kind in ('outcount', 'int_out'):
+            return f'*{name}'
+        if kind in ('status', 'statuses'):
+            return own_status or name
+        if kind in ('send_counts', 'recv_counts'):
+            return name
+        return f'*{name}' if f else name  # plain integers
+
+
+def c_parameter(argument):
+    name, c_type, _ = argument
+    if '(*)' in c_type:
+        return c_type.replace('(*)', f'(*{name})')
+    return f'{c_type} {name}'
+
+
+def fortran_parameters(function, f08):
+    """(declarations, forwarded names, ierror name or None)"""
+    declarations, names = [], []
+    lengths = []
+    for name, c_type, kind in function['arguments']:
+        if kind in ('argc', 'argv'):
+            continue
+        const = 'const ' if c_type.startswith('const ') else ''
+        if kind in ('buf', 'send_buf', 'recv_buf'):
+            declarations.append(f'{const}void* {name}')
+        elif kind in STRINGS:
+            declarations.append(f'char* {name}')
+            lengths.append(f'{name}_length')
+        elif fortran_integer(kind, c_type):
+            declarations.append(f'MPI_Fint* {name}')
+        else:
+            declarations.append(f'void* {name}')
+        names.append(name)
+    ierror = None
+    if function.get('fortran_ierror', True):
+        ierror = 'ierror'
+        declarations.append('MPI_Fint* ierror')
+        names.append('ierror')
+    for length in lengths:
+        declarations.append(f'std::size_t {length}')
+        names.append(length)
+    return declarations, names, ierror
+
+
+INTEGER_KINDS = set(
+    'count send_count recv_count send_counts recv_counts datatype send_datatype recv_datatype send_datatypes '
+    'recv_datatypes dest source root rank tag send_tag recv_tag comm comm_out comm_inout request_out request_inout '
+    'request_in request_count requests status statuses flag index outcount indices message_out message_inout message '
+    'level color key int_out'.split())
+
+
+def fortran_integer(kind, c_type):
+    return kind in INTEGER_KINDS
+
+
+class Generator:
+    def __init__(self):
+        self.names = []       # (wrapper, PMPI name)
+        self.exports = []
+        self.text = {'c': [], 'mpifh': [], 'f08': []}
+
+    def slot(self, name, pmpi):
+        self.names.append((name, pmpi))
+        return len(self.names) - 1
+
+    def record_arguments(self, function, spec, binding, own_status):
+        by_kind = {}
+        by_name = {}
+        for argument in function['arguments']:
+            by_kind.setdefault(argument[2], argument)
+            by_name[argument[0]] = argument
+        result = []
+        for word in spec.split():
+            if word == '=op':
+                result.append(f'CollectiveOp::{camel(function["op"])}')
+            elif word == '=sync':
+                result.append('true' if function['mode'] == 'synchronous' else 'false')
+            elif word == '=how':
+                result.append(f'How::{camel(function["how"])}')
+            elif word == '=tag':
+                result.append(binding.value(by_kind['tag']) if 'tag' in by_kind else '0')
+            elif word.startswith('='):
+                result.append(word[1:])
+            elif word == '*provided':
+                result.append('*provided')
+            elif word == '*request_inout':
+                name = by_kind['request_inout'][0]
+                result.append(f'c_request({name})' if binding.fortran else f'*{name}')
+            elif word == 'requests':
+                count = binding.value(by_kind['request_count'])
+                result.append(f'requests_of({count}, {by_kind["requests"][0]})')
+            else:
+                result.append(binding.value(by_kind[word], own_status))
+        if function['role'] in ('collective', 'comm_create'):
+            if function['blocking']:
+                result.append('kBlockingCall')
+            else:
+                request = by_kind['request_out'][0]
+                result.append(f'made(c_request({request}))' if binding.fortran else f'made(*{request})')
+        return result
+
+    def body(self, function, binding, forward):
+        """Lines of a wrapper between `next` and the return; forward(status_replacement) -> the call's text."""
+        role = function['role']
+        by_kind = {}
+        for argument in function['arguments']:
+            by_kind.setdefault(argument[2], argument)
+        lines = [f'Call call({function["id"]});  // {function["name"]}']
+        before = []
+        own_status = None
+        status_argument = None
+        if role in COMPLETING:
+            if 'requests' in by_kind:
+                count = binding.value(by_kind['request_count'])
+                before.append(f'record::before_completion(call, requests_of({count}, {by_kind["requests"][0]}));')
+            else:
+                before.append(f'record::before_completion(call, requests_of(1, {by_kind["request_inout"][0]}));')
+            if 'status' in by_kind:
+                status_argument = by_kind['status'][0]
+                own_status = 'own_status'
+                before.append(f'auto* const own_status = record::completion_status_for(call, {status_argument});')
+            elif 'statuses' in by_kind:
+                status_argument = by_kind['statuses'][0]
+                own_status = 'own_status'
+                before.append(f'auto* const own_status = record::completion_statuses_for(call, {status_argument});')
+        elif role in OWN_STATUS:
+            status_argument = by_kind['status'][0]
+            own_status = 'own_status'
+            before.append(f'auto* const own_status = record::status_for(call, {status_argument});')
+        if role in ('mrecv', 'imrecv'):
+            name = by_kind['message_inout'][0]
+            before.append(f'const MPI_Message message_before = {f"c_message({name})" if binding.fortran else "*" + name};')
+        if role in ('comm_free', 'comm_disconnect'):
+            name = by_kind['comm_inout'][0]
+            before.append(f'const MPI_Comm comm_before = {f"c_comm({name})" if binding.fortran else "*" + name};')
+        if role == 'finalize':
+            before.append('record::finalizing(call);')
+        if role == 'abort':
+            before.append('record::aborting(call);')
+        after = COLLECTIVES[function['op']] if role == 'collective' else AFTER[role]
+        return lines, before, own_status, status_argument, after
+
+    def after_lines(self, function, binding, after, own_status, success):
+        lines = []
+        if after is not None:
+            arguments = ', '.join(['call'] + self.record_arguments(function, after[1], binding, own_status))
+            lines.append(f'{success}record::{after[0]}({arguments});')
+        lines.append('call.finish();')
+        return lines
+
+    # --- C ---
+    def c_wrapper(self, function):
+        name = function['name']
+        out = self.text['c']
+        parameters = ', '.join(c_parameter(a) for a in function['arguments'])
+        declared = parameters + (', ...' if function.get('variadic') else '')
+        arguments = [a[0] for a in function['arguments']]
+        returns = function['returns']
+        slot = self.slot(name, 'P' + name)
+        self.exports.append(name)
+        if function.get('removed'):
+            out.append(f'#undef {name}')
+        out.append(f'LBF_WRAPPER {returns} {name}({declared or "void"}) {{')
+        pointer = f'reinterpret_cast<{returns} (*)({declared})>'
+        out.append(f'  const auto next = {pointer}(next_function({slot}));')
+        binding = Binding(False, False)
+        call = f'next({", ".join(arguments)})'
+        unavailable = self.c_unavailable(function)
+        out.append(f'  if (next == nullptr) [[unlikely]] {unavailable}')
+        if function['role'] == 'local':
+            out.append(f'  const LocalCall call({function["id"]});')
+            if name == 'MPI_Type_free':
+                out.append('  record::type_freed();')
+            out.append(f'  return {call};')
+            out.append('}')
+            return
+        lines, before, own_status, status_argument, after = self.body(function, binding, None)
+        out.append('  ' + lines[0])
+        if function['role'] in ('init', 'init_thread'):
+            out.append('  if (!call.begin()) {')
+            out.append(f'    const int bare = {call};')
+            out.append('    if (bare == MPI_SUCCESS) process_init_failed_to_capture();')
+            out.append('    return bare;')
+            out.append('  }')
+        else:
+            out.append(f'  if (!call.begin()) return {call};')
+        out += ['  ' + line for line in before]
+        forwarded = [own_status if own_status and a == status_argument else a for a in arguments]
+        out.append(f'  const int result = next({", ".join(forwarded)});')
+        out += ['  ' + line for line in
+                self.after_lines(function, binding, after, own_status, 'if (result == MPI_SUCCESS) ')]
+        out.append('  return result;')
+        out.append('}')
+
+    def c_unavailable(self, function):
+        name = function['name']
+        if name in ('MPI_Initialized', 'MPI_Finalized'):
+            return f'return *{function["arguments"][0][0]} = 0, 0;'  # no MPI in this process
+        returns = function['returns']
+        if returns == 'int':
+            return f'return {MPI_ERR_OTHER};'
+        return 'return {};'
+
+    # --- Fortran ---
+    def fortran_wrapper(self, function, f08, base=None):
+        role = function['role']
+        lower = base or function['name'].lower()
+        name = f'{lower}_f08_' if f08 else f'{lower}_'
+        out = self.text['f08' if f08 else 'mpifh']
+        slot = self.slot(name, 'p' + name)
+        self.exports.append(name)
+        binding = Binding(True, f08)
+        if function['returns'] == 'double':
+            out.append(f'LBF_WRAPPER double {name}() {{')
+            out.append(f'  const auto next = reinterpret_cast<double (*)()>(next_function({slot}));')
+            out.append('  if (next == nullptr) [[unlikely]] return 0;')
+            out.append(f'  const LocalCall call({function["id"]});')
+            out.append('  return next();')
+            out.append('}')
+            self.aliases(lower, f08, 'double', '')
+            return
+        declarations, names, ierror = fortran_parameters(function, f08)
+        parameters = ', '.join(declarations)
+        out.append(f'LBF_WRAPPER void {name}({parameters}) {{')
+        out.append(f'  const auto next = reinterpret_cast<void (*)({parameters})>(next_function({slot}));')
+        flag = '*flag = 0, ' if function['name'] in ('MPI_Initialized', 'MPI_Finalized') else ''
+        code = 0 if flag else MPI_ERR_OTHER
+        if ierror:
+            out.append(f'  if (next == nullptr) [[unlikely]] return {flag}no_library(ierror, {code});')
+        else:
+            out.append('  if (next == nullptr) [[unlikely]] return;')
+        call = f'next({", ".join(names)});'
+        if role == 'local':
+            out.append(f'  const LocalCall call({function["id"]});')
+            if function['name'] == 'MPI_Type_free':
+                out.append('  record::type_freed();')
+            out.append(f'  {call}')
+            out.append('}')
+            self.aliases(lower, f08, 'void', parameters)
+            return
+        lines, before, own_status, status_argument, after = self.body(function, binding, None)
+        out.append('  ' + lines[0])
+        if role in ('init', 'init_thread'):
+            out.append('  if (!call.begin()) {')
+            out.append(f'    {call}')
+            out.append('    process_init_failed_to_capture();')
+            out.append('    return;')
+            out.append('  }')
+        else:
+            out.append(f'  if (!call.begin()) return {call}')
+        success = ''
+        if ierror:
+            # OPTIONAL in mpi_f08: without the program's variable the outcome still has to be known.
+            out.append('  MPI_Fint own_error = MPI_SUCCESS;')
+            out.append('  MPI_Fint* const error = ierror != nullptr ? ierror : &own_error;')
+            success = 'if (*error == MPI_SUCCESS) '
+        out += ['  ' + line for line in before]
+        forwarded = []
+        for n in names:
+            if own_status and n == status_argument:
+                forwarded.append(own_status)
+            elif n == 'ierror' and ierror:
+                forwarded.append('error')
+            else:
+                forwarded.append(n)
+        out.append(f'  next({", ".join(forwarded)});')
+        out += ['  ' + line for line in self.after_lines(function, binding, after, own_status, success)]
+        out.append('}')
+        self.aliases(lower, f08, 'void', parameters)
+
+    def aliases(self, lower, f08, returns, parameters):
+        """libmpi_mpifh exports each function under the four names that Fortran compilers make of it."""
+        if f08:
+            return
+        for alias in (lower, f'{lower}__', lower.upper()):
+            self.text['mpifh'].append(
+                f'LBF_WRAPPER {returns} {alias}({parameters}) __attribute__((alias("{lower}_")));')
+            self.exports.append(alias)
+
+    def write(self, directory):
+        head = ('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'
+                '#include "spank_plugin/capture/recorder.h"\n\n'
+                '#define LBF_WRAPPER extern "C" __attribute__((visibility("default")))\n')
+        no_library = ('namespace {\n'
+                      '// A program that has no MPI library but found this function: it gets an error, as from MPI.\n'
+                      '[[maybe_unused]] void no_library(MPI_Fint* ierror, MPI_Fint code) {\n'
+                      '  if (ierror != nullptr) *ierror = code;\n'
+                      '}\n'
+                      '}  // namespace\n\n')
+        for part, lines in self.text.items():
+            with open(os.path.join(directory, f'wrappers_{part}.cpp'), 'w', encoding='utf-8') as file:
+                file.write(head)
+                file.write('using namespace lbf;\nusing namespace lbf::capture;\n\n')
+                if part != 'c':
+                    file.write(no_library)
+                file.write('\n'.join(lines) + '\n')
+        with open(os.path.join(directory, 'wrapper_names.cpp'), 'w', encoding='utf-8') as file:
+            file.write('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'
+                       '#include "spank_plugin/capture/library.h"\n\nnamespace lbf::capture {\n\n')
+            file.write(f'const std::size_t kWrapperCount = {len(self.names)};\n')
+            file.write(f'constinit std::atomic<void*> wrapper_next[{len(self.names)}] = {{}};\n')
+            file.write('const char* const kWrapperNames[] = {\n')
+            file.write(''.join(f'    "{name}",\n' for name, _ in self.names))
+            file.write('};\nconst char* const kWrapperPmpiNames[] = {\n')
+            file.write(''.join(f'    "{pmpi}",\n' for _, pmpi in self.names))
+            file.write('};\n\n}  // namespace lbf::capture\n')
+        with open(os.path.join(directory, 'exports.map'), 'w', encoding='utf-8') as file:
+            file.write('{\n  global:\n')
+            file.write(''.join(f'    {name};\n' for name in self.exports))
+            file.write('  local:\n    *;\n};\n')
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    with open(sys.argv[1], encoding='utf-8') as file:
+        functions = yaml.safe_load(file)['functions']
+    generator = Generator()
+    for function in functions:
+        generator.c_wrapper(function)
+    for function in functions:
+        if 'mpifh' in function.get('fortran', []):
+            generator.fortran_wrapper(function, False)
+            for alias in function.get('mpifh_alias', []):
+                generator.fortran_wrapper(function, False, alias)
+    for function in functions:
+        if 'f08' in function.get('fortran', []):
+            generator.fortran_wrapper(function, True)
+    generator.write(sys.argv[2])
+
+
+if __name__ == '__main__':
+    main()

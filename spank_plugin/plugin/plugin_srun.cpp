@@ -1,0 +1,99 @@
+// srun (local context): checks the options, and ends the step with one line from lbf-report.
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+
+#include "spank_plugin/plugin/plugin.h"
+
+extern "C" {
+#include <slurm/slurm.h>
+}
+
+extern char** environ;
+
+namespace lbf::plugin::srun {
+namespace {
+
+constexpr long kReportTimeoutMs = 3000;
+constexpr long kPollMs = 10;
+
+// Runs PROGRAM with its output on our stderr. False: not there, failed, or not finished in time.
+bool run_report(const std::string& program, std::vector<std::string> words, const std::string& server) {
+  words.insert(words.begin(), program);
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  std::vector<std::string> variables;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
+    variables.emplace_back(*variable);
+  }
+  if (::getenv("LBF_SERVER") == nullptr) variables.push_back("LBF_SERVER=" + server);
+  std::vector<char*> envp;
+  for (std::string& variable : variables) envp.push_back(variable.data());
+  envp.push_back(nullptr);
+
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t attributes;
+  if (::posix_spawn_file_actions_init(&files) != 0) return false;
+  if (::posix_spawnattr_init(&attributes) != 0) {
+    ::posix_spawn_file_actions_destroy(&files);
+    return false;
+  }
+  ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+  ::posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::posix_spawnattr_setsigmask(&attributes, &signals);  // srun blocks signals in its threads
+  ::sigfillset(&signals);
+  ::posix_spawnattr_setsigdefault(&attributes, &signals);
+  ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+  pid_t child = -1;
+  const int code = ::posix_spawn(&child, program.c_str(), &files, &attributes, argv.data(), envp.data());
+  ::posix_spawn_file_actions_destroy(&files);
+  ::posix_spawnattr_destroy(&attributes);
+  if (code != 0) return false;
+  for (long waited_ms = 0;; waited_ms += kPollMs) {
+    int status = 0;
+    const pid_t got = ::waitpid(child, &status, WNOHANG);
+    if (got == child) return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (got < 0 && errno != EINTR) return false;
+    if (waited_ms >= kReportTimeoutMs) {
+      ::kill(child, SIGKILL);
+      while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+      }
+      return false;
+    }
+    const timespec pause{0, kPollMs * 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+}  // namespace
+
+void init_post_opt() { decide(request_from_own_environment(), true); }
+
+void local_user_init(SpankHandle spank) {
+  PluginState& plugin = state();
+  const auto job = spank.item<std::uint32_t>(S_JOB_ID);
+  const auto step = spank.item<std::uint32_t>(S_JOB_STEPID);
+  plugin.step_known = job && step && *step <= SLURM_MAX_NORMAL_STEP_ID;
+  plugin.job_id = job.value_or(0);
+  plugin.step_id = step.value_or(0);
+}
+
+void exit() {
+  const PluginState& plugin = state();
+  if (!plugin.step_known || !plugin.admin || !plugin.step || !plugin.step->predict) return;
+  const std::string id = std::to_string(plugin.job_id) + "." + std::to_string(plugin.step_id);
+  if (!run_report(plugin.admin->report, {"--brief", "-j", id}, plugin.admin->lbfd)) {
+    say("see lbf-report -j " + id);
+  }
+}
+
+}  // namespace lbf::plugin::srun

@@ -1,0 +1,216 @@
+// slurmstepd (remote context): prepares the tasks' environment, starts the relay and ends it.
+//
+// Implements docs/plugin.md ("On a compute node"). Runs in slurmstepd, as root in task_exit and exit, with the
+// user's effective ids in user_init.
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/scoped_fd.h"
+#include "spank_plugin/plugin/plugin.h"
+#include "spank_plugin/plugin/step_description.h"
+
+extern "C" {
+#include <slurm/slurm.h>
+}
+
+namespace lbf::plugin::stepd {
+namespace {
+
+constexpr const char* kNoPrediction = "; the job runs without prediction";
+
+bool write_file(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t put = ::write(fd, text.data(), text.size());
+    if (put < 0 && errno == EINTR) continue;
+    if (put <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(put));
+  }
+  return true;
+}
+
+// A directory that nobody else can have made or can enter, with the step's description in it. The effective ids
+// are the user's: /dev/shm is everybody's, and mkdtemp follows no link and takes no existing name.
+Result<std::string> make_ring_dir(const AdminConfig& admin, uid_t uid, std::uint32_t job, std::uint32_t step,
+                                  const std::string& description) {
+  std::string dir = admin.ring_dir + "/lbf-" + std::to_string(uid) + "-" + std::to_string(job) + "-" +
+                    std::to_string(step) + "-XXXXXX";
+  const auto cannot = [&dir](const char* what) {
+    return Error{ErrorCode::kIo, std::string("cannot ") + what + " " + dir + ": " + std::strerror(errno)};
+  };
+  if (::mkdtemp(dir.data()) == nullptr) return cannot("make ring directory");
+  const std::string file = dir + "/step.json";
+  const ScopedFd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  if (!fd || !write_file(fd.get(), description)) {
+    const Error error = cannot("write the step description in");
+    ::unlink(file.c_str());
+    ::rmdir(dir.c_str());
+    return error;
+  }
+  return dir;
+}
+
+void remove_ring_dir(const std::string& dir) {
+  ::unlink((dir + "/step.json").c_str());
+  ::rmdir(dir.c_str());
+}
+
+// The batch script, and the shell that salloc may start: what their sruns should do is passed on in the
+// environment (docs/formats/environment.md).
+void inherit_options(const SpankHandle& spank) {
+  const UserRequest& options = state().options;
+  const auto pass = [&](const char* name, const std::optional<std::string>& value, const char* if_empty) {
+    if (value) spank.set_environment(name, value->empty() || *value == "(null)" ? if_empty : *value);
+  };
+  pass("LBF_PREDICT", options.predict, "on");
+  pass("LBF_NETWORKS", options.networks, "");
+  pass("LBF_OVERHEAD", options.overhead, "");
+}
+
+// A step inside a step (srun started by a task) inherits the outer step's capture: it is not meant for it.
+void clear_capture(const SpankHandle& spank, const AdminConfig& admin) {
+  if (!spank.environment("LBF_CAPTURE_DIR")) return;
+  spank.unset_environment("LBF_CAPTURE_DIR");
+  spank.unset_environment("LBF_CAPTURE_RING_BYTES");
+  if (const auto preload = spank.environment("LD_PRELOAD")) {
+    const std::string kept = preload_without(admin.capture, *preload);
+    if (kept.empty()) {
+      spank.unset_environment("LD_PRELOAD");
+    } else {
+      spank.set_environment("LD_PRELOAD", kept);
+    }
+  }
+}
+
+UserIdentity user_of(const SpankHandle& spank, uid_t uid) {
+  UserIdentity user;
+  user.uid = uid;
+  user.gid = spank.item<gid_t>(S_JOB_GID).value_or(::getegid());
+  user.supplementary_gids = spank.supplementary_gids();
+  return user;
+}
+
+struct Launched {
+  std::string ring_dir;
+  UserIdentity user;
+};
+// What the cleaning up after a relay that died needs.
+Launched& launched() {
+  static Launched instance;
+  return instance;
+}
+
+Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const StepConfig& step) {
+  const auto uid = spank.item<uid_t>(S_JOB_UID);
+  const auto job = spank.item<std::uint32_t>(S_JOB_ID);
+  const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
+  const auto local_tasks = spank.item<std::uint32_t>(S_JOB_LOCAL_TASK_COUNT);
+  if (!uid || !job || !step_id || !local_tasks) {
+    return Error{ErrorCode::kNotFound, "Slurm does not tell the step's user and tasks"};
+  }
+  if (::geteuid() != *uid) {
+    return Error{ErrorCode::kInternal, "user_init was not called as the job's user"};
+  }
+  if (::faccessat(AT_FDCWD, admin.relay.c_str(), X_OK, AT_EACCESS) != 0) {
+    return Error{ErrorCode::kNotFound, "cannot run " + admin.relay + ": " + std::strerror(errno)};
+  }
+  // ld.so would complain in every process of the job.
+  if (::faccessat(AT_FDCWD, admin.capture.c_str(), R_OK, AT_EACCESS) != 0) {
+    return Error{ErrorCode::kNotFound, "cannot read " + admin.capture + ": " + std::strerror(errno)};
+  }
+  auto description = describe_step(spank, step);
+  if (!description) return description.error();
+  auto dir = make_ring_dir(admin, *uid, *job, *step_id, description->json);
+  if (!dir) return dir.error();
+  const UserIdentity user = user_of(spank, *uid);
+  auto relay = RelayProcess::start(admin.relay,
+                                   {"--ring-dir", *dir, "--server", admin.lbfd, "--step-file", *dir + "/step.json",
+                                    "--spool-dir", admin.spool_dir, "--spool-limit-mb",
+                                    std::to_string(admin.spool_limit_mb), "--deliver-timeout-s",
+                                    std::to_string(admin.relay_wait_s / 2)},
+                                   user);
+  if (!relay) {
+    remove_ring_dir(*dir);
+    return relay.error();
+  }
+  launched() = {*dir, user};
+  const std::string preload = preload_with(admin.capture, spank.environment("LD_PRELOAD").value_or(""));
+  if (!spank.set_environment("LBF_CAPTURE_DIR", *dir) ||
+      !spank.set_environment("LBF_CAPTURE_RING_BYTES", std::to_string(admin.ring_bytes)) ||
+      !spank.set_environment("LD_PRELOAD", preload)) {
+    spank.unset_environment("LBF_CAPTURE_DIR");
+    relay->signal_end();
+    return Error{ErrorCode::kInternal, "Slurm does not take the tasks' environment"};
+  }
+  state().relay = std::move(*relay);
+  state().node = description->node;
+  state().tasks_left = *local_tasks;
+  return {};
+}
+
+// The tasks are gone: lets the relay deliver, and tells the user what became of it.
+void finish() {
+  PluginState& plugin = state();
+  if (!plugin.relay || !plugin.admin) return;
+  RelayProcess relay = std::move(*plugin.relay);
+  plugin.relay.reset();
+  relay.signal_end();
+  const std::string& node = plugin.node;
+  switch (relay.wait(plugin.admin->relay_wait_s)) {
+    case RelayOutcome::kDelivered:
+      break;
+    case RelayOutcome::kSpooled:
+      say(node + ": lbfd at " + plugin.admin->lbfd + " was not reached; the events wait in " +
+          plugin.admin->spool_dir + " and are delivered later");
+      break;
+    case RelayOutcome::kLost:
+      say(node + ": events were lost (lbfd not reached or refusing, spool full); the prediction is partial");
+      break;
+    case RelayOutcome::kStillBusy:
+      say(node + ": the relay is not finished yet; the prediction comes later");
+      break;
+    case RelayOutcome::kDied: {
+      say(node + ": the relay was killed; the prediction is partial");
+      const Launched& what = launched();
+      auto cleaner = RelayProcess::start(plugin.admin->relay, {"--remove-ring-dir", what.ring_dir}, what.user);
+      if (!cleaner) log_for_admin(cleaner.error().message);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+void user_init(SpankHandle spank) {
+  const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
+  if (step_id && (*step_id == SLURM_BATCH_SCRIPT || *step_id == SLURM_INTERACTIVE_STEP)) {
+    inherit_options(spank);
+    return;
+  }
+  if (!step_id || *step_id > SLURM_MAX_NORMAL_STEP_ID) return;
+  const UserRequest environment{spank.environment("LBF_PREDICT"), spank.environment("LBF_NETWORKS"),
+                                spank.environment("LBF_OVERHEAD")};
+  // srun, sbatch or salloc have said what is wrong with the user's values; what is wrong on this node only, the
+  // first node says.
+  const bool first_node = spank.item<std::uint32_t>(S_JOB_NODEID).value_or(0) == 0;
+  const StepConfig& step = decide(environment, first_node && !state().admin);
+  const AdminConfig admin = state().admin.value_or(default_config());
+  clear_capture(spank, admin);
+  if (!step.predict || !state().admin) return;
+  auto started = start(spank, admin, step);
+  if (!started) say(started.error().message + kNoPrediction);
+}
+
+void task_exit() {
+  PluginState& plugin = state();
+  if (!plugin.relay || plugin.tasks_left == 0) return;
+  // The last one: slurmstepd has not yet killed what is left of the step, and srun still waits.
+  if (--plugin.tasks_left == 0) finish();
+}
+
+void exit() { finish(); }
+
+}  // namespace lbf::plugin::stepd

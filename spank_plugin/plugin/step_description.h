@@ -1,0 +1,21 @@
+// The step's description for lbfd (docs/formats/http-v1.md), from what SPANK and Slurm's environment tell.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "spank_plugin/plugin/config.h"
+#include "spank_plugin/plugin/spank_handle.h"
+
+namespace lbf::plugin {
+
+struct StepDescription {
+  std::string json;
+  std::string node;  // this node's name
+};
+
+// Errors: kNotFound, an item without which the step cannot be named (job, step, nodes, tasks).
+Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig& step);
+
+}  // namespace lbf::plugin

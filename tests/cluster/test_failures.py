@@ -1,0 +1,205 @@
+#!/usr/bin/python3
+"""Whatever fails in lbf or in the program, the program runs, ends and complains as without --lbf-predict."""
+
+import os
+import signal
+import sys
+import time
+
+sys.dont_write_bytecode = True
+import cluster_case  # noqa: E402
+from cluster_case import ClusterCase, cluster  # noqa: E402
+
+LAYOUT = ("--nodes=2", "--ntasks=4")
+
+
+class Failures(ClusterCase):
+    def steps_program(self, steps=60, pause_us=0, mode="ok"):
+        return self.program("steps"), str(steps), str(pause_us), mode
+
+    def start_prediction(self, name, *command):
+        return self.start("srun", "--mpi=pmix", "--lbf-predict", f"--job-name={name}", *LAYOUT, *command)
+
+    def running_step(self, job, enough_events=1):
+        """Waits until lbfd has events of a step that is under way."""
+        return self.wait_for(lambda: (lambda step: step if step.get("events", 0) >= enough_events else None)(
+            self.steps(job).get(0, {})), 30, f"lbfd hears nothing of the running step {job}.0")
+
+    # -- lbfd
+    def test_no_lbfd(self):
+        bare = self.srun(*LAYOUT, *self.steps_program())
+        self.lbfd("stop")
+        captured, job = self.predict(*LAYOUT, *self.steps_program())
+        self.assert_same_program(bare, captured)
+        self.assertTrue(captured.lbf_lines(), "the user is told in a line on stderr")
+        self.lbfd("start")
+        # The spool waits on each node until a relay of the same user runs there again.
+        self.predict(*LAYOUT, *self.steps_program(steps=300, pause_us=10000))
+        step = self.step(job)
+        self.assert_counts(self.printed_counts(captured), step)
+
+    def test_lbfd_is_killed_and_restarted_in_the_middle(self):
+        bare = self.srun(*LAYOUT, *self.steps_program(steps=400))
+        name = f"kill9-{os.getpid()}"
+        process = self.start_prediction(name, *self.steps_program(steps=400, pause_us=20000))
+        job = self.job_of(name)
+        before = self.running_step(job, enough_events=100)["events"]
+        self.lbfd("kill9")
+        time.sleep(2)
+        self.assertIsNone(process.poll(), "the program runs on while lbfd is away")
+        self.lbfd("start")
+        captured = self.finish(process)
+        self.assert_same_program(bare, captured)
+        step = self.step(job)
+        self.assertGreaterEqual(step["events"], before, "what was acknowledged is there after kill -9")
+        self.assert_counts(self.printed_counts(captured), step)
+        self.assert_predicts(step)
+
+    # -- the program
+    def assert_ends_alike(self, mode, how):
+        bare = self.srun(*LAYOUT, *self.steps_program(mode=mode))
+        self.assertNotEqual(0, bare.status, bare)
+        captured, job = self.predict(*LAYOUT, *self.steps_program(mode=mode))
+        self.assertEqual(bare.status, captured.status, f"with --lbf-predict: {captured}\nwithout: {bare}")
+        step = self.step(job, state=None)
+        self.assertEqual(how, step["state"], step)
+        self.assertGreater(step["events"], 0, "the events until then are not lost")
+        return bare, captured, step
+
+    def test_the_program_gets_sigkill(self):
+        self.assert_ends_alike("kill", "partial")
+
+    def test_the_program_crashes(self):
+        self.assert_ends_alike("segv", "partial")
+
+    def test_a_rank_aborts(self):
+        self.assert_ends_alike("abort", "partial")
+
+    def test_the_exit_status_is_the_programs(self):
+        bare, captured, step = self.assert_ends_alike("exit3", "complete")
+        self.assert_same_program(bare, captured)
+        self.assertEqual(3, captured.status)
+        self.assert_counts(self.printed_counts(captured), step)
+
+    def test_a_program_that_is_not_mpi(self):
+        for command in (("sh", "-c", "echo out; echo err >&2; exit 5"), ("true",), ("nosuchprogram",)):
+            bare = self.srun(*LAYOUT, *command)
+            captured, _ = self.predict(*LAYOUT, *command)
+            self.assert_same_program(bare, captured)
+
+    # -- the relay
+    def test_the_relay_is_killed(self):
+        bare = self.srun(*LAYOUT, *self.steps_program(steps=200))
+        name = f"relay-{os.getpid()}"
+        process = self.start_prediction(name, *self.steps_program(steps=200, pause_us=20000))
+        job = self.job_of(name)
+        self.running_step(job)
+        victims = self.pids_of("lbf-relay")
+        self.assertEqual(2, len(victims), "one relay on each node of the step")
+        for pid in victims:
+            os.kill(pid, signal.SIGKILL)
+        captured = self.finish(process)
+        self.assert_same_program(bare, captured)
+        step = self.step(job, state=None)
+        self.assertEqual("partial", step["state"], "lbfd ends the streams that fell silent")
+        self.assert_no_rings_left()
+
+    def test_the_relays_end_with_the_step(self):
+        self.predict(*LAYOUT, *self.steps_program())
+        self.wait_for(lambda: not self.pids_of("lbf-relay"), 15, "relays are still running")
+        self.assert_no_rings_left()
+
+    def assert_no_rings_left(self):
+        nodes = [f"node{i}" for i in range(1, self.facts["nodes"] + 1)]
+
+        def left():
+            return [path for node in nodes
+                    for path in cluster("exec", self.name, node, "find", "/dev/shm", "-name", "*lbf*").stdout.split()]
+
+        self.wait_for(lambda: not left(), 15, f"rings are left: {left()}")
+
+    def test_the_spool_is_full(self):
+        """lbfd is away and every node's spool is on a file system without room."""
+        if not self.facts["namespaces"]:
+            self.skipTest("needs a mount namespace for the node")
+        bare = self.srun(*LAYOUT, *self.steps_program(steps=200))
+        spool = self.state("local", "spool-lbf")
+        for node in ("node1", "node2"):
+            cluster("exec", self.name, node, "mount", "-t", "tmpfs", "-o", "size=8k,mode=1777", "tmpfs", spool)
+            self.addCleanup(cluster, "exec", self.name, node, "umount", "--lazy", spool)
+        self.lbfd("stop")
+        captured, job = self.predict(*LAYOUT, "--nodelist=node1,node2", *self.steps_program(steps=200, pause_us=1000))
+        self.assert_same_program(bare, captured)
+        self.assertTrue([line for line in captured.lbf_lines() if "lost" in line or "spool" in line],
+                        f"the user is told that events are lost: {captured}")
+        self.lbfd("start")
+        self.assertNotEqual("complete", self.steps(job).get(0, {}).get("state"))
+
+    # -- options
+    def test_wrong_values_of_every_option(self):
+        bare = self.srun(*LAYOUT, *self.steps_program())
+        for option in ("--lbf-predict=maybe", "--lbf-networks=a,,b", "--lbf-networks=../etc", "--lbf-overhead=many",
+                       "--lbf-overhead=-1", "--lbf-overhead=0", "--lbf-overhead=101", "--lbf-overhead=nan"):
+            captured = self.srun("--lbf-predict", option, *LAYOUT, *self.steps_program())
+            self.assert_same_program(bare, captured)
+            complaints = [line for line in captured.lbf_lines() if option.partition("=")[0] in line]
+            self.assertEqual(1, len(complaints), f"{option}: one clear line\n{captured}")
+
+    def test_wrong_values_in_the_environment(self):
+        bare = self.srun(*LAYOUT, *self.steps_program())
+        for variable, value in (("LBF_PREDICT", "perhaps"), ("LBF_NETWORKS", "a b"), ("LBF_OVERHEAD", "1e9")):
+            captured = self.srun("--lbf-predict" if variable != "LBF_PREDICT" else "--quiet", *LAYOUT,
+                                 *self.steps_program(), env={variable: value})
+            self.assert_same_program(bare, captured)
+            self.assertEqual(1, len([line for line in captured.lbf_lines() if variable in line]), captured)
+
+    def test_a_network_that_does_not_exist_is_named_in_the_report(self):
+        captured, job = self.predict("--lbf-networks=test-fast,nosuchnetwork", *LAYOUT, *self.steps_program())
+        self.assertEqual(0, captured.status, captured)
+        step = self.step(job)
+        self.assertTrue([note for note in step["notes"] if "nosuchnetwork" in note], step["notes"])
+        self.assertEqual({"test-fast"}, {prediction["network"] for prediction in step["predictions"]
+                                         if prediction["kind"] != "self"})
+
+
+class PlugstackArguments(ClusterCase):
+    """Wrong arguments in plugstack.conf: the job runs, and the one who asked for a prediction is told."""
+
+    def test_wrong_values_of_every_argument(self):
+        plugstack = self.state("plugstack.conf")
+        with open(plugstack, encoding="utf-8") as file:
+            good = file.read()
+        self.addCleanup(lambda: self.write(plugstack, good))
+        bare = self.srun("--ntasks=2", self.program("steps"), "20")
+        for wrong in ("overhead_limit=lots", "overhead_limit=-3", "lbfd=ftp://nowhere", "lbfd=", "networks=a/b",
+                      "spool_dir=relative/path", "spool_limit_mb=0", "spool_limit_mb=x", "default=perhaps",
+                      "nosuchargument=1", "noequals"):
+            self.write(plugstack, good.rstrip("\n") + " " + wrong + "\n")
+            captured = self.srun("--lbf-predict", "--ntasks=2", self.program("steps"), "20")
+            self.assert_same_program(bare, captured)
+            name = wrong.partition("=")[0]
+            self.assertEqual(1, len([line for line in captured.lbf_lines() if name in line]), f"{wrong}: {captured}")
+            # Somebody who did not ask for lbf has nothing to do with its configuration.
+            self.assertEqual([], self.srun("--ntasks=2", self.program("steps"), "20").lbf_lines())
+
+    def test_default_on_and_off(self):
+        plugstack = self.state("plugstack.conf")
+        with open(plugstack, encoding="utf-8") as file:
+            good = file.read()
+        self.addCleanup(lambda: self.write(plugstack, good))
+        self.write(plugstack, good.rstrip("\n") + " default=on\n")
+        name = f"default-{os.getpid()}"
+        self.srun(f"--job-name={name}", "--ntasks=2", self.program("steps"), "20")
+        self.assertGreater(self.step(self.job_of(name))["events"], 0)
+        off = f"off-{os.getpid()}"
+        self.srun("--lbf-predict=off", f"--job-name={off}", "--ntasks=2", self.program("steps"), "20")
+        self.assertEqual({}, self.steps(self.job_of(off)))
+
+    @staticmethod
+    def write(path, text):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+
+
+if __name__ == "__main__":
+    cluster_case.main()

@@ -1,0 +1,103 @@
+#!/usr/bin/python3
+"""Real programs under srun --lbf-predict: what lbf counted is what they did, counted independently."""
+
+import glob
+import os
+import shutil
+import sys
+
+sys.dont_write_bytecode = True
+import cluster_case  # noqa: E402
+from cluster_case import PROGRAMS, ClusterCase  # noqa: E402
+
+LAYOUT = ("--nodes=2", "--ntasks=4")
+LAMMPS_INPUT = os.path.join(os.path.dirname(os.path.dirname(cluster_case.HERE)), "examples", "lammps", "in.liquid")
+
+
+class Programs(ClusterCase):
+    def assert_captures(self, *command, env=None):
+        """A program that prints its own counts: they are lbf's, and the step is predicted elsewhere."""
+        done, job = self.predict(*LAYOUT, *command, env=env)
+        self.assertEqual(0, done.status, done)
+        printed = self.printed_counts(done)
+        self.assertGreater(len(printed), 3, done)
+        step = self.step(job)
+        self.assert_counts(printed, step)
+        self.assertEqual(4, step["ranks"])
+        self.assertEqual(0, step["lost_events"])
+        self.assertEqual([0, 0, 1, 1], step["node_of_rank"])
+        self.assert_predicts(step)
+        return step
+
+    def test_c(self):
+        step = self.assert_captures(self.program("steps"), "200", "100")
+        # 200 Sendrecv and 200 Isend on each of 4 ranks
+        self.assertEqual(4 * 400, step["messages"])
+
+    def test_fortran_mpif_h(self):
+        self.assert_captures(self.program("steps_mpif"), "200")
+
+    def test_fortran_mpi_f08(self):
+        self.assert_captures(self.program("steps_f08"), "200")
+
+    def test_mpi4py(self):
+        self.assert_captures("/usr/bin/python3", os.path.join(PROGRAMS, "steps_mpi4py.py"), "100")
+
+    # -- programs that print no counts: a bare run under the counter of tests/cluster/call_counter.c
+    def counted(self, run, *command, cwd=None):
+        """Calls of a bare run, by function, the sum of all ranks."""
+        prefix = os.path.join(self.work, run)
+        done = self.srun(*LAYOUT, *command, cwd=cwd, timeout=240,
+                         env={"LD_PRELOAD": self.library("libmpi_call_counter.so"), "MPI_CALL_COUNTER_OUT": prefix})
+        self.assertEqual(0, done.status, done)
+        totals = {}
+        files = glob.glob(prefix + ".*")
+        self.assertEqual(4, len(files), "every rank writes its counts")
+        for path in files:
+            with open(path, encoding="ascii") as file:
+                for line in file:
+                    name, number = line.split()
+                    totals[name] = totals.get(name, 0) + int(number)
+        return totals
+
+    def library(self, name):
+        path = os.path.join(cluster_case.TEST_BIN, name)
+        self.assertTrue(os.path.exists(path), f"{path} is not built")
+        return path
+
+    def assert_same_calls(self, must_have, *command, cwd=None, between=lambda: None):
+        """Functions that two bare runs call equally often (no polling, no adaptive loops) are called as often under
+        lbf, by lbf's count; `must_have` have to be among them."""
+        first = self.counted("first", *command, cwd=cwd)
+        between()
+        second = self.counted("second", *command, cwd=cwd)
+        between()
+        steady = {name: number for name, number in first.items() if second.get(name) == number}
+        self.assertLessEqual(set(must_have), set(steady), f"first {first}\nsecond {second}")
+        done, job = self.predict(*LAYOUT, *command, cwd=cwd, timeout=240)
+        self.assertEqual(0, done.status, done)
+        step = self.step(job, timeout_s=60)
+        self.assert_counts(steady, step)
+        self.assertEqual(0, step["lost_events"])
+        self.assert_predicts(step)
+
+    def test_lammps(self):
+        self.assert_same_calls(("MPI_Send", "MPI_Irecv", "MPI_Wait", "MPI_Sendrecv", "MPI_Allreduce", "MPI_Bcast"),
+                               "lmp", "-in", LAMMPS_INPUT, "-log", "none", "-var", "steps", "60", "-var", "cells", "8")
+
+    def test_hpcc(self):
+        folder = os.path.join(self.work, "hpcc")
+        os.mkdir(folder)
+        os.chmod(folder, 0o1777)
+        shutil.copy(os.path.join(PROGRAMS, "hpcc", "hpccinf.txt"), folder)
+
+        def next_run():
+            os.remove(os.path.join(folder, "hpccoutf.txt"))
+
+        self.assert_same_calls(("MPI_Send", "MPI_Isend", "MPI_Recv", "MPI_Irecv", "MPI_Waitall", "MPI_Allreduce",
+                                "MPI_Bcast", "MPI_Reduce", "MPI_Alltoall", "MPI_Comm_split"), "hpcc", cwd=folder,
+                               between=next_run)
+
+
+if __name__ == "__main__":
+    cluster_case.main()

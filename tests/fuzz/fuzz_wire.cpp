@@ -1,0 +1,76 @@
+// Fuzzes the wire decoder. The first byte says how: odd, the rest is a batch as it is; even, the rest is a
+// payload around which lengths and checksums are made right (else nothing but the checksum would ever be
+// tested). What can be decoded can be encoded, and decodes again to the same number of events.
+#include "event/wire.h"
+#include "tests/fuzz/fuzz_target.h"
+#include "tests/unit/event/wire_samples.h"
+
+namespace {
+
+constexpr lbf::Rank kMaxRanks = 64;
+
+struct Decoded {
+  bool ok = false;
+  std::vector<lbf::wire_samples::Item> items;
+};
+
+Decoded decode(std::span<const std::byte> batch) {
+  lbf::CommunicatorTable communicators;
+  lbf::BatchDecoder decoder(communicators, kMaxRanks);
+  Decoded decoded;
+  lbf::BatchSink sink;
+  sink.on_event = [&](lbf::Rank rank, const lbf::Event& event) -> lbf::Result<void> {
+    fuzz_require(rank >= 0 && rank < kMaxRanks, "the rank is in range");
+    fuzz_require(event.peer >= lbf::kAnyRank && event.peer < kMaxRanks, "the peer is in range");
+    fuzz_require(static_cast<int>(event.kind) < lbf::kEventKindCount, "the kind is known");
+    fuzz_require(static_cast<int>(event.op) < lbf::kCollectiveOpCount, "the operation is known");
+    fuzz_require(event.process_s >= 0 && event.call_s >= 0 && event.off_s >= 0, "no time is negative");
+    fuzz_require(event.comm < communicators.size(), "the communicator exists");
+    auto& item = decoded.items.emplace_back();
+    item.rank = rank;
+    item.event = event;
+    item.values.assign(event.values.begin(), event.values.end());
+    return {};
+  };
+  sink.on_control = [&](std::string_view json) -> lbf::Result<void> {
+    decoded.items.emplace_back().control = json.empty() ? " " : json;
+    return {};
+  };
+  const auto header = decoder.decode(batch, sink);
+  decoded.ok = header.ok();
+  if (!decoded.ok) {
+    fuzz_require(!header.error().message.empty(), "an error has a message");
+    fuzz_require(header.error().message.find('\n') == std::string::npos, "an error is one line");
+  }
+  return decoded;
+}
+
+}  // namespace
+
+std::vector<std::string> fuzz_seeds() {
+  using lbf::wire_samples::golden_items;
+  const std::string batch = lbf::wire_samples::encode(golden_items());
+  const std::string raw = lbf::wire_samples::payload_of(batch);
+  return {"\1" + batch, std::string(1, '\0') + raw, std::string(1, '\2') + raw,
+          std::string(1, '\0') + raw + raw};
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string input(reinterpret_cast<const char*>(data) + 1, size - 1);
+  Decoded decoded;
+  if ((data[0] & 1) != 0) {
+    decoded = decode(lbf::wire_samples::bytes_of(input));
+  } else {
+    // The number of events is in the header, too: count what the decoder gets to see.
+    const Decoded counted = decode(lbf::wire_samples::bytes_of(lbf::wire_samples::batch_around(input, 0)));
+    std::uint32_t events = 0;
+    for (const auto& item : counted.items) events += item.control.empty() ? 1 : 0;
+    decoded = decode(lbf::wire_samples::bytes_of(lbf::wire_samples::batch_around(input, events)));
+  }
+  if (!decoded.ok) return 0;
+  const Decoded again = decode(lbf::wire_samples::bytes_of(lbf::wire_samples::encode(decoded.items)));
+  fuzz_require(again.ok, "what was decoded can be encoded and decoded");
+  fuzz_require(again.items.size() == decoded.items.size(), "no event was lost");
+  return 0;
+}

@@ -1,0 +1,182 @@
+// StepStore and PredictionStore: what is put comes back, and queries select.
+#include "db/step_store.h"
+
+#include <SQLiteCpp/SQLiteCpp.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "db/prediction_store.h"
+
+namespace lbf::db {
+namespace {
+
+namespace fs = std::filesystem;
+
+StepRecord step_of(std::uint32_t job, uid_t uid, double start_s, std::optional<double> end_s) {
+  StepRecord step;
+  step.cluster = "c";
+  step.job = job;
+  step.step = 4294967291u;  // Slurm's batch step
+  step.restart = 1;
+  step.user_name = "u";
+  step.uid = uid;
+  step.job_name = "name";
+  step.command = "a b";
+  step.state = end_s ? StepState::kComplete : StepState::kRunning;
+  step.nodes = {"n1", "n2"};
+  step.ranks = 2;
+  step.node_of_rank = {0, 1};
+  step.network = "zero";
+  step.start_s = start_s;
+  step.end_s = end_s;
+  step.events = 10;
+  step.calls = {{"MPI_Send", 3, 0.5}, {"MPI_Recv", 3, 0.25}};
+  step.unmodelled_calls = {{"MPI_Win_fence", 1, 0.125}};
+  step.notes = {"one", "two"};
+  return step;
+}
+
+PredictionRecord prediction_of(const std::string& target, double predicted_s) {
+  PredictionRecord prediction;
+  prediction.target = target;
+  prediction.nodes = 2;
+  prediction.cores_per_node = 4;
+  prediction.placement = "block";
+  prediction.network = "zero";
+  prediction.contention = "none";
+  prediction.kind = "self";
+  prediction.predicted_s = predicted_s;
+  prediction.self_error_percent = -2.5;
+  prediction.rank_finish_s = {1.5, predicted_s};
+  return prediction;
+}
+
+class StepStoreTest : public testing::Test {
+ protected:
+  StepStoreTest() {
+    std::string pattern = (fs::temp_directory_path() / "lbf-db-XXXXXX").string();
+    directory_ = ::mkdtemp(pattern.data());
+    auto database = Database::open(directory_ + "/lbf.db");
+    if (database) database_ = std::move(database).value();
+  }
+  ~StepStoreTest() override { fs::remove_all(directory_); }
+  std::vector<std::uint32_t> jobs(const StepQuery& query) {
+    std::vector<std::uint32_t> found;
+    const auto steps = StepStore(*database_).find(query, false);
+    EXPECT_TRUE(steps.ok());
+    for (const auto& step : *steps) found.push_back(step.record.job);
+    return found;
+  }
+
+  std::string directory_;
+  std::unique_ptr<Database> database_;
+};
+
+TEST_F(StepStoreTest, GivesBackWhatWasPut) {
+  StepStore steps(*database_);
+  PredictionStore predictions(*database_);
+  StepRecord step = step_of(7, 1000, 100.5, std::nullopt);
+  step.measured_s = 3.25;
+  step.why_partial = "because";
+  const auto row = steps.put(step, {prediction_of("first", 2.0), prediction_of("second", 3.0)});
+  ASSERT_TRUE(row.ok()) << row.error().message;
+  const auto found = steps.find({}, true);
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found->size(), 1u);
+  const StepRecord& back = found->front().record;
+  EXPECT_EQ(back.step, 4294967291u);
+  EXPECT_EQ(back.restart, 1u);
+  EXPECT_EQ(back.nodes, step.nodes);
+  EXPECT_EQ(back.node_of_rank, step.node_of_rank);
+  EXPECT_EQ(back.start_s, 100.5);
+  EXPECT_FALSE(back.end_s.has_value());
+  EXPECT_EQ(back.measured_s, 3.25);
+  EXPECT_EQ(back.why_partial, "because");
+  EXPECT_EQ(back.notes, step.notes);
+  ASSERT_EQ(back.calls.size(), 2u);
+  EXPECT_EQ(back.calls[1].function, "MPI_Recv");
+  ASSERT_EQ(back.unmodelled_calls.size(), 1u);
+  EXPECT_EQ(back.unmodelled_calls[0].total_s, 0.125);
+  const auto listed = predictions.of_step(*row);
+  ASSERT_TRUE(listed.ok());
+  ASSERT_EQ(listed->size(), 2u);
+  EXPECT_EQ(listed->at(1).target, "second");
+  EXPECT_EQ(listed->at(1).rank_finish_s, (std::vector<Seconds>{1.5, 3.0}));
+  EXPECT_FALSE(listed->at(0).speedup.has_value());
+  EXPECT_EQ(listed->at(0).self_error_percent, -2.5);
+}
+
+TEST_F(StepStoreTest, PuttingAgainReplaces) {
+  StepStore steps(*database_);
+  const auto first =
+      steps.put(step_of(7, 1000, 1, std::nullopt), {prediction_of("a", 1), prediction_of("b", 1)});
+  StepRecord done = step_of(7, 1000, 1, 9.0);
+  done.calls.resize(1);
+  const auto second = steps.put(done, {prediction_of("c", 1)});
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(*first, *second);
+  const auto found = steps.find({}, true);
+  ASSERT_EQ(found->size(), 1u);
+  EXPECT_EQ(found->front().record.state, StepState::kComplete);
+  EXPECT_EQ(found->front().record.calls.size(), 1u);
+  EXPECT_EQ(PredictionStore(*database_).of_step(*first)->size(), 1u);
+  EXPECT_EQ(*steps.state_of("c", 7, 4294967291u, 1), StepState::kComplete);
+  EXPECT_EQ(*steps.state_of("c", 8, 4294967291u, 1), std::nullopt);
+}
+
+TEST_F(StepStoreTest, StepAndPredictionsAreOneTransaction) {
+  StepStore steps(*database_);
+  PredictionRecord bad = prediction_of("x", 1);
+  bad.kind = "guess";  // refused by the schema
+  EXPECT_FALSE(steps.put(step_of(7, 1000, 1, 2.0), {bad}).ok());
+  EXPECT_TRUE(steps.find({}, false)->empty());
+}
+
+TEST_F(StepStoreTest, Selects) {
+  StepStore steps(*database_);
+  ASSERT_TRUE(steps.put(step_of(3, 1000, 300, 310.0), {}).ok());
+  ASSERT_TRUE(steps.put(step_of(1, 1000, 100, 110.0), {}).ok());
+  ASSERT_TRUE(steps.put(step_of(2, 1001, 200, std::nullopt), {}).ok());
+  using Jobs = std::vector<std::uint32_t>;
+  EXPECT_EQ(jobs({}), (Jobs{1, 2, 3}));
+  StepQuery query;
+  query.uid = 1000;
+  EXPECT_EQ(jobs(query), (Jobs{1, 3}));
+  query = {};
+  query.job = 2;
+  EXPECT_EQ(jobs(query), Jobs{2});
+  query = {};
+  query.since_s = 150;
+  EXPECT_EQ(jobs(query), (Jobs{2, 3}));  // 2 is still running
+  query = {};
+  query.until_s = 200;
+  EXPECT_EQ(jobs(query), (Jobs{1, 2}));
+  query = {};
+  query.limit = 2;
+  EXPECT_EQ(jobs(query), (Jobs{2, 3}));  // the latest ones
+  query = {};
+  query.cluster = "' OR 1 --";
+  EXPECT_TRUE(jobs(query).empty());
+}
+
+TEST_F(StepStoreTest, RemovingAStepRemovesWhatHangsOnIt) {
+  StepStore steps(*database_);
+  const auto row = steps.put(step_of(7, 1000, 1, 2.0), {prediction_of("a", 1)});
+  ASSERT_TRUE(
+      database_->write([](SQLite::Database& connection) { connection.exec("DELETE FROM step"); }).ok());
+  EXPECT_TRUE(PredictionStore(*database_).of_step(*row)->empty());
+}
+
+TEST_F(StepStoreTest, BytesThatAreNotUtf8DoNotBreakAStep) {
+  StepStore steps(*database_);
+  StepRecord step = step_of(7, 1000, 1, 2.0);
+  step.command = "a \xff\xfe";
+  step.nodes = {"n\xff"};
+  ASSERT_TRUE(steps.put(step, {}).ok());
+  EXPECT_EQ(steps.find({}, true)->size(), 1u);
+}
+
+}  // namespace
+}  // namespace lbf::db

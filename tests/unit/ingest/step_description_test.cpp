@@ -1,0 +1,94 @@
+// StepDescription: the relay's JSON is hostile until checked.
+#include "predictor/ingest/step_description.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lbf {
+namespace {
+
+using nlohmann::json;
+
+json good() {
+  return {{"cluster", "c"},
+          {"job", 7},
+          {"step", 0},
+          {"nodes", {"n1", "n2"}},
+          {"node_index", 1},
+          {"tasks", 3},
+          {"tasks_per_node", {2, 1}},
+          {"task_ids", {2}},
+          {"cpus_on_node", 4},
+          {"uid", 1000},
+          {"command", {"a", "b"}},
+          {"networks", {"x"}},
+          {"start_realtime_ns", 5},
+          {"future_key", {{"x", 1}}}};
+}
+
+TEST(StepDescription, ReadsAllAndKeepsUnknownKeys) {
+  const auto description = StepDescription::parse(good().dump());
+  ASSERT_TRUE(description.ok()) << description.error().message;
+  EXPECT_EQ(description->nodes, (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_EQ(description->tasks, 3);
+  EXPECT_EQ(description->task_ids, std::vector<Rank>{2});
+  EXPECT_EQ(description->cpus_on_node, 4u);
+  EXPECT_EQ(description->uid, uid_t{1000});
+  EXPECT_EQ(description->start_realtime_ns, 5);
+  EXPECT_EQ(description->raw["future_key"]["x"], 1);
+}
+
+TEST(StepDescription, NeedsTheRequiredKeysOnly) {
+  for (const char* key : {"job", "step", "nodes", "node_index", "tasks"}) {
+    json description = good();
+    description.erase(key);
+    const auto parsed = StepDescription::parse(description.dump());
+    ASSERT_FALSE(parsed.ok()) << key;
+    EXPECT_THAT(parsed.error().message, testing::HasSubstr(key));
+  }
+  const json minimal = {{"job", 1}, {"step", 0}, {"nodes", {"n"}}, {"node_index", 0}, {"tasks", 1}};
+  EXPECT_TRUE(StepDescription::parse(minimal.dump()).ok());
+}
+
+TEST(StepDescription, RefusesWrongTypesAndValues) {
+  const std::pair<const char*, json> wrong[] = {{"job", "7"},
+                                                {"job", -1},
+                                                {"job", 4294967296},
+                                                {"job", 1.5},
+                                                {"nodes", json::array()},
+                                                {"nodes", "n1"},
+                                                {"nodes", {1, 2}},
+                                                {"node_index", 2},
+                                                {"tasks", 0},
+                                                {"tasks", 1 << 21},
+                                                {"tasks_per_node", {3}},
+                                                {"tasks_per_node", {2, 2}},
+                                                {"task_ids", {3}},
+                                                {"task_ids", {-1}},
+                                                {"uid", "root"},
+                                                {"command", {1}},
+                                                {"networks", "a,b"},
+                                                {"cluster", 5},
+                                                {"start_realtime_ns", "now"}};
+  for (const auto& [key, value] : wrong) {
+    json description = good();
+    description[key] = value;
+    const auto parsed = StepDescription::parse(description.dump());
+    ASSERT_FALSE(parsed.ok()) << key << " " << value;
+    EXPECT_THAT(parsed.error().message, testing::HasSubstr(key)) << value;
+  }
+}
+
+TEST(StepDescription, EveryTruncationIsAnError) {
+  const std::string text = good().dump();
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    EXPECT_FALSE(StepDescription::parse(text.substr(0, length)).ok()) << length;
+  }
+}
+
+TEST(StepDescription, DeepNestingIsAnErrorNotACrash) {
+  EXPECT_FALSE(StepDescription::parse(std::string(1 << 20, '[')).ok());
+}
+
+}  // namespace
+}  // namespace lbf

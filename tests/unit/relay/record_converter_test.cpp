@@ -1,0 +1,190 @@
+// RecordConverter: the rules of ring.h, and that no process time is lost or counted twice.
+#include "spank_plugin/relay/record_converter.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "spank_plugin/relay/tick_rate.h"
+#include "tests/unit/relay/ring_file.h"
+
+namespace lbf::relay {
+namespace {
+
+constexpr Seconds kNs = 1e-9;
+
+struct Recorded {
+  std::vector<Event> events;
+  RelayEventSink sink() {
+    return [this](const Event& event) { events.push_back(event); };
+  }
+  Seconds process_s() const {
+    Seconds sum = 0;
+    for (const Event& event : events) sum += event.process_s;
+    return sum;
+  }
+};
+
+ring::Record adjust(std::uint64_t preempted, std::uint64_t blocked, std::uint64_t waiting) {
+  ring::Record r{};
+  r.kind = ring::kRecordAdjust;
+  r.enter = preempted;
+  r.leave = blocked;
+  r.bytes = waiting;
+  return r;
+}
+
+TEST(RecordConverter, GapIsProcessTimeAndCallIsCallTime) {
+  RecordConverter converter(1000, 2);
+  Recorded out;
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 1500, 1700), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kRecv, 2000, 2900), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 2U);
+  EXPECT_DOUBLE_EQ(out.events[0].process_s, 500e-9);
+  EXPECT_DOUBLE_EQ(out.events[0].call_s, 200e-9);
+  EXPECT_DOUBLE_EQ(out.events[1].process_s, 300e-9);
+  EXPECT_DOUBLE_EQ(out.events[1].call_s, 900e-9);
+}
+
+TEST(RecordConverter, AdjustTakesPreemptedAndWaitingAwayAndKeepsBlocked) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  ASSERT_TRUE(converter.convert(adjust(100, 250, 50), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(adjust(1, 2, 3), {}, kNs, out.sink()).ok());  // two before one record add up
+  EXPECT_TRUE(out.events.empty());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 1000, 1001), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 2U);
+  EXPECT_EQ(out.events[0].kind, EventKind::kBlocked);
+  EXPECT_DOUBLE_EQ(out.events[0].off_s, 252e-9);
+  EXPECT_DOUBLE_EQ(out.events[0].process_s, 0);
+  EXPECT_DOUBLE_EQ(out.events[1].process_s, (1000 - 101 - 252 - 53) * 1e-9);
+  // They belong to one gap only.
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 1101, 1102), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 3U);
+  EXPECT_DOUBLE_EQ(out.events[2].process_s, 100e-9);
+}
+
+TEST(RecordConverter, MoreAdjustmentThanGapGivesZeroNotNegative) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  constexpr auto kHuge = ~std::uint64_t{0};
+  ASSERT_TRUE(converter.convert(adjust(kHuge, kHuge, kHuge), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(adjust(kHuge, kHuge, kHuge), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 10, 5), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 2U);
+  EXPECT_DOUBLE_EQ(out.events[0].off_s, 10e-9);  // all of the gap at most
+  EXPECT_DOUBLE_EQ(out.events[1].process_s, 0);
+  EXPECT_DOUBLE_EQ(out.events[1].call_s, 0);  // leave before enter
+}
+
+TEST(RecordConverter, KeepAlivesAreTakenFromTheGapsThatFollow) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  converter.keep_alive(300e-9, out.sink());
+  converter.keep_alive(900e-9, out.sink());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 1000, 1000), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 2000, 2000), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 4U);
+  EXPECT_EQ(out.events[0].kind, EventKind::kKeepAlive);
+  EXPECT_NEAR(out.events[2].process_s, 0, 1e-18);
+  EXPECT_NEAR(out.events[3].process_s, 800e-9, 1e-18);
+  EXPECT_NEAR(out.process_s(), 2000e-9, 1e-18);
+}
+
+TEST(RecordConverter, SumsAreExactOverManyRecords) {
+  std::mt19937_64 random(3);
+  RecordConverter converter(0, 2);
+  Recorded out;
+  std::uint64_t now = 0;
+  std::uint64_t process = 0;
+  for (int i = 0; i < 10000; ++i) {
+    const std::uint64_t gap = random() % 100000;
+    const std::uint64_t dropped = random() % 3 == 0 ? random() % (gap + 1) : 0;
+    const std::uint64_t blocked = dropped > 0 ? random() % (gap - dropped + 1) : 0;
+    if (dropped > 0) {
+      ASSERT_TRUE(converter.convert(adjust(dropped, blocked, 0), {}, kNs, out.sink()).ok());
+    }
+    process += gap - dropped - blocked;
+    if (random() % 50 == 0) converter.keep_alive(static_cast<double>(random() % 50000) * kNs, out.sink());
+    now += gap;
+    const std::uint64_t leave = now + random() % 1000;
+    ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, now, leave), {}, kNs, out.sink()).ok());
+    now = leave;
+  }
+  // The last keep-alives may not be used up yet.
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kExit, now + 10'000'000, now + 10'000'000), {}, kNs,
+                                out.sink()).ok());
+  EXPECT_NEAR(out.process_s(), static_cast<double>(process + 10'000'000) * kNs, 1e-12);
+}
+
+TEST(RecordConverter, RanksOutsideTheWorldAreRefused) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  ring::Record r = RingFile::record(EventKind::kSend, 1, 2);
+  r.peer = 2;
+  EXPECT_FALSE(converter.convert(r, {}, kNs, out.sink()).ok());
+  r.peer = -7;
+  EXPECT_FALSE(converter.convert(r, {}, kNs, out.sink()).ok());
+  r = RingFile::record(EventKind::kCollective, 1, 2);
+  r.peer = 2;
+  EXPECT_FALSE(converter.convert(r, {}, kNs, out.sink()).ok());
+  r = RingFile::record(EventKind::kCommCreate, 1, 2);
+  const std::vector<std::uint64_t> outside{1, 0, 0, 2};
+  EXPECT_FALSE(converter.convert(r, outside, kNs, out.sink()).ok());
+  const std::vector<std::uint64_t> cut{1, 5, 0};
+  EXPECT_FALSE(converter.convert(r, cut, kNs, out.sink()).ok());
+  EXPECT_TRUE(out.events.empty());
+  const std::vector<std::uint64_t> good{1, 0, 0, 1};
+  EXPECT_TRUE(converter.convert(r, good, kNs, out.sink()).ok());
+}
+
+TEST(RecordConverter, CollectiveRootAndOpAreTakenOver) {
+  RecordConverter converter(0, 4);
+  Recorded out;
+  ring::Record r = RingFile::record(EventKind::kCollective, 1, 2);
+  r.words_and_op |= static_cast<std::uint32_t>(CollectiveOp::kReduce) << 24;
+  r.peer = 3;
+  ASSERT_TRUE(converter.convert(r, {}, kNs, out.sink()).ok());
+  EXPECT_EQ(out.events[0].op, CollectiveOp::kReduce);
+  EXPECT_EQ(out.events[0].root, 3);
+  EXPECT_EQ(out.events[0].peer, kAnyRank);
+}
+
+TEST(RecordConverter, NothingFollowsTheExit) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kExit, 5, 5), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 6, 7), {}, kNs, out.sink()).ok());
+  converter.close(out.sink());
+  EXPECT_EQ(out.events.size(), 1U);
+}
+
+TEST(TickRate, NeedsABaselineAndIsFixedInTheEnd) {
+  TickRate rate({0, 1'000'000'000});
+  rate.observe({120'000'000, 1'040'000'000});
+  EXPECT_FALSE(rate.ready());
+  rate.observe({180'000'000, 1'060'000'000});  // 3 ticks per ns
+  ASSERT_TRUE(rate.ready());
+  EXPECT_DOUBLE_EQ(rate.seconds_per_tick(), 1e-9 / 3);
+  rate.observe({6'300'000'000, 3'000'000'000});
+  const double fixed = rate.seconds_per_tick();
+  EXPECT_DOUBLE_EQ(fixed, 2.0 / 6'300'000'000);
+  rate.observe({1, 9'000'000'000});
+  rate.observe({100'000'000'000, 9'000'000'000});
+  EXPECT_DOUBLE_EQ(rate.seconds_per_tick(), fixed);
+}
+
+TEST(TickRate, OwnReadingsAgreeWithTheMonotonicClock) {
+  if (!has_tick_counter()) GTEST_SKIP() << "no tick counter on this machine";
+  const ClockReading first = read_clocks();
+  TickRate rate(first);
+  while (!rate.ready()) rate.observe(read_clocks());
+  const ClockReading now = read_clocks();
+  const double by_ticks_s = static_cast<double>(now.ticks - first.ticks) * rate.seconds_per_tick();
+  const double by_clock_s = static_cast<double>(now.monotonic_ns - first.monotonic_ns) * 1e-9;
+  EXPECT_NEAR(by_ticks_s / by_clock_s, 1, 0.01);
+}
+
+}  // namespace
+}  // namespace lbf::relay

@@ -1,0 +1,270 @@
+// The relay end to end: ring files in, HTTP requests out, over a real socket.
+#include "spank_plugin/relay/relay.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/scoped_fd.h"
+#include "tests/unit/relay/fake_lbfd.h"
+#include "tests/unit/relay/ring_file.h"
+
+namespace lbf::relay {
+namespace {
+
+// FakeLbfd behind a TCP socket: HTTP/1.1, one request per connection.
+class HttpServer {
+ public:
+  explicit HttpServer(FakeLbfd& lbfd, std::uint16_t port = 0) : lbfd_(lbfd) {
+    listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(port);
+    socklen_t length = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(listener_.get(), generic, length), 0);
+    EXPECT_EQ(::listen(listener_.get(), 16), 0);
+    ::getsockname(listener_.get(), generic, &length);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::thread([this] { run(); });
+  }
+  ~HttpServer() {
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    thread_.join();
+  }
+  std::uint16_t port() const { return port_; }
+
+ private:
+  void run() {
+    for (;;) {
+      const ScopedFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!connection) return;
+      serve(connection.get());
+    }
+  }
+  void serve(int fd) {
+    std::string request;
+    std::size_t header_end = std::string::npos;
+    std::size_t need = 0;
+    char buffer[65536];
+    while (header_end == std::string::npos || request.size() < need) {
+      const ssize_t got = ::recv(fd, buffer, sizeof buffer, 0);
+      if (got <= 0) return;
+      request.append(buffer, static_cast<std::size_t>(got));
+      if (header_end == std::string::npos && (header_end = request.find("\r\n\r\n")) != std::string::npos) {
+        const std::size_t at = request.find("Content-Length: ");
+        need = header_end + 4 + (at < header_end ? std::stoull(request.substr(at + 16)) : 0);
+      }
+    }
+    const std::size_t first = request.find(' ');
+    const std::size_t second = request.find(' ', first + 1);
+    const HttpResponse response =
+        lbfd_.handle(request.substr(0, first), request.substr(first + 1, second - first - 1), request.substr(header_end + 4));
+    const std::string text = "HTTP/1.1 " + std::to_string(response.status) + " x\r\nContent-Length: " +
+                             std::to_string(response.body.size()) + "\r\nConnection: close\r\n\r\n" + response.body;
+    ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+  }
+
+  FakeLbfd& lbfd_;
+  ScopedFd listener_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+};
+
+const char* const kTarget = "/v1/steps/test/7/0/0/streams/0";
+
+class RelayTest : public testing::Test {
+ protected:
+  RelayTest() {
+    int fds[2];
+    EXPECT_EQ(::pipe2(fds, O_CLOEXEC), 0);
+    end_read_.reset(fds[0]);
+    end_write_.reset(fds[1]);
+    options_.ring_dir = rings_.path();
+    options_.spool_dir = spool_.path();
+    options_.end_fd = end_read_.get();
+    options_.deliver_timeout_s = 1;
+    options_.step_description =
+        R"({"cluster":"test","job":7,"step":0,"nodes":["n1"],"node_index":0,"tasks":1})";
+  }
+  void use(std::uint16_t port) {
+    options_.server = "http://127.0.0.1:" + std::to_string(port);
+    auto client = HttpClient::make(options_.server);
+    ASSERT_TRUE(client.ok());
+    auto shared = std::make_shared<HttpClient>(std::move(*client));
+    // As make_request_function(), but without munge: there may be no munged where tests run.
+    request_ = [shared](std::string_view method, std::string_view target, std::string_view body,
+                        std::string_view type) { return shared->request(method, target, body, type, HttpAuth::kNone); };
+  }
+  // A program that writes COUNT sends into its ring and ends.
+  void run_program(RingFile& file, std::uint64_t count) {
+    for (std::uint64_t i = 0; i < count;) {
+      if (file.append(RingFile::record(EventKind::kSend, 2000 + 100 * i, 2050 + 100 * i))) {
+        ++i;
+      } else {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    }
+    while (!file.append(RingFile::record(EventKind::kExit, 2000 + 100 * count, 2000 + 100 * count))) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    file.set_state(ring::ProcessState::kFinalized);
+  }
+  std::unique_ptr<RingFile> ring() {
+    auto file = std::make_unique<RingFile>(rings_.path(), ::getpid(), ::getpid(), 1 << 16);
+    file->put(offsetof(ring::Header, world_size), std::int32_t{1});
+    return file;
+  }
+
+  TempDir rings_;
+  TempDir spool_;
+  ScopedFd end_read_;
+  ScopedFd end_write_;
+  RelayOptions options_;
+  RequestFunction request_;
+  std::atomic<bool> stop_{false};
+  FakeLbfd lbfd_;
+};
+
+TEST_F(RelayTest, EveryRecordOfTheProgramArrives) {
+  HttpServer server(lbfd_);
+  use(server.port());
+  auto file = ring();
+  constexpr std::uint64_t kCount = 50000;
+  std::thread program([&] {
+    run_program(*file, kCount);
+    end_write_.reset();  // end of file: the step has ended
+  });
+  auto result = run_relay(options_, request_, stop_);
+  program.join();
+  ASSERT_TRUE(result.ok()) << result.error().message;
+  EXPECT_EQ(result->outcome, Outcome::kDelivered) << result->trouble;
+  const auto decoded = lbfd_.decode(kTarget);
+  ASSERT_EQ(decoded.events.size(), kCount + 1);
+  Seconds process_s = 0;
+  for (const auto& [rank, event] : decoded.events) process_s += event.process_s;
+  // From the end of MPI_Init (1000 ns) on, 50 ns before each send, the first after 1000 ns.
+  EXPECT_NEAR(process_s, 1000e-9 + 50e-9 * static_cast<double>(kCount), 1e-9);
+  EXPECT_EQ(decoded.controls.front()["type"], "process");
+  EXPECT_EQ(decoded.controls.back()["type"], "relay");
+  EXPECT_GT(decoded.controls.back()["max_rss_bytes"], 0);
+  EXPECT_EQ(lbfd_.ends[kTarget]["reason"], "step_end");
+  EXPECT_EQ(lbfd_.ends[kTarget]["last_sequence"], lbfd_.batches[kTarget].size());
+  EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
+}
+
+TEST_F(RelayTest, LbfdComesUpInTheMiddle) {
+  std::uint16_t port = 0;
+  {
+    HttpServer probe(lbfd_);
+    port = probe.port();
+  }
+  use(port);
+  auto file = ring();
+  std::unique_ptr<HttpServer> server;
+  std::thread program([&] {
+    run_program(*file, 1000);
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    server = std::make_unique<HttpServer>(lbfd_, port);
+    options_.deliver_timeout_s = 5;
+    ASSERT_EQ(::write(end_write_.get(), "e", 1), 1);
+  });
+  RelayOptions options = options_;
+  options.deliver_timeout_s = 5;
+  auto result = run_relay(options, request_, stop_);
+  program.join();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::kDelivered) << result->trouble;
+  EXPECT_EQ(lbfd_.decode(kTarget).events.size(), 1001U);
+}
+
+TEST_F(RelayTest, WithoutLbfdEverythingWaitsForTheNextRelay) {
+  std::uint16_t port = 0;
+  {
+    HttpServer probe(lbfd_);
+    port = probe.port();
+  }
+  use(port);
+  auto file = ring();
+  run_program(*file, 100);
+  end_write_.reset();
+  auto result = run_relay(options_, request_, stop_);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::kSpooled);
+  EXPECT_THAT(result->trouble, testing::HasSubstr("cannot reach lbfd"));
+  ASSERT_EQ(list_spool_files(spool_.path()).size(), 1U);
+
+  // The next step of the user on this node: lbfd is back.
+  HttpServer server(lbfd_, port);
+  int fds[2];
+  ASSERT_EQ(::pipe2(fds, O_CLOEXEC), 0);
+  const ScopedFd read_end(fds[0]);
+  ScopedFd write_end(fds[1]);
+  RelayOptions next = options_;
+  next.end_fd = read_end.get();
+  next.step_description = R"({"cluster":"test","job":8,"step":0,"nodes":["n1"],"node_index":0,"tasks":1})";
+  std::thread ender([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    write_end.reset();
+  });
+  auto second = run_relay(next, request_, stop_);
+  ender.join();
+  ASSERT_TRUE(second.ok());
+  EXPECT_EQ(second->outcome, Outcome::kDelivered);
+  EXPECT_EQ(lbfd_.decode(kTarget).events.size(), 101U);
+  EXPECT_EQ(lbfd_.ends[kTarget]["lost_batches"], 0);
+  EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
+}
+
+TEST_F(RelayTest, AStopSignalSpoolsAtOnce) {
+  use(1);  // nobody listens there
+  auto file = ring();
+  run_program(*file, 10);
+  std::thread stopper([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    stop_ = true;
+  });
+  options_.deliver_timeout_s = 60;
+  auto result = run_relay(options_, request_, stop_);
+  stopper.join();
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->outcome, Outcome::kSpooled);
+}
+
+TEST_F(RelayTest, BadDescriptionsAreRefused) {
+  for (const char* bad : {"", "[]", "{}", R"({"job":"7","step":0,"nodes":[],"node_index":0,"tasks":1})",
+                          R"({"job":7,"step":0,"node_index":0,"tasks":1})"}) {
+    EXPECT_FALSE(read_step_identity(bad).ok()) << bad;
+  }
+  auto identity = read_step_identity(
+      R"({"cluster":"c","job":12,"step":3,"restart":1,"nodes":["a","b"],"node_index":1,"tasks":4})");
+  ASSERT_TRUE(identity.ok());
+  EXPECT_EQ(identity->key, "c/12/3/1");
+  EXPECT_EQ(identity->stream, 1U);
+  EXPECT_EQ(identity->tasks, 4);
+}
+
+TEST_F(RelayTest, RemoveRingDirTakesOnlyWhatTheRelayMade) {
+  TempDir other;
+  std::ofstream(other.path() + "/step.json") << "{}";
+  std::ofstream(other.path() + "/1.1.ring") << "x";
+  std::ofstream(other.path() + "/precious.txt") << "x";
+  remove_ring_dir(other.path());
+  EXPECT_FALSE(std::filesystem::exists(other.path() + "/1.1.ring"));
+  EXPECT_TRUE(std::filesystem::exists(other.path() + "/precious.txt"));
+}
+
+}  // namespace
+}  // namespace lbf::relay

@@ -1,0 +1,75 @@
+// A real lbfd, as a child process on a Unix socket in a directory of its own, with a munged of its own; and a
+// small MPI program's batches to feed it with.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <sys/types.h>
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/http_client.h"
+#include "tests/unit/ingest/temporary_directory.h"
+
+namespace lbf::test {
+
+// Which ranks run on which node, and how often they pass a message around the ring.
+struct RingProgram {
+  std::vector<std::vector<int>> ranks_of_node = {{0, 1}, {2, 3}};
+  int rounds = 40;
+  int batches = 4;  // of each stream
+  int killed_rank = -1;
+
+  int ranks() const;
+  nlohmann::json description(std::uint32_t node, std::uint32_t job) const;
+  // Batches 1 .. batches of one node's stream.
+  std::vector<std::string> batches_of(std::uint32_t node) const;
+};
+
+class DaemonTest : public testing::Test {
+ protected:
+  void SetUp() override;  // skips the test, with the reason, where munge cannot be had
+  void TearDown() override;
+
+  void write_config(const std::string& more = "");
+  void start(const std::vector<std::string>& more_arguments = {});  // waits until it answers
+  int stop(int signal);                                             // and the wait status
+
+  HttpResponse request(const std::string& method, const std::string& target, const std::string& body = {});
+  nlohmann::json json_request(const std::string& method, const std::string& target,
+                              const std::string& body = {}, int expected_status = 200);
+  // As another user: in a child process. REQUIRES: running as root.
+  HttpResponse request_as(uid_t uid, const std::string& method, const std::string& target,
+                          const std::string& body = {});
+  // Bytes to the socket, and what comes back until lbfd closes.
+  std::string raw_exchange(const std::string& bytes);
+
+  std::string key(std::uint32_t job) const { return "/v1/steps/c/" + std::to_string(job) + "/0/0"; }
+  std::string stream(std::uint32_t job, std::uint32_t node) const {
+    return key(job) + "/streams/" + std::to_string(node);
+  }
+  void put(const RingProgram& program, std::uint32_t job, std::uint32_t node);
+  void post(std::uint32_t job, std::uint32_t node, std::uint64_t sequence, const std::string& batch);
+  void end(std::uint32_t job, std::uint32_t node, std::uint64_t last_sequence);
+  void send_all(const RingProgram& program, std::uint32_t job);
+  // Asks until `is_reached(step)`, at most 30 s.
+  nlohmann::json wait_for(std::uint32_t job, const std::function<bool(const nlohmann::json&)>& is_reached);
+  nlohmann::json wait_until_final(std::uint32_t job);
+
+  std::string path(const std::string& name) const { return directory_.path() + "/" + name; }
+  std::string socket() const { return path("lbfd.sock"); }
+  std::string log() const;
+
+ private:
+  void start_munged();
+
+  TemporaryDirectory directory_;
+  pid_t munged_ = -1;
+  pid_t lbfd_ = -1;
+  std::unique_ptr<HttpClient> client_;
+};
+
+}  // namespace lbf::test

@@ -1,0 +1,365 @@
+// The flows of docs/formats/http-v1.md against a real lbfd: from the first PUT to the predictions.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "event/wire.h"
+#include "predictor/metric/predictor.h"
+#include "tests/unit/ingest/batches.h"
+#include "tests/unit/serve/daemon_fixture.h"
+
+namespace lbf::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+using HttpFlow = DaemonTest;
+
+TEST_F(HttpFlow, AStepFromItsFirstStreamToItsPredictions) {
+  start();
+  const RingProgram program;
+  send_all(program, 7);
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "complete") << step["why_partial"];
+  EXPECT_EQ(step["why_partial"], "");
+  EXPECT_EQ(step["cluster"], "c");
+  EXPECT_EQ(step["job_name"], "ring");
+  EXPECT_EQ(step["command"], "./ring x");
+  EXPECT_EQ(step["uid"], ::getuid());
+  EXPECT_EQ(step["ranks"], 4);
+  EXPECT_EQ(step["nodes"], json({"n0", "n1"}));
+  EXPECT_EQ(step["node_of_rank"], json({0, 0, 1, 1}));
+  EXPECT_EQ(step["network"], "lan");  // the only one
+  EXPECT_EQ(step["start"], 1700000000.0);
+  EXPECT_GT(step["end"].get<double>(), 1700000000.0);
+  EXPECT_DOUBLE_EQ(step["measured_s"].get<double>(), 3.8);  // rank 3, last batch
+  const int events = 4 * (4 * 40 * 3 + 1);
+  EXPECT_EQ(step["events"], events);
+  EXPECT_EQ(step["messages"], 4 * 4 * 40);
+  EXPECT_NEAR(step["relay_cpu_s"].get<double>(), 0.02, 1e-9);
+  EXPECT_NEAR(step["capture_s"].get<double>(), 0.004, 1e-9);
+  ASSERT_EQ(step["calls"].size(), 1u);  // function 1; counted by the last stats of each rank
+  EXPECT_EQ(step["calls"][0][1], 4 * 160);
+  EXPECT_GT(step["bytes_stored"].get<int>(), 100);
+
+  // The same events, fed to the replay core directly.
+  Target ran;
+  ran.node_of_rank = {0, 0, 1, 1};
+  ran.nodes = 2;
+  ran.cores_per_node = 2;
+  ran.placement = "block";
+  ran.network = std::make_shared<const Network>(Network::load(path("networks.d/lan.toml")).value());
+  auto predictor = std::move(Predictor::make(4, default_targets(ran, {ran.network})).value());
+  CommunicatorTable communicators;
+  BatchSink sink;
+  sink.on_event = [&](Rank rank, const Event& event) { return predictor->feed(rank, event); };
+  for (std::uint32_t node : {0u, 1u}) {
+    BatchDecoder decoder(communicators, 4);
+    for (const std::string& batch : program.batches_of(node)) {
+      ASSERT_TRUE(decoder.decode(bytes_of(batch), sink).ok());
+    }
+  }
+  for (Rank rank = 0; rank < 4; ++rank) predictor->close(rank);
+  predictor->advance();
+  const auto expected = predictor->predictions();
+  ASSERT_EQ(step["predictions"].size(), expected.size());
+  ASSERT_GE(expected.size(), 3u);
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const json& prediction = step["predictions"][i];
+    EXPECT_DOUBLE_EQ(prediction["predicted_s"].get<double>(), expected[i].lbf_s);
+    EXPECT_EQ(prediction["rank_finish_s"].get<std::vector<double>>(), expected[i].rank_finish_s);
+    EXPECT_EQ(prediction["kind"], i == 0 ? "self" : "LBF");
+    EXPECT_EQ(prediction["network"], "lan");
+    EXPECT_FALSE(prediction["partial"].get<bool>());
+    EXPECT_NEAR(prediction["speedup"].get<double>(), 3.8 / expected[i].lbf_s, 1e-9);
+    EXPECT_NEAR(prediction["self_error_percent"].get<double>(), 100 * (expected[0].lbf_s - 3.8) / 3.8, 1e-9);
+  }
+  EXPECT_EQ(step["predictions"][0]["target"], "2 nodes, block");
+  EXPECT_EQ(step["predictions"][0]["cores"], 2);
+}
+
+TEST_F(HttpFlow, EveryBatchExactlyOnceAndInOrder) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  const auto batches = program.batches_of(0);
+  EXPECT_EQ(request("POST", stream(7, 0) + "/batches/1", batches[0]).status, 404);  // before its PUT
+  put(program, 7, 0);
+  post(7, 0, 1, batches[0]);
+  post(7, 0, 2, batches[1]);
+  const json again = json_request("POST", stream(7, 0) + "/batches/1", batches[0]);
+  EXPECT_EQ(again["next_sequence"], 3);
+  const json above = json_request("POST", stream(7, 0) + "/batches/4", batches[3], 409);
+  EXPECT_EQ(above["next_sequence"], 3);
+  EXPECT_EQ(json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"], 3);
+  post(7, 0, 3, batches[2]);
+  const json early =
+      json_request("POST", stream(7, 0) + "/end", R"({"last_sequence":4,"lost_batches":0})", 409);
+  EXPECT_EQ(early["next_sequence"], 4);
+  post(7, 0, 4, batches[3]);
+  end(7, 0, 4);
+  end(7, 0, 4);
+  EXPECT_EQ(json_request("POST", stream(7, 0) + "/batches/4", batches[3])["next_sequence"], 5);
+  EXPECT_EQ(request("POST", stream(7, 0) + "/batches/5", batches[3]).status, 409);
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "complete") << step["why_partial"];
+  EXPECT_EQ(step["messages"], 2 * 160);
+  std::string all;
+  for (const std::string& batch : batches) all += batch;
+  EXPECT_EQ(request("GET", key(7) + "/trace").body, all);
+}
+
+TEST_F(HttpFlow, BadBatchesAreRefusedAndNothingIsStored) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  const auto batches = program.batches_of(0);
+  put(program, 7, 0);
+  std::string corrupt = batches[0];
+  corrupt[corrupt.size() / 2] = static_cast<char>(corrupt[corrupt.size() / 2] ^ 1);
+  std::string version = batches[0];
+  version[8] = 9;
+  for (const std::string& bad : {corrupt, version, batches[0].substr(0, batches[0].size() - 1),
+                                 batches[0] + "x", std::string(), std::string("not a batch"), batches[1]}) {
+    const json answer = json_request("POST", stream(7, 0) + "/batches/1", bad, 400);
+    EXPECT_EQ(answer["code"], "invalid_input");
+    EXPECT_EQ(std::filesystem::file_size(path("state/traces/c/7.0.0/stream-0.lbfw")), 0u);
+  }
+  std::uint64_t sequence = 0;
+  for (const std::string& batch : batches) post(7, 0, ++sequence, batch);
+  end(7, 0, sequence);
+  EXPECT_EQ(wait_until_final(7)["state"], "complete");
+}
+
+TEST_F(HttpFlow, PredictionsOfARunningStepAreThereAtAnyTime) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  const auto batches = program.batches_of(0);
+  put(program, 7, 0);
+  post(7, 0, 1, batches[0]);
+  post(7, 0, 2, batches[1]);
+  const json running = wait_for(7, [](const json& step) {
+    return !step["predictions"].empty() && step["predictions"][0]["predicted_s"].get<double>() > 0;
+  });
+  EXPECT_EQ(running["state"], "running");
+  EXPECT_TRUE(running["end"].is_null());
+  EXPECT_TRUE(running["predictions"][0]["partial"].get<bool>());
+  EXPECT_GT(running["predictions"][0]["measured_at_progress_s"].get<double>(), 0);
+  EXPECT_EQ(json_request("GET", "/v1/health")["steps_running"], 1);
+  const json brief = json_request("GET", key(7) + "?brief=1");
+  EXPECT_FALSE(brief.contains("predictions"));
+  EXPECT_FALSE(brief.contains("calls"));
+  post(7, 0, 3, batches[2]);
+  post(7, 0, 4, batches[3]);
+  end(7, 0, 4);
+  EXPECT_GT(wait_until_final(7)["predictions"][0]["predicted_s"].get<double>(),
+            running["predictions"][0]["predicted_s"].get<double>());
+}
+
+TEST_F(HttpFlow, RanksAreWhereTheirRelaysSayTheyAre) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 2}, {1, 3}};
+  send_all(program, 7);
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "complete") << step["why_partial"];
+  EXPECT_EQ(step["node_of_rank"], json({0, 1, 0, 1}));
+  EXPECT_EQ(step["predictions"][0]["placement"], "cyclic");
+}
+
+TEST_F(HttpFlow, AKilledRankMakesThePredictionPartial) {
+  start();
+  RingProgram program;
+  program.killed_rank = 2;
+  send_all(program, 7);
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "partial");
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("killed before MPI_Finalize: rank 2"));
+  ASSERT_FALSE(step["predictions"].empty());
+  EXPECT_TRUE(step["predictions"][0]["partial"].get<bool>());
+}
+
+TEST_F(HttpFlow, LostBatchesMakeThePredictionPartial) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  const auto batches = program.batches_of(0);
+  put(program, 7, 0);
+  post(7, 0, 1, batches[0]);
+  json_request("POST", stream(7, 0) + "/end",
+               R"({"last_sequence":4,"lost_batches":3,"reason":"spool_full"})");
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "partial");
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("n0 lost 3 batches"));
+}
+
+TEST_F(HttpFlow, AStepWithoutMpiIsCompleteAndSaysSo) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  put(program, 7, 0);
+  end(7, 0, 0);
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "complete");
+  EXPECT_TRUE(step["predictions"].empty());
+  EXPECT_TRUE(step["measured_s"].is_null());
+  EXPECT_THAT(step["notes"].dump(), HasSubstr("MPI_Init"));
+}
+
+TEST_F(HttpFlow, TwoProgramsThatAreBothRankZeroAreNoticed) {
+  start();
+  RingProgram program;  // srun -n2 of a program that does not find PMIx: two worlds of one rank
+  put(program, 7, 0);
+  put(program, 7, 1);
+  RingProgram alone;
+  alone.ranks_of_node = {{0}};
+  alone.batches = 1;
+  post(7, 0, 1, alone.batches_of(0)[0]);
+  alone.ranks_of_node = {{}, {0}};
+  post(7, 1, 1, alone.batches_of(1)[0]);
+  end(7, 0, 1);
+  end(7, 1, 1);
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "partial");
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("--mpi=pmix"));
+}
+
+TEST_F(HttpFlow, UnknownNetworksAreNoted) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  json description = program.description(0, 7);
+  description["networks"] = {"zero", "warp"};
+  json_request("PUT", stream(7, 0), description.dump());
+  std::uint64_t sequence = 0;
+  for (const std::string& batch : program.batches_of(0)) post(7, 0, ++sequence, batch);
+  end(7, 0, sequence);
+  const json step = wait_until_final(7);
+  EXPECT_THAT(step["notes"].dump(), HasSubstr("'warp' is not known"));
+  bool zero = false;
+  for (const json& prediction : step["predictions"]) {
+    if (prediction["network"] == "zero") {
+      zero = true;
+      EXPECT_THAT(prediction["kind"].get<std::string>(), HasSubstr("NF"));
+    }
+  }
+  EXPECT_TRUE(zero);
+}
+
+TEST_F(HttpFlow, ListsAndFilters) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  for (const std::uint32_t job : {11u, 12u}) send_all(program, job);
+  wait_until_final(11);
+  wait_until_final(12);
+  put(program, 13, 0);  // under way
+  const auto count = [&](const std::string& query) {
+    return json_request("GET", "/v1/steps" + query)["steps"].size();
+  };
+  EXPECT_EQ(count(""), 3u);
+  EXPECT_EQ(count("?job=12"), 1u);
+  EXPECT_EQ(count("?job=12&step=1"), 0u);
+  EXPECT_EQ(count("?cluster=other"), 0u);
+  EXPECT_EQ(count("?user=" + std::to_string(::getuid())), 3u);
+  EXPECT_EQ(count("?since=1699999999&until=1700000001"), 3u);
+  EXPECT_EQ(count("?until=1600000000"), 0u);
+  EXPECT_EQ(count("?since=99999999999"), 1u);  // the running one
+  EXPECT_EQ(count("?limit=1"), 1u);
+  for (const char* bad : {"?job=x", "?limit=-1", "?since=yesterday", "?colour=blue", "?job=%zz"}) {
+    EXPECT_EQ(request("GET", std::string("/v1/steps") + bad).status, 400) << bad;
+  }
+  EXPECT_EQ(request("GET", key(99)).status, 404);
+}
+
+TEST_F(HttpFlow, UsersSeeAndWriteTheirOwnStepsOnly) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can be several users";
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  send_all(program, 7);
+  wait_until_final(7);
+  constexpr uid_t kOther = 65533;
+  constexpr uid_t kOperator = 4242;
+  for (const std::string& target : {key(7), key(7) + "/trace"}) {
+    const HttpResponse refused = request_as(kOther, "GET", target);
+    EXPECT_EQ(refused.status, 403) << target;
+    EXPECT_THAT(refused.body, HasSubstr("belongs to user"));
+    EXPECT_EQ(request_as(kOperator, "GET", target).status, 200) << target;
+  }
+  EXPECT_EQ(request_as(kOther, "POST", stream(7, 0) + "/end", R"({"last_sequence":4})").status, 403);
+  EXPECT_EQ(request_as(kOther, "POST", stream(7, 0) + "/batches/5", "x").status, 403);
+  EXPECT_EQ(request_as(kOther, "PUT", stream(7, 0), program.description(0, 7).dump()).status, 403);
+  EXPECT_EQ(json::parse(request_as(kOther, "GET", "/v1/steps").body)["steps"].size(), 0u);
+  EXPECT_EQ(request_as(kOther, "GET", "/v1/steps?all=1").status, 403);
+  EXPECT_EQ(request_as(kOther, "GET", "/v1/steps?user=root").status, 403);
+  EXPECT_EQ(json::parse(request_as(kOperator, "GET", "/v1/steps?all=1").body)["steps"].size(), 1u);
+  // Nobody registers a step in another user's name.
+  json description = program.description(0, 8);
+  description["uid"] = 1000;
+  EXPECT_EQ(request_as(kOther, "PUT", stream(8, 0), description.dump()).status, 403);
+  description.erase("uid");
+  EXPECT_EQ(request_as(kOther, "PUT", stream(8, 0), description.dump()).status, 200);
+  EXPECT_EQ(json::parse(request_as(kOther, "GET", key(8)).body)["uid"], kOther);
+  EXPECT_EQ(request_as(1000, "GET", key(8)).status, 403);
+}
+
+TEST_F(HttpFlow, ASilentStreamIsEndedAndTakenUpAgainWhenItsRelayReturns) {
+  write_config("stream_timeout_s = 2\n");
+  start();
+  const RingProgram program;
+  const auto first = program.batches_of(0);
+  const auto second = program.batches_of(1);
+  put(program, 7, 0);
+  put(program, 7, 1);
+  for (std::uint64_t sequence = 1; sequence <= 4; ++sequence) post(7, 0, sequence, first[sequence - 1]);
+  end(7, 0, 4);
+  post(7, 1, 1, second[0]);
+  json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "partial");
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("node n1 fell silent"));
+  for (std::uint64_t sequence = 2; sequence <= 4; ++sequence) post(7, 1, sequence, second[sequence - 1]);
+  end(7, 1, 4);
+  step = wait_for(7, [](const json& now) { return now["state"] == "complete"; });
+  EXPECT_EQ(step["messages"], 640);
+}
+
+TEST_F(HttpFlow, ANodeThatNeverReportsEndsTheStepPartial) {
+  write_config("stream_timeout_s = 2\nstream_start_timeout_s = 0.2\n");
+  start();
+  const RingProgram program;
+  put(program, 7, 0);
+  post(7, 0, 1, program.batches_of(0)[0]);
+  json_request("POST", stream(7, 0) + "/end", R"({"last_sequence":1})");
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "partial");
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("node n1 never sent anything"));
+}
+
+TEST_F(HttpFlow, DescriptionsMustFitTheRequest) {
+  start();
+  RingProgram program;
+  const auto status = [&](const char* change_key, const json& value) {
+    json description = program.description(0, 7);
+    description[change_key] = value;
+    return request("PUT", stream(7, 0), description.dump()).status;
+  };
+  EXPECT_EQ(status("job", 8), 400);
+  EXPECT_EQ(status("cluster", "d"), 400);
+  EXPECT_EQ(status("node_index", 1), 400);
+  EXPECT_EQ(status("nodes", "n0"), 400);
+  EXPECT_EQ(request("PUT", stream(7, 0), "{").status, 400);
+  EXPECT_EQ(
+      request("PUT", "/v1/steps/..%2f..%2fetc/7/0/0/streams/0", program.description(0, 7).dump()).status,
+      400);
+  EXPECT_EQ(request("PUT", "/v1/steps/c/7/0/0/streams/70000", program.description(0, 7).dump()).status, 400);
+  EXPECT_EQ(status("restart", 0), 200);
+}
+
+}  // namespace
+}  // namespace lbf::test

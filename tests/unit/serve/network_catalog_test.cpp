@@ -1,0 +1,79 @@
+// NetworkCatalog: which network is the cluster's own, and which are predicted.
+#include "predictor/serve/network_catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "tests/unit/ingest/temporary_directory.h"
+
+namespace lbf {
+namespace {
+
+using testing::HasSubstr;
+
+class NetworkCatalogTest : public testing::Test {
+ protected:
+  void add(const std::string& file, const std::string& name) {
+    std::ofstream(directory_.path() + "/" + file)
+        << "name = \"" << name << "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n";
+  }
+  NetworkCatalog load(const std::string& own = "") {
+    auto catalog = NetworkCatalog::load(directory_.path(), own);
+    EXPECT_TRUE(catalog.ok()) << catalog.error().message;
+    return std::move(catalog).value();
+  }
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(NetworkCatalogTest, WithoutFilesItIsZeroWithANote) {
+  const auto catalog = NetworkCatalog::load(directory_.path() + "/none", "");
+  ASSERT_TRUE(catalog.ok());
+  EXPECT_EQ(catalog->own()->name(), "zero");
+  EXPECT_FALSE(catalog->own_note().empty());
+  EXPECT_EQ(catalog->select({}).networks.size(), 1u);
+}
+
+TEST_F(NetworkCatalogTest, OwnIsTheNamedElseTheDefaultElseTheOnlyOne) {
+  add("a.toml", "alpha");
+  EXPECT_EQ(load().own()->name(), "alpha");
+  EXPECT_TRUE(load().own_note().empty());
+  add("b.toml", "beta");
+  EXPECT_EQ(load().own()->name(), "zero");
+  EXPECT_THAT(load().own_note(), HasSubstr("key network"));
+  EXPECT_EQ(load("beta").own()->name(), "beta");
+  EXPECT_EQ(load("zero").own()->name(), "zero");
+  add("c.toml", "default");
+  EXPECT_EQ(load().own()->name(), "default");
+  add("default.toml", "gamma");
+  EXPECT_EQ(load().own()->name(), "gamma");
+  const auto unknown = NetworkCatalog::load(directory_.path(), "delta");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_THAT(unknown.error().message, HasSubstr("delta"));
+}
+
+TEST_F(NetworkCatalogTest, TwoFilesWithOneNameAreRefused) {
+  add("a.toml", "same");
+  add("b.toml", "same");
+  const auto catalog = NetworkCatalog::load(directory_.path(), "");
+  ASSERT_FALSE(catalog.ok());
+  EXPECT_THAT(catalog.error().message, HasSubstr("b.toml"));
+}
+
+TEST_F(NetworkCatalogTest, SelectsByName) {
+  add("a.toml", "alpha");
+  add("b.toml", "beta");
+  const auto catalog = load("beta");
+  const auto all = catalog.select({});
+  ASSERT_EQ(all.networks.size(), 2u);
+  EXPECT_EQ(all.networks[0]->name(), "beta");  // its own first
+  const auto some = catalog.select({"alpha", "zero", "alpha", "nowhere"});
+  ASSERT_EQ(some.networks.size(), 2u);
+  EXPECT_EQ(some.networks[0]->name(), "alpha");
+  ASSERT_EQ(some.notes.size(), 1u);
+  EXPECT_THAT(some.notes[0], HasSubstr("'nowhere' is not known here: there are zero, alpha, beta"));
+}
+
+}  // namespace
+}  // namespace lbf

@@ -1,0 +1,147 @@
+// kill -9 at any moment: nothing that was acknowledged is lost, and predictions complete as if nothing had
+// been.
+#include <gmock/gmock.h>
+#include <sys/wait.h>
+
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include "tests/unit/serve/daemon_fixture.h"
+
+namespace lbf::test {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+class Recovery : public DaemonTest {
+ protected:
+  // What must be equal with and without a crash.
+  static json essence(const json& step) {
+    json out;
+    for (const char* name : {"state", "why_partial", "events", "messages", "measured_s", "node_of_rank",
+                             "calls", "mpi_s", "bytes_stored", "notes", "predictions"}) {
+      out[name] = step[name];
+    }
+    return out;
+  }
+};
+
+TEST_F(Recovery, KilledAfterEachAcknowledgementTheResultsAreThoseOfAnUndisturbedRun) {
+  RingProgram program;
+  program.rounds = 400;
+  start();
+  send_all(program, 7);
+  const json undisturbed = wait_until_final(7);
+  ASSERT_EQ(undisturbed["state"], "complete") << undisturbed["why_partial"];
+
+  put(program, 8, 0);
+  put(program, 8, 1);
+  const auto first = program.batches_of(0);
+  const auto second = program.batches_of(1);
+  for (std::uint64_t sequence = 1; sequence <= 4; ++sequence) {
+    post(8, 0, sequence, first[sequence - 1]);
+    stop(SIGKILL);
+    start();
+    EXPECT_EQ(json_request("PUT", stream(8, 0), program.description(0, 8).dump())["next_sequence"],
+              sequence + 1);
+    EXPECT_EQ(json_request("PUT", stream(8, 1), program.description(1, 8).dump())["next_sequence"], sequence);
+    post(8, 1, sequence, second[sequence - 1]);
+  }
+  end(8, 0, 4);
+  stop(SIGKILL);
+  start();
+  end(8, 1, 4);
+  const json disturbed = wait_until_final(8);
+  EXPECT_EQ(essence(disturbed), essence(undisturbed));
+}
+
+TEST_F(Recovery, KilledBetweenTheEndAndTheDatabase) {
+  RingProgram program;
+  program.rounds = 4000;  // the replay takes longer than the kill
+  start();
+  send_all(program, 7);
+  stop(SIGKILL);
+  start();
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "complete") << step["why_partial"];
+  EXPECT_EQ(step["messages"], 4 * 4 * 4000);
+  stop(SIGKILL);
+  start();  // now from the database
+  EXPECT_EQ(essence(wait_until_final(7)), essence(step));
+}
+
+TEST_F(Recovery, ALostDatabaseIsMadeAgainFromTheTraces) {
+  const RingProgram program;
+  start();
+  for (const std::uint32_t job : {1u, 2u, 3u, 4u, 5u, 6u}) send_all(program, job);
+  const json before = wait_until_final(6);
+  stop(SIGTERM);
+  for (const char* name : {"state/lbf.db", "state/lbf.db-wal", "state/lbf.db-shm"}) {
+    std::filesystem::remove(path(name));
+  }
+  start();
+  EXPECT_THAT(log(), HasSubstr("predicted anew"));
+  for (int i = 0; i < 300; ++i) {
+    const json steps = json_request("GET", "/v1/steps");
+    std::size_t complete = 0;
+    for (const json& step : steps["steps"]) complete += step["state"] == "complete" ? 1 : 0;
+    if (complete == 6) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  const json after = wait_until_final(6);
+  EXPECT_EQ(essence(after), essence(before));
+  EXPECT_EQ(after["end"], before["end"]);
+}
+
+TEST_F(Recovery, KilledInTheMiddleOfRequests) {
+  RingProgram program;
+  program.ranks_of_node = {{0, 1, 2, 3}};
+  program.rounds = 300;
+  program.batches = 30;
+  const auto batches = program.batches_of(0);
+  start();
+  put(program, 7, 0);
+  std::uint64_t acknowledged = 0;
+  for (int kill_number = 0; kill_number < 4; ++kill_number) {
+    // A second thread would race with the fixture's process; the child posts, this one kills.
+    int told[2];
+    ASSERT_EQ(::pipe(told), 0);
+    const pid_t relay = ::fork();
+    if (relay == 0) {
+      auto client = HttpClient::make("unix:" + socket());
+      for (std::uint64_t sequence = acknowledged + 1; client && sequence <= batches.size(); ++sequence) {
+        const auto answer = client->request("POST", stream(7, 0) + "/batches/" + std::to_string(sequence),
+                                            batches[sequence - 1], "application/x-lbf-batch");
+        if (!answer || answer->status != 200 || ::write(told[1], "x", 1) != 1) break;
+      }
+      ::_exit(0);
+    }
+    ::close(told[1]);
+    char one = 0;
+    for (int i = 0; i < 3 + kill_number && ::read(told[0], &one, 1) == 1; ++i) ++acknowledged;
+    std::this_thread::sleep_for(std::chrono::milliseconds(3 * kill_number));
+    stop(SIGKILL);
+    while (::read(told[0], &one, 1) == 1) ++acknowledged;
+    ::close(told[0]);
+    ::waitpid(relay, nullptr, 0);
+    start();
+    const std::uint64_t next =
+        json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"]
+            .get<std::uint64_t>();
+    EXPECT_GE(next, acknowledged + 1);
+    EXPECT_LE(next, acknowledged + 2);
+    acknowledged = next - 1;
+  }
+  for (std::uint64_t sequence = acknowledged + 1; sequence <= batches.size(); ++sequence) {
+    post(7, 0, sequence, batches[sequence - 1]);
+  }
+  end(7, 0, batches.size());
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "complete") << step["why_partial"];
+  EXPECT_EQ(step["messages"], 4 * 300 * 30);
+}
+
+}  // namespace
+}  // namespace lbf::test

@@ -1,0 +1,172 @@
+/* Ping-pong between two ranks, for lbf-calibrate: half round trips by message size.
+ *
+ * Its place: lbf-calibrate starts it through srun, once with the ranks on two nodes and once on one, and makes a
+ * network file (docs/formats/network-v1.md) of what it prints on stdout:
+ *   library TEXT / node RANK NAME / yield 0|1
+ *   batch BYTES NS NS ...     half round trips in nanoseconds, in the order in which they were measured
+ *   end
+ * Usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]
+ *
+ * The sizes take turns in short batches, so that a disturbance of some seconds spoils no single size. Every size gets
+ * an equal share of SECONDS, at least MIN_SAMPLES samples where that takes less than three times its share, and
+ * kFewestSamples in any case. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <mpi.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { kFewestSamples = 3, kLongestBatch = 64, kMostSamples = 4000, kWarmUps = 2, kTag = 1 };
+
+/* One batch, as rank 0 announces it to rank 1; no exchanges: the end. */
+struct Batch {
+  int64_t bytes;
+  int64_t exchanges;
+};
+
+struct Size {
+  int64_t bytes;
+  int64_t samples;
+  double spent_s;
+};
+
+static double now_s(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int64_t parse_number(const char *text, int64_t least, int64_t most, const char *what) {
+  char *end = NULL;
+  errno = 0;
+  const long long value = strtoll(text, &end, 10);
+  if (errno != 0 || end == text || *end != '\0' || value < least || value > most) {
+    fprintf(stderr, "lbf-calibrate-pingpong: %s '%s' must be a number from %lld to %lld\n", what, text,
+            (long long)least, (long long)most);
+    exit(2);
+  }
+  return value;
+}
+
+static void answer(char *buffer) {
+  for (;;) {
+    struct Batch batch;
+    MPI_Recv(&batch, 2, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (batch.exchanges == 0) return;
+    for (int64_t i = 0; i < batch.exchanges + kWarmUps; ++i) {
+      MPI_Recv(buffer, (int)batch.bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(buffer, (int)batch.bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD);
+    }
+  }
+}
+
+static void measure(struct Size *size, int64_t exchanges, char *buffer) {
+  struct Batch batch = {size->bytes, exchanges};
+  MPI_Send(&batch, 2, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
+  const double start_s = now_s();
+  int64_t half_ns[kLongestBatch];
+  for (int64_t i = -kWarmUps; i < exchanges; ++i) {
+    const double sent_s = now_s();
+    MPI_Send(buffer, (int)size->bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD);
+    MPI_Recv(buffer, (int)size->bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (i >= 0) half_ns[i] = (int64_t)((now_s() - sent_s) * 0.5e9 + 0.5);
+  }
+  size->spent_s += now_s() - start_s;
+  size->samples += exchanges;
+  printf("batch %lld", (long long)size->bytes);
+  for (int64_t i = 0; i < exchanges; ++i) printf(" %lld", (long long)half_ns[i]);
+  printf("\n");
+  fflush(stdout);
+}
+
+/* What this size still wants, as the length of its next batch; 0: it has enough. */
+static int64_t next_batch(const struct Size *size, double share_s, int64_t min_samples) {
+  if (size->samples == 0) return 1; /* the first one tells how long one takes */
+  const double each_s = size->spent_s / (double)(size->samples + kWarmUps);
+  const int has_minimum = size->samples >= min_samples;
+  if (size->samples >= kMostSamples) return 0;
+  if (size->samples >= kFewestSamples && size->spent_s >= (has_minimum ? share_s : 3 * share_s)) return 0;
+  /* About a tenth of the share at once, so that the sizes alternate. */
+  int64_t exchanges = (int64_t)(0.1 * share_s / each_s);
+  if (exchanges < 1) exchanges = 1;
+  return exchanges > kLongestBatch ? kLongestBatch : exchanges;
+}
+
+int main(int argc, char **argv) {
+  if (argc < 4) {
+    fprintf(stderr, "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]\n");
+    return 2;
+  }
+  const double seconds = (double)parse_number(argv[1], 1, 86400, "SECONDS");
+  const int64_t min_samples = parse_number(argv[2], 1, kMostSamples, "MIN_SAMPLES");
+  const int sizes_given = argc - 3;
+  struct Size *sizes = calloc((size_t)sizes_given, sizeof *sizes);
+  if (sizes == NULL) return 1;
+  int64_t largest = 1;
+  for (int i = 0; i < sizes_given; ++i) {
+    sizes[i].bytes = parse_number(argv[3 + i], 0, 1 << 30, "BYTES");
+    if (sizes[i].bytes > largest) largest = sizes[i].bytes;
+  }
+
+  /* Two ranks that share one processor take turns only when a waiting one lets go of it. */
+  cpu_set_t allowed;
+  const int yield = sched_getaffinity(0, sizeof allowed, &allowed) == 0 && CPU_COUNT(&allowed) == 1;
+  if (yield) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+
+  MPI_Init(&argc, &argv);
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (ranks != 2) {
+    if (rank == 0) {
+      fprintf(stderr,
+              "lbf-calibrate-pingpong: %d rank(s) in MPI_COMM_WORLD, must be 2: does srun start MPI programs here "
+              "(srun --mpi=pmix)?\n",
+              ranks);
+    }
+    MPI_Finalize();
+    return 1;
+  }
+  char *buffer = malloc((size_t)largest);
+  if (buffer == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  memset(buffer, 1, (size_t)largest);
+
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  if (rank == 1) {
+    MPI_Send(host, sizeof host, MPI_CHAR, 0, kTag, MPI_COMM_WORLD);
+    answer(buffer);
+  } else {
+    char other[256];
+    MPI_Recv(other, sizeof other, MPI_CHAR, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    char library[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length = 0;
+    MPI_Get_library_version(library, &length);
+    library[strcspn(library, ",\n")] = '\0';
+    printf("library %s\nnode 0 %s\nnode 1 %s\nyield %d\n", library, host, other, yield);
+    const double share_s = seconds / sizes_given;
+    for (int wanted = 1; wanted;) {
+      wanted = 0;
+      for (int i = 0; i < sizes_given; ++i) {
+        const int64_t exchanges = next_batch(&sizes[i], share_s, min_samples);
+        if (exchanges == 0) continue;
+        measure(&sizes[i], exchanges, buffer);
+        wanted = 1;
+      }
+    }
+    const struct Batch end = {0, 0};
+    MPI_Send(&end, 2, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
+    printf("end\n");
+    fflush(stdout);
+  }
+  free(buffer);
+  free(sizes);
+  MPI_Finalize();
+  return 0;
+}

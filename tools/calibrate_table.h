@@ -1,0 +1,61 @@
+// What lbf-calibrate makes of the ping-pong program's output: medians, quartiles, and the network file.
+//
+// Implements the writing side of docs/formats/network-v1.md. No processes or files in here.
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+
+namespace lbf {
+
+// Everything that one run of lbf-calibrate-pingpong printed.
+struct PingPong {
+  std::string library;
+  std::string nodes[2];     // where rank 0 and rank 1 ran
+  bool yielded = false;     // the ranks had one processor each at most and gave it away while they waited
+  bool complete = false;    // the last line was there
+  std::map<Bytes, std::vector<Nanoseconds>> half_round_trips_ns;
+};
+
+// Takes one line of the output. Errors: a line that the program never prints.
+Result<void> read_pingpong_line(std::string_view line, PingPong& measured);
+
+struct Spread {
+  Seconds quartile1_s = 0;
+  Seconds median_s = 0;
+  Seconds quartile3_s = 0;
+  std::size_t samples = 0;
+};
+// Linear interpolation between the two nearest samples. REQUIRES: at least one sample.
+Spread spread_of(std::vector<Nanoseconds> samples_ns);
+
+struct Calibration {
+  std::string name;
+  std::string date;                    // "2026-11-21T12:00:00Z"
+  std::string command;                 // as it was typed
+  const PingPong* self_node = nullptr;  // either may be missing
+  const PingPong* remote = nullptr;
+};
+
+// The text of the network file.
+std::string network_file(const Calibration& calibration);
+
+// "0,1K,64K,4M" -> bytes, ascending, without doubles. Errors: not a number, larger than 1 GiB, nothing.
+Result<std::vector<Bytes>> parse_sizes(std::string_view list);
+
+// 0 to 4 MiB: powers of two, and points right below and above Open MPI's eager limits (4 KiB in shared memory,
+// 64 KiB over TCP), where the cost jumps.
+std::vector<Bytes> default_sizes();
+
+// Letters, digits, '-', '_' and '.'; not empty, no leading '.'.
+bool is_network_name(std::string_view name);
+
+// Splits a command at blanks; '...', "..." and \x quote. Errors: an open quote, nothing.
+Result<std::vector<std::string>> split_command(std::string_view command);
+
+}  // namespace lbf

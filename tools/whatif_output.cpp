@@ -1,0 +1,100 @@
+#include "tools/whatif_output.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+namespace lbf {
+namespace {
+
+std::string number(double value, const char* format) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+std::string count(std::uint64_t value, const char* one, const char* many) {
+  return std::to_string(value) + " " + (value == 1 ? one : many);
+}
+
+}  // namespace
+
+const char* contention_name(Contention contention) {
+  switch (contention) {
+    case Contention::kNone: return "none";
+    case Contention::kBus: return "bus";
+    case Contention::kNic: return "nic";
+  }
+  return "none";
+}
+
+std::string whatif_json(const WhatIfResult& result) {
+  nlohmann::ordered_json predictions = nlohmann::ordered_json::array();
+  for (std::size_t t = 0; t < result.targets.size(); ++t) {
+    const Target& target = result.targets[t];
+    const Prediction& prediction = result.predictions[t];
+    nlohmann::ordered_json entry;
+    entry["nodes"] = target.nodes;
+    entry["cores"] = target.cores_per_node;
+    entry["placement"] = target.placement;
+    entry["network"] = target.network->name();
+    entry["contention"] = contention_name(target.network->contention());
+    entry["speed"] = target.speed;
+    entry["lbf_s"] = prediction.lbf_s;
+    entry["rank_finish_s"] = prediction.rank_finish_s;
+    entry["partial"] = !result.why_partial.empty() || !prediction.complete;
+    predictions.push_back(std::move(entry));
+  }
+  nlohmann::ordered_json root;
+  root["predictions"] = std::move(predictions);
+  root["ranks"] = result.ranks;
+  root["events"] = result.stats.events;
+  root["messages"] = result.stats.messages;
+  root["collectives"] = result.stats.collectives;
+  root["approximated_collectives"] = result.stats.approximated_collectives;
+  root["wildcard_receives"] = result.stats.wildcard_receives;
+  root["unmodelled_calls"] = result.stats.unmodelled_calls;
+  root["unmodelled_s"] = result.stats.unmodelled_s;
+  root["lost_events"] = result.stats.lost_events;
+  root["why_partial"] = result.why_partial;
+  return root.dump(2) + "\n";
+}
+
+std::string whatif_table(const WhatIfResult& result) {
+  std::string text = result.trace + ": " + count(static_cast<std::uint64_t>(result.ranks), "rank", "ranks") + ", " +
+                     count(result.stats.events, "event", "events") + ", " +
+                     count(result.stats.messages, "message", "messages") + ", " +
+                     count(result.stats.collectives, "collective call", "collective calls") + "\n";
+  if (result.stats.unmodelled_calls > 0) {
+    text += "  " + count(result.stats.unmodelled_calls, "call is", "calls are") + " not modelled, " +
+            number(result.stats.unmodelled_s, "%.3f") + " s kept as measured\n";
+  }
+  constexpr std::size_t kMaxPlacementWidth = 32;
+  const std::vector<std::string> titles{"NODES", "CORES", "PLACEMENT", "NETWORK", "CONTENTION", "SPEED", "PREDICTED_S"};
+  std::vector<std::vector<std::string>> rows{titles};
+  for (std::size_t t = 0; t < result.targets.size(); ++t) {
+    const Target& target = result.targets[t];
+    std::string placement = target.placement;
+    if (placement.size() > kMaxPlacementWidth) placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
+    rows.push_back({std::to_string(target.nodes), std::to_string(target.cores_per_node), placement,
+                    target.network->name(), contention_name(target.network->contention()), number(target.speed, "%g"),
+                    number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
+  }
+  std::vector<std::size_t> width(titles.size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string pad(width[i] - row[i].size(), ' ');
+      const bool left = i >= 2 && i <= 4;  // words
+      line += (i > 0 ? "  " : "") + (left ? row[i] + pad : pad + row[i]);
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace lbf

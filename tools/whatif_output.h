@@ -1,0 +1,24 @@
+// What lbf-whatif prints: a table for people, JSON (design.md section 6) for programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "predictor/metric/predictor.h"
+
+namespace lbf {
+
+struct WhatIfResult {
+  std::string trace;  // as the user named it
+  Rank ranks = 0;
+  std::vector<Target> targets;
+  std::vector<Prediction> predictions;
+  PredictorStats stats;
+  std::string why_partial;  // empty: the predictions are whole
+};
+
+const char* contention_name(Contention contention);
+std::string whatif_json(const WhatIfResult& result);
+std::string whatif_table(const WhatIfResult& result);
+
+}  // namespace lbf

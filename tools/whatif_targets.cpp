@@ -1,0 +1,93 @@
+#include "tools/whatif_targets.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <utility>
+
+namespace lbf {
+namespace {
+
+constexpr std::string_view kMap = "map=";
+
+// 1 + the highest node of map=..., 0 when it is no list of numbers (place_ranks then says what is wrong).
+std::uint32_t nodes_of_map(std::string_view placement) {
+  std::uint32_t nodes = 0;
+  std::string_view list = placement.substr(kMap.size());
+  while (!list.empty()) {
+    const std::string_view item = list.substr(0, list.find(','));
+    std::uint32_t node = 0;
+    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), node);
+    if (error != std::errc{} || end != item.data() + item.size() || node == ~std::uint32_t{0}) return 0;
+    nodes = std::max(nodes, node + 1);
+    list.remove_prefix(std::min(item.size() + 1, list.size()));
+  }
+  return nodes;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file, const std::string& networks_dir) {
+  const bool is_file = name_or_file.find('/') != std::string::npos || name_or_file.ends_with(".toml");
+  if (name_or_file == "zero") return std::make_shared<const Network>(Network::zero());
+  const std::string path = is_file ? name_or_file : networks_dir + "/" + name_or_file + ".toml";
+  std::error_code error;
+  if (!is_file && !std::filesystem::exists(path, error)) {
+    std::vector<std::string> known{"zero"};
+    for (auto it = std::filesystem::directory_iterator(networks_dir, error);
+         !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+      if (it->path().extension() == ".toml") known.push_back(it->path().stem().string());
+    }
+    std::sort(known.begin(), known.end());
+    std::string list;
+    for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
+    return Error{ErrorCode::kNotFound, "no network '" + name_or_file + "' in " + networks_dir + ": there are " + list +
+                                           " (another folder: --networks-dir; a file: its path)"};
+  }
+  Result<Network> network = Network::load(path);
+  if (!network) return network.error();
+  return std::make_shared<const Network>(std::move(*network));
+}
+
+Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank ranks) {
+  std::vector<std::shared_ptr<const Network>> networks;
+  for (const std::string& name : options.networks) {
+    Result<std::shared_ptr<const Network>> network = find_network(name, options.networks_dir);
+    if (!network) return network.error();
+    if (!options.contention.empty()) {
+      auto changed = std::make_shared<Network>(**network);
+      changed->set_contention(options.contention == "bus"   ? Contention::kBus
+                              : options.contention == "nic" ? Contention::kNic
+                                                            : Contention::kNone);
+      *network = std::move(changed);
+    }
+    networks.push_back(std::move(*network));
+  }
+  std::vector<Target> targets;
+  for (const std::string& placement : options.placements) {
+    std::vector<std::uint32_t> node_counts = options.nodes;
+    if (node_counts.empty()) {
+      if (!placement.starts_with(kMap)) {
+        return invalid_input("--nodes is missing: how many nodes? (only map=... says it itself)");
+      }
+      node_counts.push_back(std::max(1U, nodes_of_map(placement)));
+    }
+    for (std::uint32_t nodes : node_counts) {
+      Result<std::vector<std::uint32_t>> placed = place_ranks(placement, ranks, nodes);
+      if (!placed) return placed.error();
+      for (const auto& network : networks) {
+        Target target;
+        target.node_of_rank = *placed;
+        target.nodes = nodes;
+        target.cores_per_node = options.cores;
+        target.speed = options.speed;
+        target.network = network;
+        target.placement = placement;
+        targets.push_back(std::move(target));
+      }
+    }
+  }
+  return targets;
+}
+
+}  // namespace lbf
