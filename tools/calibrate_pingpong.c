@@ -4,12 +4,17 @@
  * network file (docs/formats/network-v1.md) of what it prints on stdout:
  *   library TEXT / node RANK NAME / yield 0|1
  *   batch BYTES NS NS ...     half round trips in nanoseconds, in the order in which they were measured
+ *   work BYTES NS NS          processor time of sending, and of receiving, one message
  *   end
  * Usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]
  *
  * The sizes take turns in short batches, so that a disturbance of some seconds spoils no single size. Every size gets
  * an equal share of SECONDS, at least MIN_SAMPLES samples where that takes less than three times its share, and
- * kFewestSamples in any case. */
+ * kFewestSamples in any case.
+ *
+ * Processor work cannot be seen in a ping-pong: a waiting rank polls. So, between two nodes and for messages that are
+ * sent eagerly, a few are sent while the receiver sleeps, who takes them when they have long arrived: neither side
+ * waits then, and the processor time of its calls is work. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -22,23 +27,38 @@
 #include <unistd.h>
 
 enum { kFewestSamples = 3, kLongestBatch = 64, kMostSamples = 4000, kWarmUps = 2, kTag = 1 };
+enum { kSlowNs = 10000000 }; /* an exchange that takes longer needs no warm-up but the very first */
+enum { kLargestBurstBytes = 32768, kLongestBurst = 16, kBursts = 24, kFewBursts = 6 };
+enum { kSettleNs = 2000000, kLongSettleNs = 50000000 };
 
-/* One batch, as rank 0 announces it to rank 1; no exchanges: the end. */
+/* One batch, as rank 0 announces it to rank 1: exchanges of the ping-pong, or a burst of messages that rank 1 takes
+ * `settle_ns` later. Neither: the end. */
 struct Batch {
   int64_t bytes;
   int64_t exchanges;
+  int64_t burst;
+  int64_t settle_ns;
+  int64_t warm_ups; /* exchanges before those that count */
 };
+enum { kBatchFields = 5 };
 
 struct Size {
   int64_t bytes;
   int64_t samples;
   double spent_s;
+  int64_t half_sum_ns;
 };
 
 static double now_s(void) {
   struct timespec time;
   clock_gettime(CLOCK_MONOTONIC, &time);
   return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
+}
+
+static int64_t processor_ns(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
 static int64_t parse_number(const char *text, int64_t least, int64_t most, const char *what) {
@@ -56,9 +76,20 @@ static int64_t parse_number(const char *text, int64_t least, int64_t most, const
 static void answer(char *buffer) {
   for (;;) {
     struct Batch batch;
-    MPI_Recv(&batch, 2, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    if (batch.exchanges == 0) return;
-    for (int64_t i = 0; i < batch.exchanges + kWarmUps; ++i) {
+    MPI_Recv(&batch, kBatchFields, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (batch.exchanges == 0 && batch.burst == 0) return;
+    if (batch.burst > 0) {
+      const struct timespec settle = {batch.settle_ns / 1000000000, batch.settle_ns % 1000000000};
+      nanosleep(&settle, NULL);
+      const int64_t before_ns = processor_ns();
+      for (int64_t i = 0; i < batch.burst; ++i) {
+        MPI_Recv(buffer, (int)batch.bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      }
+      const int64_t work_ns = (processor_ns() - before_ns) / batch.burst;
+      MPI_Send(&work_ns, 1, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD);
+      continue;
+    }
+    for (int64_t i = 0; i < batch.exchanges + batch.warm_ups; ++i) {
       MPI_Recv(buffer, (int)batch.bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       MPI_Send(buffer, (int)batch.bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD);
     }
@@ -66,11 +97,12 @@ static void answer(char *buffer) {
 }
 
 static void measure(struct Size *size, int64_t exchanges, char *buffer) {
-  struct Batch batch = {size->bytes, exchanges};
-  MPI_Send(&batch, 2, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
+  const int slow = size->samples > 0 && size->half_sum_ns / size->samples > kSlowNs;
+  struct Batch batch = {size->bytes, exchanges, 0, 0, slow ? 0 : kWarmUps};
+  MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
   const double start_s = now_s();
   int64_t half_ns[kLongestBatch];
-  for (int64_t i = -kWarmUps; i < exchanges; ++i) {
+  for (int64_t i = -batch.warm_ups; i < exchanges; ++i) {
     const double sent_s = now_s();
     MPI_Send(buffer, (int)size->bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD);
     MPI_Recv(buffer, (int)size->bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -78,21 +110,45 @@ static void measure(struct Size *size, int64_t exchanges, char *buffer) {
   }
   size->spent_s += now_s() - start_s;
   size->samples += exchanges;
+  for (int64_t i = 0; i < exchanges; ++i) size->half_sum_ns += half_ns[i];
   printf("batch %lld", (long long)size->bytes);
   for (int64_t i = 0; i < exchanges; ++i) printf(" %lld", (long long)half_ns[i]);
   printf("\n");
   fflush(stdout);
 }
 
+static void measure_work(const struct Size *size, char *buffer) {
+  int64_t burst = size->bytes > 0 ? kLargestBurstBytes / size->bytes : kLongestBurst;
+  if (burst > kLongestBurst) burst = kLongestBurst;
+  /* Long enough for all of them to arrive, one after the other. */
+  const int64_t settle_ns = kSettleNs + 4 * burst * (size->half_sum_ns / size->samples);
+  struct Batch batch = {size->bytes, 0, burst, settle_ns, 0};
+  MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
+  /* The receiver must be asleep before the first message leaves. */
+  const struct timespec pause = {0, kSettleNs / 2};
+  nanosleep(&pause, NULL);
+  const int64_t before_ns = processor_ns();
+  for (int64_t i = 0; i < burst; ++i) {
+    MPI_Send(buffer, (int)size->bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD);
+  }
+  const int64_t sending_ns = (processor_ns() - before_ns) / burst;
+  const struct timespec rest = {settle_ns / 1000000000, settle_ns % 1000000000};
+  nanosleep(&rest, NULL); /* the polling of this rank shall not disturb the other one */
+  int64_t receiving_ns = 0;
+  MPI_Recv(&receiving_ns, 1, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  printf("work %lld %lld %lld\n", (long long)size->bytes, (long long)sending_ns, (long long)receiving_ns);
+  fflush(stdout);
+}
+
 /* What this size still wants, as the length of its next batch; 0: it has enough. */
 static int64_t next_batch(const struct Size *size, double share_s, int64_t min_samples) {
-  if (size->samples == 0) return 1; /* the first one tells how long one takes */
-  const double each_s = size->spent_s / (double)(size->samples + kWarmUps);
+  if (size->samples == 0) return 1; /* tells how long one takes */
+  const double each_s = 2e-9 * (double)size->half_sum_ns / (double)size->samples;
   const int has_minimum = size->samples >= min_samples;
   if (size->samples >= kMostSamples) return 0;
   if (size->samples >= kFewestSamples && size->spent_s >= (has_minimum ? share_s : 3 * share_s)) return 0;
   /* About a tenth of the share at once, so that the sizes alternate. */
-  int64_t exchanges = (int64_t)(0.1 * share_s / each_s);
+  int64_t exchanges = each_s > 0 ? (int64_t)(0.1 * share_s / each_s) : kLongestBatch;
   if (exchanges < 1) exchanges = 1;
   return exchanges > kLongestBatch ? kLongestBatch : exchanges;
 }
@@ -160,8 +216,15 @@ int main(int argc, char **argv) {
         wanted = 1;
       }
     }
-    const struct Batch end = {0, 0};
-    MPI_Send(&end, 2, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
+    for (int round = 0; strcmp(host, other) != 0 && round < kBursts; ++round) {
+      for (int i = 0; i < sizes_given; ++i) {
+        if (sizes[i].bytes > kLargestBurstBytes) continue;
+        const int slow = sizes[i].half_sum_ns / sizes[i].samples * kLongestBurst > kLongSettleNs;
+        if (!slow || round < kFewBursts) measure_work(&sizes[i], buffer);
+      }
+    }
+    const struct Batch end = {0, 0, 0, 0, 0};
+    MPI_Send(&end, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
     printf("end\n");
     fflush(stdout);
   }

@@ -3,11 +3,14 @@
 
 #include <fmt/format.h>
 
+
 #include <algorithm>
 #include <cassert>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 #include <optional>
+#include <utility>
 
 namespace lbf {
 namespace {
@@ -68,17 +71,66 @@ std::string rows(const PingPong& measured, std::size_t per_line, Row row) {
   return text + "\n]\n";
 }
 
+// Median work by size, and beyond the largest measured size the least-squares line through the last points.
+class WorkCurve {
+ public:
+  explicit WorkCurve(const std::map<Bytes, std::vector<Nanoseconds>>& samples) {
+    for (const auto& [bytes, works] : samples) medians_[bytes] = spread_of(works).median_s;
+    const std::size_t count = std::min(kLinePoints, medians_.size());
+    double sum_x = 0;
+    double sum_y = 0;
+    double sum_xx = 0;
+    double sum_xy = 0;
+    for (auto point = std::prev(medians_.end(), static_cast<std::ptrdiff_t>(count)); point != medians_.end(); ++point) {
+      const auto x = static_cast<double>(point->first);
+      sum_x += x;
+      sum_y += point->second;
+      sum_xx += x * x;
+      sum_xy += x * point->second;
+    }
+    const auto n = static_cast<double>(count);
+    const double spread = n * sum_xx - sum_x * sum_x;
+    slope_ = spread > 0 ? std::max(0.0, (n * sum_xy - sum_x * sum_y) / spread) : 0.0;
+    intercept_ = (sum_y - slope_ * sum_x) / n;
+  }
+  // REQUIRES: `bytes` was measured or is larger than all that were.
+  Seconds at(Bytes bytes) const {
+    const auto measured = medians_.find(bytes);
+    if (measured != medians_.end()) return measured->second;
+    return std::max(medians_.rbegin()->second, intercept_ + slope_ * static_cast<double>(bytes));
+  }
+  bool covers(Bytes bytes) const { return medians_.contains(bytes) || bytes > medians_.rbegin()->first; }
+
+ private:
+  static constexpr std::size_t kLinePoints = 3;
+  std::map<Bytes, Seconds> medians_;
+  double slope_ = 0;
+  double intercept_ = 0;
+};
+
 std::string path_table(std::string_view locality, const PingPong& measured) {
-  return fmt::format("\n[[path]]\nlocality = \"{}\"\ntable = ", locality) +
-         rows(measured, 5, [](Bytes bytes, const Spread& spread) {
+  const std::map<Bytes, MessageCost> costs = split_costs(measured);
+  std::string text = fmt::format("\n[[path]]\nlocality = \"{}\"\n", locality);
+  const auto column = [&](std::string_view key, Seconds MessageCost::* part) {
+    text += fmt::format("{} = ", key) + rows(measured, 5, [&](Bytes bytes, const Spread&) {
+              return fmt::format("[{}, {}]", bytes, microseconds(costs.at(bytes).*part));
+            });
+  };
+  if (!costs.empty()) {
+    column("send_cpu", &MessageCost::send_cpu_s);
+    column("recv_cpu", &MessageCost::recv_cpu_s);
+    column("table", &MessageCost::flight_s);
+    return text;
+  }
+  return text + "table = " + rows(measured, 5, [](Bytes bytes, const Spread& spread) {
            return fmt::format("[{}, {}]", bytes, microseconds(spread.median_s));
          });
 }
 
 std::string spread_table(std::string_view key, const PingPong& measured) {
   return fmt::format("{} = ", key) + rows(measured, 3, [](Bytes bytes, const Spread& spread) {
-           return fmt::format("[{}, {}, {}, {}]", bytes, microseconds(spread.quartile1_s),
-                              microseconds(spread.quartile3_s), spread.samples);
+           return fmt::format("[{}, {}, {}, {}, {}]", bytes, microseconds(spread.quartile1_s),
+                              microseconds(spread.median_s), microseconds(spread.quartile3_s), spread.samples);
          });
 }
 
@@ -104,6 +156,15 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
   }
   if (kind == "yield" && (rest == " 0" || rest == " 1")) {
     measured.yielded = rest == " 1";
+    return {};
+  }
+  if (kind == "work") {
+    const auto bytes = parse<Bytes>(next_word(rest));
+    const auto send_ns = parse<Nanoseconds>(next_word(rest));
+    const auto recv_ns = parse<Nanoseconds>(next_word(rest));
+    if (!bytes || !send_ns || !recv_ns || *send_ns < 0 || *recv_ns < 0 || !rest.empty()) return broken_line(line);
+    measured.send_work_ns[*bytes].push_back(*send_ns);
+    measured.recv_work_ns[*bytes].push_back(*recv_ns);
     return {};
   }
   if (kind != "batch") return broken_line(line);
@@ -134,10 +195,29 @@ Spread spread_of(std::vector<Nanoseconds> samples_ns) {
   return {quantile(0.25), quantile(0.5), quantile(0.75), samples_ns.size()};
 }
 
+std::map<Bytes, MessageCost> split_costs(const PingPong& measured) {
+  std::map<Bytes, MessageCost> costs;
+  if (measured.send_work_ns.empty() || measured.recv_work_ns.empty()) return costs;
+  const WorkCurve send(measured.send_work_ns);
+  const WorkCurve recv(measured.recv_work_ns);
+  for (const auto& [bytes, samples] : measured.half_round_trips_ns) {
+    if (!send.covers(bytes) || !recv.covers(bytes)) return {};
+    const Seconds half_s = spread_of(samples).median_s;
+    const Seconds work_s = send.at(bytes) + recv.at(bytes);
+    const double kept = work_s > half_s ? half_s / work_s : 1.0;
+    MessageCost& cost = costs[bytes];
+    cost.send_cpu_s = kept * send.at(bytes);
+    cost.recv_cpu_s = kept * recv.at(bytes);
+    cost.flight_s = std::max(0.0, half_s - cost.send_cpu_s - cost.recv_cpu_s);
+  }
+  return costs;
+}
+
 std::string network_file(const Calibration& calibration) {
   const PingPong& any = calibration.remote != nullptr ? *calibration.remote : *calibration.self_node;
   std::string text = fmt::format(
-      "# Measured by lbf-calibrate. Format: docs/formats/network-v1.md; times in microseconds, half a round trip.\n"
+      "# Measured by lbf-calibrate. Format: docs/formats/network-v1.md; times in microseconds. send_cpu + table + "
+      "recv_cpu\n# is half a round trip.\n"
       "name = {}\n",
       quoted(calibration.name));
   if (calibration.self_node != nullptr) text += path_table("self-node", *calibration.self_node);
@@ -153,15 +233,25 @@ std::string network_file(const Calibration& calibration) {
     text += fmt::format("self_node = {}\n", quoted(calibration.self_node->nodes[0]));
     text += fmt::format("self_node_yield_when_idle = {}\n", calibration.self_node->yielded);
   }
-  text +=
-      "table = \"medians as measured, not smoothed\"\n"
-      "processor_work = \"no send_cpu and recv_cpu: a waiting rank polls, so its processor time tells nothing about "
-      "the protocol's work; all of it is in the table\"\n";
-  if (calibration.remote != nullptr) {
-    text += "# bytes, first quartile, third quartile, samples\n" + spread_table("remote_spread_us", *calibration.remote);
+  text += "table = \"medians as measured, not smoothed\"\n";
+  if (calibration.remote != nullptr && !split_costs(*calibration.remote).empty()) {
+    text += fmt::format(
+        "remote_cpu = \"median processor time of eager sends to a sleeping receiver and of its receives afterwards, up "
+        "to {} bytes; beyond by the line through the last three sizes; cut to the half round trip where they overlap\"\n",
+        calibration.remote->send_work_ns.rbegin()->first);
+  } else if (calibration.remote != nullptr) {
+    text += "remote_cpu = \"not measured: all of it is in the table\"\n";
   }
   if (calibration.self_node != nullptr) {
-    text += "# bytes, first quartile, third quartile, samples\n" +
+    text +=
+        "self_node_cpu = \"not separable: a waiting rank polls, and the other one's work fills all of the time; all of it "
+        "is in the table\"\n";
+  }
+  if (calibration.remote != nullptr) {
+    text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" + spread_table("remote_spread_us", *calibration.remote);
+  }
+  if (calibration.self_node != nullptr) {
+    text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" +
             spread_table("self_node_spread_us", *calibration.self_node);
   }
   return text;

@@ -20,6 +20,9 @@ struct PingPong {
   bool yielded = false;     // the ranks had one processor each at most and gave it away while they waited
   bool complete = false;    // the last line was there
   std::map<Bytes, std::vector<Nanoseconds>> half_round_trips_ns;
+  // Processor time of one message, measured apart from all waiting; for eager messages between nodes only.
+  std::map<Bytes, std::vector<Nanoseconds>> send_work_ns;
+  std::map<Bytes, std::vector<Nanoseconds>> recv_work_ns;
 };
 
 // Takes one line of the output. Errors: a line that the program never prints.
@@ -33,6 +36,17 @@ struct Spread {
 };
 // Linear interpolation between the two nearest samples. REQUIRES: at least one sample.
 Spread spread_of(std::vector<Nanoseconds> samples_ns);
+
+// A half round trip in the parts that predictor/network/network.h adds up.
+struct MessageCost {
+  Seconds send_cpu_s = 0;
+  Seconds flight_s = 0;
+  Seconds recv_cpu_s = 0;
+};
+// By size; empty without measured work. Sizes beyond the measured work: the line through its last three points. Where
+// the works together exceed the half round trip (they overlapped), both are cut in proportion, so that the sum is
+// always what was measured.
+std::map<Bytes, MessageCost> split_costs(const PingPong& measured);
 
 struct Calibration {
   std::string name;

@@ -9,10 +9,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -58,7 +60,7 @@ int fail(const Error& error) {
 // Says on stderr how far it is, from the third second on.
 class Progress {
  public:
-  Progress(std::string what, Seconds expected_s) : what_(std::move(what)), expected_s_(expected_s) {}
+  Progress(std::string what, Seconds least_s) : what_(std::move(what)), least_s_(least_s) {}
   ~Progress() {
     if (shown_ && on_terminal_) std::cerr << "\n";
   }
@@ -70,14 +72,14 @@ class Progress {
     if (elapsed_s < 2 || elapsed_s - last_s_ < (on_terminal_ ? 0.5 : 10.0)) return;
     last_s_ = elapsed_s;
     shown_ = true;
-    std::cerr << fmt::format("{}lbf-calibrate: {}: {:.0f} of about {:.0f} s, {} samples{}", on_terminal_ ? "\r" : "",
-                             what_, elapsed_s, expected_s_, count, on_terminal_ ? "  " : "\n")
+    std::cerr << fmt::format("{}lbf-calibrate: {}: {:.0f} s of at least {:.0f} s, {} samples{}", on_terminal_ ? "\r" : "",
+                             what_, elapsed_s, least_s_, count, on_terminal_ ? "  " : "\n")
               << std::flush;
   }
 
  private:
   std::string what_;
-  Seconds expected_s_;
+  Seconds least_s_;
   bool on_terminal_ = ::isatty(STDERR_FILENO) == 1;
   bool shown_ = false;
   Seconds last_s_ = 0;
@@ -128,8 +130,11 @@ Result<void> run(const std::vector<std::string>& command, Take take) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return taken;
-  std::string words;
-  for (const std::string& word : command) words += (words.empty() ? "" : " ") + word;
+  std::string words;  // up to the program; its arguments tell nothing
+  for (const std::string& word : command) {
+    words += (words.empty() ? "" : " ") + word;
+    if (word.ends_with(kPingPongProgram)) break;
+  }
   return Error{ErrorCode::kUnavailable,
                fmt::format("'{}' {} {}: its own messages are above; does it work with 'hostname' in place of the "
                            "program?",

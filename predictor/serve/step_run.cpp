@@ -264,7 +264,15 @@ StepRun::Progress StepRun::work() {
     build();
   }
   if (Stream* stream = next_stream(states); stream != nullptr) {
-    apply_batch(*stream);
+    try {
+      apply_batch(*stream);
+    } catch (const std::exception&
+                 exception) {  // out of memory, a broken invariant: this step ends, lbfd does not
+      predictor_failed_ = true;
+      stream->broken = true;
+      add_reason(fmt::format("the replay of stream {} stopped at batch {}: {}", stream->number,
+                             stream->next_sequence, exception.what()));
+    }
     changed_ = true;
     if (Clock::now() - last_publish_ >= kPublishInterval) publish();
     return Progress::kMore;

@@ -370,7 +370,14 @@ Result<std::uint64_t> Steps::register_stream(const Caller& caller, const StepKey
     EntryPtr made = find_loaded(key);
     if (made == nullptr) {
       const uid_t owner = description->uid.value_or(caller.uid);
-      // A trace that retention has removed leaves its row: it stays its user's.
+      // A trace that retention has removed leaves its row, and that stays its user's.
+      auto known = step_store_.find({key.cluster, key.job, key.step, key.restart, {}, {}, {}, 1}, false);
+      if (!known) return known.error();
+      if (!known->empty() && !caller.is_operator && known->front().record.uid != caller.uid) {
+        return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " +
+                                                 known->front().record.user_name + ", not to " +
+                                                 user_name_of(caller.uid)};
+      }
       auto trace = traces_.create(key, *description, owner);
       if (!trace) return trace.error();
       made = adopt(std::move(trace).value(), true);

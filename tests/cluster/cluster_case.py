@@ -66,12 +66,14 @@ class Done:
     def __init__(self, status, out, err):
         self.status, self.out, self.err = status, out, err
 
+    LBF_LINE = re.compile(r"^(srun: |sbatch: |salloc: |slurmstepd-\S+: )?(error: )?lbf: ")
+
     def lbf_lines(self):
-        return [line for line in self.err.splitlines() if "lbf" in line]
+        return [line for line in self.err.splitlines() if self.LBF_LINE.match(line)]
 
     def other_err(self):
         """stderr as it would be without lbf; the times and ids in Slurm's own lines are neutral."""
-        lines = [line for line in self.err.splitlines() if not line.startswith("lbf:")]
+        lines = [line for line in self.err.splitlines() if not self.LBF_LINE.match(line)]
         text = "\n".join(sorted(lines))
         text = re.sub(r"StepId=\d+\.\d+|JobId=\d+|STEP \d+\.\d+|job \d+|\d{4}-\d\d-\d\dT[\d:]+", "#", text)
         return re.sub(r"(?i)pid \d+|\[\w+:\d+\]|0x[0-9a-f]+", "#", text)

@@ -83,7 +83,7 @@ class SecondCluster(ClusterCase):
 
     def hostnames(self, count):
         done = subprocess.run(["srun", f"--ntasks={count}", "hostname"], capture_output=True, text=True, check=False,
-                              stdin=subprocess.DEVNULL, timeout=60, env=cluster_case.environment_of(self.second))
+                              stdin=subprocess.DEVNULL, timeout=60, cwd="/", env=cluster_case.environment_of(self.second))
         self.assertEqual(0, done.returncode, done.stderr)
         return sorted(done.stdout.split())
 
@@ -113,11 +113,11 @@ class SecondCluster(ClusterCase):
         cores = sorted(os.sched_getaffinity(0))
         nodes = len(cores) if self.facts["namespaces"] else 1
         self.up("--nodes", str(min(nodes, 4)), "--pin-nodes")
-        done = subprocess.run(["srun", f"--nodes={min(nodes, 4)}", "taskset", "--cpu-list", "--pid", "0"],
-                              capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False,
+        done = subprocess.run(["srun", f"--nodes={min(nodes, 4)}", "awk", "/^Cpus_allowed_list/{print $2}",
+                               "/proc/self/status"],
+                              capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL, check=False, cwd="/",
                               env=cluster_case.environment_of(self.second))
-        seen = sorted(int(line.rsplit(":", 1)[1]) for line in done.stdout.splitlines())
-        self.assertEqual(cores[:min(nodes, 4)], seen, done.stderr)
+        self.assertEqual([str(core) for core in cores[:min(nodes, 4)]], sorted(done.stdout.split()), done.stderr)
 
     def test_a_killed_node_comes_back(self):
         if not self.facts["namespaces"]:

@@ -97,7 +97,7 @@ class RelayTest : public testing::Test {
     options_.end_fd = end_read_.get();
     options_.deliver_timeout_s = 1;
     options_.step_description =
-        R"({"cluster":"test","job":7,"step":0,"nodes":["n1"],"node_index":0,"tasks":1})";
+        R"({"cluster":"test","job":7,"step":0,"nodes":["n1"],"node_index":0,"tasks":2})";
   }
   void use(std::uint16_t port) {
     options_.server = "http://127.0.0.1:" + std::to_string(port);
@@ -123,9 +123,7 @@ class RelayTest : public testing::Test {
     file.set_state(ring::ProcessState::kFinalized);
   }
   std::unique_ptr<RingFile> ring() {
-    auto file = std::make_unique<RingFile>(rings_.path(), ::getpid(), ::getpid(), 1 << 16);
-    file->put(offsetof(ring::Header, world_size), std::int32_t{1});
-    return file;
+    return std::make_unique<RingFile>(rings_.path(), ::getpid(), ::getpid(), 1 << 16);
   }
 
   TempDir rings_;
@@ -214,7 +212,7 @@ TEST_F(RelayTest, WithoutLbfdEverythingWaitsForTheNextRelay) {
   ScopedFd write_end(fds[1]);
   RelayOptions next = options_;
   next.end_fd = read_end.get();
-  next.step_description = R"({"cluster":"test","job":8,"step":0,"nodes":["n1"],"node_index":0,"tasks":1})";
+  next.step_description = R"({"cluster":"test","job":8,"step":0,"nodes":["n1"],"node_index":0,"tasks":2})";
   std::thread ender([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(1500));
     write_end.reset();
@@ -244,8 +242,8 @@ TEST_F(RelayTest, AStopSignalSpoolsAtOnce) {
 }
 
 TEST_F(RelayTest, BadDescriptionsAreRefused) {
-  for (const char* bad : {"", "[]", "{}", R"({"job":"7","step":0,"nodes":[],"node_index":0,"tasks":1})",
-                          R"({"job":7,"step":0,"node_index":0,"tasks":1})"}) {
+  for (const char* bad : {"", "[]", "{}", R"({"job":"7","step":0,"nodes":[],"node_index":0,"tasks":2})",
+                          R"({"job":7,"step":0,"node_index":0,"tasks":2})"}) {
     EXPECT_FALSE(read_step_identity(bad).ok()) << bad;
   }
   auto identity = read_step_identity(

@@ -2,6 +2,7 @@
 #include "tests/unit/serve/daemon_fixture.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -241,6 +242,13 @@ int DaemonTest::stop(int signal) {
   lbfd_ = -1;
   client_.reset();
   return status;
+}
+
+void DaemonTest::limit_file_size(std::uint64_t bytes) {
+  struct rlimit limit {};
+  ASSERT_EQ(::prlimit(lbfd_, RLIMIT_FSIZE, nullptr, &limit), 0);
+  limit.rlim_cur = bytes;
+  ASSERT_EQ(::prlimit(lbfd_, RLIMIT_FSIZE, &limit, nullptr), 0);
 }
 
 HttpResponse DaemonTest::request(const std::string& method, const std::string& target,

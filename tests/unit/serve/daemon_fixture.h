@@ -37,6 +37,7 @@ class DaemonTest : public testing::Test {
   void write_config(const std::string& more = "");
   void start(const std::vector<std::string>& more_arguments = {});  // waits until it answers
   int stop(int signal);                                             // and the wait status
+  void limit_file_size(std::uint64_t bytes);  // of every file that lbfd writes: a full disk
 
   HttpResponse request(const std::string& method, const std::string& target, const std::string& body = {});
   nlohmann::json json_request(const std::string& method, const std::string& target,

@@ -1,7 +1,9 @@
 // kill -9 at any moment: nothing that was acknowledged is lost, and predictions complete as if nothing had
 // been.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -141,6 +143,34 @@ TEST_F(Recovery, KilledInTheMiddleOfRequests) {
   const json step = wait_until_final(7);
   EXPECT_EQ(step["state"], "complete") << step["why_partial"];
   EXPECT_EQ(step["messages"], 4 * 300 * 30);
+}
+
+// Neither traces nor the database can grow: nothing is acknowledged, and all goes on when there is room
+// again.
+TEST_F(Recovery, AFullDiskIsSaidAndGotOver) {
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  const auto batches = program.batches_of(0);
+  start();
+  put(program, 7, 0);
+  post(7, 0, 1, batches[0]);
+  limit_file_size(batches[0].size() + 10);
+  const json full = json_request("POST", stream(7, 0) + "/batches/2", batches[1], 507);
+  EXPECT_EQ(full["code"], "limit");
+  EXPECT_EQ(std::filesystem::file_size(path("state/traces/c/7.0.0/stream-0.lbfw")), batches[0].size());
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // the database was due to be written
+  limit_file_size(RLIM_INFINITY);
+  EXPECT_EQ(json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"], 2);
+  for (std::uint64_t sequence = 2; sequence <= 4; ++sequence) post(7, 0, sequence, batches[sequence - 1]);
+  end(7, 0, 4);
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "complete") << step["why_partial"];
+  for (int i = 0; i < 100 && json_request("GET", "/v1/health")["steps_running"] != 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  stop(SIGTERM);
+  start();
+  EXPECT_EQ(essence(wait_until_final(7)), essence(step));  // it did get into the database
 }
 
 }  // namespace

@@ -46,7 +46,9 @@ class StepRunTest : public testing::Test {
       }
     }
     for (std::uint32_t node = 0; node < next.size(); ++node) {
-      EXPECT_EQ(step.work(), StepRun::Progress::kIdle);
+      StepRun::Progress progress = StepRun::Progress::kMore;
+      while (progress == StepRun::Progress::kMore) progress = step.work();
+      EXPECT_EQ(progress, StepRun::Progress::kIdle);
       EXPECT_TRUE(trace->end_stream(node, {next[node] - 1, 0, "step_end", 0}).ok());
     }
     StepRun::Progress progress = StepRun::Progress::kMore;

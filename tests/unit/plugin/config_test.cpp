@@ -1,0 +1,135 @@
+// plugstack.conf arguments, option values and environment values: every wrong one has its line.
+#include "spank_plugin/plugin/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lbf::plugin {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+Result<AdminConfig> parse(std::vector<std::string> arguments) {
+  std::vector<char*> av;
+  for (std::string& argument : arguments) av.push_back(argument.data());
+  return parse_admin_config(av);
+}
+
+TEST(AdminConfigTest, EveryArgumentIsTaken) {
+  auto config = parse({"overhead_limit=1.5%", "lbfd=http://head:8642", "networks=a,b-2", "spool_dir=/s",
+                       "spool_limit_mb=7", "default=on", "libexec_dir=/l", "capture=/c.so", "report=/r", "ring_dir=/d",
+                       "ring_bytes=1048576", "relay_wait_s=3"});
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_DOUBLE_EQ(config->overhead_limit_percent, 1.5);
+  EXPECT_EQ(config->lbfd, "http://head:8642");
+  EXPECT_THAT(config->networks, ElementsAre("a", "b-2"));
+  EXPECT_EQ(config->spool_dir, "/s");
+  EXPECT_EQ(config->spool_limit_mb, 7U);
+  EXPECT_TRUE(config->default_on);
+  EXPECT_EQ(config->relay, "/l/lbf-relay");
+  EXPECT_EQ(config->capture, "/c.so");
+  EXPECT_EQ(config->report, "/r");
+  EXPECT_EQ(config->ring_dir, "/d");
+  EXPECT_EQ(config->ring_bytes, 1048576U);
+  EXPECT_DOUBLE_EQ(config->relay_wait_s, 3);
+  EXPECT_EQ(parse({"relay=/x/relay"})->relay, "/x/relay");
+  EXPECT_FALSE(parse({})->default_on);
+}
+
+TEST(AdminConfigTest, EveryWrongArgumentIsNamed) {
+  for (const char* bad :
+       {"overhead_limit=", "overhead_limit=0", "overhead_limit=-1", "overhead_limit=101", "overhead_limit=x",
+        "overhead_limit=nan", "overhead_limit=1e999", "lbfd=", "lbfd=/sock", "lbfd=unix:sock", "lbfd=http://host",
+        "lbfd=http://:80", "lbfd=http://h:0", "lbfd=http://h:99999", "lbfd=http://h:80/x", "networks=", "networks=a,,b",
+        "networks=a b", "networks=../x", "spool_dir=relative", "spool_limit_mb=0", "spool_limit_mb=-3",
+        "spool_limit_mb=1048577", "spool_limit_mb=x", "default=maybe", "libexec_dir=x", "relay=x", "capture=x",
+        "capture=/a:b", "report=", "ring_dir=x", "ring_bytes=1000000", "ring_bytes=1024", "ring_bytes=4294967296",
+        "relay_wait_s=-1", "relay_wait_s=x", "relay_wait_s=nan", "unknown=1", "word"}) {
+    auto config = parse({bad});
+    ASSERT_FALSE(config.ok()) << bad;
+    EXPECT_THAT(config.error().message, HasSubstr("plugstack.conf: ")) << bad;
+    EXPECT_THAT(config.error().message, HasSubstr(std::string(bad).substr(0, 10)));
+  }
+}
+
+TEST(AdminConfigTest, ControlCharactersDoNotReachTheTerminal) {
+  auto config = parse({"bad\x1b[31m=1"});
+  ASSERT_FALSE(config.ok());
+  EXPECT_THAT(config.error().message, testing::Not(HasSubstr("\x1b")));
+}
+
+StepConfig decide(UserRequest options, UserRequest environment = {}, bool default_on = false) {
+  AdminConfig admin;
+  admin.default_on = default_on;
+  admin.networks = {"admin"};
+  return resolve(admin, options, environment);
+}
+
+TEST(ResolveTest, OffUnlessAskedFor) {
+  EXPECT_FALSE(decide({}).predict);
+  EXPECT_TRUE(decide({}, {}, true).predict);
+  EXPECT_THAT(decide({}).messages, IsEmpty());
+}
+
+TEST(ResolveTest, EveryWayToSayOnAndOff) {
+  for (const char* on : {"", "on", "1", "yes", "(null)"}) EXPECT_TRUE(decide({on, {}, {}}).predict) << on;
+  for (const char* off : {"off", "0", "no"}) EXPECT_FALSE(decide({off, {}, {}}, {}, true).predict) << off;
+}
+
+TEST(ResolveTest, OptionGoesBeforeEnvironmentBeforeDefault) {
+  EXPECT_FALSE(decide({"off", {}, {}}, {"on", {}, {}}, true).predict);
+  EXPECT_TRUE(decide({"on", {}, {}}, {"off", {}, {}}).predict);
+  EXPECT_FALSE(decide({}, {"off", {}, {}}, true).predict);
+  EXPECT_THAT(decide({"on", "x,y", {}}, {{}, "z", {}}).networks, ElementsAre("x", "y"));
+  EXPECT_THAT(decide({"on", {}, {}}, {{}, "z", {}}).networks, ElementsAre("z"));
+  EXPECT_THAT(decide({"on", {}, {}}).networks, ElementsAre("admin"));
+}
+
+TEST(ResolveTest, AWrongValueMeansNoPredictionAndOneLine) {
+  for (const UserRequest& bad : {UserRequest{"maybe", {}, {}}, UserRequest{"on", "a,,b", {}},
+                                 UserRequest{"on", {}, "x"}, UserRequest{"on", {}, "-1"}, UserRequest{"on", {}, "0"},
+                                 UserRequest{"on", {}, "200"}}) {
+    const StepConfig step = decide(bad, {}, true);
+    EXPECT_FALSE(step.predict);
+    ASSERT_EQ(step.messages.size(), 1U);
+    EXPECT_THAT(step.messages[0], HasSubstr("; the job runs without prediction"));
+    EXPECT_THAT(step.messages[0], testing::StartsWith("--lbf-"));
+  }
+  EXPECT_THAT(decide({}, {"perhaps", {}, {}}).messages, ElementsAre(HasSubstr("LBF_PREDICT=perhaps")));
+}
+
+TEST(ResolveTest, OverheadOnlyBelowTheAdministratorsLimit) {
+  EXPECT_DOUBLE_EQ(decide({"on", {}, "0.5"}).overhead_limit_percent, 0.5);
+  EXPECT_DOUBLE_EQ(decide({"on", {}, "0.5%"}).overhead_limit_percent, 0.5);
+  const StepConfig more = decide({"on", {}, "10"});
+  EXPECT_TRUE(more.predict);
+  EXPECT_DOUBLE_EQ(more.overhead_limit_percent, 2.0);
+  EXPECT_THAT(more.messages, ElementsAre("--lbf-overhead=10: more than this site allows; 2 % is used"));
+}
+
+TEST(ResolveTest, OtherOptionsWithoutPredictAreMentioned) {
+  EXPECT_THAT(decide({{}, "a", {}}).messages, ElementsAre(HasSubstr("without --lbf-predict")));
+  EXPECT_THAT(decide({"off", "a", {}}).messages, IsEmpty());
+}
+
+TEST(TasksPerNodeTest, SlurmsFormIsRead) {
+  EXPECT_THAT(parse_tasks_per_node("2(x3),1", 10), ElementsAre(2, 2, 2, 1));
+  EXPECT_THAT(parse_tasks_per_node("4", 10), ElementsAre(4));
+  for (const char* bad : {"", "x", "2(x", "2(x)", "2(x99),1", "1,,2", "2(x4294967295)", "-1"}) {
+    EXPECT_THAT(parse_tasks_per_node(bad, 10), IsEmpty()) << bad;
+  }
+}
+
+TEST(PreloadTest, TheUsersIsKeptBehindOurs) {
+  EXPECT_EQ(preload_with("/l.so", ""), "/l.so");
+  EXPECT_EQ(preload_with("/l.so", "/a.so:/b.so"), "/l.so:/a.so:/b.so");
+  EXPECT_EQ(preload_with("/l.so", "/a.so /b.so"), "/l.so:/a.so:/b.so");
+  EXPECT_EQ(preload_with("/l.so", "/l.so:/a.so"), "/l.so:/a.so");
+  EXPECT_EQ(preload_without("/l.so", "/l.so"), "");
+  EXPECT_EQ(preload_without("/l.so", "/a.so:/l.so:"), "/a.so");
+}
+
+}  // namespace
+}  // namespace lbf::plugin

@@ -1,0 +1,450 @@
+// lbf.so under a fake SPANK host: every hook in every context, every missing item, and a relay that is really started
+// as another user. Whatever happens, a hook returns ESPANK_SUCCESS.
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/unit/plugin/fake_spank.h"
+
+extern "C" {
+#include <slurm/slurm.h>
+}
+
+namespace lbf::plugin {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+
+constexpr uid_t kNobody = 65534;
+
+const char* const kHooks[] = {"init", "init_post_opt", "local_user_init", "user_init", "task_exit", "exit"};
+
+std::string contents(const std::string& path) {
+  std::ifstream in(path);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class PluginTest : public testing::Test {
+ protected:
+  PluginTest() {
+    for (const char* name : {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD"}) ::unsetenv(name);
+    std::string pattern = (std::filesystem::temp_directory_path() / "lbf-plugin-test-XXXXXX").string();
+    EXPECT_NE(::mkdtemp(pattern.data()), nullptr);
+    dir_ = pattern;
+    ::chmod(dir_.c_str(), 0755);
+    ring_dir_ = dir_ + "/shm";
+    std::filesystem::create_directory(ring_dir_);
+    ::chmod(ring_dir_.c_str(), 01777);
+    capture_ = dir_ + "/capture.so";
+    std::ofstream(capture_) << "x";
+    relay_ = dir_ + "/lbf-relay";
+    write_relay("D");
+    host() = FakeHost();
+    host().items = {{S_JOB_UID, ::getuid()},      {S_JOB_GID, ::getgid()},       {S_JOB_ID, 42},
+                    {S_JOB_STEPID, 3},            {S_JOB_NNODES, 2},             {S_JOB_NODEID, 1},
+                    {S_JOB_LOCAL_TASK_COUNT, 2},  {S_JOB_TOTAL_TASK_COUNT, 4},   {S_JOB_NCPUS, 8},
+                    {S_JOB_ARGV, 0},              {S_JOB_LOCAL_TO_GLOBAL_ID, 2}, {S_JOB_SUPPLEMENTARY_GIDS, 0},
+                    {S_SLURM_RESTART_COUNT, 1},   {S_JOB_ARRAY_ID, 40},          {S_JOB_ARRAY_TASK_ID, 5}};
+    host().environment = {{"SLURM_STEP_NODELIST", "node[1-2]"},
+                          {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
+                          {"SLURM_CLUSTER_NAME", "test"},
+                          {"SLURM_JOB_USER", "me"}};
+  }
+  ~PluginTest() override {
+    std::error_code ignored;
+    std::filesystem::remove_all(dir_, ignored);
+  }
+  static FakeHost& host() { return FakeHost::get(); }
+
+  // A relay that leaves what it sees in the ring directory, waits for the end and answers ANSWER.
+  void write_relay(const std::string& answer) {
+    std::ofstream(relay_) << "#!/bin/sh\n"
+                             "cat /proc/self/status >\"$2/status.txt\"\n"
+                             "env >\"$2/env.txt\"\n"
+                             "printf '%s\\n' \"$@\" >\"$2/arguments.txt\"\n"
+                             "ls /proc/$$/fd >\"$2/fds.txt\"\n"
+                             "ps -o sid= -p $$ >\"$2/session.txt\" 2>/dev/null\n"
+                             "echo $$ >\"$2/pid.txt\"\n"
+                             "head -c 1 <&3 >\"$2/end.txt\"\n"
+                             "printf '"
+                          << answer << "' >&3\n";
+    ::chmod(relay_.c_str(), 0755);
+  }
+  std::vector<std::string> arguments(std::vector<std::string> more = {}) {
+    std::vector<std::string> all{"relay=" + relay_, "capture=" + capture_, "ring_dir=" + ring_dir_,
+                                 "report=" + dir_ + "/lbf-report", "spool_dir=/s", "relay_wait_s=5"};
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
+  }
+  void start(spank_context_t context, std::vector<std::string> more = {}) {
+    host().context = context;
+    ASSERT_EQ(call_hook("init", arguments(std::move(more))), ESPANK_SUCCESS);
+  }
+  std::string rings() { return host().environment["LBF_CAPTURE_DIR"]; }
+  // The relay writes its files after exec, when start has long returned.
+  std::string wait_for(const std::string& name) {
+    const std::string path = rings() + "/" + name;
+    for (int i = 0; i < 500; ++i) {
+      if (const std::string text = contents(path); !text.empty()) return text;
+      ::poll(nullptr, 0, 10);
+    }
+    ADD_FAILURE() << path << " did not appear";
+    return {};
+  }
+
+  std::string dir_;
+  std::string ring_dir_;
+  std::string capture_;
+  std::string relay_;
+};
+
+TEST_F(PluginTest, ExportsWhatSlurmLooksUpAndNothingElse) {
+  void* handle = ::dlopen(LBF_PLUGIN_PATH, RTLD_LAZY | RTLD_LOCAL);
+  ASSERT_NE(handle, nullptr);
+  EXPECT_STREQ(static_cast<const char*>(::dlsym(handle, "plugin_name")), "lbf");
+  EXPECT_STREQ(static_cast<const char*>(::dlsym(handle, "plugin_type")), "spank");
+  EXPECT_EQ(*static_cast<const unsigned*>(::dlsym(handle, "plugin_version")), SLURM_VERSION_NUMBER);
+  EXPECT_EQ(*static_cast<const unsigned*>(::dlsym(handle, "spank_plugin_version")), 1U);
+  EXPECT_EQ(::dlsym(handle, "_ZN3lbf6plugin5stateEv"), nullptr);
+  ::dlclose(handle);
+}
+
+TEST_F(PluginTest, OptionsAreRegisteredWhereUsersGiveThem) {
+  for (const spank_context_t context : {S_CTX_LOCAL, S_CTX_ALLOCATOR, S_CTX_REMOTE}) {
+    host().options.clear();
+    start(context);
+    ASSERT_EQ(host().options.size(), 3U);
+    EXPECT_EQ(host().options["lbf-predict"].has_arg, 2);  // optional argument
+    EXPECT_EQ(host().options["lbf-networks"].has_arg, 1);
+    EXPECT_EQ(host().options["lbf-overhead"].has_arg, 1);
+  }
+  host().options.clear();
+  start(S_CTX_SLURMD);
+  EXPECT_TRUE(host().options.empty());
+}
+
+TEST_F(PluginTest, EveryHookInEveryContextSucceedsWithoutAnyItem) {
+  host().items.clear();
+  host().environment.clear();
+  for (const spank_context_t context :
+       {S_CTX_ERROR, S_CTX_LOCAL, S_CTX_REMOTE, S_CTX_ALLOCATOR, S_CTX_SLURMD, S_CTX_JOB_SCRIPT}) {
+    host().context = context;
+    for (const bool on : {false, true}) {
+      for (const char* hook : kHooks) {
+        EXPECT_EQ(call_hook(hook, arguments(on ? std::vector<std::string>{"default=on"} : std::vector<std::string>{})),
+                  ESPANK_SUCCESS)
+            << hook;
+      }
+    }
+  }
+}
+
+TEST_F(PluginTest, EveryMissingItemLeavesTheJobAlone) {
+  const auto all = host().items;
+  for (const auto& [item, value] : all) {
+    host().items = all;
+    host().items.erase(item);
+    host().said.clear();
+    host().environment.erase("LBF_CAPTURE_DIR");
+    host().environment.erase("LD_PRELOAD");
+    start(S_CTX_REMOTE);
+    EXPECT_EQ(give_option("lbf-predict", nullptr, true), ESPANK_SUCCESS);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    const bool started = host().environment.contains("LBF_CAPTURE_DIR");
+    EXPECT_EQ(started, host().environment.contains("LD_PRELOAD"));
+    if (!started && item != S_JOB_STEPID) {
+      EXPECT_THAT(host().said, Contains(HasSubstr("the job runs without prediction"))) << "item " << item;
+    }
+    EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+    EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  }
+}
+
+TEST_F(PluginTest, AnExceptionDoesNotEscape) {
+  start(S_CTX_REMOTE);
+  give_option("lbf-predict", nullptr, true);
+  host().getenv_throws = true;
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, ElementsAre(HasSubstr("lbf: user_init: getenv broke")));
+}
+
+TEST_F(PluginTest, WrongPlugstackArgumentsTurnItOffWithOneLineForWhoAsked) {
+  start(S_CTX_LOCAL, {"overhead_limit=x"});
+  EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, IsEmpty());  // who did not ask is not bothered
+  EXPECT_THAT(host().logged, ElementsAre(HasSubstr("overhead_limit=x")));
+  start(S_CTX_LOCAL, {"overhead_limit=x"});
+  give_option("lbf-predict", nullptr);
+  EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, ElementsAre(HasSubstr("overhead_limit=x")));
+  EXPECT_EQ(call_hook("local_user_init"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(host().said.size(), 1U);
+}
+
+TEST_F(PluginTest, FailingRegistrationIsLoggedOnly) {
+  host().register_fails = true;
+  start(S_CTX_LOCAL);
+  EXPECT_EQ(host().logged.size(), 3U);
+  EXPECT_THAT(host().said, IsEmpty());
+}
+
+TEST_F(PluginTest, WrongOptionValuesNeverFailTheCommand) {
+  start(S_CTX_LOCAL);
+  EXPECT_EQ(give_option("lbf-predict", nullptr), ESPANK_SUCCESS);
+  EXPECT_EQ(give_option("lbf-overhead", "x"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said,
+              ElementsAre("lbf: --lbf-overhead=x: give a percentage above 0, at most 100; the job runs without "
+                          "prediction"));
+}
+
+TEST_F(PluginTest, SallocAndSbatchPassTheOptionsOn) {
+  start(S_CTX_ALLOCATOR);
+  give_option("lbf-predict", nullptr);
+  give_option("lbf-networks", "a,b");
+  EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+  EXPECT_STREQ(::getenv("LBF_PREDICT"), "on");
+  EXPECT_STREQ(::getenv("LBF_NETWORKS"), "a,b");
+  EXPECT_EQ(::getenv("LBF_OVERHEAD"), nullptr);
+}
+
+TEST_F(PluginTest, TheBatchStepPassesTheOptionsOnAndCapturesNothing) {
+  for (const std::uint32_t step : {SLURM_BATCH_SCRIPT, SLURM_INTERACTIVE_STEP}) {
+    host().items[S_JOB_STEPID] = step;
+    start(S_CTX_REMOTE);
+    give_option("lbf-predict", "", true);  // so Slurm hands on an option without a value
+    give_option("lbf-overhead", "1", true);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    EXPECT_EQ(host().environment["LBF_PREDICT"], "on");
+    EXPECT_EQ(host().environment["LBF_OVERHEAD"], "1");
+    EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
+    EXPECT_FALSE(host().environment.contains("LBF_CAPTURE_DIR"));
+  }
+  host().items[S_JOB_STEPID] = SLURM_EXTERN_CONT;
+  start(S_CTX_REMOTE, {"default=on"});
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
+}
+
+TEST_F(PluginTest, AStepWithoutPredictionIsUntouched) {
+  const auto before = host().environment;
+  start(S_CTX_REMOTE);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(host().environment, before);
+  EXPECT_TRUE(std::filesystem::is_empty(ring_dir_));
+}
+
+TEST_F(PluginTest, AnInnerStepDoesNotInheritTheOuterStepsCapture) {
+  host().environment["LBF_CAPTURE_DIR"] = "/dev/shm/lbf-outer";
+  host().environment["LD_PRELOAD"] = capture_ + ":/users.so";
+  start(S_CTX_REMOTE);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_FALSE(host().environment.contains("LBF_CAPTURE_DIR"));
+  EXPECT_EQ(host().environment["LD_PRELOAD"], "/users.so");
+}
+
+TEST_F(PluginTest, TheStepRunsWithCaptureAndARelay) {
+  host().environment["LD_PRELOAD"] = "/users.so";
+  host().environment["LBF_PREDICT"] = "1";  // from sbatch or salloc
+  start(S_CTX_REMOTE, {"ring_bytes=65536", "networks=a"});
+  // slurmstepd has descriptors without close-on-exec: none may reach the relay.
+  const int leaked = ::fcntl(STDERR_FILENO, F_DUPFD, 100);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  ASSERT_THAT(host().said, IsEmpty());
+  EXPECT_EQ(host().environment["LD_PRELOAD"], capture_ + ":/users.so");
+  EXPECT_EQ(host().environment["LBF_CAPTURE_RING_BYTES"], "65536");
+  struct stat status {};
+  ASSERT_EQ(::stat(rings().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 07777, 0700U);
+  const auto step = nlohmann::json::parse(contents(rings() + "/step.json"));
+  EXPECT_EQ(step["job"], 42);
+  EXPECT_EQ(step["step"], 3);
+  EXPECT_EQ(step["restart"], 1);
+  EXPECT_EQ(step["nodes"], (nlohmann::json{"node1", "node2"}));
+  EXPECT_EQ(step["node"], "node2");
+  EXPECT_EQ(step["tasks_per_node"], (nlohmann::json{2, 2}));
+  EXPECT_EQ(step["task_ids"], (nlohmann::json{2, 3}));
+  EXPECT_EQ(step["command"], (nlohmann::json{"./app", "x"}));
+  EXPECT_EQ(step["networks"], (nlohmann::json{"a"}));
+  EXPECT_EQ(step["array_task"], 5);
+  EXPECT_EQ(step["cluster"], "test");
+
+  wait_for("pid.txt");
+  EXPECT_THAT(wait_for("arguments.txt"), HasSubstr("--server\nunix:/run/lbf/lbfd.sock\n"));
+  const std::string environment = wait_for("env.txt");
+  EXPECT_THAT(environment, Not(HasSubstr("LD_PRELOAD")));
+  EXPECT_THAT(environment, Not(HasSubstr("HOME=")));
+  const std::string descriptors = "\n" + wait_for("fds.txt");
+  EXPECT_THAT(descriptors, HasSubstr("\n3\n"));  // the socket
+  EXPECT_THAT(descriptors, Not(HasSubstr("\n" + std::to_string(leaked) + "\n")));
+  const pid_t relay = std::stoi(wait_for("pid.txt"));
+  EXPECT_EQ(::getsid(relay), relay);  // a session of its own
+  EXPECT_EQ(::waitpid(relay, nullptr, WNOHANG), -1) << "the relay must be no child of slurmstepd";
+
+  ::close(leaked);
+
+  EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(contents(rings() + "/end.txt"), "") << "one of two tasks still runs";
+  EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(contents(rings() + "/end.txt"), "e");
+  EXPECT_THAT(host().said, IsEmpty());  // delivered: nothing to say
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+}
+
+TEST_F(PluginTest, WhatBecameOfTheEventsIsSaid) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"S", "the events wait in /s"}, {"L", "events were lost"}, {"", "the relay was killed"}};
+  for (const auto& [answer, text] : cases) {
+    write_relay(answer);
+    host().said.clear();
+    start(S_CTX_REMOTE);
+    give_option("lbf-predict", nullptr, true);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    wait_for("pid.txt");
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);  // the tasks never started: exit ends the relay as well
+    EXPECT_THAT(host().said, ElementsAre(HasSubstr(text)));
+  }
+}
+
+TEST_F(PluginTest, ARelayThatHangsHoldsTheStepForABoundedTimeOnly) {
+  std::ofstream(relay_) << "#!/bin/sh\necho $$ >\"$2/pid.txt\"\nexec sleep 30\n";
+  start(S_CTX_REMOTE, {"relay_wait_s=0.2"});
+  give_option("lbf-predict", nullptr, true);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  const pid_t relay = std::stoi(wait_for("pid.txt"));
+  EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, ElementsAre(HasSubstr("not finished yet")));
+  EXPECT_EQ(::kill(relay, SIGKILL), 0);
+}
+
+TEST_F(PluginTest, WithoutRelayOrCaptureTheJobRunsAndTheUserIsTold) {
+  for (const std::string& gone : {relay_, capture_}) {
+    std::filesystem::rename(gone, gone + ".away");
+    host().said.clear();
+    start(S_CTX_REMOTE);
+    give_option("lbf-predict", nullptr, true);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    EXPECT_THAT(host().said, ElementsAre(testing::AllOf(HasSubstr(gone), HasSubstr("runs without prediction"))));
+    EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
+    std::filesystem::rename(gone + ".away", gone);
+  }
+  // Not a program at all: exec fails, the ring directory is taken away again.
+  std::ofstream(relay_) << "\x7f" "nonsense";
+  host().said.clear();
+  start(S_CTX_REMOTE);
+  give_option("lbf-predict", nullptr, true);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, ElementsAre(HasSubstr("exec")));
+  EXPECT_TRUE(std::filesystem::is_empty(ring_dir_));
+}
+
+TEST_F(PluginTest, NoRingDirectoryMeansNoPrediction) {
+  host().said.clear();
+  start(S_CTX_REMOTE, {"ring_dir=" + dir_ + "/absent"});
+  give_option("lbf-predict", nullptr, true);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, ElementsAre(HasSubstr("cannot make ring directory")));
+}
+
+TEST_F(PluginTest, AnEnvironmentThatSlurmRefusesMeansNoPrediction) {
+  host().setenv_fails = true;
+  start(S_CTX_REMOTE);
+  give_option("lbf-predict", nullptr, true);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, ElementsAre(HasSubstr("environment")));
+  EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
+}
+
+// As in slurmstepd: root's real ids, the user's effective ones in user_init.
+TEST_F(PluginTest, TheRelayIsTheUserForGood) {
+  if (::getuid() != 0) GTEST_SKIP() << "needs root";
+  host().items[S_JOB_UID] = kNobody;
+  host().items[S_JOB_GID] = kNobody;
+  host().supplementary_gids = {kNobody, 12345};
+  start(S_CTX_REMOTE);
+  give_option("lbf-predict", nullptr, true);
+  ASSERT_EQ(::setegid(kNobody), 0);
+  ASSERT_EQ(::seteuid(kNobody), 0);
+  const int outcome = call_hook("user_init");
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_EQ(::setegid(0), 0);
+  EXPECT_EQ(outcome, ESPANK_SUCCESS);
+  ASSERT_THAT(host().said, IsEmpty());
+  struct stat status {};
+  ASSERT_EQ(::stat(rings().c_str(), &status), 0);
+  EXPECT_EQ(status.st_uid, kNobody);
+  wait_for("pid.txt");
+  const std::string proc = wait_for("status.txt");
+  EXPECT_THAT(proc, HasSubstr("Uid:\t65534\t65534\t65534\t65534\n"));
+  EXPECT_THAT(proc, HasSubstr("Gid:\t65534\t65534\t65534\t65534\n"));
+  EXPECT_THAT(proc, HasSubstr("Groups:\t12345 65534 \n"));
+  EXPECT_THAT(proc, HasSubstr("CapPrm:\t0000000000000000\n"));
+  EXPECT_THAT(proc, HasSubstr("CapEff:\t0000000000000000\n"));
+  EXPECT_THAT(proc, HasSubstr("NoNewPrivs:\t1\n"));
+  EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(contents(rings() + "/end.txt"), "e");
+}
+
+TEST_F(PluginTest, SrunEndsWithTheReportsLine) {
+  const std::string output = dir_ + "/report.txt";
+  std::ofstream(dir_ + "/lbf-report") << "#!/bin/sh\necho \"$@\" \"$LBF_SERVER\" >" << output << "\n";
+  ::chmod((dir_ + "/lbf-report").c_str(), 0755);
+  start(S_CTX_LOCAL);
+  give_option("lbf-predict", nullptr);
+  EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("local_user_init"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(contents(output), "--brief -j 42.3 unix:/run/lbf/lbfd.sock\n");
+  EXPECT_THAT(host().said, IsEmpty());
+}
+
+TEST_F(PluginTest, WithoutAReportSrunSaysWhereToLook) {
+  start(S_CTX_LOCAL);
+  give_option("lbf-predict", nullptr);
+  call_hook("init_post_opt");
+  call_hook("local_user_init");
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, ElementsAre("lbf: see lbf-report -j 42.3"));
+  // Nor is anything said about a step that was not predicted.
+  host().said.clear();
+  start(S_CTX_LOCAL);
+  call_hook("init_post_opt");
+  call_hook("local_user_init");
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, IsEmpty());
+}
+
+TEST_F(PluginTest, AReportThatHangsIsKilled) {
+  std::ofstream(dir_ + "/lbf-report") << "#!/bin/sh\nexec sleep 60\n";
+  ::chmod((dir_ + "/lbf-report").c_str(), 0755);
+  start(S_CTX_LOCAL);
+  give_option("lbf-predict", nullptr);
+  call_hook("init_post_opt");
+  call_hook("local_user_init");
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, ElementsAre("lbf: see lbf-report -j 42.3"));
+}
+
+}  // namespace
+}  // namespace lbf::plugin

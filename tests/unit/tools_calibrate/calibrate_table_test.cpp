@@ -1,0 +1,140 @@
+// lbf-calibrate: what it reads from the ping-pong program, and the file that it makes of it.
+#include "tools/calibrate_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "predictor/network/network.h"
+
+namespace lbf {
+namespace {
+
+PingPong read(std::initializer_list<const char*> lines) {
+  PingPong measured;
+  for (const char* line : lines) EXPECT_TRUE(read_pingpong_line(line, measured).ok()) << line;
+  return measured;
+}
+
+TEST(PingPongLines, AreAddedUp) {
+  const PingPong measured = read({"library Open MPI v4.1.4", "node 0 node1", "node 1 node2", "yield 1",
+                                  "batch 8 100 200", "batch 0 50", "batch 8 300", "work 8 10 20", "end"});
+  EXPECT_EQ(measured.library, "Open MPI v4.1.4");
+  EXPECT_EQ(measured.nodes[0], "node1");
+  EXPECT_EQ(measured.nodes[1], "node2");
+  EXPECT_TRUE(measured.yielded);
+  EXPECT_TRUE(measured.complete);
+  EXPECT_EQ(measured.half_round_trips_ns.at(8), (std::vector<Nanoseconds>{100, 200, 300}));
+  EXPECT_EQ(measured.half_round_trips_ns.at(0), (std::vector<Nanoseconds>{50}));
+  EXPECT_EQ(measured.send_work_ns.at(8), (std::vector<Nanoseconds>{10}));
+  EXPECT_EQ(measured.recv_work_ns.at(8), (std::vector<Nanoseconds>{20}));
+}
+
+TEST(PingPongLines, ForeignOutputIsRefused) {
+  for (const char* line : {"Welcome to node1", "batch", "batch 8", "batch 8 x", "batch -1 5", "batch 8 -5", "node 2 a",
+                           "node 0", "node 0 a b", "yield 2", "library", "end now", "work 8 1", "work 8 1 2 3"}) {
+    PingPong measured;
+    EXPECT_FALSE(read_pingpong_line(line, measured).ok()) << line;
+  }
+}
+
+TEST(SpreadOf, InterpolatesQuartiles) {
+  const Spread one = spread_of({7000});
+  EXPECT_DOUBLE_EQ(one.median_s, 7e-6);
+  EXPECT_DOUBLE_EQ(one.quartile1_s, 7e-6);
+  const Spread four = spread_of({4000, 1000, 3000, 2000});
+  EXPECT_DOUBLE_EQ(four.median_s, 2.5e-6);
+  EXPECT_DOUBLE_EQ(four.quartile1_s, 1.75e-6);
+  EXPECT_DOUBLE_EQ(four.quartile3_s, 3.25e-6);
+  EXPECT_EQ(four.samples, 4U);
+}
+
+TEST(SplitCosts, PartsAddUpToTheHalfRoundTrip) {
+  // Work 1 + 2 us at 0 bytes growing by 1 + 2 ns per byte; 4,000 bytes lie beyond what was measured.
+  const PingPong measured =
+      read({"batch 0 10000", "batch 1000 20000", "batch 2000 30000", "batch 4000 50000", "work 0 1000 2000",
+            "work 1000 2000 4000", "work 2000 3000 6000"});
+  const auto costs = split_costs(measured);
+  ASSERT_EQ(costs.size(), 4U);
+  EXPECT_NEAR(costs.at(0).send_cpu_s, 1e-6, 1e-12);
+  EXPECT_NEAR(costs.at(0).recv_cpu_s, 2e-6, 1e-12);
+  EXPECT_NEAR(costs.at(0).flight_s, 7e-6, 1e-12);
+  EXPECT_NEAR(costs.at(4000).send_cpu_s, 5e-6, 1e-12);
+  EXPECT_NEAR(costs.at(4000).recv_cpu_s, 10e-6, 1e-12);
+  EXPECT_NEAR(costs.at(4000).flight_s, 35e-6, 1e-12);
+}
+
+TEST(SplitCosts, OverlappingWorkIsCutInProportion) {
+  const auto costs = split_costs(read({"batch 0 3000", "work 0 2000 4000"}));
+  EXPECT_NEAR(costs.at(0).send_cpu_s, 1e-6, 1e-12);
+  EXPECT_NEAR(costs.at(0).recv_cpu_s, 2e-6, 1e-12);
+  EXPECT_NEAR(costs.at(0).flight_s, 0, 1e-15);
+}
+
+TEST(SplitCosts, NoWorkNoSplit) { EXPECT_TRUE(split_costs(read({"batch 0 3000"})).empty()); }
+
+TEST(NetworkFile, IsReadByThePredictor) {
+  const PingPong remote = read({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "batch 0 20000 30000 40000",
+                                "batch 1024 60000 60000", "work 0 5000 10000", "work 1024 6000 12000", "end"});
+  const PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 3000", "end"});
+  Calibration calibration;
+  calibration.name = "lan-100";
+  calibration.date = "2026-11-21T12:00:00Z";
+  calibration.command = "lbf-calibrate --name lan-100 --srun \"srun -p x\"";
+  calibration.remote = &remote;
+  calibration.self_node = &self_node;
+  const std::string text = network_file(calibration);
+  const auto network = Network::parse(text, "lan-100.toml");
+  ASSERT_TRUE(network.ok()) << network.error().message << "\n" << text;
+  EXPECT_EQ(network->name(), "lan-100");
+  const PathCost& path = network->path(false);
+  EXPECT_NEAR(path.flight.at(0), 15e-6, 1e-9);
+  EXPECT_NEAR(path.send_cpu.at(0), 5e-6, 1e-9);
+  EXPECT_NEAR(path.recv_cpu.at(0), 10e-6, 1e-9);
+  for (const Bytes bytes : {Bytes{0}, Bytes{512}, Bytes{1024}}) {
+    const double half_s = 30e-6 + 30e-6 * static_cast<double>(bytes) / 1024;
+    EXPECT_NEAR(path.flight.at(bytes) + path.send_cpu.at(bytes) + path.recv_cpu.at(bytes), half_s, 1e-9) << bytes;
+  }
+  EXPECT_NEAR(network->path(true).flight.at(1024), 3e-6, 1e-9);
+  EXPECT_NEAR(network->path(true).send_cpu.at(1024), 0, 1e-12);
+}
+
+TEST(NetworkFile, OneLocalityIsEnough) {
+  const PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "end"});
+  Calibration calibration;
+  calibration.name = "x";
+  calibration.self_node = &self_node;
+  EXPECT_TRUE(Network::parse(network_file(calibration), "x.toml").ok());
+}
+
+TEST(ParseSizes, UnderstandsUnitsSortsAndDropsDoubles) {
+  const auto sizes = parse_sizes("1M,0,64,4K,64,4k");
+  ASSERT_TRUE(sizes.ok());
+  EXPECT_EQ(*sizes, (std::vector<Bytes>{0, 64, 4096, 1048576}));
+  for (const char* bad : {"", "a", "1,,2", "-1", "2G", "1025M", "1.5", "K", "1,"}) {
+    EXPECT_FALSE(parse_sizes(bad).ok()) << bad;
+  }
+}
+
+TEST(DefaultSizes, CoverZeroToFourMebibytesInOrder) {
+  const std::vector<Bytes> sizes = default_sizes();
+  EXPECT_EQ(sizes.front(), 0U);
+  EXPECT_EQ(sizes.back(), Bytes{4} << 20);
+  EXPECT_EQ(std::adjacent_find(sizes.begin(), sizes.end(), std::greater_equal<>()), sizes.end());
+}
+
+TEST(NetworkNames, AreFileNames) {
+  for (const char* good : {"lan-100", "a", "x_1.b"}) EXPECT_TRUE(is_network_name(good)) << good;
+  for (const char* bad : {"", ".", ".x", "a/b", "a b", "\xC3\xA4"}) EXPECT_FALSE(is_network_name(bad)) << bad;
+}
+
+TEST(SplitCommand, QuotesLikeAShell) {
+  EXPECT_EQ(*split_command("srun --mpi=pmix"), (std::vector<std::string>{"srun", "--mpi=pmix"}));
+  EXPECT_EQ(*split_command("  'a b'\tc\\ d \"e 'f\" ''"), (std::vector<std::string>{"a b", "c d", "e 'f", ""}));
+  EXPECT_FALSE(split_command("").ok());
+  EXPECT_FALSE(split_command("srun 'x").ok());
+}
+
+}  // namespace
+}  // namespace lbf
