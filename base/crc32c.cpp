@@ -37,7 +37,7 @@ constexpr Tables kTables = make_tables();
 
 #if defined(__x86_64__)
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_by_instruction(const void* data, std::size_t bytes,
-                                                                       std::uint32_t crc) noexcept {
+                                                                      std::uint32_t crc) noexcept {
   const auto* at = static_cast<const unsigned char*>(data);
   std::uint64_t state = static_cast<std::uint32_t>(~crc);
   for (; bytes >= sizeof(std::uint64_t); bytes -= sizeof(std::uint64_t), at += sizeof(std::uint64_t)) {

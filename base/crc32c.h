@@ -1,5 +1,5 @@
-// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78, as in RFC 3720 appendix B.4): checksums of batches, of
-// the trace store's records, and of request bodies inside munge credentials.
+// CRC-32C (Castagnoli, reflected polynomial 0x82F63B78, as in RFC 3720 appendix B.4): checksums of batches,
+// of the trace store's records, and of request bodies inside munge credentials.
 #pragma once
 
 #include <cstddef>

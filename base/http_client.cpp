@@ -57,7 +57,9 @@ std::size_t receive(char* data, std::size_t size, std::size_t count, void* user)
   return bytes;
 }
 
-long milliseconds(Seconds seconds) { return std::lround(seconds * 1e3); }
+long milliseconds(Seconds seconds) {
+  return std::lround(seconds * 1e3);
+}
 
 Error bad_server(std::string_view server) {
   return invalid_input("'" + std::string(server) +
@@ -111,10 +113,13 @@ HttpClient::HttpClient(HttpClient&&) noexcept = default;
 HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
 HttpClient::~HttpClient() = default;
 
-const std::string& HttpClient::server() const { return state_->server; }
+const std::string& HttpClient::server() const {
+  return state_->server;
+}
 
-Result<HttpResponse> HttpClient::request(std::string_view method, std::string_view target, std::string_view body,
-                                         std::string_view content_type, HttpAuth auth) {
+Result<HttpResponse> HttpClient::request(std::string_view method, std::string_view target,
+                                         std::string_view body, std::string_view content_type,
+                                         HttpAuth auth) {
   State& state = *state_;
   CURL* curl = state.curl.get();
   const std::string method_text(method);
@@ -184,13 +189,25 @@ Error error_of_response(const HttpResponse& response) {
   }};
   Error error;
   switch (response.status) {
-    case 400: error.code = ErrorCode::kInvalidInput; break;
+    case 400:
+      error.code = ErrorCode::kInvalidInput;
+      break;
     case 401:
-    case 403: error.code = ErrorCode::kPermission; break;
-    case 404: error.code = ErrorCode::kNotFound; break;
-    case 413: error.code = ErrorCode::kLimit; break;
-    case 503: error.code = ErrorCode::kUnavailable; break;
-    default: error.code = ErrorCode::kInternal; break;
+    case 403:
+      error.code = ErrorCode::kPermission;
+      break;
+    case 404:
+      error.code = ErrorCode::kNotFound;
+      break;
+    case 413:
+      error.code = ErrorCode::kLimit;
+      break;
+    case 503:
+      error.code = ErrorCode::kUnavailable;
+      break;
+    default:
+      error.code = ErrorCode::kInternal;
+      break;
   }
   error.message = "lbfd answered with HTTP status " + std::to_string(response.status);
   const auto json = nlohmann::json::parse(response.body, nullptr, false);

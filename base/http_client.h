@@ -1,7 +1,7 @@
 // HttpClient: how every client of lbfd (relay, lbf-report, lbf-whatif) talks to it.
 //
-// Implements docs/formats/http-v1.md: HTTP/1.1 on a Unix socket or TCP, each request with a munge credential of
-// its own. One object per thread; connections are kept between requests.
+// Implements docs/formats/http-v1.md: HTTP/1.1 on a Unix socket or TCP, each request with a munge credential
+// of its own. One object per thread; connections are kept between requests.
 #pragma once
 
 #include <memory>
@@ -50,8 +50,8 @@ class HttpClient {
   std::unique_ptr<State> state_;
 };
 
-// The Error in the body of an answer with status 4xx or 5xx ({"error":"...","code":"..."}); where the body says
-// nothing usable, one made from the status.
+// The Error in the body of an answer with status 4xx or 5xx ({"error":"...","code":"..."}); where the body
+// says nothing usable, one made from the status.
 Error error_of_response(const HttpResponse& response);
 
 }  // namespace lbf

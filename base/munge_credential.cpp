@@ -30,8 +30,8 @@ std::string message_of(munge_err_t code, const MungeContext& context) {
 }
 
 Error unavailable(munge_err_t code, const MungeContext& context) {
-  return {ErrorCode::kUnavailable,
-          "munge does not answer: " + message_of(code, context) + ": is munged running? (systemctl status munge)"};
+  return {ErrorCode::kUnavailable, "munge does not answer: " + message_of(code, context) +
+                                       ": is munged running? (systemctl status munge)"};
 }
 
 Result<MungeContext> make_context() {
@@ -98,7 +98,8 @@ Result<MungeIdentity> decode_munge_credential(const std::string& credential) {
   return identity;
 }
 
-std::string munge_payload_of_request(std::string_view method, std::string_view target, std::string_view body) {
+std::string munge_payload_of_request(std::string_view method, std::string_view target,
+                                     std::string_view body) {
   std::array<char, 16> checksum{};
   std::snprintf(checksum.data(), checksum.size(), "%08x", static_cast<unsigned>(crc32c(body)));
   std::string payload;

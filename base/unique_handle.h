@@ -8,7 +8,8 @@
 
 namespace lbf {
 
-// HANDLE: a pointer or another type whose value-initialised value means "none". RELEASE: a stateless callable.
+// HANDLE: a pointer or another type whose value-initialised value means "none". RELEASE: a stateless
+// callable.
 template <typename Handle, typename Release>
 class UniqueHandle {
  public:

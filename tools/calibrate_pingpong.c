@@ -1,20 +1,18 @@
 /* Ping-pong between two ranks, for lbf-calibrate: half round trips by message size.
  *
- * Its place: lbf-calibrate starts it through srun, once with the ranks on two nodes and once on one, and makes a
- * network file (docs/formats/network-v1.md) of what it prints on stdout:
- *   library TEXT / node RANK NAME / yield 0|1
- *   batch BYTES NS NS ...     half round trips in nanoseconds, in the order in which they were measured
- *   work BYTES NS NS          processor time of sending, and of receiving, one message
- *   end
- * Usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]
+ * Its place: lbf-calibrate starts it through srun, once with the ranks on two nodes and once on one, and
+ * makes a network file (docs/formats/network-v1.md) of what it prints on stdout: library TEXT / node RANK
+ * NAME / yield 0|1 batch BYTES NS NS ...     half round trips in nanoseconds, in the order in which they were
+ * measured work BYTES NS NS          processor time of sending, and of receiving, one message end Usage:
+ * lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]
  *
- * The sizes take turns in short batches, so that a disturbance of some seconds spoils no single size. Every size gets
- * an equal share of SECONDS, at least MIN_SAMPLES samples where that takes less than three times its share, and
- * kFewestSamples in any case.
+ * The sizes take turns in short batches, so that a disturbance of some seconds spoils no single size. Every
+ * size gets an equal share of SECONDS, at least MIN_SAMPLES samples where that takes less than three times
+ * its share, and kFewestSamples in any case.
  *
- * Processor work cannot be seen in a ping-pong: a waiting rank polls. So, between two nodes and for messages that are
- * sent eagerly, a few are sent while the receiver sleeps, who takes them when they have long arrived: neither side
- * waits then, and the processor time of its calls is work. */
+ * Processor work cannot be seen in a ping-pong: a waiting rank polls. So, between two nodes and for messages
+ * that are sent eagerly, a few are sent while the receiver sleeps, who takes them when they have long
+ * arrived: neither side waits then, and the processor time of its calls is work. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -31,8 +29,8 @@ enum { kSlowNs = 10000000 }; /* an exchange that takes longer needs no warm-up b
 enum { kLargestBurstBytes = 32768, kLongestBurst = 16, kBursts = 24, kFewBursts = 6 };
 enum { kSettleNs = 2000000, kLongSettleNs = 50000000 };
 
-/* One batch, as rank 0 announces it to rank 1: exchanges of the ping-pong, or a burst of messages that rank 1 takes
- * `settle_ns` later. Neither: the end. */
+/* One batch, as rank 0 announces it to rank 1: exchanges of the ping-pong, or a burst of messages that rank 1
+ * takes `settle_ns` later. Neither: the end. */
 struct Batch {
   int64_t bytes;
   int64_t exchanges;
@@ -61,8 +59,8 @@ static int64_t processor_ns(void) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-static int64_t parse_number(const char *text, int64_t least, int64_t most, const char *what) {
-  char *end = NULL;
+static int64_t parse_number(const char* text, int64_t least, int64_t most, const char* what) {
+  char* end = NULL;
   errno = 0;
   const long long value = strtoll(text, &end, 10);
   if (errno != 0 || end == text || *end != '\0' || value < least || value > most) {
@@ -73,7 +71,7 @@ static int64_t parse_number(const char *text, int64_t least, int64_t most, const
   return value;
 }
 
-static void answer(char *buffer) {
+static void answer(char* buffer) {
   for (;;) {
     struct Batch batch;
     MPI_Recv(&batch, kBatchFields, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -96,7 +94,7 @@ static void answer(char *buffer) {
   }
 }
 
-static void measure(struct Size *size, int64_t exchanges, char *buffer) {
+static void measure(struct Size* size, int64_t exchanges, char* buffer) {
   const int slow = size->samples > 0 && size->half_sum_ns / size->samples > kSlowNs;
   struct Batch batch = {size->bytes, exchanges, 0, 0, slow ? 0 : kWarmUps};
   MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
@@ -117,7 +115,7 @@ static void measure(struct Size *size, int64_t exchanges, char *buffer) {
   fflush(stdout);
 }
 
-static void measure_work(const struct Size *size, char *buffer) {
+static void measure_work(const struct Size* size, char* buffer) {
   int64_t burst = size->bytes > 0 ? kLargestBurstBytes / size->bytes : kLongestBurst;
   if (burst > kLongestBurst) burst = kLongestBurst;
   /* Long enough for all of them to arrive, one after the other. */
@@ -141,7 +139,7 @@ static void measure_work(const struct Size *size, char *buffer) {
 }
 
 /* What this size still wants, as the length of its next batch; 0: it has enough. */
-static int64_t next_batch(const struct Size *size, double share_s, int64_t min_samples) {
+static int64_t next_batch(const struct Size* size, double share_s, int64_t min_samples) {
   if (size->samples == 0) return 1; /* tells how long one takes */
   const double each_s = 2e-9 * (double)size->half_sum_ns / (double)size->samples;
   const int has_minimum = size->samples >= min_samples;
@@ -153,7 +151,7 @@ static int64_t next_batch(const struct Size *size, double share_s, int64_t min_s
   return exchanges > kLongestBatch ? kLongestBatch : exchanges;
 }
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   if (argc < 4) {
     fprintf(stderr, "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]\n");
     return 2;
@@ -161,7 +159,7 @@ int main(int argc, char **argv) {
   const double seconds = (double)parse_number(argv[1], 1, 86400, "SECONDS");
   const int64_t min_samples = parse_number(argv[2], 1, kMostSamples, "MIN_SAMPLES");
   const int sizes_given = argc - 3;
-  struct Size *sizes = calloc((size_t)sizes_given, sizeof *sizes);
+  struct Size* sizes = calloc((size_t)sizes_given, sizeof *sizes);
   if (sizes == NULL) return 1;
   int64_t largest = 1;
   for (int i = 0; i < sizes_given; ++i) {
@@ -182,14 +180,15 @@ int main(int argc, char **argv) {
   if (ranks != 2) {
     if (rank == 0) {
       fprintf(stderr,
-              "lbf-calibrate-pingpong: %d rank(s) in MPI_COMM_WORLD, must be 2: does srun start MPI programs here "
+              "lbf-calibrate-pingpong: %d rank(s) in MPI_COMM_WORLD, must be 2: does srun start MPI programs "
+              "here "
               "(srun --mpi=pmix)?\n",
               ranks);
     }
     MPI_Finalize();
     return 1;
   }
-  char *buffer = malloc((size_t)largest);
+  char* buffer = malloc((size_t)largest);
   if (buffer == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
   memset(buffer, 1, (size_t)largest);
 

@@ -3,7 +3,6 @@
 
 #include <fmt/format.h>
 
-
 #include <algorithm>
 #include <cassert>
 #include <charconv>
@@ -35,12 +34,15 @@ std::optional<Number> parse(std::string_view text) {
 }
 
 Error broken_line(std::string_view line) {
-  return {ErrorCode::kInvalidInput, "the ping-pong program printed '" + std::string(line.substr(0, 80)) +
-                                        "': does something else write to srun's stdout (a TaskProlog, a shell "
-                                        "start-up file), or is lbf-calibrate-pingpong of another version?"};
+  return {ErrorCode::kInvalidInput,
+          "the ping-pong program printed '" + std::string(line.substr(0, 80)) +
+              "': does something else write to srun's stdout (a TaskProlog, a shell "
+              "start-up file), or is lbf-calibrate-pingpong of another version?"};
 }
 
-std::string microseconds(Seconds seconds) { return fmt::format("{:.3f}", seconds * 1e6); }
+std::string microseconds(Seconds seconds) {
+  return fmt::format("{:.3f}", seconds * 1e6);
+}
 
 // A TOML basic string.
 std::string quoted(std::string_view text) {
@@ -81,7 +83,8 @@ class WorkCurve {
     double sum_y = 0;
     double sum_xx = 0;
     double sum_xy = 0;
-    for (auto point = std::prev(medians_.end(), static_cast<std::ptrdiff_t>(count)); point != medians_.end(); ++point) {
+    for (auto point = std::prev(medians_.end(), static_cast<std::ptrdiff_t>(count)); point != medians_.end();
+         ++point) {
       const auto x = static_cast<double>(point->first);
       sum_x += x;
       sum_y += point->second;
@@ -111,7 +114,7 @@ class WorkCurve {
 std::string path_table(std::string_view locality, const PingPong& measured) {
   const std::map<Bytes, MessageCost> costs = split_costs(measured);
   std::string text = fmt::format("\n[[path]]\nlocality = \"{}\"\n", locality);
-  const auto column = [&](std::string_view key, Seconds MessageCost::* part) {
+  const auto column = [&](std::string_view key, Seconds MessageCost::*part) {
     text += fmt::format("{} = ", key) + rows(measured, 5, [&](Bytes bytes, const Spread&) {
               return fmt::format("[{}, {}]", bytes, microseconds(costs.at(bytes).*part));
             });
@@ -130,7 +133,8 @@ std::string path_table(std::string_view locality, const PingPong& measured) {
 std::string spread_table(std::string_view key, const PingPong& measured) {
   return fmt::format("{} = ", key) + rows(measured, 3, [](Bytes bytes, const Spread& spread) {
            return fmt::format("[{}, {}, {}, {}, {}]", bytes, microseconds(spread.quartile1_s),
-                              microseconds(spread.median_s), microseconds(spread.quartile3_s), spread.samples);
+                              microseconds(spread.median_s), microseconds(spread.quartile3_s),
+                              spread.samples);
          });
 }
 
@@ -162,7 +166,8 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
     const auto bytes = parse<Bytes>(next_word(rest));
     const auto send_ns = parse<Nanoseconds>(next_word(rest));
     const auto recv_ns = parse<Nanoseconds>(next_word(rest));
-    if (!bytes || !send_ns || !recv_ns || *send_ns < 0 || *recv_ns < 0 || !rest.empty()) return broken_line(line);
+    if (!bytes || !send_ns || !recv_ns || *send_ns < 0 || *recv_ns < 0 || !rest.empty())
+      return broken_line(line);
     measured.send_work_ns[*bytes].push_back(*send_ns);
     measured.recv_work_ns[*bytes].push_back(*recv_ns);
     return {};
@@ -216,7 +221,8 @@ std::map<Bytes, MessageCost> split_costs(const PingPong& measured) {
 std::string network_file(const Calibration& calibration) {
   const PingPong& any = calibration.remote != nullptr ? *calibration.remote : *calibration.self_node;
   std::string text = fmt::format(
-      "# Measured by lbf-calibrate. Format: docs/formats/network-v1.md; times in microseconds. send_cpu + table + "
+      "# Measured by lbf-calibrate. Format: docs/formats/network-v1.md; times in microseconds. send_cpu + "
+      "table + "
       "recv_cpu\n# is half a round trip.\n"
       "name = {}\n",
       quoted(calibration.name));
@@ -236,19 +242,23 @@ std::string network_file(const Calibration& calibration) {
   text += "table = \"medians as measured, not smoothed\"\n";
   if (calibration.remote != nullptr && !split_costs(*calibration.remote).empty()) {
     text += fmt::format(
-        "remote_cpu = \"median processor time of eager sends to a sleeping receiver and of its receives afterwards, up "
-        "to {} bytes; beyond by the line through the last three sizes; cut to the half round trip where they overlap\"\n",
+        "remote_cpu = \"median processor time of eager sends to a sleeping receiver and of its receives "
+        "afterwards, up "
+        "to {} bytes; beyond by the line through the last three sizes; cut to the half round trip where they "
+        "overlap\"\n",
         calibration.remote->send_work_ns.rbegin()->first);
   } else if (calibration.remote != nullptr) {
     text += "remote_cpu = \"not measured: all of it is in the table\"\n";
   }
   if (calibration.self_node != nullptr) {
     text +=
-        "self_node_cpu = \"not separable: a waiting rank polls, and the other one's work fills all of the time; all of it "
+        "self_node_cpu = \"not separable: a waiting rank polls, and the other one's work fills all of the "
+        "time; all of it "
         "is in the table\"\n";
   }
   if (calibration.remote != nullptr) {
-    text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" + spread_table("remote_spread_us", *calibration.remote);
+    text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" +
+            spread_table("remote_spread_us", *calibration.remote);
   }
   if (calibration.self_node != nullptr) {
     text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" +
@@ -270,9 +280,10 @@ Result<std::vector<Bytes>> parse_sizes(std::string_view list) {
     if (unit > 1) digits.remove_suffix(1);
     const auto number = parse<Bytes>(digits);
     if (!number || *number > kLargestMessageBytes / unit) {
-      return invalid_input("size '" + std::string(item) +
-                           "' is none: give bytes up to 1 GiB, separated by commas, with K or M for KiB or MiB "
-                           "(--sizes 0,64,4K,1M)");
+      return invalid_input(
+          "size '" + std::string(item) +
+          "' is none: give bytes up to 1 GiB, separated by commas, with K or M for KiB or MiB "
+          "(--sizes 0,64,4K,1M)");
     }
     sizes.push_back(*number * unit);
   }
@@ -291,8 +302,8 @@ std::vector<Bytes> default_sizes() {
 bool is_network_name(std::string_view name) {
   if (name.empty() || name.starts_with('.')) return false;
   return std::all_of(name.begin(), name.end(), [](unsigned char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
-           c == '.';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
   });
 }
 
@@ -319,7 +330,9 @@ Result<std::vector<std::string>> split_command(std::string_view command) {
       in_word = true;
     }
   }
-  if (quote != 0) return invalid_input("the quote " + std::string(1, quote) + " in '" + std::string(command) + "' is never closed");
+  if (quote != 0)
+    return invalid_input("the quote " + std::string(1, quote) + " in '" + std::string(command) +
+                         "' is never closed");
   if (in_word) words.push_back(word);
   if (words.empty()) return invalid_input("an empty command cannot be run");
   return words;

@@ -16,9 +16,9 @@ namespace lbf {
 // Everything that one run of lbf-calibrate-pingpong printed.
 struct PingPong {
   std::string library;
-  std::string nodes[2];     // where rank 0 and rank 1 ran
-  bool yielded = false;     // the ranks had one processor each at most and gave it away while they waited
-  bool complete = false;    // the last line was there
+  std::string nodes[2];   // where rank 0 and rank 1 ran
+  bool yielded = false;   // the ranks had one processor each at most and gave it away while they waited
+  bool complete = false;  // the last line was there
   std::map<Bytes, std::vector<Nanoseconds>> half_round_trips_ns;
   // Processor time of one message, measured apart from all waiting; for eager messages between nodes only.
   std::map<Bytes, std::vector<Nanoseconds>> send_work_ns;
@@ -43,15 +43,15 @@ struct MessageCost {
   Seconds flight_s = 0;
   Seconds recv_cpu_s = 0;
 };
-// By size; empty without measured work. Sizes beyond the measured work: the line through its last three points. Where
-// the works together exceed the half round trip (they overlapped), both are cut in proportion, so that the sum is
-// always what was measured.
+// By size; empty without measured work. Sizes beyond the measured work: the line through its last three
+// points. Where the works together exceed the half round trip (they overlapped), both are cut in proportion,
+// so that the sum is always what was measured.
 std::map<Bytes, MessageCost> split_costs(const PingPong& measured);
 
 struct Calibration {
   std::string name;
-  std::string date;                    // "2026-11-21T12:00:00Z"
-  std::string command;                 // as it was typed
+  std::string date;                     // "2026-11-21T12:00:00Z"
+  std::string command;                  // as it was typed
   const PingPong* self_node = nullptr;  // either may be missing
   const PingPong* remote = nullptr;
 };
@@ -62,8 +62,8 @@ std::string network_file(const Calibration& calibration);
 // "0,1K,64K,4M" -> bytes, ascending, without doubles. Errors: not a number, larger than 1 GiB, nothing.
 Result<std::vector<Bytes>> parse_sizes(std::string_view list);
 
-// 0 to 4 MiB: powers of two, and points right below and above Open MPI's eager limits (4 KiB in shared memory,
-// 64 KiB over TCP), where the cost jumps.
+// 0 to 4 MiB: powers of two, and points right below and above Open MPI's eager limits (4 KiB in shared
+// memory, 64 KiB over TCP), where the cost jumps.
 std::vector<Bytes> default_sizes();
 
 // Letters, digits, '-', '_' and '.'; not empty, no leading '.'.

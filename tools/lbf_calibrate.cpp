@@ -1,7 +1,7 @@
 // lbf-calibrate: measures what messages cost on this cluster and writes a network file for lbfd.
 //
-// Runs the ping-pong program (calibrate_pingpong.c) through srun, once between two nodes and once inside one, and
-// writes the medians (docs/formats/network-v1.md; TSE Sec. 2.2: "half of the round trip time").
+// Runs the ping-pong program (calibrate_pingpong.c) through srun, once between two nodes and once inside one,
+// and writes the medians (docs/formats/network-v1.md; TSE Sec. 2.2: "half of the round trip time").
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -68,12 +68,14 @@ class Progress {
   Progress& operator=(const Progress&) = delete;
 
   void samples(std::size_t count) {
-    const Seconds elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const Seconds elapsed_s =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     if (elapsed_s < 2 || elapsed_s - last_s_ < (on_terminal_ ? 0.5 : 10.0)) return;
     last_s_ = elapsed_s;
     shown_ = true;
-    std::cerr << fmt::format("{}lbf-calibrate: {}: {:.0f} s of at least {:.0f} s, {} samples{}", on_terminal_ ? "\r" : "",
-                             what_, elapsed_s, least_s_, count, on_terminal_ ? "  " : "\n")
+    std::cerr << fmt::format("{}lbf-calibrate: {}: {:.0f} s of at least {:.0f} s, {} samples{}",
+                             on_terminal_ ? "\r" : "", what_, elapsed_s, least_s_, count,
+                             on_terminal_ ? "  " : "\n")
               << std::flush;
   }
 
@@ -106,10 +108,12 @@ Result<void> run(const std::vector<std::string>& command, Take take) {
   const int spawned = ::posix_spawnp(&child, arguments[0], &actions, nullptr, arguments.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   if (spawned != 0) {
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("cannot run {}: {}: lbf-calibrate measures through Slurm's srun (install slurm-client, or "
-                             "give --srun \"/path/of/srun ...\")",
-                             command[0], std::strerror(spawned))};
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format(
+            "cannot run {}: {}: lbf-calibrate measures through Slurm's srun (install slurm-client, or "
+            "give --srun \"/path/of/srun ...\")",
+            command[0], std::strerror(spawned))};
   }
   writing.reset();
 
@@ -135,11 +139,12 @@ Result<void> run(const std::vector<std::string>& command, Take take) {
     words += (words.empty() ? "" : " ") + word;
     if (word.ends_with(kPingPongProgram)) break;
   }
-  return Error{ErrorCode::kUnavailable,
-               fmt::format("'{}' {} {}: its own messages are above; does it work with 'hostname' in place of the "
-                           "program?",
-                           words, WIFSIGNALED(status) ? "was ended by signal" : "failed with status",
-                           WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status))};
+  return Error{
+      ErrorCode::kUnavailable,
+      fmt::format("'{}' {} {}: its own messages are above; does it work with 'hostname' in place of the "
+                  "program?",
+                  words, WIFSIGNALED(status) ? "was ended by signal" : "failed with status",
+                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status))};
 }
 
 // Beside this program in a build folder, else where it was installed.
@@ -154,13 +159,15 @@ Result<std::string> find_program(const Options& options) {
   for (const fs::path& folder : {here, fs::path(LBF_LIBEXEC_DIR)}) {
     if (fs::exists(folder / kPingPongProgram, ignored)) return (folder / kPingPongProgram).string();
   }
-  return Error{ErrorCode::kNotFound, fmt::format("{} is neither in {} nor in {}: is lbf installed completely? (or give "
-                                                 "--program FILE)",
-                                                 kPingPongProgram, here.string(), LBF_LIBEXEC_DIR)};
+  return Error{ErrorCode::kNotFound,
+               fmt::format("{} is neither in {} nor in {}: is lbf installed completely? (or give "
+                           "--program FILE)",
+                           kPingPongProgram, here.string(), LBF_LIBEXEC_DIR)};
 }
 
-Result<PingPong> measure(const Options& options, const std::vector<std::string>& srun, const std::string& program,
-                         const std::vector<Bytes>& sizes, bool remote, const std::string& nodes) {
+Result<PingPong> measure(const Options& options, const std::vector<std::string>& srun,
+                         const std::string& program, const std::vector<Bytes>& sizes, bool remote,
+                         const std::string& nodes) {
   std::vector<std::string> command = srun;
   command.insert(command.end(), {"-n2", remote ? "-N2" : "-N1"});
   if (remote) {
@@ -178,7 +185,8 @@ Result<PingPong> measure(const Options& options, const std::vector<std::string>&
   std::size_t samples = 0;
   auto done = run(command, [&](std::string_view line) {
     auto read = read_pingpong_line(line, measured);
-    if (line.starts_with("batch")) samples += static_cast<std::size_t>(std::count(line.begin(), line.end(), ' ') - 1);
+    if (line.starts_with("batch"))
+      samples += static_cast<std::size_t>(std::count(line.begin(), line.end(), ' ') - 1);
     progress.samples(samples);
     return read;
   });
@@ -188,10 +196,12 @@ Result<PingPong> measure(const Options& options, const std::vector<std::string>&
   }
   const bool same_node = measured.nodes[0] == measured.nodes[1];
   if (same_node == remote) {
-    return Error{ErrorCode::kUnavailable,
-                 fmt::format("srun placed the two ranks on {} and {}: {} was asked for; does --srun bring options that "
-                             "place tasks?",
-                             measured.nodes[0], measured.nodes[1], remote ? "one on each of two nodes" : "one node")};
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format(
+            "srun placed the two ranks on {} and {}: {} was asked for; does --srun bring options that "
+            "place tasks?",
+            measured.nodes[0], measured.nodes[1], remote ? "one on each of two nodes" : "one node")};
   }
   return measured;
 }
@@ -203,7 +213,8 @@ Result<void> write_file(const std::string& path, const std::string& text) {
     std::ofstream file(part, std::ios::trunc);
     file << text << std::flush;
     if (!file) {
-      return Error{ErrorCode::kIo, "cannot write " + part + ": " + std::strerror(errno) + ": give --output FILE"};
+      return Error{ErrorCode::kIo,
+                   "cannot write " + part + ": " + std::strerror(errno) + ": give --output FILE"};
     }
   }
   if (std::rename(part.c_str(), path.c_str()) != 0) {
@@ -237,8 +248,8 @@ int calibrate(const Options& given, const std::string& typed) {
   if (options.output.empty()) options.output = fmt::format("{}/{}.toml", kNetworksFolder, options.name);
   const std::filesystem::path folder = std::filesystem::absolute(options.output).parent_path();
   if (!to_stdout && ::access(folder.c_str(), W_OK) != 0) {  // known before a minute of measuring
-    return fail({ErrorCode::kPermission, "cannot write into " + folder.string() + ": " + std::strerror(errno) +
-                                             ": give --output FILE, or run as root"});
+    return fail({ErrorCode::kPermission, "cannot write into " + folder.string() + ": " +
+                                             std::strerror(errno) + ": give --output FILE, or run as root"});
   }
 
   Calibration calibration;
@@ -257,7 +268,8 @@ int calibrate(const Options& given, const std::string& typed) {
     if (options.nodes.empty()) one_node.clear();  // host and node names may differ: let Slurm choose again
   }
   if (options.nodes.find_first_of(",[") != std::string::npos) {
-    one_node = options.nodes.find('[') == std::string::npos ? options.nodes.substr(0, options.nodes.find(',')) : one_node;
+    one_node = options.nodes.find('[') == std::string::npos ? options.nodes.substr(0, options.nodes.find(','))
+                                                            : one_node;
   }
   if (options.only != "remote") {
     auto measured = measure(options, *srun, *program, *sizes, false, one_node);
@@ -275,8 +287,8 @@ int calibrate(const Options& given, const std::string& typed) {
   const auto one_way = [](const PingPong& measured) {
     const auto& [bytes, samples] = *measured.half_round_trips_ns.begin();
     const auto& [most_bytes, most_samples] = *measured.half_round_trips_ns.rbegin();
-    return fmt::format("{} B in {:.1f} us, {} B in {:.0f} us", bytes, spread_of(samples).median_s * 1e6, most_bytes,
-                       spread_of(most_samples).median_s * 1e6);
+    return fmt::format("{} B in {:.1f} us, {} B in {:.0f} us", bytes, spread_of(samples).median_s * 1e6,
+                       most_bytes, spread_of(most_samples).median_s * 1e6);
   };
   std::cout << options.output << "\n";
   if (calibration.remote != nullptr) {
@@ -290,18 +302,29 @@ int calibrate(const Options& given, const std::string& typed) {
 
 int main_of(int argc, char** argv) {
   Options options;
-  CLI::App app{"Measures what messages cost between two nodes and inside one, through srun, and writes a network file."};
+  CLI::App app{
+      "Measures what messages cost between two nodes and inside one, through srun, and writes a network "
+      "file."};
   app.name("lbf-calibrate");
   app.set_version_flag("--version", std::string("lbf-calibrate ") + LBF_VERSION);
   app.add_option("--name", options.name, "name of the network, as reports will show it")->required();
-  app.add_option("--nodes,--nodelist,-w", options.nodes, "the two nodes, as srun's --nodelist (default: Slurm chooses)");
-  app.add_option("--sizes", options.sizes, "message sizes in bytes, with K or M: 0,64,4K,1M (default: 0 to 4M)");
-  app.add_option("--repeats", options.repeats, "least samples of each size")->check(CLI::Range(1, 4000))->capture_default_str();
-  app.add_option("--seconds", options.seconds, "time for each of the two measurements")->check(CLI::Range(1, 86400))->capture_default_str();
+  app.add_option("--nodes,--nodelist,-w", options.nodes,
+                 "the two nodes, as srun's --nodelist (default: Slurm chooses)");
+  app.add_option("--sizes", options.sizes,
+                 "message sizes in bytes, with K or M: 0,64,4K,1M (default: 0 to 4M)");
+  app.add_option("--repeats", options.repeats, "least samples of each size")
+      ->check(CLI::Range(1, 4000))
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "time for each of the two measurements")
+      ->check(CLI::Range(1, 86400))
+      ->capture_default_str();
   app.add_flag("--quick", options.quick, "5 seconds instead");
-  app.add_option("--only", options.only, "measure one of the two")->check(CLI::IsMember({"remote", "self-node"}));
-  app.add_option("--output,-o", options.output, "file to write, - for stdout (default: /etc/lbf/networks.d/NAME.toml)");
-  app.add_option("--srun", options.srun, "how to start srun, with its options for this site")->capture_default_str();
+  app.add_option("--only", options.only, "measure one of the two")
+      ->check(CLI::IsMember({"remote", "self-node"}));
+  app.add_option("--output,-o", options.output,
+                 "file to write, - for stdout (default: /etc/lbf/networks.d/NAME.toml)");
+  app.add_option("--srun", options.srun, "how to start srun, with its options for this site")
+      ->capture_default_str();
   app.add_option("--program", options.program, "the ping-pong program, on a path that all nodes see");
   try {
     app.parse(argc, argv);
@@ -317,4 +340,6 @@ int main_of(int argc, char** argv) {
 }  // namespace
 }  // namespace lbf
 
-int main(int argc, char** argv) { return lbf::main_of(argc, argv); }
+int main(int argc, char** argv) {
+  return lbf::main_of(argc, argv);
+}

@@ -34,9 +34,9 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 constexpr const char* kDefaultServer = "unix:/run/lbf/lbfd.sock";
 constexpr Seconds kRequestTimeoutS = 60;
-constexpr Seconds kBriefRequestTimeoutS = 2;
+constexpr Seconds kBriefRequestTimeoutS = 1;
 // How long --brief waits for the last batches of a step that has just ended, and how often it asks.
-constexpr std::chrono::milliseconds kBriefWait{2000};
+constexpr std::chrono::milliseconds kBriefWait{1800};
 constexpr std::chrono::milliseconds kBriefPoll{100};
 
 struct Options {

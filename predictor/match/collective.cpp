@@ -121,7 +121,8 @@ Result<void> check(const CollectiveCall& call) {
   if (call.size == 0 || call.rank >= call.size) return bad_call(call, "no such rank");
   if (static_cast<int>(call.op) >= kCollectiveOpCount) return bad_call(call, "no such operation");
   const bool inter = call.remote_size > 0;
-  if (inter && (is_neighbour(call.op) || call.op == CollectiveOp::kScan || call.op == CollectiveOp::kExscan)) {
+  if (inter &&
+      (is_neighbour(call.op) || call.op == CollectiveOp::kScan || call.op == CollectiveOp::kExscan)) {
     return bad_call(call, "not defined on an intercommunicator");
   }
   if (is_rooted(call.op)) {
@@ -311,7 +312,9 @@ void expand_nonblocking(const CollectiveCall& call, Algorithm algorithm, GroupSt
 class InterSteps {
  public:
   InterSteps(const CollectiveCall& call, std::vector<CollectiveStep>& out)
-      : call_(call), remote_(out, call.rank, call.remote_size, false), local_(out, call.rank, call.size, true) {}
+      : call_(call),
+        remote_(out, call.rank, call.remote_size, false),
+        local_(out, call.rank, call.size, true) {}
 
   // Messages inside each group and between the first ranks of the groups.
   void by_leaders() {
@@ -376,11 +379,13 @@ class InterSteps {
         if (!takes_no_part()) remote_.send(root(), bytes);
         return;
       case CollectiveOp::kGatherv:
-        if (is_root()) return for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, call_.values[peer]); });
+        if (is_root())
+          return for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, call_.values[peer]); });
         if (!takes_no_part()) remote_.send(root(), bytes);
         return;
       case CollectiveOp::kScatterv:
-        if (is_root()) return for_all_remote([&](std::uint32_t peer) { remote_.send(peer, call_.values[peer]); });
+        if (is_root())
+          return for_all_remote([&](std::uint32_t peer) { remote_.send(peer, call_.values[peer]); });
         if (!takes_no_part()) remote_.recv(root(), bytes);
         return;
       case CollectiveOp::kAllgather:
@@ -388,7 +393,9 @@ class InterSteps {
         for_all_remote([&](std::uint32_t peer) { remote_.send(peer, bytes); });
         return for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, bytes); });
       case CollectiveOp::kAllgatherv:
-        for_all_remote([&](std::uint32_t peer) { if (bytes > 0) remote_.send(peer, bytes); });
+        for_all_remote([&](std::uint32_t peer) {
+          if (bytes > 0) remote_.send(peer, bytes);
+        });
         return for_all_remote([&](std::uint32_t peer) { recv_unless_empty(peer, call_.values[peer]); });
       default: {  // alltoallv, alltoallw
         for_all_remote([&](std::uint32_t peer) {

@@ -18,25 +18,26 @@ namespace lbf {
 // eager send does not wait. kStepPost/kWaitAll are not needed: a receive waits for its own message only.
 struct CollectiveStep {
   enum class Kind : std::uint8_t { kSend, kRecv } kind;
-  std::uint32_t peer;   // rank in the communicator (intercommunicator: rank in the remote group)
+  std::uint32_t peer;  // rank in the communicator (intercommunicator: rank in the remote group)
   Bytes bytes;
-  bool local_group = false;  // intercommunicator only: `peer` is a rank in my *own* group (the library reduces
-                             // and broadcasts inside each group before and after the leaders talk)
+  bool local_group = false;  // intercommunicator only: `peer` is a rank in my *own* group (the library
+                             // reduces and broadcasts inside each group before and after the leaders talk)
 };
 
 struct CollectiveCall {
   CollectiveOp op = CollectiveOp::kBarrier;
   bool nonblocking = false;
-  std::uint32_t rank = 0;           // my rank in the communicator (intercommunicator: in my group)
-  std::uint32_t size = 1;           // of the communicator (intercommunicator: of my group)
-  std::uint32_t remote_size = 0;    // > 0: intercommunicator
-  bool low_group = false;           // intercommunicator: my group's first world rank is the lower one
-  Rank root = 0;                    // rank in comm; intercommunicator: MPI_ROOT = -4, MPI_PROC_NULL = -2
-  Bytes bytes = 0;                  // as Event::bytes
-  std::span<const std::uint64_t> values{};  // as Event::values; peers of neighbour collectives already as ranks
-                                            // in the communicator
+  std::uint32_t rank = 0;         // my rank in the communicator (intercommunicator: in my group)
+  std::uint32_t size = 1;         // of the communicator (intercommunicator: of my group)
+  std::uint32_t remote_size = 0;  // > 0: intercommunicator
+  bool low_group = false;         // intercommunicator: my group's first world rank is the lower one
+  Rank root = 0;                  // rank in comm; intercommunicator: MPI_ROOT = -4, MPI_PROC_NULL = -2
+  Bytes bytes = 0;                // as Event::bytes
+  std::span<const std::uint64_t> values{};  // as Event::values; peers of neighbour collectives already as
+                                            // ranks in the communicator
   bool commutative = true;
-  bool in_place = false;  // MPI_IN_PLACE (kFlagInPlace): alltoall* and iallreduce choose another algorithm then
+  bool in_place =
+      false;  // MPI_IN_PLACE (kFlagInPlace): alltoall* and iallreduce choose another algorithm then
 };
 
 // Appends the steps of `call` for this rank to `out` (which is not cleared). All ranks of a communicator that
@@ -44,8 +45,8 @@ struct CollectiveCall {
 // from a. A size-1 communicator has no steps. Returns kInvalidInput for arguments that cannot be (root out of
 // range, too few values). Where the real algorithm is not modelled the closest is used and
 // `approximated` set (it is counted and shown as such).
-// v-collectives: each rank knows its own counts only; decision rules that need the total use what the rank has
-// (for the rooted ones the library's choice does not depend on them).
+// v-collectives: each rank knows its own counts only; decision rules that need the total use what the rank
+// has (for the rooted ones the library's choice does not depend on them).
 struct CollectiveSteps {
   bool approximated = false;
 };

@@ -13,9 +13,12 @@ namespace {
 constexpr std::uint32_t kKnomialRadix = 4;
 constexpr std::uint32_t kMaxLog2Ranks = 32;
 
-std::uint32_t round_down(std::uint32_t value, std::uint32_t multiple) { return value - value % multiple; }
+std::uint32_t round_down(std::uint32_t value, std::uint32_t multiple) {
+  return value - value % multiple;
+}
 
-// libnbc's trees are built for root 0; another root changes places with rank 0 (the mapping is its own inverse).
+// libnbc's trees are built for root 0; another root changes places with rank 0 (the mapping is its own
+// inverse).
 std::uint32_t swap_with_zero(std::uint32_t rank, std::uint32_t root) {
   if (rank == 0) return root;
   return rank == root ? 0 : rank;
@@ -39,8 +42,8 @@ std::uint64_t count_with_bit(std::uint64_t limit, std::uint64_t bit) {
   return limit / (2 * bit) * bit + (rest > bit ? rest - bit : 0);
 }
 
-// The ranks that are left when a group is cut to a power of two: of the first 2*extra ranks one of each pair takes
-// part for both. `odd_stays`: which one.
+// The ranks that are left when a group is cut to a power of two: of the first 2*extra ranks one of each pair
+// takes part for both. `odd_stays`: which one.
 struct PowerOfTwo {
   PowerOfTwo(std::uint32_t size, bool odd_takes_part)
       : power(std::bit_floor(size)), extra(size - power), odd_stays(odd_takes_part) {}
@@ -66,7 +69,8 @@ Blocks::Blocks(std::span<const std::uint64_t> bytes_of_rank) {
   }
 }
 
-// ---- trees -----------------------------------------------------------------------------------------------------
+// ---- trees
+// -----------------------------------------------------------------------------------------------------
 
 GroupSteps::Tree GroupSteps::pipeline_tree(std::uint32_t root) const {
   Tree tree;
@@ -76,8 +80,8 @@ GroupSteps::Tree GroupSteps::pipeline_tree(std::uint32_t root) const {
   return tree;
 }
 
-// Level l holds the ranks 2^l - 1 .. 2^(l+1) - 2, counted from the root; the children of r lie 2^l and 2^(l+1)
-// further.
+// Level l holds the ranks 2^l - 1 .. 2^(l+1) - 2, counted from the root; the children of r lie 2^l and
+// 2^(l+1) further.
 GroupSteps::Tree GroupSteps::binary_tree(std::uint32_t root) const {
   Tree tree;
   const std::uint64_t me = rank_from(root);
@@ -97,8 +101,8 @@ GroupSteps::Tree GroupSteps::binary_tree(std::uint32_t root) const {
 
 GroupSteps::Tree GroupSteps::in_order_binary_tree() const {
   Tree tree;
-  // A subtree holds `count` consecutive ranks from `first`; its root is the last one. Its left child is the rank
-  // before the root, with the upper ranks below it; the right child has the lower half.
+  // A subtree holds `count` consecutive ranks from `first`; its root is the last one. Its left child is the
+  // rank before the root, with the upper ranks below it; the right child has the lower half.
   std::uint32_t first = 0;
   std::uint32_t count = size_;
   while (true) {
@@ -175,7 +179,8 @@ void GroupSteps::up(const Tree& tree, Bytes bytes) {
   if (tree.parent >= 0) send(static_cast<std::uint32_t>(tree.parent), bytes);
 }
 
-// ---- barrier ---------------------------------------------------------------------------------------------------
+// ---- barrier
+// ---------------------------------------------------------------------------------------------------
 
 void GroupSteps::barrier(Algorithm algorithm) {
   switch (algorithm) {
@@ -229,7 +234,8 @@ void GroupSteps::barrier_dissemination() {
   }
 }
 
-// ---- broadcast -------------------------------------------------------------------------------------------------
+// ---- broadcast
+// -------------------------------------------------------------------------------------------------
 
 void GroupSteps::bcast(std::uint32_t root, Bytes bytes, Bytes element_bytes) {
   if (size_ < 2) return;
@@ -264,7 +270,8 @@ void GroupSteps::bcast_linear(std::uint32_t root, Bytes bytes) {
   }
 }
 
-// Each half of the vector goes down one half of the binary tree; then every rank swaps with one of the other half.
+// Each half of the vector goes down one half of the binary tree; then every rank swaps with one of the other
+// half.
 void GroupSteps::bcast_split_binary(std::uint32_t root, Bytes bytes, Bytes element_bytes) {
   const Bytes elements = bytes / element_bytes;
   const std::array<Bytes, 2> half{(elements + 1) / 2 * element_bytes, elements / 2 * element_bytes};
@@ -286,8 +293,8 @@ void GroupSteps::bcast_split_binary(std::uint32_t root, Bytes bytes, Bytes eleme
   exchange(partner, half[side], partner, half[1 - side]);
 }
 
-// Binomial scatter, then allgather by recursive doubling; ranks that have no partner in a round get the block from
-// those of their half who had one.
+// Binomial scatter, then allgather by recursive doubling; ranks that have no partner in a round get the block
+// from those of their half who had one.
 void GroupSteps::bcast_scatter_allgather(std::uint32_t root, Bytes bytes, Bytes element_bytes) {
   const std::uint64_t elements = bytes / element_bytes;
   const std::uint64_t block = (elements + size_ - 1) / size_;
@@ -315,7 +322,8 @@ void GroupSteps::bcast_scatter_allgather(std::uint32_t root, Bytes bytes, Bytes 
       exchange(shifted(remote, root), range(my_first, my_first + width), shifted(remote, root), incoming);
     }
     if (remote_first + width <= size_ || remote_first >= size_) continue;
-    const std::uint32_t with_partner = size_ - remote_first;  // ranks of my half that had one, from my_first on
+    const std::uint32_t with_partner =
+        size_ - remote_first;  // ranks of my half that had one, from my_first on
     for (std::uint32_t bit = width / 2; bit > 0; bit /= 2) {
       const std::uint32_t other = me ^ bit;
       const std::uint32_t limit = round_down(me, 2 * bit) + with_partner;
@@ -337,7 +345,8 @@ void GroupSteps::bcast_swapped_binomial(std::uint32_t root, Bytes bytes) {
   }
 }
 
-// ---- reduce ----------------------------------------------------------------------------------------------------
+// ---- reduce
+// ----------------------------------------------------------------------------------------------------
 
 void GroupSteps::reduce(std::uint32_t root, Bytes bytes, bool commutative) {
   if (size_ < 2) return;
@@ -401,13 +410,14 @@ void GroupSteps::reduce_swapped_chain(std::uint32_t root, Bytes bytes, Bytes fra
   }
 }
 
-// Rabenseifner: halve the vector and double the distance until each of 2^k ranks has its part of the result. The
-// first 2*extra ranks first combine in pairs, half a vector each; the odd one then has no part in the rest.
+// Rabenseifner: halve the vector and double the distance until each of 2^k ranks has its part of the result.
+// The first 2*extra ranks first combine in pairs, half a vector each; the odd one then has no part in the
+// rest.
 struct GroupSteps::Halves {
   explicit Halves(std::uint32_t size) : group(size, false) {}
   PowerOfTwo group;
   bool takes_part = false;
-  std::uint32_t me = 0;     // inner rank
+  std::uint32_t me = 0;  // inner rank
   std::uint32_t steps = 0;
   // Elements that this rank kept and gave away in each step.
   std::array<Bytes, kMaxLog2Ranks> kept{};
@@ -473,13 +483,14 @@ void GroupSteps::reduce_rabenseifner(std::uint32_t root, Bytes bytes) {
   }
 }
 
-// ---- allreduce -------------------------------------------------------------------------------------------------
+// ---- allreduce
+// -------------------------------------------------------------------------------------------------
 
 void GroupSteps::allreduce(Bytes bytes, bool commutative) {
   if (size_ < 2) return;
-  allreduce(
-      choose_intra(CollectiveOp::kAllreduce, size_, bytes, likely_element_bytes(bytes), commutative).algorithm,
-      bytes, commutative);
+  allreduce(choose_intra(CollectiveOp::kAllreduce, size_, bytes, likely_element_bytes(bytes), commutative)
+                .algorithm,
+            bytes, commutative);
 }
 
 void GroupSteps::allreduce(Algorithm algorithm, Bytes bytes, bool commutative) {
@@ -548,7 +559,8 @@ void GroupSteps::allreduce_rabenseifner(Bytes bytes) {
   if (halves.group.paired(rank_)) send(rank_ + 1, bytes);
 }
 
-// ---- gather, scatter -------------------------------------------------------------------------------------------
+// ---- gather, scatter
+// -------------------------------------------------------------------------------------------
 
 void GroupSteps::gather(std::uint32_t root, Bytes block_bytes) {
   if (size_ < 2) return;
@@ -570,8 +582,8 @@ void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_byt
     return;
   }
   const bool synchronised = algorithm == Algorithm::kLinearSync;
-  // Synchronised: the root asks each rank in turn; what is left after the first segment (all of it, by default)
-  // follows as a message of its own.
+  // Synchronised: the root asks each rank in turn; what is left after the first segment (all of it, by
+  // default) follows as a message of its own.
   if (rank_ != root) {
     if (synchronised) recv(root, 0);
     send(root, block_bytes);
@@ -630,7 +642,8 @@ void GroupSteps::scatter_linear(std::uint32_t root, Bytes mine, std::span<const 
   }
 }
 
-// ---- allgather -------------------------------------------------------------------------------------------------
+// ---- allgather
+// -------------------------------------------------------------------------------------------------
 
 void GroupSteps::allgather(Algorithm algorithm, const Blocks& blocks) {
   // `count` blocks from `first` on, around the end.
@@ -682,7 +695,8 @@ void GroupSteps::allgather(Algorithm algorithm, const Blocks& blocks) {
   }
 }
 
-// ---- alltoall --------------------------------------------------------------------------------------------------
+// ---- alltoall
+// --------------------------------------------------------------------------------------------------
 
 void GroupSteps::alltoall(Algorithm algorithm, Bytes block_bytes) {
   switch (algorithm) {
@@ -712,8 +726,8 @@ void GroupSteps::alltoallv_pairwise(std::span<const std::uint64_t> sent,
   }
 }
 
-void GroupSteps::alltoallv_linear(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
-                                  bool empty_too) {
+void GroupSteps::alltoallv_linear(std::span<const std::uint64_t> sent,
+                                  std::span<const std::uint64_t> received, bool empty_too) {
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
     if (peer != rank_ && (sent[peer] > 0 || empty_too)) send(peer, sent[peer]);
   }
@@ -734,7 +748,8 @@ void GroupSteps::alltoallv_in_place(std::span<const std::uint64_t> exchanged, bo
   }
 }
 
-// ---- reduce_scatter --------------------------------------------------------------------------------------------
+// ---- reduce_scatter
+// --------------------------------------------------------------------------------------------
 
 void GroupSteps::reduce_scatter_recursive_halving(const Blocks& blocks) {
   const PowerOfTwo group(size_, true);
@@ -773,8 +788,9 @@ void GroupSteps::reduce_scatter_ring(const Blocks& blocks) {
   recv(left(1), blocks.of(rank_));
 }
 
-// Halving with doubling distance leaves the blocks in bit-reversed order; `blocks_alike` (reduce_scatter_block) and a
-// power of two: sorted beforehand in memory, else each block travels to its rank at the end.
+// Halving with doubling distance leaves the blocks in bit-reversed order; `blocks_alike`
+// (reduce_scatter_block) and a power of two: sorted beforehand in memory, else each block travels to its rank
+// at the end.
 void GroupSteps::reduce_scatter_butterfly(const Blocks& blocks, bool blocks_alike) {
   const PowerOfTwo group(size_, true);
   const auto bits = static_cast<std::uint32_t>(std::countr_zero(group.power));
@@ -811,8 +827,8 @@ void GroupSteps::reduce_scatter_butterfly(const Blocks& blocks, bool blocks_alik
   }
 }
 
-// Every round doubles the ranks whose vectors are combined; what their own group needs no more stays at home. Ranks
-// without a partner are served by those of their half who had one.
+// Every round doubles the ranks whose vectors are combined; what their own group needs no more stays at home.
+// Ranks without a partner are served by those of their half who had one.
 void GroupSteps::reduce_scatter_recursive_doubling(Bytes block_bytes) {
   for (std::uint32_t width = 1; width < size_; width *= 2) {
     const std::uint32_t remote = rank_ ^ width;
@@ -839,7 +855,8 @@ void GroupSteps::reduce_scatter_recursive_doubling(Bytes block_bytes) {
   }
 }
 
-// ---- scan, exscan ----------------------------------------------------------------------------------------------
+// ---- scan, exscan
+// ----------------------------------------------------------------------------------------------
 
 void GroupSteps::scan(Bytes bytes) {
   if (rank_ > 0) recv(rank_ - 1, bytes);

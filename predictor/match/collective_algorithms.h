@@ -1,8 +1,9 @@
 // One rank's part of each collective algorithm of Open MPI 4.1, as sends and receives.
 //
 // Place in the event's way: match (half of collective.h; which algorithm is chosen: collective_rules.h).
-// The algorithms are those of coll/base, coll/basic and coll/libnbc; docs/collectives.md names each one's source
-// in the literature. Every function costs O(steps of this rank), v-collectives O(ranks) for their prefix sums.
+// The algorithms are those of coll/base, coll/basic and coll/libnbc; docs/collectives.md names each one's
+// source in the literature. Every function costs O(steps of this rank), v-collectives O(ranks) for their
+// prefix sums.
 #pragma once
 
 #include <cstdint>
@@ -72,8 +73,8 @@ class GroupSteps {
   void allreduce_swapped_ring(Bytes bytes);
   void gather(Algorithm algorithm, std::uint32_t root, Bytes block_bytes);
   void scatter(Algorithm algorithm, std::uint32_t root, Bytes block_bytes);
-  // `mine`: bytes of my block. `of_rank`: bytes of each rank's block, read at the root only. Without `empty_too`
-  // no message is sent for an empty block.
+  // `mine`: bytes of my block. `of_rank`: bytes of each rank's block, read at the root only. Without
+  // `empty_too` no message is sent for an empty block.
   void gather_linear(std::uint32_t root, Bytes mine, std::span<const std::uint64_t> of_rank, bool empty_too);
   void scatter_linear(std::uint32_t root, Bytes mine, std::span<const std::uint64_t> of_rank, bool empty_too);
   void allgather(Algorithm algorithm, const Blocks& blocks);

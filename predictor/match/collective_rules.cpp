@@ -1,6 +1,7 @@
 // Open MPI 4.1's choice of a collective's algorithm, see collective_rules.h.
 //
-// The thresholds are those of 4.1.4 (coll/tuned fixed decisions; coll/libnbc); docs/collectives.md explains them.
+// The thresholds are those of 4.1.4 (coll/tuned fixed decisions; coll/libnbc); docs/collectives.md explains
+// them.
 #include "predictor/match/collective_rules.h"
 
 #include <algorithm>
@@ -316,8 +317,8 @@ Algorithm first_that_fits(std::span<const Rule> rules, std::uint32_t ranks, Byte
   return rules.back().algorithm;
 }
 
-// Open MPI counts in elements where the trace has bytes: `fits` says whether a vector of that many elements is
-// long enough. Decided for the likely element; unsure when a 4-byte element would decide otherwise.
+// Open MPI counts in elements where the trace has bytes: `fits` says whether a vector of that many elements
+// is long enough. Decided for the likely element; unsure when a 4-byte element would decide otherwise.
 template <typename Fits>
 bool long_enough(Bytes bytes, Fits fits, bool& unsure) {
   const Bytes likely = likely_element_bytes(bytes);
@@ -341,7 +342,8 @@ Choice choose_reduce(std::uint32_t ranks, Bytes bytes, bool commutative) {
   Choice choice{first_that_fits(kReduceRules, ranks, bytes)};
   if (choice.algorithm == Algorithm::kRabenseifner) {
     const std::uint32_t power = std::bit_floor(ranks);
-    if (!long_enough(bytes, [&](Bytes n) { return n >= power; }, choice.unsure)) {
+    if (!long_enough(
+            bytes, [&](Bytes n) { return n >= power; }, choice.unsure)) {
       choice.algorithm = Algorithm::kLinear;
     }
   }
@@ -351,15 +353,18 @@ Choice choose_reduce(std::uint32_t ranks, Bytes bytes, bool commutative) {
 Choice choose_allreduce(std::uint32_t ranks, Bytes bytes, bool commutative) {
   if (!commutative) return {first_that_fits(kAllreduceNonCommutativeRules, ranks, bytes)};
   Choice choice{first_that_fits(kAllreduceRules, ranks, bytes)};
-  // The fixed decision asks for no segments: one segment is the whole vector, and such a segmented ring is a ring.
+  // The fixed decision asks for no segments: one segment is the whole vector, and such a segmented ring is a
+  // ring.
   if (choice.algorithm == Algorithm::kSegmentedRing) choice.algorithm = Algorithm::kRing;
   if (choice.algorithm == Algorithm::kRing) {
-    if (!long_enough(bytes, [&](Bytes n) { return n >= ranks; }, choice.unsure)) {
+    if (!long_enough(
+            bytes, [&](Bytes n) { return n >= ranks; }, choice.unsure)) {
       choice.algorithm = Algorithm::kRecursiveDoubling;
     }
   } else if (choice.algorithm == Algorithm::kRabenseifner) {
     const std::uint32_t power = std::bit_floor(ranks);
-    if (!long_enough(bytes, [&](Bytes n) { return n >= power; }, choice.unsure)) {
+    if (!long_enough(
+            bytes, [&](Bytes n) { return n >= power; }, choice.unsure)) {
       choice.algorithm = Algorithm::kBasicLinear;
     }
   }
@@ -373,12 +378,14 @@ Choice choose_nonblocking(const CollectiveCall& call) {
     case CollectiveOp::kBarrier:
       return {Algorithm::kDissemination};
     case CollectiveOp::kBcast:
-      // By size of the communicator only: the datatype signatures of an ibcast may differ (ibcast_skip_dt_decision).
+      // By size of the communicator only: the datatype signatures of an ibcast may differ
+      // (ibcast_skip_dt_decision).
       return {call.size <= 4 ? Algorithm::kLinear : Algorithm::kBinomial};
     case CollectiveOp::kReduce: {
       Choice choice;
       if (call.commutative && call.size > 2 &&
-          long_enough(call.bytes, [&](Bytes n) { return n >= power; }, choice.unsure)) {
+          long_enough(
+              call.bytes, [&](Bytes n) { return n >= power; }, choice.unsure)) {
         choice.algorithm = Algorithm::kRabenseifner;
       } else if (call.size > 4 || call.bytes < kShortVectorBytes || !call.commutative) {
         choice.algorithm = Algorithm::kBinomial;
@@ -393,7 +400,8 @@ Choice choose_nonblocking(const CollectiveCall& call) {
         return {Algorithm::kBinomial};
       }
       Choice choice;
-      choice.algorithm = long_enough(call.bytes, [&](Bytes n) { return n >= power; }, choice.unsure)
+      choice.algorithm = long_enough(
+                             call.bytes, [&](Bytes n) { return n >= power; }, choice.unsure)
                              ? Algorithm::kRabenseifner
                              : Algorithm::kRing;
       return choice;
@@ -443,7 +451,8 @@ Bytes likely_element_bytes(Bytes bytes) {
   return std::min<Bytes>(Bytes{1} << std::countr_zero(bytes), 8);
 }
 
-Choice choose_intra(CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes, bool commutative) {
+Choice choose_intra(CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes,
+                    bool commutative) {
   switch (op) {
     case CollectiveOp::kBarrier:
       return {first_that_fits(kBarrierRules, ranks, 0)};
@@ -519,38 +528,70 @@ Choice choose(const CollectiveCall& call) {
 
 const char* algorithm_name(Algorithm algorithm) {
   switch (algorithm) {
-    case Algorithm::kLinear: return "linear";
-    case Algorithm::kBasicLinear: return "basic_linear";
-    case Algorithm::kLinearNb: return "linear_nb";
-    case Algorithm::kLinearSync: return "linear_sync";
-    case Algorithm::kTwoProc: return "two_proc";
-    case Algorithm::kChain: return "chain";
-    case Algorithm::kPipeline: return "pipeline";
-    case Algorithm::kBinary: return "binary";
-    case Algorithm::kBinaryTree: return "binary_tree";
-    case Algorithm::kSplitBinaryTree: return "split_binary_tree";
-    case Algorithm::kInOrderBinary: return "in-order_binary";
-    case Algorithm::kBinomial: return "binomial";
-    case Algorithm::kKnomial: return "knomial";
-    case Algorithm::kTree: return "tree";
-    case Algorithm::kBruck: return "bruck";
-    case Algorithm::kModifiedBruck: return "modified_bruck";
-    case Algorithm::kDissemination: return "dissemination";
-    case Algorithm::kRecursiveDoubling: return "recursive_doubling";
-    case Algorithm::kRecursiveHalving: return "recursive_halving";
-    case Algorithm::kButterfly: return "butterfly";
-    case Algorithm::kRing: return "ring";
-    case Algorithm::kSegmentedRing: return "segmented_ring";
-    case Algorithm::kNeighbor: return "neighbor";
-    case Algorithm::kPairwise: return "pairwise";
-    case Algorithm::kRabenseifner: return "rabenseifner";
-    case Algorithm::kScatterAllgather: return "scatter_allgather";
-    case Algorithm::kReduceThenBcast: return "nonoverlapping";
-    case Algorithm::kReduceThenScatter: return "non-overlapping";
-    case Algorithm::kDefault: return "default";
-    case Algorithm::kInPlace: return "in_place";
-    case Algorithm::kInterLeaders: return "inter_leaders";
-    case Algorithm::kInterLinear: return "inter_linear";
+    case Algorithm::kLinear:
+      return "linear";
+    case Algorithm::kBasicLinear:
+      return "basic_linear";
+    case Algorithm::kLinearNb:
+      return "linear_nb";
+    case Algorithm::kLinearSync:
+      return "linear_sync";
+    case Algorithm::kTwoProc:
+      return "two_proc";
+    case Algorithm::kChain:
+      return "chain";
+    case Algorithm::kPipeline:
+      return "pipeline";
+    case Algorithm::kBinary:
+      return "binary";
+    case Algorithm::kBinaryTree:
+      return "binary_tree";
+    case Algorithm::kSplitBinaryTree:
+      return "split_binary_tree";
+    case Algorithm::kInOrderBinary:
+      return "in-order_binary";
+    case Algorithm::kBinomial:
+      return "binomial";
+    case Algorithm::kKnomial:
+      return "knomial";
+    case Algorithm::kTree:
+      return "tree";
+    case Algorithm::kBruck:
+      return "bruck";
+    case Algorithm::kModifiedBruck:
+      return "modified_bruck";
+    case Algorithm::kDissemination:
+      return "dissemination";
+    case Algorithm::kRecursiveDoubling:
+      return "recursive_doubling";
+    case Algorithm::kRecursiveHalving:
+      return "recursive_halving";
+    case Algorithm::kButterfly:
+      return "butterfly";
+    case Algorithm::kRing:
+      return "ring";
+    case Algorithm::kSegmentedRing:
+      return "segmented_ring";
+    case Algorithm::kNeighbor:
+      return "neighbor";
+    case Algorithm::kPairwise:
+      return "pairwise";
+    case Algorithm::kRabenseifner:
+      return "rabenseifner";
+    case Algorithm::kScatterAllgather:
+      return "scatter_allgather";
+    case Algorithm::kReduceThenBcast:
+      return "nonoverlapping";
+    case Algorithm::kReduceThenScatter:
+      return "non-overlapping";
+    case Algorithm::kDefault:
+      return "default";
+    case Algorithm::kInPlace:
+      return "in_place";
+    case Algorithm::kInterLeaders:
+      return "inter_leaders";
+    case Algorithm::kInterLinear:
+      return "inter_linear";
   }
   return "unknown";
 }

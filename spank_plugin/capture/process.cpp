@@ -54,6 +54,7 @@ void after_fork_in_child() {
   process.why_off = nullptr;
   process.shared.store(false, std::memory_order_relaxed);
   process.start_lock.clear(std::memory_order_relaxed);
+  process.lock.clear(std::memory_order_relaxed);
   available_thread = nullptr;
   thread_state = ThreadState::kOff;
 }
@@ -62,17 +63,22 @@ void release_thread(void* data) {
   auto* thread = static_cast<Thread*>(data);
   available_thread = nullptr;
   thread_state = ThreadState::kOff;
-  StartLock lock;
-  Thread* previous = nullptr;
-  for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; previous = t, t = t->next) {
-    if (t != thread) continue;
-    if (previous == nullptr) {
-      process.threads.store(t->next, std::memory_order_relaxed);
-    } else {
-      previous->next = t->next;
+  StartLock start_lock;
+  {
+    const TableLock lock(TableLock::kAlways);
+    Thread* previous = nullptr;
+    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; previous = t, t = t->next) {
+      if (t != thread) continue;
+      if (previous == nullptr) {
+        process.threads.store(t->next, std::memory_order_relaxed);
+      } else {
+        previous->next = t->next;
+      }
+      break;
     }
-    break;
+    while (!thread->completed.empty()) process.left_over.push(thread->completed.pop());
   }
+  thread->completed.release();
   thread->clock.close();
   thread->statuses.release();
   thread->snapshot.release();
@@ -111,7 +117,7 @@ bool start_process() noexcept {
   if (const char* why = find_library()) return fail(why, 0);
   if (!read_ring_bytes()) return false;
   if (!process.requests.open(18) || !process.communicators.open(16) || !process.group_uses.open(14) ||
-      !process.completed.open()) {
+      !process.left_over.open()) {
     return fail("no memory for the capture's tables", errno);
   }
   if (pthread_key_create(&thread_end_key, release_thread) != 0) return fail("no pthread key is left", 0);
@@ -212,6 +218,13 @@ Thread* open_ring() noexcept {
   auto* header = static_cast<ring::Header*>(pages);
   std::byte* data = static_cast<std::byte*>(pages) + kHeaderBytes;
   auto* thread = new (memory) Thread;
+  if (!thread->completed.open()) {
+    fail("no memory for the capture's tables", errno);
+    unlink(hidden);
+    munmap(pages, bytes);
+    munmap(memory, sizeof(Thread));
+    return nullptr;
+  }
   thread->header = header;
   thread->mapped_bytes = bytes;
   thread->call_cost = calibrate_call(data, header, capacity);
@@ -220,6 +233,7 @@ Thread* open_ring() noexcept {
   if (rename(hidden, path) != 0) {
     fail("the event ring cannot be named", errno);
     unlink(hidden);
+    thread->completed.release();
     munmap(pages, bytes);
     munmap(memory, sizeof(Thread));
     return nullptr;
@@ -248,6 +262,7 @@ Thread* start_thread() noexcept {
     }
     if (process.state.load(std::memory_order_relaxed) == CaptureState::kOn) thread = open_ring();
     if (thread != nullptr) {
+      const TableLock table_lock(TableLock::kAlways);
       thread->next = process.threads.load(std::memory_order_relaxed);
       process.threads.store(thread, std::memory_order_release);
     }
@@ -304,6 +319,19 @@ void process_set_state(ring::ProcessState state) noexcept {
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
     t->header->state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
   }
+}
+
+std::uint32_t pop_completed(Thread& thread) noexcept {
+  {
+    const TableLock lock;
+    if (!thread.completed.empty()) [[likely]] return thread.completed.pop();
+  }
+  const TableLock lock(TableLock::kAlways);
+  if (!process.left_over.empty()) return process.left_over.pop();
+  for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
+    if (!t->completed.empty()) return t->completed.pop();
+  }
+  return 0;
 }
 
 void process_stop() noexcept { process.state.store(CaptureState::kOff, std::memory_order_release); }

@@ -52,19 +52,20 @@ enum class RequestKind : std::uint8_t { kUnknown, kNothing, kSend, kRecv, kColle
 struct RequestInfo {
   std::uint32_t id = 0;
   RequestKind kind = RequestKind::kUnknown;
-  bool persistent = false;
-  bool active = false;
-  bool cancelled = false;      // MPI_Cancel was called: the status tells whether it worked
-  bool synchronous = false;
-  std::uint16_t function = 0;  // the one that made it
-  std::int32_t peer = 0;       // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL
+  bool persistent : 1 = false;
+  bool active : 1 = false;
+  bool cancelled : 1 = false;         // MPI_Cancel was called: the status tells whether it worked
+  bool synchronous : 1 = false;
+  bool fortran_new_comm : 1 = false;  // kCommIdup: the handle will be a Fortran one
+  std::int32_t peer = 0;  // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL
   std::int32_t tag = 0;
-  Communicator* comm = nullptr;
-  std::uint64_t bytes = 0;
-  const void* new_comm = nullptr;  // MPI_Comm_idup: where the handle will stand
-  bool new_comm_fortran = false;
-  Communicator* made = nullptr;    // MPI_Comm_idup: its communicator
+  Communicator* comm = nullptr;  // kCommIdup: the one that is being made
+  union {
+    std::uint64_t bytes = 0;
+    const void* new_comm;  // kCommIdup: where the handle will stand
+  };
 };
+static_assert(sizeof(RequestInfo) == 32);  // looked up, copied and erased on the MPI path
 
 struct SnapshotEntry {
   std::uint64_t handle = 0;
@@ -72,7 +73,7 @@ struct SnapshotEntry {
 };
 
 // Requests that were complete when they were made share one handle in Open MPI (ompi_request_empty): they are
-// told apart by their order only.
+// told apart by their order only, per thread (the one that made a request mostly waits for it too).
 class CompletedRequests {
  public:
   bool open() noexcept {
@@ -82,10 +83,15 @@ class CompletedRequests {
   void push(std::uint32_t id) noexcept {  // 0: a request that no event belongs to (MPI_PROC_NULL)
     if (last_ - first_ < kCapacity) ids_[last_++ & (kCapacity - 1)] = id;
   }
-  std::uint32_t pop() noexcept { return first_ == last_ ? 0 : ids_[first_++ & (kCapacity - 1)]; }
+  bool empty() const noexcept { return first_ == last_; }
+  std::uint32_t pop() noexcept { return empty() ? 0 : ids_[first_++ & (kCapacity - 1)]; }
+  void release() noexcept {
+    if (ids_ != nullptr) munmap(ids_, kCapacity * sizeof(std::uint32_t));
+    ids_ = nullptr;
+  }
 
  private:
-  static constexpr std::uint64_t kCapacity = 1u << 20;
+  static constexpr std::uint64_t kCapacity = 1u << 18;
   std::uint32_t* ids_ = nullptr;
   std::uint64_t first_ = 0;
   std::uint64_t last_ = 0;
@@ -121,7 +127,7 @@ struct Process {
   HandleTable<RequestInfo> requests;        // by request or message handle
   HandleTable<Communicator*> communicators;
   HandleTable<std::uint32_t> group_uses;    // creations that are collective over a group only: uses of each key
-  CompletedRequests completed;
+  CompletedRequests left_over;  // complete requests of threads that ended
   BlockPool pool;
   std::uint64_t unplaced_requests = 0;      // the table was full: their events are missing
   std::atomic<Thread*> threads{nullptr};    // all that ever started
@@ -134,6 +140,9 @@ class TableLock {
   TableLock() noexcept : held_(process.shared.load(std::memory_order_relaxed)) {
     if (held_) [[unlikely]] take();
   }
+  // Whatever the thread level: for what thread starts and ends change too.
+  enum Always { kAlways };
+  explicit TableLock(Always) noexcept : held_(true) { take(); }
   ~TableLock() {
     if (held_) [[unlikely]] process.lock.clear(std::memory_order_release);
   }
@@ -171,6 +180,7 @@ struct alignas(64) Thread {
   Scratch<MPI_Status> statuses;
   Scratch<SnapshotEntry> snapshot;
   Scratch<std::int32_t> ranks;
+  CompletedRequests completed;
   SnapshotEntry first_snapshot[16];
   std::uint64_t mapped_bytes = 0;  // of the ring file
   Thread* next = nullptr;
@@ -191,5 +201,7 @@ void process_initialised(int thread_level) noexcept;
 void process_init_failed_to_capture() noexcept;
 void process_set_state(ring::ProcessState state) noexcept;
 void process_stop() noexcept;
+// The oldest request that was complete when it was made and was not waited for yet: of this thread, else of another.
+std::uint32_t pop_completed(Thread& thread) noexcept;
 
 }  // namespace lbf::capture

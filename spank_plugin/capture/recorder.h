@@ -306,7 +306,7 @@ inline std::uint32_t new_request_id() noexcept {
   }
 }
 // Keeps `info` under the request's handle until it completes.
-void keep_request(MPI_Request request, const RequestInfo& info) noexcept;
+void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept;
 
 inline std::uint8_t wildcards(int source, int tag) noexcept {
   return static_cast<std::uint8_t>((source == MPI_ANY_SOURCE ? kFlagWildcardSource : 0) |

@@ -24,9 +24,8 @@ ring::Record* append(Call& call, CollectiveOp op, Communicator& comm, int root, 
     RequestInfo info;
     info.kind = RequestKind::kCollective;
     info.active = true;
-    info.function = call.function();
-    info.id = id = new_request_id();
-    keep_request(made.request, info);
+      info.id = id = new_request_id();
+    keep_request(call, made.request, info);
   }
   if (record == nullptr) return nullptr;
   record->words_and_op |= static_cast<std::uint32_t>(op) << 24;

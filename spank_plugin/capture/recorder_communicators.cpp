@@ -223,20 +223,19 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     RequestInfo info;
     info.kind = RequestKind::kCommIdup;
     info.active = true;
-    info.function = call.function();
-    info.id = new_request_id();
+      info.id = new_request_id();
     synchronise(call, parent, info.id, true);
-    info.made = make(call, nullptr, &parent);
-    if (info.made != nullptr) {
-      info.made->uid = child_uid(parent.uid, parent.children, leader_of(*info.made));
-      define(call, *info.made);
+    info.comm = make(call, nullptr, &parent);
+    if (info.comm != nullptr) {
+      info.comm->uid = child_uid(parent.uid, parent.children, leader_of(*info.comm));
+      define(call, *info.comm);
     } else {
       info.kind = RequestKind::kCollective;  // the communicator itself stays unknown
     }
-    info.new_comm_fortran = new_comm.c == nullptr;
-    info.new_comm = info.new_comm_fortran ? static_cast<const void*>(new_comm.fortran) : new_comm.c;
-    if (made.request == library.request_empty && info.made != nullptr) bind_communicator(new_comm.get(), info.made);
-    keep_request(made.request, info);
+    info.fortran_new_comm = new_comm.c == nullptr;
+    info.new_comm = info.fortran_new_comm ? static_cast<const void*>(new_comm.fortran) : new_comm.c;
+    if (made.request == library.request_empty && info.comm != nullptr) bind_communicator(new_comm.get(), info.comm);
+    keep_request(call, made.request, info);
     return;
   }
 

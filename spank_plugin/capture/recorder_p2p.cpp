@@ -4,10 +4,10 @@
 
 namespace lbf::capture {
 
-void keep_request(MPI_Request request, const RequestInfo& info) noexcept {
+void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept {
   const TableLock lock;
   if (request == library.request_empty) {
-    process.completed.push(info.id);
+    call.thread().completed.push(info.id);
     return;
   }
   RequestInfo* const slot = process.requests.insert(key_of(request));
@@ -46,12 +46,11 @@ void fill_request(ring::Record* record, std::uint32_t id) noexcept {
   record->flags |= kFlagHasRequest;
 }
 
-RequestInfo request_info(Call& call, RequestKind kind, Communicator& comm, int peer, int tag,
+RequestInfo request_info(RequestKind kind, Communicator& comm, int peer, int tag,
                          std::uint64_t bytes) noexcept {
   RequestInfo info;
   info.kind = kind;
   info.active = true;
-  info.function = call.function();
   info.peer = peer;
   info.tag = tag;
   info.comm = &comm;
@@ -65,8 +64,7 @@ void keep_nothing(Call& call, MPI_Request request, bool persistent) noexcept {
   info.kind = RequestKind::kNothing;
   info.persistent = persistent;
   info.active = !persistent;
-  info.function = call.function();
-  keep_request(request, info);
+  keep_request(call, request, info);
 }
 
 }  // namespace
@@ -115,14 +113,14 @@ void isend(Call& call, bool synchronous, int count, MPI_Datatype type, int dest,
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
-  RequestInfo info = request_info(call, RequestKind::kSend, where, dest, tag,
+  RequestInfo info = request_info(RequestKind::kSend, where, dest, tag,
                                   message_bytes(call.thread(), count, type));
   info.synchronous = synchronous;
   info.id = new_request_id();
   ring::Record* const record = call.append(EventKind::kIsend);
   fill(record, where, dest, tag, info.bytes, send_flags(synchronous));
   fill_request(record, info.id);
-  keep_request(request, info);
+  keep_request(call, request, info);
 }
 
 void send_init(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -130,12 +128,12 @@ void send_init(Call& call, bool synchronous, int count, MPI_Datatype type, int d
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;
-  RequestInfo info = request_info(call, RequestKind::kSend, where, dest, tag,
+  RequestInfo info = request_info(RequestKind::kSend, where, dest, tag,
                                   message_bytes(call.thread(), count, type));
   info.synchronous = synchronous;
   info.persistent = true;
   info.active = false;
-  keep_request(request, info);
+  keep_request(call, request, info);
 }
 
 void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) noexcept {
@@ -151,13 +149,13 @@ void irecv(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Co
   if (source == MPI_PROC_NULL) return keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
-  RequestInfo info = request_info(call, RequestKind::kRecv, where, source, tag,
+  RequestInfo info = request_info(RequestKind::kRecv, where, source, tag,
                                   message_bytes(call.thread(), count, type));
   info.id = new_request_id();
   ring::Record* const record = call.append(EventKind::kStartRecv);
   fill(record, where, source, tag, info.bytes, wildcards(source, tag));
   fill_request(record, info.id);
-  keep_request(request, info);
+  keep_request(call, request, info);
 }
 
 void recv_init(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
@@ -165,11 +163,11 @@ void recv_init(Call& call, int count, MPI_Datatype type, int source, int tag, MP
   if (source == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;
-  RequestInfo info = request_info(call, RequestKind::kRecv, where, source, tag,
+  RequestInfo info = request_info(RequestKind::kRecv, where, source, tag,
                                   message_bytes(call.thread(), count, type));
   info.persistent = true;
   info.active = false;
-  keep_request(request, info);
+  keep_request(call, request, info);
 }
 
 void sendrecv(Call& call, int send_count, MPI_Datatype send_type, int dest, int send_tag, int source, int recv_tag,
@@ -214,7 +212,7 @@ void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Mess
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   const StatusView got = view_status(status);
-  RequestInfo info = request_info(call, RequestKind::kRecv, where, source, tag, got.bytes);
+  RequestInfo info = request_info(RequestKind::kRecv, where, source, tag, got.bytes);
   info.id = new_request_id();
   ring::Record* const record = call.append(EventKind::kStartRecv);
   fill(record, where, got.source, got.tag, got.bytes, wildcards(source, tag));
@@ -258,8 +256,7 @@ void imrecv(Call& call, MPI_Message message, MPI_Request request) noexcept {
   if (message == library.message_no_proc) return keep_nothing(call, request, false);
   RequestInfo info;
   if (!take_message(message, info)) return unmodelled(call);
-  info.function = call.function();
-  keep_request(request, info);
+  keep_request(call, request, info);
   const TableLock lock;
   unreference(info.comm);  // keep_request took one of its own
 }

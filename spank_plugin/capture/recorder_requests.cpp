@@ -32,11 +32,7 @@ void append_with_request(Call& call, EventKind kind, std::uint32_t id) noexcept 
 bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
   if (entry.handle == key_of(library.request_null)) return true;
   if (entry.handle == key_of(library.request_empty)) {
-    std::uint32_t id;
-    {
-      const TableLock lock;
-      id = process.completed.pop();
-    }
+    const std::uint32_t id = pop_completed(call.thread());
     if (id != 0) append_with_request(call, EventKind::kWait, id);
     return true;
   }
@@ -60,9 +56,9 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
     }
   } else {
     if (info.kind == RequestKind::kCommIdup) {
-      const NewComm made = info.new_comm_fortran ? new_comm_of(static_cast<const MPI_Fint*>(info.new_comm))
+      const NewComm made = info.fortran_new_comm ? new_comm_of(static_cast<const MPI_Fint*>(info.new_comm))
                                                  : new_comm_of(static_cast<const MPI_Comm*>(info.new_comm));
-      bind_communicator(made.get(), info.made);
+      bind_communicator(made.get(), info.comm);
     }
     append_with_request(call, EventKind::kWait, info.id);
   }
@@ -172,11 +168,7 @@ void request_free(Call& call) noexcept {
   if (call.snapshot_count != 1) return;
   const SnapshotEntry& entry = call.snapshot[0];
   if (entry.handle == key_of(library.request_empty)) {
-    std::uint32_t id;
-    {
-      const TableLock lock;
-      id = process.completed.pop();
-    }
+    const std::uint32_t id = pop_completed(call.thread());
     if (id != 0) append_with_request(call, EventKind::kRequestFree, id);
     return;
   }

@@ -42,8 +42,8 @@ std::optional<std::vector<std::string>> network_names(std::string_view text) {
   std::vector<std::string> names;
   for (const std::string_view part : split(text, ',')) {
     const bool good = !part.empty() && part.size() <= 64 && std::all_of(part.begin(), part.end(), [](char c) {
-      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
-             c == '.';
+      return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+             c == '_' || c == '.';
     });
     if (!good) return std::nullopt;
     names.emplace_back(part);
@@ -54,7 +54,8 @@ std::optional<std::vector<std::string>> network_names(std::string_view text) {
 // What a value may look like in a message: it comes from a user and goes to a terminal and to logs.
 std::string shown(std::string_view value) {
   std::string out(value.substr(0, 80));
-  std::replace_if(out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
   return out;
 }
 
@@ -72,8 +73,8 @@ bool good_server(std::string_view text) {
   return port && *port >= 1 && *port <= 65535 && authority.find('/') == std::string_view::npos;
 }
 
-// "on" without a value: srun hands on nothing, and where Slurm passes an option through the environment it turns
-// nothing into "" or "(null)".
+// "on" without a value: srun hands on nothing, and where Slurm passes an option through the environment it
+// turns nothing into "" or "(null)".
 std::optional<bool> on_or_off(std::string_view text) {
   if (text.empty() || text == "on" || text == "1" || text == "yes" || text == "(null)") return true;
   if (text == "off" || text == "0" || text == "no") return false;
@@ -119,7 +120,8 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       outcome = path(&config.spool_dir);
     } else if (name == "spool_limit_mb") {
       const auto limit = number<std::uint64_t>(value);
-      if (!limit || *limit < 1 || *limit > kMaxSpoolMb) return wrong(argument, "give megabytes, 1 to 1048576");
+      if (!limit || *limit < 1 || *limit > kMaxSpoolMb)
+        return wrong(argument, "give megabytes, 1 to 1048576");
       config.spool_limit_mb = *limit;
     } else if (name == "default") {
       if (value != "on" && value != "off") return wrong(argument, "give on or off");
@@ -149,9 +151,10 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       if (!wait_s || !(*wait_s >= 0) || *wait_s > 600) return wrong(argument, "give seconds, 0 to 600");
       config.relay_wait_s = *wait_s;
     } else {
-      return wrong(argument,
-                   "unknown argument; known are overhead_limit, lbfd, networks, spool_dir, spool_limit_mb, default, "
-                   "libexec_dir, relay, capture, report, ring_dir, ring_bytes, relay_wait_s");
+      return wrong(
+          argument,
+          "unknown argument; known are overhead_limit, lbfd, networks, spool_dir, spool_limit_mb, default, "
+          "libexec_dir, relay, capture, report, ring_dir, ring_bytes, relay_wait_s");
     }
     if (!outcome) return outcome.error();
   }

@@ -1,7 +1,7 @@
 // What the administrator (plugstack.conf) and the user (options, environment) asked for, checked.
 //
-// Implements docs/plugin.md ("plugstack.conf", "Options") and docs/formats/environment.md. Pure functions: no SPANK,
-// no logging, so that every wrong value can be tested by itself.
+// Implements docs/plugin.md ("plugstack.conf", "Options") and docs/formats/environment.md. Pure functions: no
+// SPANK, no logging, so that every wrong value can be tested by itself.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct AdminConfig {
   std::string spool_dir = "/var/spool/lbf";
   std::uint64_t spool_limit_mb = 1024;
   bool default_on = false;
-  std::string relay;    // paths of this installation, see default_config()
+  std::string relay;  // paths of this installation, see default_config()
   std::string capture;
   std::string report;
   std::string ring_dir = "/dev/shm";

@@ -1,6 +1,6 @@
 // lbf.so, the SPANK plugin: Slurm's symbols, and the dispatch to the file of the context (docs/plugin.md).
-// Slurm looks these symbols up by name; everything else stays hidden (lbf.version, -fvisibility=hidden). The pragma
-// must come before the first include of spank.h, which declares them.
+// Slurm looks these symbols up by name; everything else stays hidden (lbf.version, -fvisibility=hidden). The
+// pragma must come before the first include of spank.h, which declares them.
 #pragma GCC visibility push(default)
 extern "C" {
 #include <slurm/spank.h>

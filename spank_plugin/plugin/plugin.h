@@ -12,8 +12,8 @@
 
 namespace lbf::plugin {
 
-// One per process (srun, sbatch, salloc, slurmstepd): SPANK hands hooks no pointer of our own, so this is where one
-// hook leaves what the next one needs.
+// One per process (srun, sbatch, salloc, slurmstepd): SPANK hands hooks no pointer of our own, so this is
+// where one hook leaves what the next one needs.
 struct PluginState {
   std::optional<AdminConfig> admin;  // empty: plugstack.conf is wrong, the plugin is off
   std::string admin_error;

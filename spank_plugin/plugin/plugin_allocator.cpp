@@ -7,8 +7,8 @@ namespace lbf::plugin::allocator {
 
 void init_post_opt() {
   decide(request_from_own_environment(), true);
-  // salloc's command inherits salloc's environment; sbatch exports its own to the batch script (the plugin in the
-  // batch step does it again, for --export=NONE).
+  // salloc's command inherits salloc's environment; sbatch exports its own to the batch script (the plugin in
+  // the batch step does it again, for --export=NONE).
   const UserRequest& options = state().options;
   const auto pass = [](const char* name, const std::optional<std::string>& value, const char* if_empty) {
     if (value) ::setenv(name, value->empty() || *value == "(null)" ? if_empty : value->c_str(), 1);

@@ -31,11 +31,11 @@ struct Option {
   OptionValue value;
 };
 constexpr Option kOptions[] = {
-    {"lbf-predict", "on|off", "predict this job's run time on other node counts and networks", kOptionalArgument,
-     kPredict},
+    {"lbf-predict", "on|off", "predict this job's run time on other node counts and networks",
+     kOptionalArgument, kPredict},
     {"lbf-networks", "A,B", "predict for these networks only", kRequiredArgument, kNetworks},
-    {"lbf-overhead", "PCT", "keep the cost of the capture below PCT percent of the run time", kRequiredArgument,
-     kOverhead},
+    {"lbf-overhead", "PCT", "keep the cost of the capture below PCT percent of the run time",
+     kRequiredArgument, kOverhead},
 };
 
 }  // namespace

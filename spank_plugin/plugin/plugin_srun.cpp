@@ -47,6 +47,8 @@ bool run_report(const std::string& program, std::vector<std::string> words, cons
   }
   ::posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   ::posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
+  // Where it cannot answer, the user gets our one line instead of its own.
+  ::posix_spawn_file_actions_addopen(&files, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   sigset_t signals;
   ::sigemptyset(&signals);
   ::posix_spawnattr_setsigmask(&attributes, &signals);  // srun blocks signals in its threads
@@ -76,7 +78,9 @@ bool run_report(const std::string& program, std::vector<std::string> words, cons
 
 }  // namespace
 
-void init_post_opt() { decide(request_from_own_environment(), true); }
+void init_post_opt() {
+  decide(request_from_own_environment(), true);
+}
 
 void local_user_init(SpankHandle spank) {
   PluginState& plugin = state();

@@ -1,11 +1,12 @@
 // slurmstepd (remote context): prepares the tasks' environment, starts the relay and ends it.
 //
-// Implements docs/plugin.md ("On a compute node"). Runs in slurmstepd, as root in task_exit and exit, with the
-// user's effective ids in user_init.
+// Implements docs/plugin.md ("On a compute node"). Runs in slurmstepd, as root in task_exit and exit, with
+// the user's effective ids in user_init.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -20,6 +21,7 @@ extern "C" {
 namespace lbf::plugin::stepd {
 namespace {
 
+constexpr Seconds kAbandonWaitS = 3;
 constexpr const char* kNoPrediction = "; the job runs without prediction";
 
 bool write_file(int fd, std::string_view text) {
@@ -32,8 +34,8 @@ bool write_file(int fd, std::string_view text) {
   return true;
 }
 
-// A directory that nobody else can have made or can enter, with the step's description in it. The effective ids
-// are the user's: /dev/shm is everybody's, and mkdtemp follows no link and takes no existing name.
+// A directory that nobody else can have made or can enter, with the step's description in it. The effective
+// ids are the user's: /dev/shm is everybody's, and mkdtemp follows no link and takes no existing name.
 Result<std::string> make_ring_dir(const AdminConfig& admin, uid_t uid, std::uint32_t job, std::uint32_t step,
                                   const std::string& description) {
   std::string dir = admin.ring_dir + "/lbf-" + std::to_string(uid) + "-" + std::to_string(job) + "-" +
@@ -126,12 +128,12 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
   auto dir = make_ring_dir(admin, *uid, *job, *step_id, description->json);
   if (!dir) return dir.error();
   const UserIdentity user = user_of(spank, *uid);
-  auto relay = RelayProcess::start(admin.relay,
-                                   {"--ring-dir", *dir, "--server", admin.lbfd, "--step-file", *dir + "/step.json",
-                                    "--spool-dir", admin.spool_dir, "--spool-limit-mb",
-                                    std::to_string(admin.spool_limit_mb), "--deliver-timeout-s",
-                                    std::to_string(admin.relay_wait_s / 2)},
-                                   user);
+  auto relay = RelayProcess::start(
+      admin.relay,
+      {"--ring-dir", *dir, "--server", admin.lbfd, "--step-file", *dir + "/step.json", "--spool-dir",
+       admin.spool_dir, "--spool-limit-mb", std::to_string(admin.spool_limit_mb), "--deliver-timeout-s",
+       std::to_string(admin.relay_wait_s / 2)},
+      user);
   if (!relay) {
     remove_ring_dir(*dir);
     return relay.error();
@@ -175,8 +177,15 @@ void finish() {
     case RelayOutcome::kDied: {
       say(node + ": the relay was killed; the prediction is partial");
       const Launched& what = launched();
-      auto cleaner = RelayProcess::start(plugin.admin->relay, {"--remove-ring-dir", what.ring_dir}, what.user);
-      if (!cleaner) log_for_admin(cleaner.error().message);
+      // Ends the stream at lbfd and removes the rings, as the user. Waited for: with proctrack/cgroup it is
+      // killed with what is left of the step.
+      auto cleaner = RelayProcess::start(
+          plugin.admin->relay, {"--abandon", what.ring_dir, "--server", plugin.admin->lbfd}, what.user);
+      if (cleaner) {
+        (void)cleaner->wait(std::min(plugin.admin->relay_wait_s, kAbandonWaitS));
+      } else {
+        log_for_admin(cleaner.error().message);
+      }
       break;
     }
   }
@@ -193,8 +202,8 @@ void user_init(SpankHandle spank) {
   if (!step_id || *step_id > SLURM_MAX_NORMAL_STEP_ID) return;
   const UserRequest environment{spank.environment("LBF_PREDICT"), spank.environment("LBF_NETWORKS"),
                                 spank.environment("LBF_OVERHEAD")};
-  // srun, sbatch or salloc have said what is wrong with the user's values; what is wrong on this node only, the
-  // first node says.
+  // srun, sbatch or salloc have said what is wrong with the user's values; what is wrong on this node only,
+  // the first node says.
   const bool first_node = spank.item<std::uint32_t>(S_JOB_NODEID).value_or(0) == 0;
   const StepConfig& step = decide(environment, first_node && !state().admin);
   const AdminConfig admin = state().admin.value_or(default_config());
@@ -211,6 +220,8 @@ void task_exit() {
   if (--plugin.tasks_left == 0) finish();
 }
 
-void exit() { finish(); }
+void exit() {
+  finish();
+}
 
 }  // namespace lbf::plugin::stepd

@@ -51,7 +51,8 @@ struct ChildPlan {
   std::size_t gid_count;
 };
 
-// The raw calls: glibc's wrappers change the ids of every thread and take locks for it; here is one thread only.
+// The raw calls: glibc's wrappers change the ids of every thread and take locks for it; here is one thread
+// only.
 #ifdef SYS_setresuid32
 constexpr long kSetResUid = SYS_setresuid32;
 constexpr long kSetResGid = SYS_setresgid32;
@@ -62,8 +63,8 @@ constexpr long kSetResGid = SYS_setresgid;
 constexpr long kSetGroups = SYS_setgroups;
 #endif
 
-// Becomes the user for good. In user_init the effective ids are the user's already and the real ones root's; in
-// task_exit and exit all are root's.
+// Becomes the user for good. In user_init the effective ids are the user's already and the real ones root's;
+// in task_exit and exit all are root's.
 bool become_user(const ChildPlan& plan) {
   if (::getuid() == 0 || ::geteuid() == 0) {
     if (::geteuid() != 0 && ::syscall(kSetResUid, -1, 0, -1) != 0) return false;
@@ -90,12 +91,13 @@ void close_from(unsigned first) {
 #endif
   rlimit limit{};
   unsigned last = 65536;
-  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < last) last = static_cast<unsigned>(limit.rlim_cur);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < last)
+    last = static_cast<unsigned>(limit.rlim_cur);
   for (unsigned fd = first; fd < last; ++fd) ::close(static_cast<int>(fd));
 }
 
-// Descriptors 0, 1, 2: /dev/null. slurmstepd's stderr is the job's by now: a relay that kept it open would keep
-// srun waiting. 3: the socket. 4: the error pipe, closed by exec. Nothing else.
+// Descriptors 0, 1, 2: /dev/null. slurmstepd's stderr is the job's by now: a relay that kept it open would
+// keep srun waiting. 3: the socket. 4: the error pipe, closed by exec. Nothing else.
 bool arrange_descriptors(const ChildPlan& plan) {
   const int socket = ::fcntl(plan.socket, F_DUPFD_CLOEXEC, 16);
   const int error_pipe = ::fcntl(plan.error_pipe, F_DUPFD_CLOEXEC, 16);
@@ -143,7 +145,8 @@ bool arrange_descriptors(const ChildPlan& plan) {
 
 }  // namespace
 
-Result<RelayProcess> RelayProcess::start(const std::string& program, const std::vector<std::string>& arguments,
+Result<RelayProcess> RelayProcess::start(const std::string& program,
+                                         const std::vector<std::string>& arguments,
                                          const UserIdentity& user) {
   const auto cannot = [&program](const char* what, int code) {
     return Error{ErrorCode::kIo, "cannot start " + program + ": " + what + ": " + std::strerror(code)};
@@ -172,9 +175,15 @@ Result<RelayProcess> RelayProcess::start(const std::string& program, const std::
   const ScopedFd error_read(pipes[0]);
   ScopedFd error_write(pipes[1]);
 
-  const ChildPlan plan{program.c_str(), argv.data(),       envp.data(),
-                       theirs.get(),    error_write.get(), user.uid,
-                       user.gid,        user.supplementary_gids.data(), user.supplementary_gids.size()};
+  const ChildPlan plan{program.c_str(),
+                       argv.data(),
+                       envp.data(),
+                       theirs.get(),
+                       error_write.get(),
+                       user.uid,
+                       user.gid,
+                       user.supplementary_gids.data(),
+                       user.supplementary_gids.size()};
   const pid_t child = safe_fork();
   if (child < 0) return cannot("fork", errno);
   if (child == 0) run_child(plan);

@@ -1,9 +1,9 @@
 // RelayProcess: starts lbf-relay as the job's user and ends it (docs/plugin.md, "The relay's life").
 //
 // slurmstepd is root and has threads: between fork and exec only async-signal-safe calls are made, and every
-// privilege is dropped for good before the relay's program runs. The relay is no child of slurmstepd (it is forked
-// twice): slurmstepd's wait3() never meets it, and a SIGKILL to the step's process tree leaves it the time to
-// deliver what the tasks wrote. It stays in slurmstepd's cgroup, inside the job's.
+// privilege is dropped for good before the relay's program runs. The relay is no child of slurmstepd (it is
+// forked twice): slurmstepd's wait3() never meets it, and a SIGKILL to the step's process tree leaves it the
+// time to deliver what the tasks wrote. It stays in slurmstepd's cgroup, inside the job's.
 #pragma once
 
 #include <sys/types.h>
@@ -35,9 +35,9 @@ enum class RelayOutcome {
 
 class RelayProcess {
  public:
-  // Starts PROGRAM with ARGUMENTS (argv[1...]) and, behind them, "--end-fd 3 --status-fd 3": a socket whose end of
-  // file, or the byte 'e', tells the relay that the step has ended, and on which it answers with one byte.
-  // Errors: kIo (no descriptors, fork, exec; the message says which).
+  // Starts PROGRAM with ARGUMENTS (argv[1...]) and, behind them, "--end-fd 3 --status-fd 3": a socket whose
+  // end of file, or the byte 'e', tells the relay that the step has ended, and on which it answers with one
+  // byte. Errors: kIo (no descriptors, fork, exec; the message says which).
   static Result<RelayProcess> start(const std::string& program, const std::vector<std::string>& arguments,
                                     const UserIdentity& user);
 

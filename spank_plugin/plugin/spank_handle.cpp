@@ -20,8 +20,8 @@ std::vector<std::string> SpankHandle::arguments() const {
 std::vector<gid_t> SpankHandle::supplementary_gids() const {
   gid_t* values = nullptr;
   int count = 0;
-  if (spank_get_item(spank_, S_JOB_SUPPLEMENTARY_GIDS, &values, &count) != ESPANK_SUCCESS || values == nullptr ||
-      count <= 0) {
+  if (spank_get_item(spank_, S_JOB_SUPPLEMENTARY_GIDS, &values, &count) != ESPANK_SUCCESS ||
+      values == nullptr || count <= 0) {
     return {};
   }
   return {values, values + count};
@@ -49,10 +49,16 @@ bool SpankHandle::set_environment(const char* name, const std::string& value) co
   return spank_setenv(spank_, name, value.c_str(), 1) == ESPANK_SUCCESS;
 }
 
-void SpankHandle::unset_environment(const char* name) const { (void)spank_unsetenv(spank_, name); }
+void SpankHandle::unset_environment(const char* name) const {
+  (void)spank_unsetenv(spank_, name);
+}
 
-void say(const std::string& message) { slurm_spank_log("lbf: %s", message.c_str()); }
+void say(const std::string& message) {
+  slurm_spank_log("lbf: %s", message.c_str());
+}
 
-void log_for_admin(const std::string& message) { slurm_info("lbf: %s", message.c_str()); }
+void log_for_admin(const std::string& message) {
+  slurm_info("lbf: %s", message.c_str());
+}
 
 }  // namespace lbf::plugin

@@ -27,8 +27,8 @@ class SpankHandle {
     if (spank_get_item(spank_, item, &value) != ESPANK_SUCCESS) return std::nullopt;
     return value;
   }
-  std::vector<std::string> arguments() const;                     // S_JOB_ARGV
-  std::vector<gid_t> supplementary_gids() const;                  // S_JOB_SUPPLEMENTARY_GIDS
+  std::vector<std::string> arguments() const;     // S_JOB_ARGV
+  std::vector<gid_t> supplementary_gids() const;  // S_JOB_SUPPLEMENTARY_GIDS
   std::optional<std::uint32_t> global_task_id(std::uint32_t local) const;
 
   // The job's environment (remote context only).

@@ -107,7 +107,8 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
   }
   json["command"] = std::move(command);
   // Arguments may hold bytes that are no UTF-8.
-  return StepDescription{json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), nodes[*node_index]};
+  return StepDescription{json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+                         nodes[*node_index]};
 }
 
 }  // namespace lbf::plugin

@@ -1,7 +1,7 @@
 // BatchBuilder: collects events and control records of all ranks of a node and cuts them into batches.
 //
-// Place in the event's way: RecordConverter -> *BatchBuilder* -> Delivery. A batch is cut at kBatchRawBytes or
-// kBatchAgeNs, whichever comes first (docs/relay.md).
+// Place in the event's way: RecordConverter -> *BatchBuilder* -> Delivery. A batch is cut at kBatchRawBytes
+// or kBatchAgeNs, whichever comes first (docs/relay.md).
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ class BatchBuilder {
   using Submit = std::function<void(std::unique_ptr<BatchEncoder>)>;
   explicit BatchBuilder(Submit submit) : submit_(std::move(submit)) {}
 
-  // After a batch was lost no later event of the stream can be matched: they are counted and left out, control
-  // records go on.
+  // After a batch was lost no later event of the stream can be matched: they are counted and left out,
+  // control records go on.
   void discard_events() { discarding_ = true; }
 
   void add(Rank rank, const Event& event, std::uint64_t now_ns) {

@@ -25,7 +25,7 @@ constexpr std::uint64_t kKeepAliveIntervalNs = 1'000'000'000;
 constexpr std::uint64_t kCpuReadIntervalNs = 250'000'000;  // where the next quiet stretch may start
 constexpr std::uint64_t kStatsIntervalNs = 2'000'000'000;
 constexpr std::uint64_t kDrainBytesPerPass = 2 << 20;  // of one ring, so that no rank starves the others
-constexpr std::size_t kMaxNotes = 100;                 // a hostile directory must not fill the trace with notes
+constexpr std::size_t kMaxNotes = 100;  // a hostile directory must not fill the trace with notes
 constexpr std::size_t kMaxRings = 65536;
 
 struct CloseDir {
@@ -44,7 +44,8 @@ std::int32_t pid_of_ring_name(std::string_view name) {
   const char* const end = name.data() + name.size();
   const auto first = std::from_chars(name.data(), name.data() + dot, pid);
   const auto second = std::from_chars(name.data() + dot + 1, end, tid);
-  if (first.ec != std::errc() || first.ptr != name.data() + dot || second.ec != std::errc() || second.ptr != end) {
+  if (first.ec != std::errc() || first.ptr != name.data() + dot || second.ec != std::errc() ||
+      second.ptr != end) {
     return 0;
   }
   return pid > 1 && tid > 1 ? pid : 0;
@@ -65,8 +66,8 @@ Result<Collector> Collector::make(CollectorOptions options) {
 
 void Collector::note(const std::string& text, ClockReading now, BatchBuilder& out) {
   if (++notes_ > kMaxNotes) return;
-  out.add_control(nlohmann::json{{"type", "note"}, {"text", text}}.dump(-1, ' ', false,
-                                                                        nlohmann::json::error_handler_t::replace),
+  out.add_control(nlohmann::json{{"type", "note"}, {"text", text}}.dump(
+                      -1, ' ', false, nlohmann::json::error_handler_t::replace),
                   now.monotonic_ns);
 }
 
@@ -94,7 +95,8 @@ void Collector::scan(ClockReading now, BatchBuilder& out) {
     }
     known_files_.insert(name);
     if (reader->identity().pid != pid || (reader->identity().clock_source == 0 && !has_tick_counter())) {
-      note("ring " + name + " belongs to another process or uses a clock that this machine does not have", now, out);
+      note("ring " + name + " belongs to another process or uses a clock that this machine does not have",
+           now, out);
       continue;
     }
     Process& process = processes_[pid];
@@ -106,7 +108,8 @@ void Collector::scan(ClockReading now, BatchBuilder& out) {
   }
 }
 
-void Collector::close_ring(Process& process, Ring& ring, const Error& error, ClockReading now, BatchBuilder& out) {
+void Collector::close_ring(Process& process, Ring& ring, const Error& error, ClockReading now,
+                           BatchBuilder& out) {
   ring.broken = true;
   note(error.message + "; the rest of rank " + std::to_string(process.rank) + " is lost", now, out);
   if (process.taken) {
@@ -121,7 +124,8 @@ void Collector::close_ring(Process& process, Ring& ring, const Error& error, Clo
 bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out) {
   // The ring of the thread that called MPI_Init says when the process began; it goes first.
   const auto begun = std::find_if(process.rings.begin(), process.rings.end(), [](const Ring& ring) {
-    return !ring.broken && ring.status.state != ring::ProcessState::kStarting && ring.status.init_leave_ticks != 0;
+    return !ring.broken && ring.status.state != ring::ProcessState::kStarting &&
+           ring.status.init_leave_ticks != 0;
   });
   if (begun == process.rings.end()) return false;
   std::iter_swap(process.rings.begin(), begun);
@@ -156,25 +160,26 @@ bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tic
   const Seconds tick_s = id.clock_source == 0 ? seconds_per_tick : 1e-9;
   const std::uint64_t init_ticks =
       status.init_leave_ticks > id.start_ticks ? status.init_leave_ticks - id.start_ticks : 0;
-  const nlohmann::json json{{"type", "process"},
-                            {"rank", status.rank},
-                            {"world_size", status.world_size},
-                            {"pid", process.pid},
-                            {"node_index", options_.node_index},
-                            {"slurm_procid", id.slurm_procid},
-                            {"executable", id.executable},
-                            {"library", status.library},
-                            {"thread_level", status.thread_level},
-                            {"start_realtime_ns", id.start_realtime_ns},
-                            {"init_s", static_cast<double>(init_ticks) * tick_s},
-                            {"cpu_threshold_ns", static_cast<std::uint64_t>(
-                                                     static_cast<double>(status.cpu_threshold_ticks) * tick_s * 1e9)}};
+  const nlohmann::json json{
+      {"type", "process"},
+      {"rank", status.rank},
+      {"world_size", status.world_size},
+      {"pid", process.pid},
+      {"node_index", options_.node_index},
+      {"slurm_procid", id.slurm_procid},
+      {"executable", id.executable},
+      {"library", status.library},
+      {"thread_level", status.thread_level},
+      {"start_realtime_ns", id.start_realtime_ns},
+      {"init_s", static_cast<double>(init_ticks) * tick_s},
+      {"cpu_threshold_ns",
+       static_cast<std::uint64_t>(static_cast<double>(status.cpu_threshold_ticks) * tick_s * 1e9)}};
   out.add_control(json.dump(), now.monotonic_ns);
   return true;
 }
 
-std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out,
-                               PassResult& result) {
+std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds seconds_per_tick,
+                               BatchBuilder& out, PassResult& result) {
   std::uint64_t bytes = 0;
   const auto emit = [&](const Event& event) { out.add(process.rank, event, now.monotonic_ns); };
   Result<void> converted;
@@ -184,7 +189,8 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
   for (Ring& ring : process.rings) {
     if (ring.broken) continue;
     const Seconds tick_s = ring.reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
-    if (auto pending = ring.reader.pending_bytes(); pending && *pending > ring.reader.identity().capacity_bytes / 4) {
+    if (auto pending = ring.reader.pending_bytes();
+        pending && *pending > ring.reader.identity().capacity_bytes / 4) {
       result.a_ring_was_full = true;
     }
     auto drained = ring.reader.drain(
@@ -203,8 +209,9 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
     }
   }
   if (several) {
-    // One process is one sequence of events for the replay: its threads' records by the time they were entered,
-    // within what one pass found. An adjust record belongs before the record that follows it in its ring.
+    // One process is one sequence of events for the replay: its threads' records by the time they were
+    // entered, within what one pass found. An adjust record belongs before the record that follows it in its
+    // ring.
     std::uint64_t next_enter = std::numeric_limits<std::uint64_t>::max();
     for (auto it = merge_records_.rbegin(); it != merge_records_.rend(); ++it) {
       if (it->record.kind != ring::kRecordAdjust) next_enter = it->record.enter;
@@ -212,11 +219,13 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
     }
     std::stable_sort(merge_records_.begin(), merge_records_.end(),
                      [](const PendingRecord& x, const PendingRecord& y) { return x.enter < y.enter; });
-    const Seconds tick_s = process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
+    const Seconds tick_s =
+        process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
     for (const PendingRecord& pending : merge_records_) {
       if (!converted.ok()) break;
       converted = process.converter.convert(
-          pending.record, std::span(merge_values_).subspan(pending.values_begin, pending.values_count), tick_s, emit);
+          pending.record, std::span(merge_values_).subspan(pending.values_begin, pending.values_count),
+          tick_s, emit);
     }
   }
   if (!converted) {
@@ -388,8 +397,9 @@ void Collector::finish(ClockReading now, const TickRate& rate, BatchBuilder& out
   }
   processes_.clear();
   if (left_out_ > 1) {
-    note(std::to_string(left_out_) + " processes on this node were left out (not of the step's MPI_COMM_WORLD)", now,
-         out);
+    note(std::to_string(left_out_) +
+             " processes on this node were left out (not of the step's MPI_COMM_WORLD)",
+         now, out);
   }
   out.flush();
 }

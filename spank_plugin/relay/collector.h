@@ -1,4 +1,5 @@
-// Collector: finds the rings of a step on this node, drains them, and turns them into events and control records.
+// Collector: finds the rings of a step on this node, drains them, and turns them into events and control
+// records.
 //
 // Place in the event's way: ring -> *Collector* (RingReader, RecordConverter) -> BatchBuilder. Implements
 // docs/relay.md ("Which processes are taken", "Threads") and the control records of docs/formats/http-v1.md.
@@ -59,8 +60,8 @@ class Collector {
     std::uint64_t start_time_clock = 0;
     std::vector<Ring> rings;
     Rank rank = -1;
-    bool taken = false;     // its `process` record was written
-    bool ended = false;     // its `process_end` record was written
+    bool taken = false;  // its `process` record was written
+    bool ended = false;  // its `process_end` record was written
     RecordConverter converter;
     std::uint64_t taken_ns = 0;
     std::uint64_t alive_check_ns = 0;
@@ -76,8 +77,8 @@ class Collector {
 
   explicit Collector(CollectorOptions options) : options_(std::move(options)) {}
   void scan(ClockReading now, BatchBuilder& out);
-  void look_at(Process& process, ClockReading now, Seconds seconds_per_tick, bool last_time, BatchBuilder& out,
-               PassResult& result);
+  void look_at(Process& process, ClockReading now, Seconds seconds_per_tick, bool last_time,
+               BatchBuilder& out, PassResult& result);
   bool take(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
   std::uint64_t drain(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out,
                       PassResult& result);

@@ -25,7 +25,9 @@ std::uint64_t next_sequence_of(const HttpResponse& response) {
 }
 
 // Trying again can help: the daemon or its munged is busy or starting, or lost what it knew of the stream.
-bool is_passing(int status) { return status == 401 || status == 404 || status == 408 || status == 429 || status >= 500; }
+bool is_passing(int status) {
+  return status == 401 || status == 404 || status == 408 || status == 429 || status >= 500;
+}
 
 std::uint64_t sequence_of(std::string_view batch) {
   auto header = read_batch_header(std::as_bytes(std::span(batch.data(), batch.size())));
@@ -34,7 +36,8 @@ std::uint64_t sequence_of(std::string_view batch) {
 
 Error unexpected(const HttpResponse& response) {
   if (response.status >= 400) return error_of_response(response);
-  return {ErrorCode::kInternal, "lbfd answered " + std::to_string(response.status) + " without next_sequence"};
+  return {ErrorCode::kInternal,
+          "lbfd answered " + std::to_string(response.status) + " without next_sequence"};
 }
 
 }  // namespace
@@ -42,8 +45,8 @@ Error unexpected(const HttpResponse& response) {
 std::string stream_target(const SpoolHeader& stream) {
   std::string target = "/v1/steps/";
   for (const char c : stream.key) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
-                       c == '_' || c == '.' || c == '/';
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '_' || c == '.' || c == '/';
     if (plain) {
       target += c;
     } else {
@@ -63,7 +66,9 @@ void Delivery::submit(std::unique_ptr<BatchEncoder> batch) {
   queue_.push_back(std::move(batch));
 }
 
-void Delivery::end(std::string reason) { end_reason_ = std::move(reason); }
+void Delivery::end(std::string reason) {
+  end_reason_ = std::move(reason);
+}
 
 std::string Delivery::end_body() const {
   return nlohmann::json{{"last_sequence", (refused_ ? durable_below_ : next_sequence_) - 1},
@@ -110,11 +115,13 @@ void Delivery::connect(std::uint64_t now_ns) {
   if (!numbered_) {
     next_sequence_ = next;  // another relay of this node and step has been here: go on after it
   } else if (next < oldest_unacknowledged()) {
-    return refuse({ErrorCode::kInternal, "lbfd wants batch " + std::to_string(next) +
-                                             " again, which it had acknowledged: has its trace store been removed?"});
+    return refuse(
+        {ErrorCode::kInternal, "lbfd wants batch " + std::to_string(next) +
+                                   " again, which it had acknowledged: has its trace store been removed?"});
   }
   if (numbered_ && next > next_sequence_) {
-    return refuse({ErrorCode::kInternal, "lbfd has batch " + std::to_string(next - 1) + " of this stream, the relay " +
+    return refuse({ErrorCode::kInternal, "lbfd has batch " + std::to_string(next - 1) +
+                                             " of this stream, the relay " +
                                              "has not sent it: do two relays have the same node index?"});
   }
   durable_below_ = next;
@@ -139,7 +146,8 @@ void Delivery::post_in_flight(std::uint64_t now_ns) {
   }
   // 409: lbfd lacks an earlier batch. Asking for the stream again says which, and whether that can be mended.
   const Error error = unexpected(*response);
-  if (is_passing(response->status) || response->status == 409 || response->status < 400) return failed(error, now_ns);
+  if (is_passing(response->status) || response->status == 409 || response->status < 400)
+    return failed(error, now_ns);
   refuse(error);
 }
 
@@ -199,7 +207,8 @@ void Delivery::spill_oldest() {
   std::unique_ptr<BatchEncoder> batch = std::move(queue_.front());
   queue_.pop_front();
   queued_bytes_ -= std::min(queued_bytes_, batch->raw_bytes());
-  if (totals_.lost_batches > 0 && batch->events() > 0) return lose_batch();  // after a hole it cannot be matched
+  if (totals_.lost_batches > 0 && batch->events() > 0)
+    return lose_batch();  // after a hole it cannot be matched
   const std::string bytes = batch->finish(options_.stream.stream, next_sequence_);
   auto spooled = append_to_spool(bytes);
   if (!spooled) {
@@ -305,8 +314,9 @@ Result<bool> SpoolDelivery::step() {
   const bool batch = (*record)->kind == SpoolRecordKind::kBatch;
   const std::uint64_t sequence = batch ? sequence_of((*record)->bytes) : 0;
   if (batch && sequence < durable_below_) return false;
-  auto response = request_("POST", batch ? target_ + "/batches/" + std::to_string(sequence) : target_ + "/end",
-                           (*record)->bytes, batch ? kBatchType : kJsonType);
+  auto response =
+      request_("POST", batch ? target_ + "/batches/" + std::to_string(sequence) : target_ + "/end",
+               (*record)->bytes, batch ? kBatchType : kJsonType);
   if (!response) return Error{ErrorCode::kUnavailable, response.error().message};
   if (batch && response->status == 409 && next_sequence_of(*response) > sequence) return false;
   if (response->status == 200) return false;

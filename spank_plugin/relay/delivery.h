@@ -1,9 +1,10 @@
 // Delivery: brings the batches of one stream to lbfd, in order and exactly once, or into the spool.
 //
 // Place in the event's way: BatchBuilder -> *Delivery* -> HTTP POST -> lbfd. Implements the relay's side of
-// docs/formats/http-v1.md and docs/relay.md ("Delivery"). A batch gets its sequence number when it is finished and
-// keeps it through every retry and through the spool; a batch that has to be dropped gives its number back, so that
-// the numbers that lbfd sees have no holes. Single-threaded; Sender runs it on a thread of its own.
+// docs/formats/http-v1.md and docs/relay.md ("Delivery"). A batch gets its sequence number when it is
+// finished and keeps it through every retry and through the spool; a batch that has to be dropped gives its
+// number back, so that the numbers that lbfd sees have no holes. Single-threaded; Sender runs it on a thread
+// of its own.
 #pragma once
 
 #include <atomic>
@@ -25,11 +26,11 @@
 namespace lbf::relay {
 
 // One HTTP request to lbfd: METHOD, TARGET, BODY, CONTENT-TYPE. Errors: kUnavailable (nobody answers).
-using RequestFunction =
-    std::function<Result<HttpResponse>(std::string_view, std::string_view, std::string_view, std::string_view)>;
+using RequestFunction = std::function<Result<HttpResponse>(std::string_view, std::string_view,
+                                                           std::string_view, std::string_view)>;
 
 struct DeliveryOptions {
-  SpoolHeader stream;  // key, stream number, server and description of the step
+  SpoolHeader stream;     // key, stream number, server and description of the step
   std::string spool_dir;  // empty: no spool
   Bytes spool_limit_bytes = 0;
 };
@@ -116,8 +117,8 @@ class Delivery {
 class SpoolDelivery {
  public:
   SpoolDelivery(SpoolFile file, RequestFunction request);
-  // True: all of it is delivered and the file is gone. Errors: kUnavailable (try again later; the file stays);
-  // any other: lbfd refused it for good, and the file was removed.
+  // True: all of it is delivered and the file is gone. Errors: kUnavailable (try again later; the file
+  // stays); any other: lbfd refused it for good, and the file was removed.
   Result<bool> step();
   const SpoolFile& file() const { return file_; }
 

@@ -27,7 +27,9 @@ using lbf::relay::Outcome;
 
 std::atomic<bool> g_stop{false};
 static_assert(std::atomic<bool>::is_always_lock_free);
-extern "C" void on_stop_signal(int) { g_stop.store(true, std::memory_order_relaxed); }
+extern "C" void on_stop_signal(int) {
+  g_stop.store(true, std::memory_order_relaxed);
+}
 
 constexpr std::size_t kMaxStepBytes = 16 << 20;
 
@@ -63,6 +65,11 @@ char status_byte(Outcome outcome) {
   }
 }
 
+void tell_status(int fd, char byte) {
+  if (fd < 0) return;
+  [[maybe_unused]] const ssize_t put = ::write(fd, &byte, 1);
+}
+
 int run(int argc, char** argv) {
   lbf::relay::RelayOptions options;
   std::string step_file;
@@ -70,8 +77,9 @@ int run(int argc, char** argv) {
   std::string cleanup_dir;
   std::uint64_t spool_limit_mb = 1024;
   int status_fd = -1;
-  CLI::App app("lbf-relay: brings the events of one step on one node to lbfd. Started by the SPANK plugin; by hand "
-               "only with --flush-spool.");
+  CLI::App app(
+      "lbf-relay: brings the events of one step on one node to lbfd. Started by the SPANK plugin; by hand "
+      "only with --flush-spool.");
   app.set_version_flag("--version", LBF_VERSION);
   app.add_option("--ring-dir", options.ring_dir, "directory of the event rings");
   app.add_option("--server", options.server, "lbfd: unix:/path/of/socket or http://host:port");
@@ -82,8 +90,11 @@ int run(int argc, char** argv) {
   app.add_option("--status-fd", status_fd, "gets one byte at the end: D delivered, S spooled, L lost");
   app.add_option("--deliver-timeout-s", options.deliver_timeout_s, "after the end of the step; then spool")
       ->check(CLI::Range(0.0, 3600.0));
-  auto* flush = app.add_option("--flush-spool", flush_dir, "deliver the spool files in this directory, then exit");
-  app.add_option("--remove-ring-dir", cleanup_dir, "remove what a killed relay left, then exit")->excludes(flush);
+  auto* flush =
+      app.add_option("--flush-spool", flush_dir, "deliver the spool files in this directory, then exit");
+  app.add_option("--abandon", cleanup_dir,
+                 "end the stream of a killed relay, remove its ring directory, then exit")
+      ->excludes(flush);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -96,15 +107,29 @@ int run(int argc, char** argv) {
       complain(left.error().message);
       return 1;
     }
-    if (*left > 0) std::fprintf(stderr, "lbf-relay: %d spool files are left in %s\n", *left, flush_dir.c_str());
+    if (*left > 0)
+      std::fprintf(stderr, "lbf-relay: %d spool files are left in %s\n", *left, flush_dir.c_str());
     return *left == 0 ? 0 : 1;
   }
   if (!cleanup_dir.empty()) {
+    auto description = read_file(cleanup_dir + "/step.json");
+    auto request_to_end = lbf::relay::make_request_function(options.server);
+    Result<void> told;
+    if (!description) {
+      told = description.error();
+    } else if (!request_to_end) {
+      told = request_to_end.error();
+    } else {
+      told = lbf::relay::abandon_stream(*description, *request_to_end);
+    }
+    if (!told) complain(told.error().message);
     lbf::relay::remove_ring_dir(cleanup_dir);
+    tell_status(status_fd, 'L');
     return 0;
   }
   if (options.ring_dir.empty() || options.server.empty() || step_file.empty()) {
-    std::fprintf(stderr, "lbf-relay: --ring-dir, --server and --step-file are needed (or --flush-spool DIR)\n");
+    std::fprintf(stderr,
+                 "lbf-relay: --ring-dir, --server and --step-file are needed (or --flush-spool DIR)\n");
     return 2;
   }
   options.spool_limit_bytes = spool_limit_mb << 20;
@@ -137,10 +162,7 @@ int run(int argc, char** argv) {
     }
   }
   lbf::relay::remove_ring_dir(options.ring_dir);
-  if (status_fd >= 0) {
-    const char byte = status_byte(outcome);
-    [[maybe_unused]] const ssize_t put = ::write(status_fd, &byte, 1);
-  }
+  tell_status(status_fd, status_byte(outcome));
   return outcome == Outcome::kLost ? 1 : 0;
 }
 

@@ -7,15 +7,15 @@
 namespace lbf::relay {
 
 struct ProcessStat {
-  bool alive = false;                 // neither gone nor a zombie
+  bool alive = false;                  // neither gone nor a zombie
   std::uint64_t start_time_clock = 0;  // with the pid, names one process for good
 };
 
 // The process now. A process that cannot be seen is not alive.
 ProcessStat read_process_stat(std::int32_t pid);
 
-// Processor time of one thread so far, in ns: exact where the kernel has schedstat, else in clock ticks (10 ms).
-// Empty when the thread is gone.
+// Processor time of one thread so far, in ns: exact where the kernel has schedstat, else in clock ticks (10
+// ms). Empty when the thread is gone.
 std::optional<std::uint64_t> read_thread_cpu_ns(std::int32_t pid, std::int32_t tid);
 
 }  // namespace lbf::relay

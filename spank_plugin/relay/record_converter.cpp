@@ -13,7 +13,9 @@ std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
 }
 
-bool is_collective(EventKind kind) { return kind == EventKind::kCollective || kind == EventKind::kIcollective; }
+bool is_collective(EventKind kind) {
+  return kind == EventKind::kCollective || kind == EventKind::kIcollective;
+}
 
 bool has_world_peer(EventKind kind) {
   switch (kind) {
@@ -68,7 +70,8 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (event.kind == EventKind::kCommCreate) {
     if (values.size() < 3 || values[1] > values.size() - 2) return bad_record(record, "a broken member list");
     const auto world = static_cast<std::uint64_t>(world_size_);
-    if (std::any_of(values.begin() + 2, values.end(), [world](std::uint64_t rank) { return rank >= world; })) {
+    if (std::any_of(values.begin() + 2, values.end(),
+                    [world](std::uint64_t rank) { return rank >= world; })) {
       return bad_record(record, "a member outside the world");
     }
   }

@@ -1,10 +1,10 @@
 // RecordConverter: the records of one process become Events with process times.
 //
 // Place in the event's way: ring -> RingReader -> *RecordConverter* -> batches. Implements the rules of
-// spank_plugin/capture/ring.h: the process time before a record is enter - (leave of the record before) - what the
-// kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it (design.md,
-// decision 7); preempted and waiting time is dropped. Sums are exact: what keep-alive events gave the process in
-// advance is taken from the gaps that follow.
+// spank_plugin/capture/ring.h: the process time before a record is enter - (leave of the record before) -
+// what the kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it
+// (design.md, decision 7); preempted and waiting time is dropped. Sums are exact: what keep-alive events gave
+// the process in advance is taken from the gaps that follow.
 #pragma once
 
 #include <cstdint>
@@ -27,13 +27,13 @@ class RecordConverter {
   RecordConverter(std::uint64_t start_ticks, Rank world_size)
       : last_leave_ticks_(start_ticks), world_size_(world_size) {}
 
-  // Errors: kInvalidInput, a record that capture never writes (a rank outside the world, broken values); nothing
-  // of it reaches the sink.
+  // Errors: kInvalidInput, a record that capture never writes (a rank outside the world, broken values);
+  // nothing of it reaches the sink.
   Result<void> convert(const ring::Record& record, std::span<const std::uint64_t> values,
                        Seconds seconds_per_tick, const RelayEventSink& sink);
 
-  // A kKeepAlive event that gives the process `process_s` seconds of processor time before the record that ends
-  // this gap is written. The gaps that follow are shortened by as much.
+  // A kKeepAlive event that gives the process `process_s` seconds of processor time before the record that
+  // ends this gap is written. The gaps that follow are shortened by as much.
   void keep_alive(Seconds process_s, const RelayEventSink& sink);
 
   // Ends the process where its events end, when it will not say so itself (killed, aborted).

@@ -38,13 +38,17 @@ struct CloseDir {
   void operator()(DIR* dir) const noexcept { ::closedir(dir); }
 };
 
-std::uint64_t ns_of(Seconds seconds) { return static_cast<std::uint64_t>(std::max(seconds, 0.0) * 1e9); }
+std::uint64_t ns_of(Seconds seconds) {
+  return static_cast<std::uint64_t>(std::max(seconds, 0.0) * 1e9);
+}
 
 Seconds own_cpu_s(std::uint64_t* max_rss_bytes) {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
   *max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
@@ -80,7 +84,8 @@ Result<StepIdentity> read_step_identity(const std::string& description) {
   if (!json.is_object() || !take(json, "job", &job) || !take(json, "step", &step) ||
       !take(json, "node_index", &identity.stream) || !take(json, "tasks", &identity.tasks) ||
       !json.contains("nodes") || !json["nodes"].is_array()) {
-    return invalid_input("the step description lacks job, step, nodes, node_index or tasks (docs/formats/http-v1.md)");
+    return invalid_input(
+        "the step description lacks job, step, nodes, node_index or tasks (docs/formats/http-v1.md)");
   }
   (void)take(json, "restart", &restart);
   const auto cluster = json.find("cluster");
@@ -99,16 +104,17 @@ Result<RequestFunction> make_request_function(const std::string& server) {
   auto client = HttpClient::make(server, options);
   if (!client) return client.error();
   auto shared = std::make_shared<HttpClient>(std::move(*client));
-  return RequestFunction([shared](std::string_view method, std::string_view target, std::string_view body,
-                                  std::string_view type) { return shared->request(method, target, body, type); });
+  return RequestFunction(
+      [shared](std::string_view method, std::string_view target, std::string_view body,
+               std::string_view type) { return shared->request(method, target, body, type); });
 }
 
 Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction& request,
                               const std::atomic<bool>& stop) {
   auto identity = read_step_identity(options.step_description);
   if (!identity) return identity.error();
-  auto collector = Collector::make(
-      {options.ring_dir, identity->tasks, static_cast<std::int32_t>(identity->stream)});
+  auto collector =
+      Collector::make({options.ring_dir, identity->tasks, static_cast<std::int32_t>(identity->stream)});
   if (!collector) return collector.error();
   Sender sender({{identity->key, identity->stream, options.server, options.step_description},
                  options.spool_dir,
@@ -158,6 +164,25 @@ Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction
                                  end_ns + ns_of(stopped ? kStopTimeoutS : options.deliver_timeout_s));
   result.trouble = sender.trouble();
   return result;
+}
+
+Result<void> abandon_stream(const std::string& description, const RequestFunction& request) {
+  auto identity = read_step_identity(description);
+  if (!identity) return identity.error();
+  const std::string target = stream_target({identity->key, identity->stream, "", ""});
+  auto opened = request("PUT", target, description, "application/json");
+  if (!opened) return opened.error();
+  if (opened->status != 200) return error_of_response(*opened);
+  const auto json = nlohmann::json::parse(opened->body, nullptr, false);
+  std::uint64_t next = 0;
+  if (!json.is_object() || !take(json, "next_sequence", &next) || next == 0) {
+    return Error{ErrorCode::kInternal, "lbfd answered without next_sequence"};
+  }
+  const nlohmann::json end{{"last_sequence", next - 1}, {"lost_batches", 1}, {"reason", "relay_killed"}};
+  auto ended = request("POST", target + "/end", end.dump(), "application/json");
+  if (!ended) return ended.error();
+  if (ended->status != 200) return error_of_response(*ended);
+  return {};
 }
 
 void remove_ring_dir(const std::string& dir) {
@@ -217,8 +242,8 @@ Result<int> flush_spool(const std::string& dir, const std::string& server) {
   }
   const std::vector<std::string> paths = list_spool_files(dir);
   if (::geteuid() != 0) return flush_own_files(paths, server);
-  // Root hands each file to a child that is its owner: lbfd knows a step's user by who sends it, and nothing that
-  // a user wrote is read with root's rights.
+  // Root hands each file to a child that is its owner: lbfd knows a step's user by who sends it, and nothing
+  // that a user wrote is read with root's rights.
   int left = 0;
   for (const std::string& path : paths) {
     struct stat status {};
@@ -226,7 +251,8 @@ Result<int> flush_spool(const std::string& dir, const std::string& server) {
     const pid_t child = ::fork();
     if (child < 0) return Error{ErrorCode::kIo, std::string("fork: ") + std::strerror(errno)};
     if (child == 0) {
-      if (::setgroups(1, &status.st_gid) != 0 || ::setresgid(status.st_gid, status.st_gid, status.st_gid) != 0 ||
+      if (::setgroups(1, &status.st_gid) != 0 ||
+          ::setresgid(status.st_gid, status.st_gid, status.st_gid) != 0 ||
           ::setresuid(status.st_uid, status.st_uid, status.st_uid) != 0) {
         ::_exit(1);
       }

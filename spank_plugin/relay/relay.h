@@ -1,6 +1,7 @@
 // run_relay: the relay of one step on one node, from its first ring to the end of its stream.
 //
-// Place in the event's way: capture -> ring -> *relay* -> lbfd. Implements docs/relay.md; design.md, decision 3.
+// Place in the event's way: capture -> ring -> *relay* -> lbfd. Implements docs/relay.md; design.md,
+// decision 3.
 #pragma once
 
 #include <atomic>
@@ -19,12 +20,12 @@ struct RelayOptions {
   std::string step_description;  // JSON (docs/formats/http-v1.md)
   std::string spool_dir;         // empty: no spool
   Bytes spool_limit_bytes = Bytes{1024} << 20;
-  int end_fd = -1;               // end of file or the byte 'e': the step has ended
+  int end_fd = -1;                // end of file or the byte 'e': the step has ended
   Seconds deliver_timeout_s = 5;  // after the end; then the rest is spooled
 };
 
-// The step's key and stream number from its description. Errors: kInvalidInput (job, step, nodes, node_index or
-// tasks missing or of a wrong type).
+// The step's key and stream number from its description. Errors: kInvalidInput (job, step, nodes, node_index
+// or tasks missing or of a wrong type).
 struct StepIdentity {
   std::string key;
   std::uint32_t stream = 0;
@@ -46,8 +47,13 @@ Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction
 // owner. SERVER overrides the one in the files; empty: theirs. Returns the number of files left.
 Result<int> flush_spool(const std::string& dir, const std::string& server);
 
-// Removes a ring directory that its relay left behind, and nothing but rings and the step file in it.
+// Removes a ring directory, and nothing but rings and the step file in it.
 void remove_ring_dir(const std::string& dir);
+
+// After a relay that was killed: ends its stream, so that lbfd need not wait for its time-out, with a lost
+// batch (what the relay had taken out of the rings died with it). DESCRIPTION as in RelayOptions. Errors:
+// kInvalidInput, kUnavailable, or what lbfd answers.
+Result<void> abandon_stream(const std::string& description, const RequestFunction& request);
 
 // A RequestFunction on HttpClient with munge credentials. Errors: kInvalidInput (SERVER).
 Result<RequestFunction> make_request_function(const std::string& server);

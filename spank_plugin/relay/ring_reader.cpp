@@ -21,8 +21,8 @@ namespace {
 // Bytes copied out in one go: small enough to stay in the cache between the copy and the decoding.
 constexpr std::uint64_t kChunkBytes = 256 << 10;
 
-// The header is copied as bytes and its fields are taken out by offset: ring::Header holds atomics, which cannot
-// be copied as a whole.
+// The header is copied as bytes and its fields are taken out by offset: ring::Header holds atomics, which
+// cannot be copied as a whole.
 constexpr std::size_t kCallsOffset = offsetof(ring::Header, calls);
 constexpr std::size_t kHeadOffset = offsetof(ring::Header, head);
 constexpr std::size_t kTailOffset = offsetof(ring::Header, tail);
@@ -52,7 +52,8 @@ std::string text(const std::byte* from, std::size_t capacity) {
   const auto* chars = reinterpret_cast<const char*>(from);
   std::string out(chars, strnlen(chars, capacity));
   // It ends in JSON and on terminals: keep printable ASCII only.
-  std::replace_if(out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
+  std::replace_if(
+      out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
   return out;
 }
 
@@ -83,11 +84,13 @@ Result<RingReader> RingReader::open(int dir_fd, const std::string& name) {
   const std::byte* h = header.data();
   const auto magic = field<std::uint64_t>(h, offsetof(ring::Header, magic));
   if (magic == 0) return Error{ErrorCode::kNotFound, "ring " + name + " is not ready"};
-  if (magic != ring::kMagic) return invalid_input("ring " + name + " does not start with the ring's magic number");
+  if (magic != ring::kMagic)
+    return invalid_input("ring " + name + " does not start with the ring's magic number");
   const auto version = field<std::uint32_t>(h, offsetof(ring::Header, version));
   if (version != ring::kVersion) {
-    return invalid_input("ring " + name + " has version " + std::to_string(version) + ", this relay reads version " +
-                         std::to_string(ring::kVersion) + ": install capture and relay of one release");
+    return invalid_input("ring " + name + " has version " + std::to_string(version) +
+                         ", this relay reads version " + std::to_string(ring::kVersion) +
+                         ": install capture and relay of one release");
   }
   reader.header_bytes_ = field<std::uint32_t>(h, offsetof(ring::Header, header_bytes));
   const auto capacity = field<std::uint64_t>(h, offsetof(ring::Header, capacity_bytes));
@@ -95,11 +98,13 @@ Result<RingReader> RingReader::open(int dir_fd, const std::string& name) {
       reader.header_bytes_ % 8 != 0) {
     return invalid_input("ring " + name + ": header of " + std::to_string(reader.header_bytes_) + " bytes");
   }
-  if (!std::has_single_bit(capacity) || capacity < kMinRingCapacityBytes || capacity > kMaxRingCapacityBytes) {
+  if (!std::has_single_bit(capacity) || capacity < kMinRingCapacityBytes ||
+      capacity > kMaxRingCapacityBytes) {
     return invalid_input("ring " + name + ": capacity of " + std::to_string(capacity) + " bytes");
   }
   if (file_bytes < reader.header_bytes_ + capacity) {
-    return invalid_input("ring " + name + ": " + std::to_string(file_bytes) + " bytes, shorter than its header says");
+    return invalid_input("ring " + name + ": " + std::to_string(file_bytes) +
+                         " bytes, shorter than its header says");
   }
   RingIdentity& id = reader.identity_;
   id.capacity_bytes = capacity;
@@ -229,7 +234,8 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
           outcome = invalid_input("ring " + name_ + ": a record with an unknown collective or function");
           break;
         }
-        sink(record, std::span<const std::uint64_t>(words + ring::kRecordWords, bytes / 8 - ring::kRecordWords));
+        sink(record,
+             std::span<const std::uint64_t>(words + ring::kRecordWords, bytes / 8 - ring::kRecordWords));
       }
       at += bytes;
     }

@@ -1,10 +1,10 @@
 // RingReader: takes the records out of one event ring without believing a word of it.
 //
-// Place in the event's way: capture -> ring -> *RingReader* -> ProcessStream -> batches. Implements the consumer's
-// side of spank_plugin/capture/ring.h. The file belongs to the user's program, which may write anything into it
-// or cut it at any moment: so the relay never maps it. Header, indices and records are copied out with pread()
-// (a shortened file is then a short read, not a SIGBUS), every length and offset is checked in the copy, and the
-// consumer's own index lives here; the one in the file is only written.
+// Place in the event's way: capture -> ring -> *RingReader* -> ProcessStream -> batches. Implements the
+// consumer's side of spank_plugin/capture/ring.h. The file belongs to the user's program, which may write
+// anything into it or cut it at any moment: so the relay never maps it. Header, indices and records are
+// copied out with pread() (a shortened file is then a short read, not a SIGBUS), every length and offset is
+// checked in the copy, and the consumer's own index lives here; the one in the file is only written.
 #pragma once
 
 #include <cstdint>
@@ -65,8 +65,8 @@ using RecordSink = std::function<void(const ring::Record& record, std::span<cons
 class RingReader {
  public:
   // NAME in the directory DIR_FD ("<pid>.<tid>.ring"). Errors: kNotFound (gone, or not ready: the program has
-  // not written the magic number yet), kInvalidInput (not a regular file of this user, or a header that breaks
-  // ring.h), kIo.
+  // not written the magic number yet), kInvalidInput (not a regular file of this user, or a header that
+  // breaks ring.h), kIo.
   static Result<RingReader> open(int dir_fd, const std::string& name);
 
   const RingIdentity& identity() const { return identity_; }
@@ -78,9 +78,9 @@ class RingReader {
   // Bytes that wait to be drained, at this moment. Errors: kInvalidInput (indices that cannot be).
   Result<std::uint64_t> pending_bytes() const;
 
-  // Hands on the records that were written before the call, at most about `limit_bytes` of them (at least one),
-  // and gives their room back to the program. Returns the bytes consumed; 0: nothing there. After an error
-  // (kInvalidInput) the ring cannot be read any further; the records handed on before it stand.
+  // Hands on the records that were written before the call, at most about `limit_bytes` of them (at least
+  // one), and gives their room back to the program. Returns the bytes consumed; 0: nothing there. After an
+  // error (kInvalidInput) the ring cannot be read any further; the records handed on before it stand.
   Result<std::uint64_t> drain(std::uint64_t limit_bytes, const RecordSink& sink);
 
   std::uint64_t consumed_bytes() const { return tail_; }

@@ -14,8 +14,8 @@
 
 namespace lbf::relay {
 
-// Batches that wait, in encoder bytes, above which draining pauses: the rings then fill, and capture counts what
-// it has no room for. Bounds the relay's memory.
+// Batches that wait, in encoder bytes, above which draining pauses: the rings then fill, and capture counts
+// what it has no room for. Bounds the relay's memory.
 inline constexpr std::size_t kMaxWaitingBytes = 24 << 20;
 
 class Sender {
@@ -30,8 +30,8 @@ class Sender {
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
   DeliveryTotals totals() const;
 
-  // The stream is whole: delivers what waits and the stream's end until DEADLINE (CLOCK_MONOTONIC), spools the
-  // rest, and joins the thread.
+  // The stream is whole: delivers what waits and the stream's end until DEADLINE (CLOCK_MONOTONIC), spools
+  // the rest, and joins the thread.
   Outcome finish(std::string reason, std::uint64_t deadline_ns);
   std::string trouble() const { return delivery_.trouble(); }  // REQUIRES: finish() has returned
 

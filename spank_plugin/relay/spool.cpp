@@ -36,7 +36,8 @@ void put32(char* at, std::uint32_t value) {
 }
 std::uint32_t get32(const char* at) {
   std::uint32_t value = 0;
-  for (int i = 0; i < 4; ++i) value |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[i])) << (8 * i);
+  for (int i = 0; i < 4; ++i)
+    value |= static_cast<std::uint32_t>(static_cast<unsigned char>(at[i])) << (8 * i);
   return value;
 }
 
@@ -71,7 +72,9 @@ bool read_exactly(int fd, char* to, std::size_t bytes, std::uint64_t offset) {
 std::string file_safe(std::string text) {
   std::replace_if(
       text.begin(), text.end(),
-      [](char c) { return !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-'); },
+      [](char c) {
+        return !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-');
+      },
       '_');
   return text.substr(0, 100);
 }
@@ -114,21 +117,23 @@ Result<SpoolFile> SpoolFile::create(const std::string& dir, const SpoolHeader& h
   if (!file.fd_) return io_error(dir, errno);
   file.path_ = path;
   ::flock(file.fd_.get(), LOCK_EX | LOCK_NB);
-  const std::string json = nlohmann::json{{"key", header.key},
-                                          {"stream", header.stream},
-                                          {"server", header.server},
-                                          {"description", header.description}}
-                               .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string json = nlohmann::json{
+      {"key", header.key},
+      {"stream", header.stream},
+      {"server", header.server},
+      {"description",
+       header.description}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   std::string bytes(kMagic.data(), kMagic.size());
   bytes.resize(kFileHeaderBytes);
   put32(bytes.data() + 8, static_cast<std::uint32_t>(json.size()));
   put32(bytes.data() + 12, crc32c(json));
   bytes += json;
   if (bytes.size() > file.limit_offset_ || !write_exactly(file.fd_.get(), bytes, 0)) {
-    const Error error = bytes.size() > file.limit_offset_
-                            ? Error{ErrorCode::kLimit, "spool " + dir + ": this user's " +
-                                                           std::to_string(limit_bytes >> 20) + " MB are used up"}
-                            : io_error(path, errno);
+    const Error error =
+        bytes.size() > file.limit_offset_
+            ? Error{ErrorCode::kLimit,
+                    "spool " + dir + ": this user's " + std::to_string(limit_bytes >> 20) + " MB are used up"}
+            : io_error(path, errno);
     file.remove();
     return error;
   }
@@ -207,7 +212,8 @@ Result<void> SpoolFile::append(SpoolRecordKind kind, std::string_view bytes) {
 
 Result<std::optional<SpoolRecord>> SpoolFile::next() {
   std::array<char, kRecordHeaderBytes> head;
-  if (write_offset_ - read_offset_ < head.size() || !read_exactly(fd_.get(), head.data(), head.size(), read_offset_)) {
+  if (write_offset_ - read_offset_ < head.size() ||
+      !read_exactly(fd_.get(), head.data(), head.size(), read_offset_)) {
     read_offset_ = write_offset_;
     return std::optional<SpoolRecord>();
   }

@@ -1,8 +1,8 @@
 // Spool: batches that lbfd could not be given, in a bounded local file.
 //
-// Place in the event's way: Delivery -> *SpoolFile* -> (lbfd is back) -> Delivery, or the next relay of the same
-// user on this node, or `lbf-relay --flush-spool`. Implements docs/relay.md ("Spool file, version 1"). A record
-// is believed only after its checksum; a file that was cut in the middle of a record ends before it.
+// Place in the event's way: Delivery -> *SpoolFile* -> (lbfd is back) -> Delivery, or the next relay of the
+// same user on this node, or `lbf-relay --flush-spool`. Implements docs/relay.md ("Spool file, version 1"). A
+// record is believed only after its checksum; a file that was cut in the middle of a record ends before it.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ inline constexpr std::string_view kSpoolSuffix = ".lbfspool";
 
 // Where the batches in the file belong.
 struct SpoolHeader {
-  std::string key;          // CLUSTER/JOB/STEP/RESTART
+  std::string key;  // CLUSTER/JOB/STEP/RESTART
   std::uint32_t stream = 0;
   std::string server;       // of lbfd
   std::string description;  // the step's, JSON, for PUT

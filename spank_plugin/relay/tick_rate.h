@@ -1,10 +1,10 @@
 // TickRate: how long one tick of the ring's clock is.
 //
 // Place in the event's way: ring -> *relay* -> batches: capture writes raw TSC values (docs of
-// spank_plugin/capture/ring.h), the relay makes times of them. The rate comes from the relay's own pairs of TSC and
-// CLOCK_MONOTONIC readings, never from the program's: over a baseline of at least kMinBaselineNs before the first
-// conversion, refined until kFixedBaselineNs and constant from then on. Only differences of ticks are converted, so a
-// refinement never makes a step in time.
+// spank_plugin/capture/ring.h), the relay makes times of them. The rate comes from the relay's own pairs of
+// TSC and CLOCK_MONOTONIC readings, never from the program's: over a baseline of at least kMinBaselineNs
+// before the first conversion, refined until kFixedBaselineNs and constant from then on. Only differences of
+// ticks are converted, so a refinement never makes a step in time.
 #pragma once
 
 #include <cstdint>

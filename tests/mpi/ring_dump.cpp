@@ -144,9 +144,15 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
 EventKind kind_of(const Entry& e) { return static_cast<EventKind>(e.record.kind); }
 
 // Requests are started once and completed once; communicators are defined before they are used.
-void check_life(const Ring& ring) {
+void check_life(const Ring& ring, const std::vector<Ring>& rings) {
   std::map<std::uint32_t, std::string> open;  // request -> kind that started it
   std::map<std::uint32_t, bool> comms;
+  for (const Ring& other : rings) {  // a communicator may be made by another thread of the process
+    if (&other == &ring || other.header->pid != ring.header->pid) continue;
+    for (const Entry& e : other.events) {
+      if (kind_of(e) == EventKind::kCommCreate) comms[e.record.comm] = true;
+    }
+  }
   if (ring.header->lost_records != 0) return;
   for (const Entry& e : ring.events) {
     const auto& r = e.record;
@@ -196,12 +202,15 @@ void check_life(const Ring& ring) {
 }
 
 // The communicator of each record as a number that all ranks agree on.
-std::vector<std::uint64_t> uids_of(const Ring& ring) {
+std::vector<std::uint64_t> uids_of(const Ring& ring, const std::vector<Ring>& rings) {
   std::vector<std::uint64_t> uids = {1};
-  for (const Entry& e : ring.events) {
-    if (kind_of(e) != EventKind::kCommCreate) continue;
-    uids.resize(std::max<std::size_t>(uids.size(), e.record.comm + 1));
-    uids[e.record.comm] = e.values[0];
+  for (const Ring& other : rings) {
+    if (other.header->pid != ring.header->pid) continue;
+    for (const Entry& e : other.events) {
+      if (kind_of(e) != EventKind::kCommCreate) continue;
+      uids.resize(std::max<std::size_t>(uids.size(), e.record.comm + 1));
+      uids[e.record.comm] = e.values[0];
+    }
   }
   return uids;
 }
@@ -213,7 +222,7 @@ void check_match(const std::vector<Ring>& rings) {
   long messages = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::map<int, long>> collectives;  // (uid, op) -> rank -> n
   for (const Ring& ring : rings) {
-    const auto uids = uids_of(ring);
+    const auto uids = uids_of(ring, rings);
     const int rank = ring.header->rank;
     for (const Entry& e : ring.events) {
       const auto& r = e.record;
@@ -272,7 +281,7 @@ void check_match(const std::vector<Ring>& rings) {
 
 void print_signature(const std::vector<Ring>& rings) {
   for (const Ring& ring : rings) {
-    const auto uids = uids_of(ring);
+    const auto uids = uids_of(ring, rings);
     for (const Entry& e : ring.events) {
       const auto& r = e.record;
       std::cout << "sig " << ring.header->rank << " " << kKindNames[r.kind] << " "
@@ -366,7 +375,7 @@ int main(int argc, char** argv) {
   });
   check(!rings.empty(), std::string("no rings in ") + argv[1]);
   if (failures != 0) return 1;
-  for (const Ring& ring : rings) check_life(ring);
+  for (const Ring& ring : rings) check_life(ring, rings);
   for (int i = 2; i < argc; ++i) {
     const std::string option = argv[i];
     if (option == "--match") {

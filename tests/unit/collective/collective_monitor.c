@@ -1,8 +1,8 @@
 /* Runs collectives, for Open MPI's monitoring component to count their messages.
  *
- * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp (-1: nothing but the set-up), FLAGS a sum of
- * 1 (non-blocking), 2 (operation not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even world ranks against
- * odd ones). Run with --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3
+ * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp (-1: nothing but the set-up), FLAGS
+ * a sum of 1 (non-blocking), 2 (operation not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even
+ * world ranks against odd ones). Run with --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3
  * --mca pml_monitoring_filename F: F.RANK.prof then says how many messages and bytes went to each peer. */
 #include <mpi.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { kNonblocking = 1, kNotCommutative = 2, kInPlace = 4, kInter = 8 };
 
-static void combine(void *in, void *inout, int *length, MPI_Datatype *type) {
+static void combine(void* in, void* inout, int* length, MPI_Datatype* type) {
   (void)in;
   (void)inout;
   (void)length;
@@ -18,9 +18,11 @@ static void combine(void *in, void *inout, int *length, MPI_Datatype *type) {
 }
 
 /* The same counts as in openmpi_test.cpp. */
-static int uneven(int rank, int count) { return rank % 4 == 2 ? 0 : (rank % 3 + 1) * count; }
+static int uneven(int rank, int count) {
+  return rank % 4 == 2 ? 0 : (rank % 3 + 1) * count;
+}
 
-int main(int argc, char **argv) {
+int main(int argc, char** argv) {
   int world_rank, world_size;
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
@@ -56,16 +58,18 @@ int main(int argc, char **argv) {
     int nonblocking = flags & kNonblocking;
     if (flags & kInter) {
       MPI_Comm_remote_size(comm, &peers);
-      if (world_rank % 2 == 0) root = rank == root ? MPI_ROOT : MPI_PROC_NULL; /* the root is in the even group */
+      if (world_rank % 2 == 0)
+        root = rank == root ? MPI_ROOT : MPI_PROC_NULL; /* the root is in the even group */
     }
     MPI_Op reduction = (flags & kNotCommutative) ? ordered : MPI_MAX;
     int ranks = peers > size ? peers : size;
-    char *send = calloc((size_t)3 * (ranks + 1), bytes + 8), *receive = calloc((size_t)3 * (ranks + 1), bytes + 8);
-    void *source = (flags & kInPlace) ? MPI_IN_PLACE : send;
+    char *send = calloc((size_t)3 * (ranks + 1), bytes + 8),
+         *receive = calloc((size_t)3 * (ranks + 1), bytes + 8);
+    void* source = (flags & kInPlace) ? MPI_IN_PLACE : send;
     int *counts = calloc(ranks, sizeof(int)), *offsets = calloc(ranks, sizeof(int));
     int *alike = calloc(ranks, sizeof(int)), *alike_offsets = calloc(ranks, sizeof(int));
-    int *byte_offsets = calloc(ranks, sizeof(int));
-    MPI_Datatype *types = calloc(ranks, sizeof(MPI_Datatype));
+    int* byte_offsets = calloc(ranks, sizeof(int));
+    MPI_Datatype* types = calloc(ranks, sizeof(MPI_Datatype));
     for (int peer = 0; peer < ranks; ++peer) {
       counts[peer] = uneven(peer, count);
       if (peer > 0) offsets[peer] = offsets[peer - 1] + counts[peer - 1];
@@ -85,9 +89,14 @@ int main(int argc, char **argv) {
     }                              \
   } while (0)
     switch (op) {
-      case -1: break;
-      case 0: RUN(MPI_Barrier(comm), MPI_Ibarrier(comm, &request)); break;
-      case 1: RUN(MPI_Bcast(send, count, type, root, comm), MPI_Ibcast(send, count, type, root, comm, &request)); break;
+      case -1:
+        break;
+      case 0:
+        RUN(MPI_Barrier(comm), MPI_Ibarrier(comm, &request));
+        break;
+      case 1:
+        RUN(MPI_Bcast(send, count, type, root, comm), MPI_Ibcast(send, count, type, root, comm, &request));
+        break;
       case 2:
         RUN(MPI_Reduce(send, receive, count, type, reduction, root, comm),
             MPI_Ireduce(send, receive, count, type, reduction, root, comm, &request));
@@ -126,11 +135,13 @@ int main(int argc, char **argv) {
         break;
       case 11:
         RUN(MPI_Gatherv(send, uneven(rank, count), type, receive, counts, offsets, type, root, comm),
-            MPI_Igatherv(send, uneven(rank, count), type, receive, counts, offsets, type, root, comm, &request));
+            MPI_Igatherv(send, uneven(rank, count), type, receive, counts, offsets, type, root, comm,
+                         &request));
         break;
       case 12:
         RUN(MPI_Scatterv(send, counts, offsets, type, receive, uneven(rank, count), type, root, comm),
-            MPI_Iscatterv(send, counts, offsets, type, receive, uneven(rank, count), type, root, comm, &request));
+            MPI_Iscatterv(send, counts, offsets, type, receive, uneven(rank, count), type, root, comm,
+                          &request));
         break;
       case 13:
         RUN(MPI_Allgatherv(send, uneven(rank, count), type, receive, counts, offsets, type, comm),
@@ -142,7 +153,8 @@ int main(int argc, char **argv) {
         break;
       case 15:
         RUN(MPI_Alltoallw(send, alike, byte_offsets, types, receive, counts, byte_offsets, types, comm),
-            MPI_Ialltoallw(send, alike, byte_offsets, types, receive, counts, byte_offsets, types, comm, &request));
+            MPI_Ialltoallw(send, alike, byte_offsets, types, receive, counts, byte_offsets, types, comm,
+                           &request));
         break;
       case 16:
         RUN(MPI_Reduce_scatter(send, receive, counts, type, reduction, comm),

@@ -1,12 +1,13 @@
-// expand_collective: the messages of all ranks fit together, carry the data where the operation says, have the
-// bytes that the literature gives, and the algorithm is the one that Open MPI 4.1 chooses.
+// expand_collective: the messages of all ranks fit together, carry the data where the operation says, have
+// the bytes that the literature gives, and the algorithm is the one that Open MPI 4.1 chooses.
+#include "predictor/match/collective.h"
+
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <numeric>
 
 #include "executor.h"
-#include "predictor/match/collective.h"
 
 namespace lbf {
 namespace {
@@ -16,10 +17,10 @@ constexpr Rank kMpiRoot = -4;
 constexpr Rank kMpiProcNull = -2;
 
 const std::vector<Bytes> kBytes = {
-    1,     2,     3,     4,     6,      7,      8,      12,     15,     16,      24,      31,      32,    40,
-    63,    64,    100,   127,   128,    255,    256,    511,    512,    1000,    1023,    1024,    2047,  2048,
-    4095,  4096,  8191,  8192,  16383,  16384,  32767,  32768,  65535,  65536,   131071,  131072,  262143, 262144,
-    524287, 524288, 1048575, 1048576, 2097152, 4194304, 5000000};
+    1,      2,      3,      4,      6,      7,       8,       12,      15,      16,     24,    31,    32,
+    40,     63,     64,     100,    127,    128,     255,     256,     511,     512,    1000,  1023,  1024,
+    2047,   2048,   4095,   4096,   8191,   8192,    16383,   16384,   32767,   32768,  65535, 65536, 131071,
+    131072, 262143, 262144, 524287, 524288, 1048575, 1048576, 2097152, 4194304, 5000000};
 const std::vector<Bytes> kFewBytes = {1, 8, 300, 5000, 20000, 200000, 3000000};
 
 std::vector<std::uint32_t> small_sizes() {
@@ -51,12 +52,15 @@ Members range_of(std::uint32_t first, std::uint32_t last) {
   return members;
 }
 
-bool knows_all(const Members& known, const Members& wanted) { return (known & wanted) == wanted; }
+bool knows_all(const Members& known, const Members& wanted) {
+  return (known & wanted) == wanted;
+}
 
 std::string describe(const CollectiveCall& call) {
-  return std::string("op ") + std::to_string(static_cast<int>(call.op)) + " size " + std::to_string(call.size) +
-         " bytes " + std::to_string(call.bytes) + " root " + std::to_string(call.root) +
-         (call.nonblocking ? " nonblocking " : " blocking ") + collective_algorithm_name(call);
+  return std::string("op ") + std::to_string(static_cast<int>(call.op)) + " size " +
+         std::to_string(call.size) + " bytes " + std::to_string(call.bytes) + " root " +
+         std::to_string(call.root) + (call.nonblocking ? " nonblocking " : " blocking ") +
+         collective_algorithm_name(call);
 }
 
 // What must have reached whom after an operation in which all blocks are alike.
@@ -155,7 +159,8 @@ TEST(DataFlowInPlace, AlltoallAndAllreduce) {
   }
 }
 
-// ---- operations with counts of their own per rank ----------------------------------------------------------------
+// ---- operations with counts of their own per rank
+// ----------------------------------------------------------------
 
 // Some blocks are empty, the others differ.
 std::vector<std::uint64_t> uneven(std::uint32_t size, Bytes bytes) {
@@ -209,7 +214,8 @@ TEST_P(Vectors, AllgathervAndReduceScatter) {
           for (std::uint32_t to = 0; to < size; ++to) {
             for (std::uint32_t from = 0; from < size; ++from) {
               const bool needed = op == Op::kAllgatherv ? counts[from] > 0 : counts[to] > 0;
-              ASSERT_TRUE(!needed || outcome.knows[to].test(from)) << describe(call) << " " << from << "->" << to;
+              ASSERT_TRUE(!needed || outcome.knows[to].test(from))
+                  << describe(call) << " " << from << "->" << to;
             }
           }
         }
@@ -277,17 +283,18 @@ TEST_P(Vectors, NeighbourCollectives) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, Vectors, testing::Bool(), [](const auto& parameter) {
-  return parameter.param ? "Nonblocking" : "Blocking";
-});
+INSTANTIATE_TEST_SUITE_P(All, Vectors, testing::Bool(),
+                         [](const auto& parameter) { return parameter.param ? "Nonblocking" : "Blocking"; });
 
-// ---- intercommunicators ------------------------------------------------------------------------------------------
+// ---- intercommunicators
+// ------------------------------------------------------------------------------------------
 
 class Inter : public testing::TestWithParam<bool> {
  protected:
-  // `root_member`: member of the first group that is the root; -1: no root. The other members of the first group
-  // pass MPI_PROC_NULL.
-  static Outcome run_inter(Op op, std::uint32_t first, std::uint32_t second, std::int32_t root_member, Bytes bytes) {
+  // `root_member`: member of the first group that is the root; -1: no root. The other members of the first
+  // group pass MPI_PROC_NULL.
+  static Outcome run_inter(Op op, std::uint32_t first, std::uint32_t second, std::int32_t root_member,
+                           Bytes bytes) {
     std::vector<CollectiveCall> calls;
     values_.clear();
     for (std::uint32_t member = 0; member < first + second; ++member) {
@@ -297,7 +304,9 @@ class Inter : public testing::TestWithParam<bool> {
       call.remote_size = in_first ? second : first;
       call.low_group = in_first;
       if (root_member >= 0) {
-        call.root = !in_first ? root_member : static_cast<std::int32_t>(member) == root_member ? kMpiRoot : kMpiProcNull;
+        call.root = !in_first                                          ? root_member
+                    : static_cast<std::int32_t>(member) == root_member ? kMpiRoot
+                                                                       : kMpiProcNull;
       }
       const std::size_t counts = op == Op::kReduceScatter ? call.size : 2 * call.remote_size;
       // reduce_scatter: both groups' vectors are equally long
@@ -318,27 +327,30 @@ TEST_P(Inter, EveryOperationInEveryShape) {
       const Members group_a = range_of(0, first);
       const Members group_b = range_of(first, first + second);
       for (const Bytes bytes : {Bytes{8}, Bytes{1000}, Bytes{100000}}) {
-        for (const Op op : {Op::kBcast, Op::kScatter, Op::kScatterv, Op::kReduce, Op::kGather, Op::kGatherv}) {
+        for (const Op op :
+             {Op::kBcast, Op::kScatter, Op::kScatterv, Op::kReduce, Op::kGather, Op::kGatherv}) {
           const std::uint32_t root = first / 2;
           const Outcome outcome = run_inter(op, first, second, static_cast<std::int32_t>(root), bytes);
           const std::string which = "op " + std::to_string(static_cast<int>(op)) + " groups " +
                                     std::to_string(first) + "+" + std::to_string(second);
           ASSERT_EQ(outcome.problem, "") << which;
           if (op == Op::kBcast || op == Op::kScatter || op == Op::kScatterv) {
-            for (std::uint32_t b = first; b < first + second; ++b) EXPECT_TRUE(outcome.knows[b].test(root)) << which;
+            for (std::uint32_t b = first; b < first + second; ++b)
+              EXPECT_TRUE(outcome.knows[b].test(root)) << which;
           } else {
             EXPECT_TRUE(knows_all(outcome.knows[root], group_b)) << which;
           }
         }
-        for (const Op op : {Op::kBarrier, Op::kAllreduce, Op::kCommCreate, Op::kAllgather, Op::kAllgatherv,
-                            Op::kAlltoall, Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter,
-                            Op::kReduceScatterBlock}) {
+        for (const Op op :
+             {Op::kBarrier, Op::kAllreduce, Op::kCommCreate, Op::kAllgather, Op::kAllgatherv, Op::kAlltoall,
+              Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter, Op::kReduceScatterBlock}) {
           const Outcome outcome = run_inter(op, first, second, -1, bytes);
           const std::string which = "op " + std::to_string(static_cast<int>(op)) + " groups " +
                                     std::to_string(first) + "+" + std::to_string(second);
           ASSERT_EQ(outcome.problem, "") << which;
           for (std::uint32_t member = 0; member < first + second; ++member) {
-            // libnbc's barrier lets ranks go that heard of the other leader only, after that one heard of all of *their* group
+            // libnbc's barrier lets ranks go that heard of the other leader only, after that one heard of all
+            // of *their* group
             if (op == Op::kBarrier && GetParam()) continue;
             EXPECT_TRUE(knows_all(outcome.knows[member], member < first ? group_b : group_a)) << which;
           }
@@ -347,9 +359,8 @@ TEST_P(Inter, EveryOperationInEveryShape) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, Inter, testing::Bool(), [](const auto& parameter) {
-  return parameter.param ? "Nonblocking" : "Blocking";
-});
+INSTANTIATE_TEST_SUITE_P(All, Inter, testing::Bool(),
+                         [](const auto& parameter) { return parameter.param ? "Nonblocking" : "Blocking"; });
 
 TEST(InterErrors, ScanIsNotDefined) {
   CollectiveCall call = call_of(Op::kScan, 2, 8);
@@ -358,7 +369,8 @@ TEST(InterErrors, ScanIsNotDefined) {
   EXPECT_FALSE(expand_collective(call, steps).ok());
 }
 
-// ---- bytes on the wire, closed forms -----------------------------------------------------------------------------
+// ---- bytes on the wire, closed forms
+// -----------------------------------------------------------------------------
 
 TEST(ClosedForms, BytesOfAllMessages) {
   struct Case {
@@ -415,7 +427,8 @@ TEST(ClosedForms, StepsOfOneRankStayLogarithmic) {
   EXPECT_LE(run_alike(call_of(Op::kBcast, 1024, 8)).most_steps, 1 + 3 * 5U);
 }
 
-// ---- decisions -----------------------------------------------------------------------------------------------------
+// ---- decisions
+// -----------------------------------------------------------------------------------------------------
 
 TEST(Decisions, AtTheThresholds) {
   struct Case {
@@ -539,7 +552,8 @@ TEST(Decisions, VectorOperationsGoByTheirTotals) {
 
 TEST(Decisions, UnsureOnlyWhereTheElementSizeMatters) {
   std::vector<CollectiveStep> steps;
-  // 16 bytes on 3 ranks: 2 doubles are too few for a ring, 4 ints are not; but the rule says recursive doubling.
+  // 16 bytes on 3 ranks: 2 doubles are too few for a ring, 4 ints are not; but the rule says recursive
+  // doubling.
   EXPECT_FALSE(expand_collective(call_of(Op::kAllreduce, 3, 16), steps)->approximated);
   // 128 bytes on 32 ranks: 16 doubles go linearly, 32 floats by rabenseifner.
   EXPECT_TRUE(expand_collective(call_of(Op::kAllreduce, 32, 128), steps)->approximated);
@@ -547,7 +561,8 @@ TEST(Decisions, UnsureOnlyWhereTheElementSizeMatters) {
   EXPECT_TRUE(expand_collective(call_of(Op::kCommCreate, 4, 0), steps)->approximated);
 }
 
-// ---- single step lists, by hand --------------------------------------------------------------------------------------
+// ---- single step lists, by hand
+// --------------------------------------------------------------------------------------
 
 std::string text(const CollectiveCall& call) {
   std::vector<CollectiveStep> steps;
@@ -581,8 +596,9 @@ TEST(StepLists, BinaryBroadcastOfSevenFromTwo) {
 
 TEST(StepLists, RabenseifnerOfThree) {
   // 300,000 bytes = 37,500 doubles: ranks 0 and 1 combine halves, then 0 and 2 swap halves, then back.
-  EXPECT_EQ(text(Op::kAllreduce, 0, 3, 300000), "s1:150000 r1:150000 r1:150000 s2:150000 r2:150000 s2:150000 "
-                                                "r2:150000 s1:300000 ");
+  EXPECT_EQ(text(Op::kAllreduce, 0, 3, 300000),
+            "s1:150000 r1:150000 r1:150000 s2:150000 r2:150000 s2:150000 "
+            "r2:150000 s1:300000 ");
   EXPECT_EQ(text(Op::kAllreduce, 1, 3, 300000), "s0:150000 r0:150000 s0:150000 r0:300000 ");
 }
 
@@ -601,9 +617,10 @@ TEST(StepLists, OneRankHasNone) {
     CollectiveCall call = call_of(static_cast<Op>(op), 1, 100);
     const std::vector<std::uint64_t> values{100, 100};
     const std::vector<std::uint64_t> no_neighbours{0, 0};
-    call.values = op >= static_cast<int>(Op::kNeighborAllgather) && op <= static_cast<int>(Op::kNeighborAlltoallw)
-                      ? std::span(no_neighbours)
-                      : std::span(values);
+    call.values =
+        op >= static_cast<int>(Op::kNeighborAllgather) && op <= static_cast<int>(Op::kNeighborAlltoallw)
+            ? std::span(no_neighbours)
+            : std::span(values);
     EXPECT_EQ(text(call), "") << op;
   }
 }
@@ -615,7 +632,8 @@ TEST(StepLists, NothingToDoSendsNothing) {
   }
 }
 
-// ---- bad arguments -------------------------------------------------------------------------------------------------
+// ---- bad arguments
+// -------------------------------------------------------------------------------------------------
 
 TEST(BadArguments, AreErrorsAndAddNothing) {
   std::vector<CollectiveStep> steps;

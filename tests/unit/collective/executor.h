@@ -1,4 +1,5 @@
-// Runs the step lists of all ranks against each other: eager sends, receives that wait, and what depends on whom.
+// Runs the step lists of all ranks against each other: eager sends, receives that wait, and what depends on
+// whom.
 #pragma once
 
 #include <bitset>
@@ -15,11 +16,11 @@ using Members = std::bitset<kMaxMembers>;
 
 // Members 0 .. size-1; intercommunicator: then the remote group's.
 struct Outcome {
-  std::string problem;                // "" when everything went well: no deadlock, all messages received, same bytes
-  std::vector<Members> knows;         // by member: whose contribution has reached it (its own is always there)
-  Bytes bytes = 0;                    // of all messages
+  std::string problem;         // "" when everything went well: no deadlock, all messages received, same bytes
+  std::vector<Members> knows;  // by member: whose contribution has reached it (its own is always there)
+  Bytes bytes = 0;             // of all messages
   std::uint64_t messages = 0;
-  std::uint64_t most_steps = 0;       // of one rank
+  std::uint64_t most_steps = 0;  // of one rank
   bool approximated = false;
 };
 

@@ -1,8 +1,9 @@
-// The expansion against the installed Open MPI: how many messages and bytes each rank sends to each other one, as
-// the library's own monitoring component counts them. Skipped where there is no mpirun or no such component.
+// The expansion against the installed Open MPI: how many messages and bytes each rank sends to each other
+// one, as the library's own monitoring component counts them. Skipped where there is no mpirun or no such
+// component.
 //
-// One run of mpirun takes several collectives, so their sums are compared; their sizes differ so much that errors
-// cannot cancel out.
+// One run of mpirun takes several collectives, so their sums are compared; their sizes differ so much that
+// errors cannot cancel out.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -38,11 +39,16 @@ struct Sent {
   std::int64_t bytes = 0;
   bool operator==(const Sent&) const = default;
 };
-void PrintTo(const Sent& sent, std::ostream* out) { *out << sent.messages << " messages, " << sent.bytes << " bytes"; }
-using Traffic = std::map<std::pair<std::uint32_t, std::uint32_t>, Sent>;  // (source, destination), without zeros
+void PrintTo(const Sent& sent, std::ostream* out) {
+  *out << sent.messages << " messages, " << sent.bytes << " bytes";
+}
+using Traffic =
+    std::map<std::pair<std::uint32_t, std::uint32_t>, Sent>;  // (source, destination), without zeros
 
 // The same counts as in collective_monitor.c.
-std::uint64_t uneven(std::uint32_t rank, Bytes bytes) { return rank % 4 == 2 ? 0 : (rank % 3 + 1) * bytes; }
+std::uint64_t uneven(std::uint32_t rank, Bytes bytes) {
+  return rank % 4 == 2 ? 0 : (rank % 3 + 1) * bytes;
+}
 
 void add_expansion(const Case& c, std::uint32_t ranks, Traffic& traffic) {
   const bool inter = (c.flags & kInter) != 0;
@@ -121,8 +127,8 @@ bool measure(const std::vector<Case>& cases, std::uint32_t ranks, Traffic& traff
                         (folder.path() / "sent").string() + " -np " + std::to_string(ranks) + " " LBF_MONITOR;
   for (const Case& c : cases) {
     const int op = c.bytes == ~Bytes{0} ? -1 : static_cast<int>(c.op);
-    command += " " + std::to_string(op) + ":" + std::to_string(op < 0 ? 0 : c.bytes) + ":" + std::to_string(c.root) +
-               ":" + std::to_string(c.flags);
+    command += " " + std::to_string(op) + ":" + std::to_string(op < 0 ? 0 : c.bytes) + ":" +
+               std::to_string(c.root) + ":" + std::to_string(c.flags);
   }
   FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return false;
@@ -137,7 +143,8 @@ bool measure(const std::vector<Case>& cases, std::uint32_t ranks, Traffic& traff
       unsigned destination = 0;
       long long bytes = 0;
       long long messages = 0;
-      char kind = 0;  // I: internal; E: external, as which the component counts the library's persistent sends too
+      char kind =
+          0;  // I: internal; E: external, as which the component counts the library's persistent sends too
       if (std::sscanf(text.c_str(), "%c %u %u %lld bytes %lld msgs", &kind, &source, &destination, &bytes,
                       &messages) != 5 ||
           (kind != 'I' && kind != 'E')) {
@@ -155,7 +162,8 @@ const std::string& obstacle() {
   static const std::string why = [] {
     Traffic traffic;
     std::string output;
-    if (!measure({{Op::kBcast, 64}}, 2, traffic, output)) return "mpirun with pml/monitoring does not work: " + output;
+    if (!measure({{Op::kBcast, 64}}, 2, traffic, output))
+      return "mpirun with pml/monitoring does not work: " + output;
     return std::string(traffic.empty() ? "pml/monitoring counts nothing here" : "");
   }();
   return why;
@@ -195,13 +203,17 @@ std::vector<Case> at_sizes(Op op, std::initializer_list<Bytes> sizes, std::uint3
 
 class OpenMpi : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(OpenMpi, Barrier) { expect_same_traffic({{Op::kBarrier, 0}}, GetParam()); }
+TEST_P(OpenMpi, Barrier) {
+  expect_same_traffic({{Op::kBarrier, 0}}, GetParam());
+}
 TEST_P(OpenMpi, Bcast) {
-  expect_same_traffic(at_sizes(Op::kBcast, {8, 50, 100, 300, 1000, 3000, 10000, 20001, 40000, 140000, 300000, 1200000}, 1),
-                      GetParam());
+  expect_same_traffic(
+      at_sizes(Op::kBcast, {8, 50, 100, 300, 1000, 3000, 10000, 20001, 40000, 140000, 300000, 1200000}, 1),
+      GetParam());
 }
 TEST_P(OpenMpi, Reduce) {
-  expect_same_traffic(at_sizes(Op::kReduce, {4, 8, 24, 100, 5000, 70000, 280000, 600000, 1200000}, 1), GetParam());
+  expect_same_traffic(at_sizes(Op::kReduce, {4, 8, 24, 100, 5000, 70000, 280000, 600000, 1200000}, 1),
+                      GetParam());
 }
 TEST_P(OpenMpi, ReduceNotCommutative) {
   expect_same_traffic(at_sizes(Op::kReduce, {4, 100, 5000, 10000, 280000}, 1, kNotCommutative), GetParam());
@@ -218,22 +230,25 @@ TEST_P(OpenMpi, Gather) {
 TEST_P(OpenMpi, Scatter) {
   expect_same_traffic(at_sizes(Op::kScatter, {1, 100, 3000, 5000, 20000, 140000, 300000}, 1), GetParam());
 }
-TEST_P(OpenMpi, Allgather) { expect_same_traffic(at_sizes(Op::kAllgather, {8, 3000, 100000}), GetParam()); }
+TEST_P(OpenMpi, Allgather) {
+  expect_same_traffic(at_sizes(Op::kAllgather, {8, 3000, 100000}), GetParam());
+}
 TEST_P(OpenMpi, Alltoall) {
   expect_same_traffic(at_sizes(Op::kAlltoall, {1, 2, 8, 40, 100, 3000, 10000, 40000, 300000}), GetParam());
 }
 TEST_P(OpenMpi, ReduceScatterBlock) {
-  expect_same_traffic(at_sizes(Op::kReduceScatterBlock, {2, 4, 8, 24, 200, 3000, 6000, 10000, 140000, 600000}),
-                      GetParam());
+  expect_same_traffic(
+      at_sizes(Op::kReduceScatterBlock, {2, 4, 8, 24, 200, 3000, 6000, 10000, 140000, 600000}), GetParam());
 }
 TEST_P(OpenMpi, Scans) {
-  expect_same_traffic({{Op::kScan, 8}, {Op::kScan, 5000}, {Op::kExscan, 16}, {Op::kExscan, 70000}}, GetParam());
+  expect_same_traffic({{Op::kScan, 8}, {Op::kScan, 5000}, {Op::kExscan, 16}, {Op::kExscan, 70000}},
+                      GetParam());
 }
 TEST_P(OpenMpi, VectorOperations) {
   std::vector<Case> cases;
   for (const Bytes bytes : {Bytes{8}, Bytes{600}, Bytes{5000}, Bytes{9000}, Bytes{100000}}) {
-    for (const Op op : {Op::kGatherv, Op::kScatterv, Op::kAllgatherv, Op::kAlltoallv, Op::kAlltoallw,
-                        Op::kReduceScatter}) {
+    for (const Op op :
+         {Op::kGatherv, Op::kScatterv, Op::kAllgatherv, Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter}) {
       cases.push_back({op, bytes});
     }
   }
@@ -246,8 +261,8 @@ TEST_P(OpenMpi, Nonblocking) {
   std::vector<Case> cases{{Op::kBarrier, 0, 0, kNonblocking}};
   for (const Bytes bytes : {Bytes{8}, Bytes{5000}, Bytes{70000}, Bytes{600000}}) {
     for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
-                        Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan, Op::kGatherv, Op::kScatterv,
-                        Op::kAllgatherv, Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter}) {
+                        Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan, Op::kGatherv,
+                        Op::kScatterv, Op::kAllgatherv, Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter}) {
       cases.push_back({op, bytes, 1, kNonblocking});
     }
   }
@@ -259,7 +274,8 @@ TEST_P(OpenMpi, InPlace) {
                        {Op::kAllreduce, 70000, 0, kInPlace | kNonblocking}},
                       GetParam());
 }
-INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpi, testing::Values(2, 3, 4, 5, 7, 8, 9));
+// One size for each kind of decision and of shape: two, odd, power of two, neither.
+INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpi, testing::Values(2, 3, 6, 8));
 
 class OpenMpiInter : public testing::TestWithParam<std::uint32_t> {};
 
@@ -287,7 +303,7 @@ TEST_P(OpenMpiInter, Nonblocking) {
   expect_same_traffic(cases, GetParam());
 }
 // Groups of equal size only: with others the monitoring component itself crashes (Open MPI 4.1.4).
-INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpiInter, testing::Values(2, 6, 8));
+INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpiInter, testing::Values(2, 6));
 
 }  // namespace
 }  // namespace lbf

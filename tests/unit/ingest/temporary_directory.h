@@ -11,7 +11,7 @@ namespace lbf::test {
 class TemporaryDirectory {
  public:
   TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lbf-test-XXXXXX").string();
+    std::string pattern = (std::filesystem::temp_directory_path() / "lbf-unit-ingest-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
     path_ = pattern;
   }

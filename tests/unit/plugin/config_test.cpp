@@ -19,8 +19,8 @@ Result<AdminConfig> parse(std::vector<std::string> arguments) {
 
 TEST(AdminConfigTest, EveryArgumentIsTaken) {
   auto config = parse({"overhead_limit=1.5%", "lbfd=http://head:8642", "networks=a,b-2", "spool_dir=/s",
-                       "spool_limit_mb=7", "default=on", "libexec_dir=/l", "capture=/c.so", "report=/r", "ring_dir=/d",
-                       "ring_bytes=1048576", "relay_wait_s=3"});
+                       "spool_limit_mb=7", "default=on", "libexec_dir=/l", "capture=/c.so", "report=/r",
+                       "ring_dir=/d", "ring_bytes=1048576", "relay_wait_s=3"});
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_DOUBLE_EQ(config->overhead_limit_percent, 1.5);
   EXPECT_EQ(config->lbfd, "http://head:8642");
@@ -39,14 +39,45 @@ TEST(AdminConfigTest, EveryArgumentIsTaken) {
 }
 
 TEST(AdminConfigTest, EveryWrongArgumentIsNamed) {
-  for (const char* bad :
-       {"overhead_limit=", "overhead_limit=0", "overhead_limit=-1", "overhead_limit=101", "overhead_limit=x",
-        "overhead_limit=nan", "overhead_limit=1e999", "lbfd=", "lbfd=/sock", "lbfd=unix:sock", "lbfd=http://host",
-        "lbfd=http://:80", "lbfd=http://h:0", "lbfd=http://h:99999", "lbfd=http://h:80/x", "networks=", "networks=a,,b",
-        "networks=a b", "networks=../x", "spool_dir=relative", "spool_limit_mb=0", "spool_limit_mb=-3",
-        "spool_limit_mb=1048577", "spool_limit_mb=x", "default=maybe", "libexec_dir=x", "relay=x", "capture=x",
-        "capture=/a:b", "report=", "ring_dir=x", "ring_bytes=1000000", "ring_bytes=1024", "ring_bytes=4294967296",
-        "relay_wait_s=-1", "relay_wait_s=x", "relay_wait_s=nan", "unknown=1", "word"}) {
+  for (const char* bad : {"overhead_limit=",
+                          "overhead_limit=0",
+                          "overhead_limit=-1",
+                          "overhead_limit=101",
+                          "overhead_limit=x",
+                          "overhead_limit=nan",
+                          "overhead_limit=1e999",
+                          "lbfd=",
+                          "lbfd=/sock",
+                          "lbfd=unix:sock",
+                          "lbfd=http://host",
+                          "lbfd=http://:80",
+                          "lbfd=http://h:0",
+                          "lbfd=http://h:99999",
+                          "lbfd=http://h:80/x",
+                          "networks=",
+                          "networks=a,,b",
+                          "networks=a b",
+                          "networks=../x",
+                          "spool_dir=relative",
+                          "spool_limit_mb=0",
+                          "spool_limit_mb=-3",
+                          "spool_limit_mb=1048577",
+                          "spool_limit_mb=x",
+                          "default=maybe",
+                          "libexec_dir=x",
+                          "relay=x",
+                          "capture=x",
+                          "capture=/a:b",
+                          "report=",
+                          "ring_dir=x",
+                          "ring_bytes=1000000",
+                          "ring_bytes=1024",
+                          "ring_bytes=4294967296",
+                          "relay_wait_s=-1",
+                          "relay_wait_s=x",
+                          "relay_wait_s=nan",
+                          "unknown=1",
+                          "word"}) {
     auto config = parse({bad});
     ASSERT_FALSE(config.ok()) << bad;
     EXPECT_THAT(config.error().message, HasSubstr("plugstack.conf: ")) << bad;
@@ -88,9 +119,9 @@ TEST(ResolveTest, OptionGoesBeforeEnvironmentBeforeDefault) {
 }
 
 TEST(ResolveTest, AWrongValueMeansNoPredictionAndOneLine) {
-  for (const UserRequest& bad : {UserRequest{"maybe", {}, {}}, UserRequest{"on", "a,,b", {}},
-                                 UserRequest{"on", {}, "x"}, UserRequest{"on", {}, "-1"}, UserRequest{"on", {}, "0"},
-                                 UserRequest{"on", {}, "200"}}) {
+  for (const UserRequest& bad :
+       {UserRequest{"maybe", {}, {}}, UserRequest{"on", "a,,b", {}}, UserRequest{"on", {}, "x"},
+        UserRequest{"on", {}, "-1"}, UserRequest{"on", {}, "0"}, UserRequest{"on", {}, "200"}}) {
     const StepConfig step = decide(bad, {}, true);
     EXPECT_FALSE(step.predict);
     ASSERT_EQ(step.messages.size(), 1U);

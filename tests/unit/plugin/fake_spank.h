@@ -1,4 +1,5 @@
-// A fake SPANK host: loads lbf.so as Slurm does and gives it spank_* functions whose answers the test decides.
+// A fake SPANK host: loads lbf.so as Slurm does and gives it spank_* functions whose answers the test
+// decides.
 #pragma once
 
 extern "C" {

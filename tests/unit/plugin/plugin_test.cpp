@@ -1,5 +1,5 @@
-// lbf.so under a fake SPANK host: every hook in every context, every missing item, and a relay that is really started
-// as another user. Whatever happens, a hook returns ESPANK_SUCCESS.
+// lbf.so under a fake SPANK host: every hook in every context, every missing item, and a relay that is really
+// started as another user. Whatever happens, a hook returns ESPANK_SUCCESS.
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -55,11 +55,21 @@ class PluginTest : public testing::Test {
     relay_ = dir_ + "/lbf-relay";
     write_relay("D");
     host() = FakeHost();
-    host().items = {{S_JOB_UID, ::getuid()},      {S_JOB_GID, ::getgid()},       {S_JOB_ID, 42},
-                    {S_JOB_STEPID, 3},            {S_JOB_NNODES, 2},             {S_JOB_NODEID, 1},
-                    {S_JOB_LOCAL_TASK_COUNT, 2},  {S_JOB_TOTAL_TASK_COUNT, 4},   {S_JOB_NCPUS, 8},
-                    {S_JOB_ARGV, 0},              {S_JOB_LOCAL_TO_GLOBAL_ID, 2}, {S_JOB_SUPPLEMENTARY_GIDS, 0},
-                    {S_SLURM_RESTART_COUNT, 1},   {S_JOB_ARRAY_ID, 40},          {S_JOB_ARRAY_TASK_ID, 5}};
+    host().items = {{S_JOB_UID, ::getuid()},
+                    {S_JOB_GID, ::getgid()},
+                    {S_JOB_ID, 42},
+                    {S_JOB_STEPID, 3},
+                    {S_JOB_NNODES, 2},
+                    {S_JOB_NODEID, 1},
+                    {S_JOB_LOCAL_TASK_COUNT, 2},
+                    {S_JOB_TOTAL_TASK_COUNT, 4},
+                    {S_JOB_NCPUS, 8},
+                    {S_JOB_ARGV, 0},
+                    {S_JOB_LOCAL_TO_GLOBAL_ID, 2},
+                    {S_JOB_SUPPLEMENTARY_GIDS, 0},
+                    {S_SLURM_RESTART_COUNT, 1},
+                    {S_JOB_ARRAY_ID, 40},
+                    {S_JOB_ARRAY_TASK_ID, 5}};
     host().environment = {{"SLURM_STEP_NODELIST", "node[1-2]"},
                           {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
                           {"SLURM_CLUSTER_NAME", "test"},
@@ -86,8 +96,9 @@ class PluginTest : public testing::Test {
     ::chmod(relay_.c_str(), 0755);
   }
   std::vector<std::string> arguments(std::vector<std::string> more = {}) {
-    std::vector<std::string> all{"relay=" + relay_, "capture=" + capture_, "ring_dir=" + ring_dir_,
-                                 "report=" + dir_ + "/lbf-report", "spool_dir=/s", "relay_wait_s=5"};
+    std::vector<std::string> all{"relay=" + relay_,       "capture=" + capture_,
+                                 "ring_dir=" + ring_dir_, "report=" + dir_ + "/lbf-report",
+                                 "spool_dir=/s",          "relay_wait_s=5"};
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -146,7 +157,8 @@ TEST_F(PluginTest, EveryHookInEveryContextSucceedsWithoutAnyItem) {
     host().context = context;
     for (const bool on : {false, true}) {
       for (const char* hook : kHooks) {
-        EXPECT_EQ(call_hook(hook, arguments(on ? std::vector<std::string>{"default=on"} : std::vector<std::string>{})),
+        EXPECT_EQ(call_hook(hook, arguments(on ? std::vector<std::string>{"default=on"}
+                                               : std::vector<std::string>{})),
                   ESPANK_SUCCESS)
             << hook;
       }
@@ -210,9 +222,10 @@ TEST_F(PluginTest, WrongOptionValuesNeverFailTheCommand) {
   EXPECT_EQ(give_option("lbf-predict", nullptr), ESPANK_SUCCESS);
   EXPECT_EQ(give_option("lbf-overhead", "x"), ESPANK_SUCCESS);
   EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
-  EXPECT_THAT(host().said,
-              ElementsAre("lbf: --lbf-overhead=x: give a percentage above 0, at most 100; the job runs without "
-                          "prediction"));
+  EXPECT_THAT(
+      host().said,
+      ElementsAre("lbf: --lbf-overhead=x: give a percentage above 0, at most 100; the job runs without "
+                  "prediction"));
 }
 
 TEST_F(PluginTest, SallocAndSbatchPassTheOptionsOn) {
@@ -344,12 +357,14 @@ TEST_F(PluginTest, WithoutRelayOrCaptureTheJobRunsAndTheUserIsTold) {
     start(S_CTX_REMOTE);
     give_option("lbf-predict", nullptr, true);
     EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
-    EXPECT_THAT(host().said, ElementsAre(testing::AllOf(HasSubstr(gone), HasSubstr("runs without prediction"))));
+    EXPECT_THAT(host().said,
+                ElementsAre(testing::AllOf(HasSubstr(gone), HasSubstr("runs without prediction"))));
     EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
     std::filesystem::rename(gone + ".away", gone);
   }
   // Not a program at all: exec fails, the ring directory is taken away again.
-  std::ofstream(relay_) << "\x7f" "nonsense";
+  std::ofstream(relay_) << "\x7f"
+                           "nonsense";
   host().said.clear();
   start(S_CTX_REMOTE);
   give_option("lbf-predict", nullptr, true);

@@ -210,15 +210,16 @@ TEST_F(CollectorTest, AHostileRingBecomesAGapAndANoteAndHarmsNobodyElse) {
 }
 
 TEST_F(CollectorTest, OtherFilesInTheDirectoryAreIgnored) {
-  for (const char* name : {"step.json", "x.ring", "1.ring", "-5.6.ring", "12.ring.ring", "99999999999.1.ring"}) {
+  for (const char* name :
+       {"step.json", "x.ring", "1.ring", "-5.6.ring", "12.ring.ring", "99999999999.1.ring"}) {
     std::ofstream(dir_.path() + "/" + name) << "x";
   }
   pass();
   EXPECT_EQ(finish().controls.size(), 0U);
 }
 
-// A rank that computes without an MPI call: its processor time so far is told, and taken from the gap that follows.
-// While it is inside a call nothing is told: MPI libraries spin while they wait.
+// A rank that computes without an MPI call: its processor time so far is told, and taken from the gap that
+// follows. While it is inside a call nothing is told: MPI libraries spin while they wait.
 TEST_F(CollectorTest, KeepAlivesTellProcessorTimeOnlyOutsideOfCalls) {
   const pid_t busy = ::fork();
   if (busy == 0) {

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <sys/resource.h>
 
 #include <csignal>
@@ -78,7 +77,8 @@ TEST_F(DeliveryTest, BatchesArriveInOrderAndTheStreamEnds) {
   run(delivery, 2 * kSecondNs);
   EXPECT_EQ(delivery.outcome(), Outcome::kDelivered);
   EXPECT_EQ(numbers(), first(5));
-  EXPECT_EQ(lbfd_.ends[kTarget], (nlohmann::json{{"last_sequence", 5}, {"lost_batches", 0}, {"reason", "step_end"}}));
+  EXPECT_EQ(lbfd_.ends[kTarget],
+            (nlohmann::json{{"last_sequence", 5}, {"lost_batches", 0}, {"reason", "step_end"}}));
   EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
   EXPECT_EQ(delivery.totals().batches, 5U);
 }
@@ -232,7 +232,8 @@ TEST_F(DeliveryTest, ARefusedBatchEndsTheStreamWithoutAnEndlessLoop) {
   run(delivery, now_ns_ + 5 * kSecondNs);
   EXPECT_EQ(delivery.outcome(), Outcome::kLost);
   EXPECT_EQ(numbers(), first(1));
-  EXPECT_EQ(lbfd_.ends[kTarget], (nlohmann::json{{"last_sequence", 1}, {"lost_batches", 3}, {"reason", "step_end"}}));
+  EXPECT_EQ(lbfd_.ends[kTarget],
+            (nlohmann::json{{"last_sequence", 1}, {"lost_batches", 3}, {"reason", "step_end"}}));
   EXPECT_LT(lbfd_.requests, 10);
 }
 

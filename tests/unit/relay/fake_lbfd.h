@@ -36,11 +36,13 @@ class FakeLbfd {
     if (!rest.starts_with("/batches/")) return {404, "{}"};
     const auto sequence = std::stoull(std::string(rest.substr(9)));
     auto& stored = batches[key];
-    if (refuse_batch != 0 && sequence >= refuse_batch) return {400, R"({"error":"bad batch","code":"invalid_input"})"};
+    if (refuse_batch != 0 && sequence >= refuse_batch)
+      return {400, R"({"error":"bad batch","code":"invalid_input"})"};
     if (sequence > stored.size() + 1) return answer(409, key);
     if (sequence == stored.size() + 1) {
       auto header = read_batch_header(std::as_bytes(std::span(body.data(), body.size())));
-      if (!header || header->sequence != sequence) return {400, R"({"error":"wrong number","code":"invalid_input"})"};
+      if (!header || header->sequence != sequence)
+        return {400, R"({"error":"wrong number","code":"invalid_input"})"};
       stored.emplace_back(body);
       if (lose_answers > 0) {  // durable, but the relay never hears of it
         --lose_answers;

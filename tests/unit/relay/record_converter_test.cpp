@@ -113,8 +113,10 @@ TEST(RecordConverter, SumsAreExactOverManyRecords) {
     now = leave;
   }
   // The last keep-alives may not be used up yet.
-  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kExit, now + 10'000'000, now + 10'000'000), {}, kNs,
-                                out.sink()).ok());
+  ASSERT_TRUE(converter
+                  .convert(RingFile::record(EventKind::kExit, now + 10'000'000, now + 10'000'000), {}, kNs,
+                           out.sink())
+                  .ok());
   EXPECT_NEAR(out.process_s(), static_cast<double>(process + 10'000'000) * kNs, 1e-12);
 }
 

@@ -71,9 +71,11 @@ class HttpServer {
     const std::size_t first = request.find(' ');
     const std::size_t second = request.find(' ', first + 1);
     const HttpResponse response =
-        lbfd_.handle(request.substr(0, first), request.substr(first + 1, second - first - 1), request.substr(header_end + 4));
-    const std::string text = "HTTP/1.1 " + std::to_string(response.status) + " x\r\nContent-Length: " +
-                             std::to_string(response.body.size()) + "\r\nConnection: close\r\n\r\n" + response.body;
+        lbfd_.handle(request.substr(0, first), request.substr(first + 1, second - first - 1),
+                     request.substr(header_end + 4));
+    const std::string text = "HTTP/1.1 " + std::to_string(response.status) +
+                             " x\r\nContent-Length: " + std::to_string(response.body.size()) +
+                             "\r\nConnection: close\r\n\r\n" + response.body;
     ::send(fd, text.data(), text.size(), MSG_NOSIGNAL);
   }
 
@@ -106,7 +108,9 @@ class RelayTest : public testing::Test {
     auto shared = std::make_shared<HttpClient>(std::move(*client));
     // As make_request_function(), but without munge: there may be no munged where tests run.
     request_ = [shared](std::string_view method, std::string_view target, std::string_view body,
-                        std::string_view type) { return shared->request(method, target, body, type, HttpAuth::kNone); };
+                        std::string_view type) {
+      return shared->request(method, target, body, type, HttpAuth::kNone);
+    };
   }
   // A program that writes COUNT sends into its ring and ends.
   void run_program(RingFile& file, std::uint64_t count) {
@@ -252,6 +256,16 @@ TEST_F(RelayTest, BadDescriptionsAreRefused) {
   EXPECT_EQ(identity->key, "c/12/3/1");
   EXPECT_EQ(identity->stream, 1U);
   EXPECT_EQ(identity->tasks, 4);
+}
+
+TEST_F(RelayTest, TheStreamOfAKilledRelayIsEndedAsPartial) {
+  HttpServer server(lbfd_);
+  use(server.port());
+  auto ended = abandon_stream(options_.step_description, request_);
+  ASSERT_TRUE(ended.ok()) << ended.error().message;
+  EXPECT_EQ(lbfd_.ends[kTarget],
+            (nlohmann::json{{"last_sequence", 0}, {"lost_batches", 1}, {"reason", "relay_killed"}}));
+  EXPECT_FALSE(abandon_stream("{}", request_).ok());
 }
 
 TEST_F(RelayTest, RemoveRingDirTakesOnlyWhatTheRelayMade) {

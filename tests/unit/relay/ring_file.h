@@ -36,11 +36,14 @@ class TempDir {
   std::string path_;
 };
 
-// Writes with pwrite, like a producer that shares the page cache with the relay. clock_source 1: ticks are ns.
+// Writes with pwrite, like a producer that shares the page cache with the relay. clock_source 1: ticks are
+// ns.
 class RingFile {
  public:
   RingFile(const std::string& dir, std::int32_t pid, std::int32_t tid, std::uint64_t capacity = 4096)
-      : name(std::to_string(pid) + "." + std::to_string(tid) + ".ring"), path(dir + "/" + name), capacity_(capacity) {
+      : name(std::to_string(pid) + "." + std::to_string(tid) + ".ring"),
+        path(dir + "/" + name),
+        capacity_(capacity) {
     std::vector<char> zero(sizeof(ring::Header) + capacity, 0);
     std::ofstream(path, std::ios::binary).write(zero.data(), static_cast<std::streamsize>(zero.size()));
     fd_ = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
@@ -64,12 +67,14 @@ class RingFile {
 
   template <typename T>
   void put(std::size_t offset, T value) {
-    ASSERT_EQ(::pwrite(fd_, &value, sizeof value, static_cast<off_t>(offset)), static_cast<ssize_t>(sizeof value));
+    ASSERT_EQ(::pwrite(fd_, &value, sizeof value, static_cast<off_t>(offset)),
+              static_cast<ssize_t>(sizeof value));
   }
   template <typename T>
   T get(std::size_t offset) const {
     T value{};
-    EXPECT_EQ(::pread(fd_, &value, sizeof value, static_cast<off_t>(offset)), static_cast<ssize_t>(sizeof value));
+    EXPECT_EQ(::pread(fd_, &value, sizeof value, static_cast<off_t>(offset)),
+              static_cast<ssize_t>(sizeof value));
     return value;
   }
 

@@ -1,4 +1,5 @@
-// RingReader: records come out whole and in order, and no content of a ring file can make it crash or read beyond.
+// RingReader: records come out whole and in order, and no content of a ring file can make it crash or read
+// beyond.
 #include "spank_plugin/relay/ring_reader.h"
 
 #include <fcntl.h>
@@ -96,9 +97,10 @@ TEST_F(RingReaderTest, ASecondReaderGoesOnWhereTheFirstEnded) {
   auto reader = open(file);
   ASSERT_TRUE(reader.ok());
   std::vector<std::uint64_t> enters;
-  ASSERT_TRUE(reader->drain(kNoLimit, [&](const ring::Record& r, std::span<const std::uint64_t>) {
-    enters.push_back(r.enter);
-  }).ok());
+  ASSERT_TRUE(reader
+                  ->drain(kNoLimit, [&](const ring::Record& r,
+                                        std::span<const std::uint64_t>) { enters.push_back(r.enter); })
+                  .ok());
   EXPECT_THAT(enters, testing::ElementsAre(7));
 }
 
@@ -148,7 +150,8 @@ TEST_F(RingReaderTest, HostileRecordLengthsEndTheRing) {
     auto reader = open(file);
     ASSERT_TRUE(reader.ok());
     int records = 0;
-    auto drained = reader->drain(kNoLimit, [&](const ring::Record&, std::span<const std::uint64_t>) { ++records; });
+    auto drained =
+        reader->drain(kNoLimit, [&](const ring::Record&, std::span<const std::uint64_t>) { ++records; });
     EXPECT_FALSE(drained.ok()) << words;
     EXPECT_EQ(records, 1) << words;  // the one before it stands
   }
@@ -163,7 +166,9 @@ TEST_F(RingReaderTest, UnknownKindOpOrFunctionEndsTheRing) {
     auto reader = open(file);
     ASSERT_TRUE(reader.ok());
     int records = 0;
-    EXPECT_FALSE(reader->drain(kNoLimit, [&](const ring::Record&, std::span<const std::uint64_t>) { ++records; }).ok());
+    EXPECT_FALSE(
+        reader->drain(kNoLimit, [&](const ring::Record&, std::span<const std::uint64_t>) { ++records; })
+            .ok());
     EXPECT_EQ(records, 0);
   };
   refuse([](ring::Record& r) { r.kind = kEventKindCount; });

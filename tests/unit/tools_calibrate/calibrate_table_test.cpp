@@ -32,8 +32,9 @@ TEST(PingPongLines, AreAddedUp) {
 }
 
 TEST(PingPongLines, ForeignOutputIsRefused) {
-  for (const char* line : {"Welcome to node1", "batch", "batch 8", "batch 8 x", "batch -1 5", "batch 8 -5", "node 2 a",
-                           "node 0", "node 0 a b", "yield 2", "library", "end now", "work 8 1", "work 8 1 2 3"}) {
+  for (const char* line :
+       {"Welcome to node1", "batch", "batch 8", "batch 8 x", "batch -1 5", "batch 8 -5", "node 2 a", "node 0",
+        "node 0 a b", "yield 2", "library", "end now", "work 8 1", "work 8 1 2 3"}) {
     PingPong measured;
     EXPECT_FALSE(read_pingpong_line(line, measured).ok()) << line;
   }
@@ -52,9 +53,8 @@ TEST(SpreadOf, InterpolatesQuartiles) {
 
 TEST(SplitCosts, PartsAddUpToTheHalfRoundTrip) {
   // Work 1 + 2 us at 0 bytes growing by 1 + 2 ns per byte; 4,000 bytes lie beyond what was measured.
-  const PingPong measured =
-      read({"batch 0 10000", "batch 1000 20000", "batch 2000 30000", "batch 4000 50000", "work 0 1000 2000",
-            "work 1000 2000 4000", "work 2000 3000 6000"});
+  const PingPong measured = read({"batch 0 10000", "batch 1000 20000", "batch 2000 30000", "batch 4000 50000",
+                                  "work 0 1000 2000", "work 1000 2000 4000", "work 2000 3000 6000"});
   const auto costs = split_costs(measured);
   ASSERT_EQ(costs.size(), 4U);
   EXPECT_NEAR(costs.at(0).send_cpu_s, 1e-6, 1e-12);
@@ -72,11 +72,14 @@ TEST(SplitCosts, OverlappingWorkIsCutInProportion) {
   EXPECT_NEAR(costs.at(0).flight_s, 0, 1e-15);
 }
 
-TEST(SplitCosts, NoWorkNoSplit) { EXPECT_TRUE(split_costs(read({"batch 0 3000"})).empty()); }
+TEST(SplitCosts, NoWorkNoSplit) {
+  EXPECT_TRUE(split_costs(read({"batch 0 3000"})).empty());
+}
 
 TEST(NetworkFile, IsReadByThePredictor) {
-  const PingPong remote = read({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "batch 0 20000 30000 40000",
-                                "batch 1024 60000 60000", "work 0 5000 10000", "work 1024 6000 12000", "end"});
+  const PingPong remote =
+      read({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "batch 0 20000 30000 40000",
+            "batch 1024 60000 60000", "work 0 5000 10000", "work 1024 6000 12000", "end"});
   const PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 3000", "end"});
   Calibration calibration;
   calibration.name = "lan-100";
@@ -94,7 +97,8 @@ TEST(NetworkFile, IsReadByThePredictor) {
   EXPECT_NEAR(path.recv_cpu.at(0), 10e-6, 1e-9);
   for (const Bytes bytes : {Bytes{0}, Bytes{512}, Bytes{1024}}) {
     const double half_s = 30e-6 + 30e-6 * static_cast<double>(bytes) / 1024;
-    EXPECT_NEAR(path.flight.at(bytes) + path.send_cpu.at(bytes) + path.recv_cpu.at(bytes), half_s, 1e-9) << bytes;
+    EXPECT_NEAR(path.flight.at(bytes) + path.send_cpu.at(bytes) + path.recv_cpu.at(bytes), half_s, 1e-9)
+        << bytes;
   }
   EXPECT_NEAR(network->path(true).flight.at(1024), 3e-6, 1e-9);
   EXPECT_NEAR(network->path(true).send_cpu.at(1024), 0, 1e-12);
@@ -131,7 +135,8 @@ TEST(NetworkNames, AreFileNames) {
 
 TEST(SplitCommand, QuotesLikeAShell) {
   EXPECT_EQ(*split_command("srun --mpi=pmix"), (std::vector<std::string>{"srun", "--mpi=pmix"}));
-  EXPECT_EQ(*split_command("  'a b'\tc\\ d \"e 'f\" ''"), (std::vector<std::string>{"a b", "c d", "e 'f", ""}));
+  EXPECT_EQ(*split_command("  'a b'\tc\\ d \"e 'f\" ''"),
+            (std::vector<std::string>{"a b", "c d", "e 'f", ""}));
   EXPECT_FALSE(split_command("").ok());
   EXPECT_FALSE(split_command("srun 'x").ok());
 }

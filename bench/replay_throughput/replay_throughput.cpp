@@ -1,0 +1,127 @@
+// bench/replay_throughput: events per second and peak memory of the replay core, on one core, from the stored form:
+// decoding (zstd, checksums, varints), matching and replay included. docs/performance.md has the figures.
+//
+// "dedicated": a processor for each rank. "shared": 8 ranks on a node with 1 processor. An event-target is one event
+// replayed on one target.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/replay_throughput/synth.h"
+#include "event/wire.h"
+#include "predictor/metric/predictor.h"
+
+namespace {
+
+using lbf::Rank;
+using lbf::Result;
+
+constexpr std::uint32_t kRanksPerSharedNode = 8;
+
+// Peak resident memory since reset_peak(), in MiB.
+void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+double status_mib(const std::string& key) {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with(key)) return std::strtod(line.c_str() + key.size() + 1, nullptr) / 1024;
+  }
+  return 0;
+}
+
+std::shared_ptr<const lbf::Network> make_network(std::size_t number) {
+  const double us = 2.0 + static_cast<double>(number);
+  const std::string toml = "name = \"net" + std::to_string(number) + "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, " +
+                           std::to_string(us) + "], [1024, " + std::to_string(us + 1) + "], [65536, " +
+                           std::to_string(us + 30) + "]]\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.5], [65536, 10.0]]\n";
+  return std::make_shared<const lbf::Network>(*lbf::Network::parse(toml, "bench"));
+}
+
+std::vector<lbf::Target> make_targets(Rank ranks, std::size_t count, bool shared) {
+  std::vector<lbf::Target> targets;
+  for (std::size_t t = 0; t < count; ++t) {
+    lbf::Target target;
+    const std::uint32_t all = static_cast<std::uint32_t>(ranks);
+    target.nodes = shared ? std::max(1u, all / kRanksPerSharedNode) : all;
+    target.cores_per_node = 1;
+    target.placement = t % 2 == 0 ? "block" : "cyclic";
+    target.node_of_rank = *lbf::place_ranks(target.placement, ranks, target.nodes);
+    target.network = make_network(t);
+    targets.push_back(std::move(target));
+  }
+  return targets;
+}
+
+double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool shared, double& lbf_s) {
+  const auto start = std::chrono::steady_clock::now();
+  std::unique_ptr<lbf::Predictor> predictor = *lbf::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, shared));
+  lbf::CommunicatorTable communicators;
+  lbf::BatchDecoder decoder(communicators, trace.ranks);
+  lbf::BatchSink sink;
+  sink.on_event = [&](Rank rank, const lbf::Event& event) { return predictor->feed(rank, event); };
+  bool more = true;
+  for (std::size_t nth = 0; more; ++nth) {
+    more = false;
+    for (const auto& stream : trace.streams) {
+      if (nth >= stream.size()) continue;
+      more = true;
+      const Result<lbf::BatchHeader> header = decoder.decode(std::as_bytes(std::span(stream[nth])), sink);
+      if (!header) {
+        std::fprintf(stderr, "replay_throughput: %s\n", header.error().message.c_str());
+        std::exit(1);
+      }
+    }
+  }
+  for (Rank rank = 0; rank < trace.ranks; ++rank) predictor->close(rank);
+  predictor->advance();
+  if (const Result<void> whole = predictor->diagnosis(); !whole) {
+    std::fprintf(stderr, "replay_throughput: %s\n", whole.error().message.c_str());
+    std::exit(1);
+  }
+  lbf_s = predictor->predictions().front().lbf_s;
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::uint64_t events = 1000000;
+  std::vector<std::string> patterns{"ring", "stencil2d", "alltoall"};
+  std::vector<Rank> ranks{4, 64, 1024};
+  std::vector<std::size_t> targets{1, 16};
+  std::vector<std::string> modes{"dedicated", "shared"};
+  CLI::App app{"Events per second and peak memory of the replay core.", "replay_throughput"};
+  app.add_option("--events", events, "about this many per trace")->check(CLI::Range(1u, 1u << 30));
+  app.add_option("--pattern", patterns, "ring, stencil2d, alltoall")->delimiter(',')->check(CLI::IsMember({"ring", "stencil2d", "alltoall"}));
+  app.add_option("--ranks", ranks)->delimiter(',')->check(CLI::Range(2, 1 << 20));
+  app.add_option("--targets", targets)->delimiter(',')->check(CLI::Range(1, 1024));
+  app.add_option("--mode", modes, "dedicated, shared")->delimiter(',')->check(CLI::IsMember({"dedicated", "shared"}));
+  CLI11_PARSE(app, argc, argv);
+
+  std::printf("%-10s %6s %8s %-10s %7s %10s %12s %10s\n", "pattern", "ranks", "events", "mode", "targets", "Mevents/s",
+              "Mev-targ/s", "peak MiB");
+  for (const std::string& pattern : patterns) {
+    for (Rank count : ranks) {
+      const lbf::bench::StoredTrace trace = lbf::bench::make_trace(pattern, count, events);
+      for (const std::string& mode : modes) {
+        for (std::size_t k : targets) {
+          reset_peak();
+          const double before_mib = status_mib("VmRSS:");
+          double lbf_s = 0;
+          const double seconds = run(trace, k, mode == "shared", lbf_s);
+          const double peak_mib = status_mib("VmHWM:") - before_mib;
+          const double rate = static_cast<double>(trace.events) / seconds / 1e6;
+          std::printf("%-10s %6d %8llu %-10s %7zu %10.2f %12.2f %10.1f\n", pattern.c_str(), count,
+                      static_cast<unsigned long long>(trace.events), mode.c_str(), k, rate, rate * static_cast<double>(k),
+                      peak_mib);
+          std::fflush(stdout);
+        }
+      }
+    }
+  }
+  return 0;
+}
