@@ -10,81 +10,69 @@ enum { kHalo = 4 };
 
 static int rank;
 
+enum { kChunks = 25 };
+
 static double now_ns(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-static void report(const char* name, double ns, long calls) {
-  if (rank == 0) printf("%s %.2f\n", name, ns / (double)calls);
+static int ascending(const void* a, const void* b) {
+  const double x = *(const double*)a, y = *(const double*)b;
+  return x < y ? -1 : x > y;
 }
 
-static void ping_pong(long n) {
-  char buffer[8] = {0};
-  const int other = 1 - rank;
-  double start = 0;
-  MPI_Barrier(MPI_COMM_WORLD);
-  for (long i = -n / 10; i < n; ++i) {
-    if (i == 0) start = now_ns();
-    if (rank == 0) {
-      MPI_Send(buffer, 8, MPI_BYTE, other, 0, MPI_COMM_WORLD);
-      MPI_Recv(buffer, 8, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    } else {
-      MPI_Recv(buffer, 8, MPI_BYTE, other, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      MPI_Send(buffer, 8, MPI_BYTE, other, 0, MPI_COMM_WORLD);
-    }
+/* Runs `body` n times in chunks and prints the median chunk's time per call: a chunk in which somebody else had the
+ * processor does not count. */
+static void measure(const char* name, void (*body)(void), long n, int calls_per_body) {
+  double chunk_ns[kChunks];
+  const long per_chunk = n / kChunks;
+  for (long i = 0; i < per_chunk; ++i) body(); /* warms up */
+  for (int c = 0; c < kChunks; ++c) {
+    const double start = now_ns();
+    for (long i = 0; i < per_chunk; ++i) body();
+    chunk_ns[c] = now_ns() - start;
   }
-  report("ping_pong_8_bytes", now_ns() - start, 2 * n); /* two calls in a round trip */
+  qsort(chunk_ns, kChunks, sizeof(chunk_ns[0]), ascending);
+  if (rank == 0) printf("%s %.2f\n", name, chunk_ns[kChunks / 2] / (double)per_chunk / calls_per_body);
 }
 
-/* Per call of the non-blocking kind: kHalo receives, kHalo sends and one Waitall. */
-static void halo(long n) {
-  double buffer[2 * kHalo];
+static char byte_buffer[8];
+static double in[kHalo], out[kHalo];
+static int flag;
+
+static void ping_pong(void) {
+  if (rank == 0) {
+    MPI_Send(byte_buffer, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
+    MPI_Recv(byte_buffer, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  } else {
+    MPI_Recv(byte_buffer, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(byte_buffer, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
+  }
+}
+
+static void halo(void) {
   MPI_Request requests[2 * kHalo];
-  const int other = 1 - rank;
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double start = now_ns();
-  for (long i = 0; i < n; ++i) {
-    for (int k = 0; k < kHalo; ++k) {
-      MPI_Irecv(&buffer[k], 1, MPI_DOUBLE, other, k, MPI_COMM_WORLD, &requests[k]);
-    }
-    for (int k = 0; k < kHalo; ++k) {
-      MPI_Isend(&buffer[kHalo + k], 1, MPI_DOUBLE, other, k, MPI_COMM_WORLD, &requests[kHalo + k]);
-    }
-    MPI_Waitall(2 * kHalo, requests, MPI_STATUSES_IGNORE);
+  for (int k = 0; k < kHalo; ++k) MPI_Irecv(&in[k], 1, MPI_DOUBLE, 1 - rank, k, MPI_COMM_WORLD, &requests[k]);
+  for (int k = 0; k < kHalo; ++k) {
+    MPI_Isend(&out[k], 1, MPI_DOUBLE, 1 - rank, k, MPI_COMM_WORLD, &requests[kHalo + k]);
   }
-  report("halo_per_request", now_ns() - start, n * 2 * kHalo);
+  MPI_Waitall(2 * kHalo, requests, MPI_STATUSES_IGNORE);
 }
 
-static void allreduce(long n) {
-  double in = 1, out;
-  MPI_Barrier(MPI_COMM_WORLD);
-  const double start = now_ns();
-  for (long i = 0; i < n; ++i) MPI_Allreduce(&in, &out, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  report("allreduce_8_bytes", now_ns() - start, n);
+static void allreduce(void) { MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
+
+static void self_message(void) {
+  MPI_Request request;
+  MPI_Isend(out, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF, &request);
+  MPI_Recv(in, 1, MPI_DOUBLE, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-static void alone(long n) {
-  MPI_Request requests[2];
-  int in = 0, out = 1, flag;
-  double start = now_ns();
-  for (long i = 0; i < n; ++i) {
-    MPI_Isend(&out, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &requests[0]);
-    MPI_Recv(&in, 1, MPI_INT, 0, 0, MPI_COMM_SELF, MPI_STATUS_IGNORE);
-    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
-  }
-  report("self_isend_recv_wait", now_ns() - start, 3 * n);
-  start = now_ns();
-  for (long i = 0; i < n; ++i) MPI_Barrier(MPI_COMM_SELF);
-  report("self_barrier", now_ns() - start, n);
-  start = now_ns();
-  for (long i = 0; i < n; ++i) MPI_Iprobe(0, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
-  report("failed_iprobe", now_ns() - start, n);
-  start = now_ns();
-  for (long i = 0; i < n; ++i) MPI_Comm_size(MPI_COMM_WORLD, &flag);
-  report("local_comm_size", now_ns() - start, n);
-}
+static void self_barrier(void) { MPI_Barrier(MPI_COMM_SELF); }
+static void failed_iprobe(void) { MPI_Iprobe(0, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE); }
+static void local_call(void) { MPI_Comm_size(MPI_COMM_WORLD, &flag); }
 
 int main(int argc, char** argv) {
   int size;
@@ -93,15 +81,18 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size != 2) MPI_Abort(MPI_COMM_WORLD, 2);
-  ping_pong(n);
-  halo(n / 4);
-  allreduce(n);
+  measure("ping_pong_8_bytes", ping_pong, n, 2);
+  measure("halo_per_request", halo, n / 4, 2 * kHalo);
+  measure("allreduce_8_bytes", allreduce, n, 1);
   char done = 0;
   if (rank == 0) {
-    alone(n);
+    measure("self_isend_recv_wait", self_message, n, 3);
+    measure("self_barrier", self_barrier, n, 1);
+    measure("failed_iprobe", failed_iprobe, n, 1);
+    measure("local_comm_size", local_call, n, 1);
     MPI_Send(&done, 1, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
   } else {
-    for (int flag = 0; !flag;) {
+    while (!flag) {
       const struct timespec nap = {0, 1000000};
       nanosleep(&nap, NULL);
       MPI_Iprobe(0, 1, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);

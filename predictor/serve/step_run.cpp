@@ -376,6 +376,12 @@ Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
     stream.relay_lost_batches = count_or_zero(record, "lost_batches");
     return {};
   }
+  if (type == "note") {
+    if (const std::string note = text_or_empty(record, "text"); !note.empty()) {
+      add_note(fmt::format("node {}: {}", stream.number, note));
+    }
+    return {};
+  }
   const std::int64_t rank_number = integer_or(record, "rank", -1);
   if (rank_number < 0 || rank_number >= ranks_) {
     add_reason(fmt::format("a record of rank {} came, but the step has {} tasks (MPI started inside a task?)",

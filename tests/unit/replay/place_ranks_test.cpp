@@ -1,0 +1,84 @@
+// Placements and default targets.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "predictor/replay/target.h"
+
+namespace lbf {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string error_of(std::string_view placement, Rank ranks, std::uint32_t nodes) {
+  const auto placed = place_ranks(placement, ranks, nodes);
+  EXPECT_FALSE(placed.ok()) << placement;
+  return placed.ok() ? "" : placed.error().message;
+}
+
+TEST(PlaceRanks, AsSlurmDoes) {
+  EXPECT_THAT(*place_ranks("block", 4, 2), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(*place_ranks("block", 5, 2), ElementsAre(0, 0, 0, 1, 1));
+  EXPECT_THAT(*place_ranks("block", 7, 3), ElementsAre(0, 0, 0, 1, 1, 2, 2));
+  EXPECT_THAT(*place_ranks("cyclic", 5, 2), ElementsAre(0, 1, 0, 1, 0));
+  EXPECT_THAT(*place_ranks("plane=2", 7, 2), ElementsAre(0, 0, 1, 1, 0, 0, 1));
+  EXPECT_THAT(*place_ranks("map=0,0,1", 3, 2), ElementsAre(0, 0, 1));
+  EXPECT_THAT(*place_ranks("map=3", 1, 4), ElementsAre(3));
+}
+
+TEST(PlaceRanks, SaysWhatIsWrong) {
+  EXPECT_THAT(error_of("blok", 4, 2), HasSubstr("'blok'"));
+  EXPECT_THAT(error_of("", 4, 2), HasSubstr("block, cyclic"));
+  EXPECT_THAT(error_of("block", 4, 5), HasSubstr("at most 4"));
+  EXPECT_THAT(error_of("block", 4, 0), HasSubstr("one node"));
+  EXPECT_THAT(error_of("block", 0, 1), HasSubstr("no rank"));
+  EXPECT_THAT(error_of("plane=0", 4, 2), HasSubstr("plane=K"));
+  EXPECT_THAT(error_of("plane=", 4, 2), HasSubstr("plane=K"));
+  EXPECT_THAT(error_of("plane=-1", 4, 2), HasSubstr("plane=K"));
+  EXPECT_THAT(error_of("plane=99999999999", 4, 2), HasSubstr("plane=K"));
+  EXPECT_THAT(error_of("map=0,0", 3, 2), HasSubstr("2 nodes for 3 ranks"));
+  EXPECT_THAT(error_of("map=0,0,0,0", 3, 2), HasSubstr("4 nodes for 3 ranks"));
+  EXPECT_THAT(error_of("map=0,2,0", 3, 2), HasSubstr("rank 1 is on node 2"));
+  EXPECT_THAT(error_of("map=0,x,0", 3, 2), HasSubstr("'x'"));
+  EXPECT_THAT(error_of("map=0,,0", 3, 2), HasSubstr("no node number"));
+  EXPECT_THAT(error_of("map=", 3, 2), HasSubstr("no node number"));
+  EXPECT_THAT(error_of("map=0,0,1,", 3, 2), HasSubstr("no node number"));
+}
+
+TEST(DefaultTargets, TheOneThatRanThenEveryNodeCountThatDividesEvenlyOnEveryNetwork) {
+  const auto zero = std::make_shared<const Network>(Network::zero());
+  const auto lan = std::make_shared<const Network>(
+      *Network::parse("name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n", "x"));
+  Target ran;
+  ran.node_of_rank = {0, 1, 0, 1, 0, 1};
+  ran.nodes = 2;
+  ran.cores_per_node = 3;
+  ran.speed = 1.0;
+  ran.network = zero;
+  ran.placement = "cyclic";
+  const std::vector<Target> targets = default_targets(ran, {zero, lan});
+  ASSERT_EQ(targets.size(), 10u);  // ran, 1 2 3 6 nodes on zero; ran's placement, 1 2 3 6 nodes on lan
+  EXPECT_EQ(targets[0].placement, "cyclic");
+  std::vector<std::pair<std::uint32_t, std::string>> seen;
+  for (const Target& target : targets) {
+    EXPECT_EQ(target.cores_per_node, 3u);
+    seen.emplace_back(target.nodes, target.placement + " " + target.network->name());
+  }
+  EXPECT_THAT(seen, testing::UnorderedElementsAre(
+                        testing::Pair(2, "cyclic zero"), testing::Pair(1, "block zero"), testing::Pair(2, "block zero"),
+                        testing::Pair(3, "block zero"), testing::Pair(6, "block zero"), testing::Pair(2, "cyclic lan"),
+                        testing::Pair(1, "block lan"), testing::Pair(2, "block lan"), testing::Pair(3, "block lan"),
+                        testing::Pair(6, "block lan")));
+}
+
+TEST(DefaultTargets, NothingTwice) {
+  Target ran;
+  ran.node_of_rank = {0, 0, 1, 1};
+  ran.nodes = 2;
+  ran.network = std::make_shared<const Network>(Network::zero());
+  ran.placement = "map=0,0,1,1";  // is block
+  EXPECT_EQ(default_targets(ran, {ran.network}).size(), 3u);
+}
+
+}  // namespace
+}  // namespace lbf

@@ -1,0 +1,116 @@
+// Decisions 6 and 7 as arithmetic, and the clocks that feed them.
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include "spank_plugin/capture/clock.h"
+
+namespace lbf::capture {
+namespace {
+
+TEST(SplitGapTest, AllOnTheProcessor) {
+  const GapSplit split = split_gap(1000, 1500, 500, 0, 20);
+  EXPECT_EQ(split.preempted, 0u);
+  EXPECT_EQ(split.blocked, 0u);
+}
+
+TEST(SplitGapTest, ALittleOffTheProcessorIsNoise) {
+  EXPECT_EQ(split_gap(1000, 980, 0, 0, 20).blocked, 0u);
+  EXPECT_EQ(split_gap(1000, 979, 0, 0, 20).blocked, 21u);
+}
+
+TEST(SplitGapTest, RunDelayIsPreemptionTheRestIsBlocked) {
+  const GapSplit split = split_gap(1000, 400, 0, 250, 20);
+  EXPECT_EQ(split.preempted, 250u);
+  EXPECT_EQ(split.blocked, 350u);
+}
+
+TEST(SplitGapTest, RunDelayBeyondTheGapBelongsElsewhere) {
+  const GapSplit split = split_gap(1000, 400, 0, 5000, 20);
+  EXPECT_EQ(split.preempted, 600u);
+  EXPECT_EQ(split.blocked, 0u);
+}
+
+TEST(SplitGapTest, CpuTimeIsClampedToTheGap) {
+  // More trusted than used: the short intervals before were off the processor; never below zero.
+  const GapSplit all_off = split_gap(1000, 300, 500, 0, 20);
+  EXPECT_EQ(all_off.blocked, 1000u);
+  // More used than there is: never above the gap.
+  EXPECT_EQ(split_gap(1000, 9999, 0, 700, 20).preempted, 0u);
+}
+
+class ProcessClockTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    clock_start();
+    nap(20);  // something to measure the rate over
+    clock_calibrate();
+    clock_.open();
+    clock_.renew();
+  }
+  void TearDown() override { clock_.close(); }
+  static void nap(long ms) {
+    const timespec time{0, ms * 1'000'000};
+    nanosleep(&time, nullptr);
+  }
+  static void compute(std::uint64_t ms) {
+    const std::uint64_t end = read_clock_ns(CLOCK_THREAD_CPUTIME_ID) + ms * 1'000'000;
+    while (read_clock_ns(CLOCK_THREAD_CPUTIME_ID) < end) {
+    }
+  }
+  ProcessClock clock_;
+};
+
+TEST_F(ProcessClockTest, ThresholdKeepsTheReadingBelowOnePercent) {
+  EXPECT_GE(tick_clock.cpu_threshold, 100 * tick_clock.cpu_read);
+  EXPECT_GE(tick_clock.cpu_threshold + 1, ticks_from_ns(kDefaultCpuThresholdNs));
+}
+
+TEST_F(ProcessClockTest, SleepIsBlocked) {
+  const std::uint64_t leave = ticks_now();
+  nap(10);
+  const std::uint64_t enter = ticks_now();
+  const GapSplit split = clock_.end_gap(leave, enter);
+  EXPECT_GE(split.blocked, ticks_from_ns(9'000'000));
+  EXPECT_LE(split.blocked + split.preempted, enter - leave);
+}
+
+TEST_F(ProcessClockTest, ComputingIsNotBlocked) {
+  const std::uint64_t leave = ticks_now();
+  compute(10);
+  const std::uint64_t enter = ticks_now();
+  const GapSplit split = clock_.end_gap(leave, enter);
+  // Whoever else runs on this machine may preempt it; what is left is the computing, to 10 %.
+  const std::uint64_t process = enter - leave - split.preempted - split.blocked;
+  EXPECT_GE(process, ticks_from_ns(9'900'000));
+  EXPECT_LE(process, ticks_from_ns(11'000'000));
+}
+
+TEST_F(ProcessClockTest, OffCpuTimeInsideALongCallIsNotChargedToTheNextGap) {
+  const std::uint64_t enter = ticks_now();
+  nap(10);
+  const std::uint64_t now = ticks_now();
+  ASSERT_TRUE(clock_.wants_renewal(enter, now));
+  clock_.renew_after_call(enter, now);
+  const std::uint64_t leave = ticks_now();
+  compute(5);
+  const std::uint64_t next = ticks_now();
+  const GapSplit split = clock_.end_gap(leave, next);
+  EXPECT_GE(next - leave - split.preempted - split.blocked, ticks_from_ns(4'900'000));
+}
+
+TEST_F(ProcessClockTest, RenewalsBecomeRareWhileAllIsShort) {
+  std::uint64_t renewals = 0;
+  const std::uint64_t begin = ticks_now();
+  const std::uint64_t length = 100 * tick_clock.cpu_threshold;
+  for (std::uint64_t now = begin; now - begin < length; now = ticks_now()) {
+    if (!clock_.wants_renewal(now, now)) continue;
+    clock_.renew_after_call(now, now);
+    ++renewals;
+  }
+  // 1 + 2 + 4 + 8 + 16 thresholds, then every 16: about 9 in 100; at one in each threshold it would be 100.
+  EXPECT_GE(renewals, 3u);
+  EXPECT_LE(renewals, 12u);
+}
+
+}  // namespace
+}  // namespace lbf::capture

@@ -1,0 +1,213 @@
+// The ring writer against a reader that believes ring.h only: records, adjustments, pads, several records of one
+// call, and a full ring.
+#include "spank_plugin/capture/ring_writer.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <memory>
+#include <random>
+#include <vector>
+
+namespace lbf::capture {
+namespace {
+
+using ring::Record;
+
+struct Read {
+  Record record;
+  std::vector<std::uint64_t> values;
+};
+
+class RingWriterTest : public testing::Test {
+ protected:
+  static constexpr std::uint64_t kCapacity = 4096;
+
+  RingWriterTest() { writer_.attach(header_.get(), data_.data(), kCapacity); }
+
+  // One call that leaves one record with `values` values that count up from `bytes`.
+  void call(std::uint64_t enter, std::uint64_t leave, std::uint64_t bytes = 0, std::uint32_t values = 0) {
+    writer_.begin_call(enter, 7);
+    if (Record* record = writer_.append(EventKind::kSend, values)) {
+      record->bytes = bytes;
+      for (std::uint32_t i = 0; i < values; ++i) RingWriter::values_of(record)[i] = bytes + i;
+    }
+    writer_.commit(leave);
+  }
+
+  // Everything that is published, pads left out.
+  std::vector<Read> drain() {
+    std::vector<Read> all;
+    std::uint64_t at = header_->tail;
+    const std::uint64_t head = header_->head;
+    EXPECT_LE(head - at, kCapacity);
+    while (at < head) {
+      const std::uint64_t offset = at & (kCapacity - 1);
+      Read read{};
+      std::memcpy(static_cast<void*>(&read.record), data_.data() + offset,
+                  std::min<std::uint64_t>(sizeof(Record), kCapacity - offset));
+      const std::uint64_t words = read.record.words_and_op & 0xffffff;
+      if (words == 0 || offset + words * 8 > kCapacity) {
+        ADD_FAILURE() << "record of " << words << " words at " << offset;
+        break;
+      }
+      at += words * 8;
+      if (read.record.kind == ring::kRecordPad) continue;
+      read.values.resize(words - ring::kRecordWords);
+      std::memcpy(read.values.data(), data_.data() + offset + sizeof(Record), read.values.size() * 8);
+      all.push_back(read);
+    }
+    header_->tail.store(at);
+    return all;
+  }
+
+  std::unique_ptr<ring::Header> header_ = std::make_unique<ring::Header>();
+  alignas(64) std::array<std::byte, kCapacity> data_{};
+  RingWriter writer_;
+};
+
+TEST_F(RingWriterTest, RecordCarriesItsCall) {
+  call(100, 130, 8);
+  const auto all = drain();
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_EQ(all[0].record.enter, 100u);
+  EXPECT_EQ(all[0].record.leave, 130u);
+  EXPECT_EQ(all[0].record.bytes, 8u);
+  EXPECT_EQ(all[0].record.function, 7u);
+  EXPECT_EQ(all[0].record.flags, kFlagCallBegin);
+}
+
+TEST_F(RingWriterTest, NothingIsVisibleBeforeTheCallEnds) {
+  writer_.begin_call(1, 7);
+  writer_.append(EventKind::kRecv);
+  EXPECT_EQ(header_->head.load(), 0u);
+  writer_.commit(2);
+  EXPECT_EQ(header_->head.load(), sizeof(Record));
+}
+
+TEST_F(RingWriterTest, LaterRecordsOfACallHaveNoTimeOfTheirOwn) {
+  writer_.begin_call(10, 7);
+  writer_.append(EventKind::kStartRecv);
+  writer_.append(EventKind::kSend, 3);
+  writer_.append(EventKind::kEndRecv);
+  writer_.commit(50);
+  const auto all = drain();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].record.enter, 10u);
+  EXPECT_EQ(all[0].record.leave, 50u);
+  for (std::size_t i : {1u, 2u}) {
+    EXPECT_EQ(all[i].record.enter, 50u);
+    EXPECT_EQ(all[i].record.leave, 50u);
+    EXPECT_EQ(all[i].record.flags & kFlagCallBegin, 0);
+  }
+}
+
+TEST_F(RingWriterTest, AdjustmentsAddUpBeforeTheNextRecord) {
+  writer_.adjust(1, 20, 300);
+  writer_.begin_call(5, 7);
+  writer_.commit(6);  // a call without a record does not carry them
+  writer_.adjust(4, 0, 1000);
+  call(10, 20);
+  call(30, 40);
+  const auto all = drain();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].record.kind, ring::kRecordAdjust);
+  EXPECT_EQ(all[0].record.enter, 5u);
+  EXPECT_EQ(all[0].record.leave, 20u);
+  EXPECT_EQ(all[0].record.bytes, 1300u);
+  EXPECT_EQ(all[1].record.kind, static_cast<std::uint8_t>(EventKind::kSend));
+  EXPECT_EQ(all[2].record.kind, static_cast<std::uint8_t>(EventKind::kSend));
+}
+
+TEST_F(RingWriterTest, EveryLengthSurvivesTheEndOfTheDataArea) {
+  std::mt19937 random(1);
+  std::uint64_t sent = 0;
+  std::uint64_t received = 0;
+  for (int round = 0; round < 5000; ++round) {
+    if (random() % 5 == 0) writer_.adjust(random() % 3, 1, 0);
+    call(sent * 10 + 1, sent * 10 + 2, sent, random() % 20);
+    ++sent;
+    if (round % 3 == 0) {
+      for (const Read& read : drain()) {
+        if (read.record.kind == ring::kRecordAdjust) continue;
+        ASSERT_EQ(read.record.bytes, received);
+        for (std::size_t i = 0; i < read.values.size(); ++i) ASSERT_EQ(read.values[i], received + i);
+        ++received;
+      }
+    }
+  }
+  EXPECT_GT(received, 4990u);
+  EXPECT_EQ(header_->lost_records.load(), 0u);
+}
+
+TEST_F(RingWriterTest, FullRingCountsWhatIsLostAndSaysSoWhenThereIsRoom) {
+  std::uint64_t made = 0;
+  for (; made < 200; ++made) call(made * 10, made * 10 + 5, made);
+  const std::uint64_t lost = header_->lost_records;
+  auto before = drain();
+  EXPECT_EQ(before.size() + lost, made);
+  EXPECT_GT(lost, 0u);
+  const std::uint64_t last_kept = before.back().record.bytes;
+  call(made * 10, made * 10 + 5, made);
+  const auto after = drain();
+  ASSERT_EQ(after.size(), 2u);
+  EXPECT_EQ(after[0].record.kind, static_cast<std::uint8_t>(EventKind::kGap));
+  EXPECT_EQ(after[0].record.bytes, lost);
+  // The gap covers the lost calls, so that their time is nobody's process time.
+  EXPECT_EQ(after[0].record.enter, (last_kept + 1) * 10);
+  EXPECT_EQ(after[0].record.leave, (made - 1) * 10 + 5);
+  EXPECT_EQ(after[1].record.bytes, made);
+  EXPECT_EQ(header_->lost_records.load(), lost);
+}
+
+TEST_F(RingWriterTest, ACallIsNotTakenUpAgainHalfWay) {
+  writer_.begin_call(1, 7);
+  int kept = 0;
+  for (int i = 0; i < 300; ++i) {
+    if (i == 200) header_->tail.store(0);
+    kept += writer_.append(EventKind::kWait) != nullptr;
+  }
+  writer_.commit(1000);
+  EXPECT_EQ(header_->lost_records.load(), static_cast<std::uint64_t>(300 - kept));
+  const auto all = drain();
+  EXPECT_EQ(all.size(), static_cast<std::size_t>(kept));
+  call(2000, 2001);
+  const auto after = drain();
+  ASSERT_EQ(after.size(), 2u);
+  EXPECT_EQ(after[0].record.enter, 1000u);  // the call's own time is in its first record
+}
+
+TEST_F(RingWriterTest, TheLastRecordsAlwaysFit) {
+  for (int i = 0; i < 500; ++i) {
+    writer_.adjust(1, 1, 1);
+    call(static_cast<std::uint64_t>(i) * 10 + 1, static_cast<std::uint64_t>(i) * 10 + 2);
+  }
+  ASSERT_GT(header_->lost_records.load(), 0u);
+  writer_.begin_last_call();
+  writer_.begin_call(9000, 3);
+  EXPECT_NE(writer_.append(EventKind::kExit), nullptr);
+  writer_.commit(9000);
+  const auto all = drain();
+  EXPECT_EQ(all.back().record.kind, static_cast<std::uint8_t>(EventKind::kExit));
+  EXPECT_EQ(all[all.size() - 2].record.kind, static_cast<std::uint8_t>(EventKind::kGap));
+}
+
+TEST_F(RingWriterTest, ARecordThatCanNeverFitIsLostAlone) {
+  call(1, 2, 1, 400);  // 3,248 bytes of a ring of 4,096
+  call(3, 4, 2);
+  const auto all = drain();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].record.kind, static_cast<std::uint8_t>(EventKind::kGap));
+  EXPECT_EQ(all[1].record.bytes, 2u);
+}
+
+TEST_F(RingWriterTest, ATailThatLiesStopsTheWriterOnly) {
+  header_->tail.store(std::uint64_t{1} << 60);  // from a broken relay: beyond the head
+  for (int i = 0; i < 200; ++i) call(1, 2);
+  EXPECT_GT(header_->lost_records.load(), 0u);
+  EXPECT_LE(header_->head.load(), kCapacity);
+}
+
+}  // namespace
+}  // namespace lbf::capture

@@ -1,0 +1,221 @@
+// What the matcher makes of events: which message each receive takes, and which contradictions it names.
+#include "predictor/match/matcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lbf {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+Event make(EventKind kind, Rank peer = kAnyRank, std::int32_t tag = kAnyTag, int request = -1) {
+  Event event;
+  event.kind = kind;
+  event.peer = peer;
+  event.tag = tag;
+  if (request >= 0) {
+    event.request = static_cast<std::uint32_t>(request);
+    event.flags |= kFlagHasRequest;
+  }
+  return event;
+}
+Event send(Rank to, std::int32_t tag, Bytes bytes = 0) {
+  Event event = make(EventKind::kSend, to, tag);
+  event.bytes = bytes;
+  return event;
+}
+Event post(Rank from, std::int32_t tag, int request = -1) {
+  Event event = make(EventKind::kStartRecv, from, tag, request);
+  if (from == kAnyRank) event.flags |= kFlagWildcardSource;
+  if (tag == kAnyTag) event.flags |= kFlagWildcardTag;
+  return event;
+}
+Event complete(Rank from, std::int32_t tag, int request = -1) { return make(EventKind::kEndRecv, from, tag, request); }
+
+class Match : public testing::Test {
+ protected:
+  void feed(Rank rank, const Event& event) {
+    const Result<void> fed = matcher_.feed(rank, event);
+    ASSERT_TRUE(fed.ok()) << fed.error().message;
+  }
+  std::string refused(Rank rank, const Event& event) {
+    const Result<void> fed = matcher_.feed(rank, event);
+    EXPECT_FALSE(fed.ok());
+    return fed.ok() ? "" : fed.error().message;
+  }
+  // Bytes of the messages that the rank's receive ops take, in order (tests give each send its own size).
+  std::vector<Bytes> received(Rank rank) {
+    std::vector<Bytes> bytes;
+    OpStore::Cursor& cursor = cursors_[static_cast<std::size_t>(rank)];
+    while (const Op* op = store_.front(static_cast<ProcessIndex>(rank), cursor)) {
+      if (op->kind == OpKind::kRecv) bytes.push_back(store_.message(op->message).bytes);
+      OpStore::pop(cursor);
+    }
+    return bytes;
+  }
+  OpStore store_{4, 1};
+  Matcher matcher_{4, store_};
+  std::vector<OpStore::Cursor> cursors_ = std::vector<OpStore::Cursor>(4);
+};
+
+TEST_F(Match, PostingOrderDecidesNotCompletionOrder) {
+  feed(0, post(1, 7, 1));
+  feed(0, post(1, 7, 2));
+  feed(0, complete(1, 7, 2));
+  feed(0, complete(1, 7, 1));
+  feed(1, send(0, 7, 100));
+  feed(1, send(0, 7, 200));
+  EXPECT_THAT(received(0), testing::ElementsAre(200, 100));
+  EXPECT_EQ(matcher_.stats().messages, 2u);
+}
+
+TEST_F(Match, AReceiveBehindAWildcardTakesItsPlaceWhenTheWildcardIsDone) {
+  feed(0, post(kAnyRank, 7, 1));
+  feed(0, post(1, 7, 2));
+  feed(0, post(1, 7, 3));
+  feed(0, complete(1, 7, 1));  // the wildcard got the first message
+  feed(0, complete(1, 7, 3));
+  feed(0, complete(1, 7, 2));
+  for (Bytes bytes : {100, 200, 300}) feed(1, send(0, 7, bytes));
+  EXPECT_THAT(received(0), testing::ElementsAre(100, 300, 200));
+}
+
+TEST_F(Match, AReceiveThatEndsBeforeAnOlderWildcardTakesTheNextPlace) {
+  feed(0, post(kAnyRank, kAnyTag, 1));
+  feed(0, post(1, 7, 2));
+  feed(0, complete(1, 7, 2));
+  feed(0, complete(1, 7, 1));
+  feed(1, send(0, 7, 100));
+  feed(1, send(0, 7, 200));
+  EXPECT_THAT(received(0), testing::ElementsAre(100, 200));
+}
+
+TEST_F(Match, AWildcardThatCannotMatchHoldsNobodyBack) {
+  feed(0, post(kAnyRank, 8, 1));  // another tag
+  feed(0, post(1, 7, 2));
+  feed(0, post(1, 7, 3));
+  feed(0, complete(1, 7, 3));
+  feed(1, send(0, 7, 100));
+  feed(1, send(0, 7, 200));
+  EXPECT_THAT(received(0), testing::ElementsAre(200));
+}
+
+TEST_F(Match, CancelMovesLaterReceivesUp) {
+  for (const bool sends_first : {false, true}) {
+    SCOPED_TRACE(sends_first);
+    if (sends_first) {
+      feed(1, send(0, 7, 100));
+      feed(1, send(0, 7, 200));
+    }
+    feed(0, post(1, 7, 1));
+    feed(0, post(1, 7, 2));
+    feed(0, make(EventKind::kCancel, kAnyRank, kAnyTag, 1));
+    feed(0, post(1, 7, 1));  // the number may be used again
+    feed(0, complete(1, 7, 1));
+    feed(0, complete(1, 7, 2));
+    if (!sends_first) {
+      feed(1, send(0, 7, 100));
+      feed(1, send(0, 7, 200));
+    }
+    EXPECT_THAT(received(0), testing::ElementsAre(200, 100));
+  }
+}
+
+TEST_F(Match, AFreedReceiveStillTakesItsMessage) {
+  feed(0, post(1, 7, 1));
+  feed(0, make(EventKind::kRequestFree, kAnyRank, kAnyTag, 1));
+  feed(0, make(EventKind::kRecv, 1, 7));
+  feed(1, send(0, 7, 100));
+  feed(1, send(0, 7, 200));
+  EXPECT_THAT(received(0), testing::ElementsAre(200));
+}
+
+TEST_F(Match, CollectivesOnASubCommunicatorUseWorldRanks) {
+  const std::vector<std::uint64_t> members{77, 0, 3, 1};  // uid, L, ranks 3 and 1
+  for (Rank rank : {1, 3}) {
+    Event create = make(EventKind::kCommCreate);
+    create.comm = 5;
+    create.values = members;
+    feed(rank, create);
+    Event bcast = make(EventKind::kCollective);
+    bcast.comm = 5;
+    bcast.op = CollectiveOp::kBcast;
+    bcast.bytes = 64;
+    bcast.root = 0;  // world rank 3
+    feed(rank, bcast);
+  }
+  EXPECT_THAT(received(1), testing::ElementsAre(64));
+  EXPECT_THAT(received(3), testing::ElementsAre());
+  EXPECT_EQ(matcher_.stats().collectives, 2u);
+}
+
+TEST_F(Match, ContradictionsNameRankAndEvent) {
+  feed(2, make(EventKind::kCompute));
+  EXPECT_THAT(refused(2, complete(1, 7)), AllOf(HasSubstr("rank 2, event 2"), HasSubstr("startRecv")));
+  EXPECT_THAT(refused(0, complete(1, 7, 9)), HasSubstr("request 9"));
+  EXPECT_THAT(refused(0, send(4, 0)), HasSubstr("rank 4 does not exist"));
+  EXPECT_THAT(refused(0, send(-3, 0)), HasSubstr("does not exist"));
+  feed(1, post(0, 7, 1));
+  EXPECT_THAT(refused(1, complete(0, 8, 1)), AllOf(HasSubstr("tag 8"), HasSubstr("tag 7")));
+  EXPECT_THAT(refused(1, complete(2, 7, 1)), HasSubstr("posted for rank 0"));
+  EXPECT_THAT(refused(1, post(0, 7, 1)), HasSubstr("active already"));
+  EXPECT_THAT(refused(1, make(EventKind::kWait, kAnyRank, kAnyTag, 1)), HasSubstr("is a receive"));
+  EXPECT_THAT(refused(1, make(EventKind::kWait, kAnyRank, kAnyTag, 5)), HasSubstr("not active"));
+  Event collective = make(EventKind::kCollective);
+  collective.comm = 9;
+  EXPECT_THAT(refused(1, collective), HasSubstr("communicator 9 is not defined"));
+  Event negative = make(EventKind::kCompute);
+  negative.process_s = -1;
+  EXPECT_THAT(refused(1, negative), HasSubstr("negative"));
+  Event unknown = make(static_cast<EventKind>(99));
+  EXPECT_THAT(refused(1, unknown), HasSubstr("99"));
+  feed(3, make(EventKind::kExit));
+  EXPECT_THAT(refused(3, make(EventKind::kCompute)), HasSubstr("after the rank's exit"));
+  EXPECT_THAT(refused(4, make(EventKind::kCompute)), HasSubstr("4 ranks"));
+  EXPECT_EQ(matcher_.why_partial(), "");
+}
+
+TEST_F(Match, HostileDefinitionsOfCommunicators) {
+  Event create = make(EventKind::kCommCreate);
+  create.comm = 1;
+  std::vector<std::uint64_t> values{1, 0};
+  create.values = values;
+  EXPECT_THAT(refused(0, create), HasSubstr("without members"));
+  values = {1, 9, 0, 1};
+  create.values = values;
+  EXPECT_THAT(refused(0, create), HasSubstr("without members"));
+  values = {1, 0, 0, 99};
+  create.values = values;
+  EXPECT_THAT(refused(0, create), HasSubstr("rank 99"));
+  create.comm = 2;
+  values = {1, 0, 0, 0};
+  create.values = values;
+  EXPECT_THAT(refused(0, create), HasSubstr("twice"));
+  create.comm = 0;
+  EXPECT_THAT(refused(0, create), HasSubstr("cannot be defined"));
+}
+
+TEST_F(Match, AfterAGapContradictionsMakeThePredictionPartial) {
+  Event gap = make(EventKind::kGap);
+  gap.bytes = 17;
+  feed(0, gap);
+  EXPECT_THAT(matcher_.why_partial(), HasSubstr("17 events were lost"));
+  feed(0, complete(1, 7));     // its start was lost: taken as it came
+  feed(0, make(EventKind::kWait, kAnyRank, kAnyTag, 3));
+  feed(1, send(0, 7, 100));
+  EXPECT_THAT(received(0), testing::ElementsAre(100));
+  EXPECT_EQ(matcher_.stats().lost_events, 17u);
+  EXPECT_THAT(refused(1, complete(0, 7)), HasSubstr("rank 1"));  // other ranks lost nothing
+}
+
+TEST_F(Match, KeepAlivesAreNoEventsOfTheProgram) {
+  feed(0, make(EventKind::kKeepAlive));
+  feed(0, make(EventKind::kCompute));
+  EXPECT_EQ(matcher_.stats().events, 1u);
+  EXPECT_EQ(matcher_.events_of(0), 1u);
+}
+
+}  // namespace
+}  // namespace lbf

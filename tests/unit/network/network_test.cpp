@@ -1,0 +1,164 @@
+// Network files and cost curves (docs/formats/network-v1.md).
+#include "predictor/network/network.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+
+namespace lbf {
+namespace {
+
+using testing::HasSubstr;
+
+CostCurve curve(std::vector<std::pair<Bytes, Seconds>> points) {
+  Result<CostCurve> made = CostCurve::make(std::move(points));
+  EXPECT_TRUE(made.ok());
+  return std::move(*made);
+}
+
+std::string error_of(const std::string& toml) {
+  const Result<Network> network = Network::parse(toml, "x.toml");
+  EXPECT_FALSE(network.ok());
+  return network.ok() ? "" : network.error().message;
+}
+
+const std::string kPath = "name = \"a\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n";
+
+TEST(CostCurve, InterpolatesBetweenTheTwoNearestSizes) {
+  const CostCurve c = curve({{0, 0.62}, {2048, 0.90}, {8192, 1.37}});
+  EXPECT_DOUBLE_EQ(c.at(0), 0.62);
+  EXPECT_DOUBLE_EQ(c.at(1024), 0.76);
+  EXPECT_DOUBLE_EQ(c.at(2048), 0.90);
+  EXPECT_DOUBLE_EQ(c.at(8192), 1.37);
+}
+
+TEST(CostCurve, BelowTheSmallestSizeItsValue) { EXPECT_DOUBLE_EQ(curve({{100, 3}, {200, 5}}).at(0), 3); }
+
+TEST(CostCurve, BeyondTheLargestALineThroughTheLastPoints) {
+  const CostCurve line = curve({{0, 100}, {10, 2}, {20, 3}, {30, 4}});  // the last three lie on 1 + x/10
+  EXPECT_NEAR(line.at(1000), 101, 1e-9);
+  const CostCurve noisy = curve({{0, 0}, {10, 2}, {20, 3}});  // least squares: slope 0.15, through (10, 5/3)
+  EXPECT_NEAR(noisy.at(100), 5.0 / 3 + 0.15 * 90, 1e-12);
+}
+
+TEST(CostCurve, ExtrapolationNeverFallsBelowTheLastValue) {
+  EXPECT_DOUBLE_EQ(curve({{0, 9}, {10, 5}, {20, 4}}).at(1000000), 6);  // flat at the mean of a falling tail
+  EXPECT_DOUBLE_EQ(curve({{0, 1}, {10, 1}, {20, 9}}).at(21), 9);       // the fitted line is still below the last point
+  EXPECT_DOUBLE_EQ(curve({{7, 2}}).at(1000), 2);
+}
+
+TEST(CostCurve, EmptyCostsNothing) { EXPECT_EQ(CostCurve().at(12345), 0); }
+
+TEST(CostCurve, RefusesWhatIsNoTable) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(CostCurve::make({}).ok());
+  EXPECT_FALSE(CostCurve::make({{0, 1}, {0, 2}}).ok());
+  EXPECT_FALSE(CostCurve::make({{5, 1}, {4, 2}}).ok());
+  EXPECT_FALSE(CostCurve::make({{0, -1}}).ok());
+  EXPECT_FALSE(CostCurve::make({{0, nan}}).ok());
+  EXPECT_FALSE(CostCurve::make({{0, std::numeric_limits<double>::infinity()}}).ok());
+}
+
+TEST(Network, ReadsEverything) {
+  const Result<Network> network = Network::parse(R"(
+name = "hps-320"
+[about]
+what = "IBM SP switch"
+year = 1999
+[[path]]
+locality = "remote"
+send_cpu = [[0, 1.2], [65536, 20.0]]
+recv_cpu = [[0, 1.4], [65536, 24.0]]
+eager_limit_bytes = 65536
+table = [[0, 620.0], [2048, 900], [8192, 1370.0]]
+[[path]]
+locality = "self-node"
+table = [[0, 5.0]]
+[contention]
+model = "nic"
+bandwidth_MBps = 40
+)",
+                                                "hps.toml");
+  ASSERT_TRUE(network.ok()) << network.error().message;
+  EXPECT_EQ(network->name(), "hps-320");
+  EXPECT_THAT(network->description(), HasSubstr("IBM SP switch"));
+  EXPECT_DOUBLE_EQ(network->path(false).flight.at(2048), 900e-6);
+  EXPECT_DOUBLE_EQ(network->path(false).send_cpu.at(0), 1.2e-6);
+  EXPECT_DOUBLE_EQ(network->path(false).recv_cpu.at(65536), 24e-6);
+  EXPECT_EQ(network->path(false).eager_limit_bytes, 65536u);
+  EXPECT_DOUBLE_EQ(network->path(true).flight.at(99), 5e-6);
+  EXPECT_EQ(network->path(true).eager_limit_bytes, ~Bytes{0});
+  EXPECT_EQ(network->contention(), Contention::kNic);
+}
+
+TEST(Network, OneLocalityServesBoth) {
+  const Result<Network> network = Network::parse(kPath, "x.toml");
+  ASSERT_TRUE(network.ok());
+  EXPECT_DOUBLE_EQ(network->path(true).flight.at(0), 1e-6);
+}
+
+TEST(Network, TheLargestHopStandsInForRemote) {
+  const Result<Network> network = Network::parse(
+      "name = \"h\"\n[[path]]\nlocality = \"hop:3\"\ntable = [[0, 3.0]]\n[[path]]\nlocality = \"hop:1\"\ntable = [[0, 1.0]]\n"
+      "[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.5]]\n",
+      "x.toml");
+  ASSERT_TRUE(network.ok()) << network.error().message;
+  EXPECT_DOUBLE_EQ(network->path(false).flight.at(0), 3e-6);
+  EXPECT_DOUBLE_EQ(network->path(true).flight.at(0), 0.5e-6);
+}
+
+TEST(Network, ErrorsNameFileLineAndKey) {
+  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"remote\"\ntabel = [[0, 1.0]]\n"),
+              testing::AllOf(HasSubstr("x.toml:4"), HasSubstr("'tabel'")));
+  EXPECT_THAT(error_of(kPath + "[contention]\nmodle = \"none\"\n"), HasSubstr("'modle'"));
+  EXPECT_THAT(error_of("nmae = \"a\"\n"), testing::AllOf(HasSubstr("x.toml:1"), HasSubstr("'nmae'")));
+  EXPECT_THAT(error_of("name = \n"), HasSubstr("x.toml:1"));
+  EXPECT_THAT(error_of(""), HasSubstr("name"));
+  EXPECT_THAT(error_of("name = 3\n"), HasSubstr("name"));
+  EXPECT_THAT(error_of("name = \"a b\"\n"), HasSubstr("letters"));
+  EXPECT_THAT(error_of("name = \"a\"\n"), HasSubstr("[[path]]"));
+  EXPECT_THAT(error_of("name = \"a\"\npath = 3\n"), HasSubstr("[[path]]"));
+  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\ntable = [[0, 1.0]]\n"), HasSubstr("locality"));
+  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"far\"\ntable = [[0, 1.0]]\n"), HasSubstr("'far'"));
+  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"hop:0\"\ntable = [[0, 1.0]]\n"), HasSubstr("hop:0"));
+  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"remote\"\n"), HasSubstr("'table'"));
+  EXPECT_THAT(error_of(kPath + kPath.substr(kPath.find("[[path"))), HasSubstr("twice"));
+  EXPECT_THAT(error_of(kPath + "eager_limit_bytes = -1\n"), HasSubstr("eager_limit_bytes"));
+  EXPECT_THAT(error_of(kPath + "eager_limit_bytes = \"x\"\n"), HasSubstr("eager_limit_bytes"));
+  EXPECT_THAT(error_of(kPath + "send_cpu = [[0, 1.0], [0, 2.0]]\n"), HasSubstr("ascend"));
+  EXPECT_THAT(error_of(kPath + "send_cpu = [[0]]\n"), HasSubstr("[bytes, microseconds]"));
+  EXPECT_THAT(error_of(kPath + "send_cpu = [[-1, 1.0]]\n"), HasSubstr("negative"));
+  EXPECT_THAT(error_of(kPath + "send_cpu = [[0, -1.0]]\n"), HasSubstr("send_cpu"));
+  EXPECT_THAT(error_of(kPath + "send_cpu = [[0, nan]]\n"), HasSubstr("send_cpu"));
+  EXPECT_THAT(error_of(kPath + "send_cpu = 4\n"), HasSubstr("send_cpu"));
+  EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"magic\"\n"), HasSubstr("\"bus\""));
+  EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\n"), HasSubstr("bandwidth_MBps"));
+  EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\nbandwidth_MBps = -2\n"), HasSubstr("bandwidth_MBps"));
+}
+
+TEST(Network, LoadSaysWhatIsWrongWithTheFile) {
+  const Result<Network> none = Network::load("/nonexistent/net.toml");
+  ASSERT_FALSE(none.ok());
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+  EXPECT_THAT(none.error().message, HasSubstr("/nonexistent/net.toml"));
+  EXPECT_FALSE(Network::load("/").ok());
+  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "lbf-network-test.toml";
+  std::ofstream(path) << kPath;
+  const Result<Network> network = Network::load(path.string());
+  ASSERT_TRUE(network.ok()) << network.error().message;
+  EXPECT_EQ(network->name(), "a");
+  std::filesystem::remove(path);
+}
+
+TEST(Network, ZeroTakesNoTime) {
+  EXPECT_EQ(Network::zero().name(), "zero");
+  EXPECT_EQ(Network::zero().path(false).flight.at(1 << 30), 0);
+  EXPECT_EQ(Network::zero().path(true).send_cpu.at(1 << 30), 0);
+}
+
+}  // namespace
+}  // namespace lbf
