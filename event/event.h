@@ -70,6 +70,10 @@ enum class CollectiveOp : std::uint8_t {
 };
 inline constexpr std::uint8_t kCollectiveOpCount = 23;
 
+// Event::root of a rooted collective on an intercommunicator, as Open MPI writes MPI_ROOT and MPI_PROC_NULL.
+inline constexpr Rank kRootIsMe = -4;         // this rank is the root of the other group's collective
+inline constexpr Rank kRootIsElsewhere = -2;  // another rank of this group is
+
 struct Event {
   EventKind kind = EventKind::kCompute;
   std::uint8_t flags = 0;          // EventFlags
@@ -79,8 +83,8 @@ struct Event {
   std::int32_t tag = kAnyTag;
   std::uint32_t comm = 0;
   std::uint32_t request = 0;       // valid with kFlagHasRequest; unique per rank and trace while active
-  Rank root = 0;                   // collective: rank *in comm* (-1: this rank takes no part as root side of
-                                   // an intercommunicator, MPI_PROC_NULL)
+  Rank root = 0;                   // collective: rank *in comm*; on an intercommunicator also kRootIsMe or
+                                   // kRootIsElsewhere
   Bytes bytes = 0;                 // message bytes; collective: what one rank sends to one peer
                                    // (reduce/allreduce/bcast/scan: the vector)
   Seconds process_s = 0;           // process time since this rank's previous event (TSE Sec. 2)

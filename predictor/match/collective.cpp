@@ -17,7 +17,7 @@ using collective::Choice;
 using collective::GroupSteps;
 using Values = std::span<const std::uint64_t>;
 
-constexpr Rank kMpiRoot = -4;  // the root's own process in an intercommunicator
+constexpr Rank kMpiRoot = kRootIsMe;
 constexpr Bytes kCommCreateBytes = 8;
 constexpr Bytes kInterBarrierBytes = 4;  // coll/basic: an allreduce of one int
 constexpr Bytes kIreduceFragmentBytes = 8 * 1024;

@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::uint32_t kCollectiveChannel = 0x80000000U;  // ChannelKey::comm of collectives' messages
 constexpr std::uint32_t kMaxCommunicators = 1U << 24;
-constexpr Rank kMpiProcNull = -2;  // as expand_collective wants it
 constexpr std::uint64_t kMaxLostEvents = std::uint64_t{1} << 60;
 
 std::string number(std::int64_t value) { return std::to_string(value); }
@@ -470,7 +469,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
     if (!comm->remote_group.empty()) {
       call.remote_size = static_cast<std::uint32_t>(remote.size());
       call.low_group = local.front() < remote.front();
-      if (call.root == kAnyRank) call.root = kMpiProcNull;
+      if (call.root == kAnyRank) call.root = kRootIsElsewhere;
       peers_ = remote;
       local_peers_ = local;
     } else {

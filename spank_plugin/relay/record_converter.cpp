@@ -58,7 +58,10 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (is_collective(event.kind)) {
     event.op = static_cast<CollectiveOp>(record.words_and_op >> 24);
     event.root = record.peer;
-    if (record.peer < -1 || record.peer >= world_size_) return bad_record(record, "a root outside the world");
+    if (record.peer >= world_size_ ||
+        (record.peer < 0 && record.peer != kRootIsMe && record.peer != kRootIsElsewhere)) {
+      return bad_record(record, "a root outside the world");
+    }
   } else {
     event.peer = record.peer;
     if (record.peer < kAnyRank || record.peer >= world_size_) {
