@@ -1,5 +1,5 @@
-// lbf-whatif: how long a recorded program would take elsewhere. Reads a text trace, a stored trace or a job's trace
-// from lbfd, predicts every combination of node count, placement and network in one pass.
+// lbf-whatif: how long a recorded program would take elsewhere. Reads a text trace, a stored trace or a job's
+// trace from lbfd, predicts every combination of node count, placement and network in one pass.
 //
 // Implements design.md section 6 (the options and JSON keys are a contract).
 #include <unistd.h>
@@ -64,18 +64,23 @@ int run(int argc, char** argv) {
   std::string trace_name;
   bool json = false;
 
-  CLI::App app{"How long a recorded program would take on other nodes, placements and networks.", "lbf-whatif"};
+  CLI::App app{"How long a recorded program would take on other nodes, placements and networks.",
+               "lbf-whatif"};
   app.set_version_flag("--version", std::string("lbf-whatif ") + LBF_VERSION);
   app.add_option("TRACE", trace_name,
-                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOBID[.STEP] of a job that lbfd knows")
+                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOBID[.STEP] of a job "
+                 "that lbfd knows")
       ->required();
   app.add_option("--nodes", options.nodes, "node counts, as in 2,4 (default with map=...: those it names)")
       ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 24));
-  app.add_option("--cores", options.cores, "processors per node (default 1)")->check(CLI::Range(1u, 1u << 20));
-  app.add_option("--placement", options.placements, "block, cyclic, plane=K or map=N0,N1,... (may be repeated; default block)")
+  app.add_option("--cores", options.cores, "processors per node (default 1)")
+      ->check(CLI::Range(1u, 1u << 20));
+  app.add_option("--placement", options.placements,
+                 "block, cyclic, plane=K or map=N0,N1,... (may be repeated; default block)")
       ->allow_extra_args(false);
-  app.add_option("--network", options.networks, "names or files, as in zero,lan-100 (default zero)")->delimiter(',');
+  app.add_option("--network", options.networks, "names or files, as in zero,lan-100 (default zero)")
+      ->delimiter(',');
   app.add_option("--speed", options.speed, "of each processor, relative to the one that ran (default 1)")
       ->check(CLI::PositiveNumber);
   app.add_option("--contention", options.contention, "none, bus or nic (default: what the network file says)")
@@ -92,7 +97,8 @@ int run(int argc, char** argv) {
   }
   for (const std::string& placement : options.placements) {
     if (options.nodes.empty() && !placement.starts_with("map=")) {
-      return complain(kUsage, "--nodes is missing: how many nodes? (only --placement map=... says it itself)");
+      return complain(kUsage,
+                      "--nodes is missing: how many nodes? (only --placement map=... says it itself)");
     }
   }
 
@@ -104,11 +110,14 @@ int run(int argc, char** argv) {
   lbf::Result<std::vector<lbf::Target>> targets = lbf::make_targets(options, result.ranks);
   if (!targets) return complain(kFailure, targets.error().message);
   result.targets = *targets;
-  lbf::Result<std::unique_ptr<lbf::Predictor>> predictor = lbf::Predictor::make(result.ranks, std::move(*targets));
+  lbf::Result<std::unique_ptr<lbf::Predictor>> predictor =
+      lbf::Predictor::make(result.ranks, std::move(*targets));
   if (!predictor) return complain(kFailure, predictor.error().message);
   {
     Progress progress;
-    const auto sink = [&](lbf::Rank rank, const lbf::Event& event) { return (*predictor)->feed(rank, event); };
+    const auto sink = [&](lbf::Rank rank, const lbf::Event& event) {
+      return (*predictor)->feed(rank, event);
+    };
     const lbf::Result<void> read = (*trace)->read(sink, [&](double share) { progress.show(share); });
     if (!read) return complain(kFailure, read.error().message);
     for (lbf::Rank rank = 0; rank < result.ranks; ++rank) (*predictor)->close(rank);

@@ -22,9 +22,12 @@ std::string count(std::uint64_t value, const char* one, const char* many) {
 
 const char* contention_name(Contention contention) {
   switch (contention) {
-    case Contention::kNone: return "none";
-    case Contention::kBus: return "bus";
-    case Contention::kNic: return "nic";
+    case Contention::kNone:
+      return "none";
+    case Contention::kBus:
+      return "bus";
+    case Contention::kNic:
+      return "nic";
   }
   return "none";
 }
@@ -62,8 +65,8 @@ std::string whatif_json(const WhatIfResult& result) {
 }
 
 std::string whatif_table(const WhatIfResult& result) {
-  std::string text = result.trace + ": " + count(static_cast<std::uint64_t>(result.ranks), "rank", "ranks") + ", " +
-                     count(result.stats.events, "event", "events") + ", " +
+  std::string text = result.trace + ": " + count(static_cast<std::uint64_t>(result.ranks), "rank", "ranks") +
+                     ", " + count(result.stats.events, "event", "events") + ", " +
                      count(result.stats.messages, "message", "messages") + ", " +
                      count(result.stats.collectives, "collective call", "collective calls") + "\n";
   if (result.stats.unmodelled_calls > 0) {
@@ -71,15 +74,18 @@ std::string whatif_table(const WhatIfResult& result) {
             number(result.stats.unmodelled_s, "%.3f") + " s kept as measured\n";
   }
   constexpr std::size_t kMaxPlacementWidth = 32;
-  const std::vector<std::string> titles{"NODES", "CORES", "PLACEMENT", "NETWORK", "CONTENTION", "SPEED", "PREDICTED_S"};
+  const std::vector<std::string> titles{"NODES",      "CORES", "PLACEMENT",  "NETWORK",
+                                        "CONTENTION", "SPEED", "PREDICTED_S"};
   std::vector<std::vector<std::string>> rows{titles};
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
     const Target& target = result.targets[t];
     std::string placement = target.placement;
-    if (placement.size() > kMaxPlacementWidth) placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
-    rows.push_back({std::to_string(target.nodes), std::to_string(target.cores_per_node), placement,
-                    target.network->name(), contention_name(target.network->contention()), number(target.speed, "%g"),
-                    number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
+    if (placement.size() > kMaxPlacementWidth)
+      placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
+    rows.push_back(
+        {std::to_string(target.nodes), std::to_string(target.cores_per_node), placement,
+         target.network->name(), contention_name(target.network->contention()), number(target.speed, "%g"),
+         number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
   }
   std::vector<std::size_t> width(titles.size(), 0);
   for (const auto& row : rows) {

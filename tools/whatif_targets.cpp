@@ -27,7 +27,8 @@ std::uint32_t nodes_of_map(std::string_view placement) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file, const std::string& networks_dir) {
+Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file,
+                                                    const std::string& networks_dir) {
   const bool is_file = name_or_file.find('/') != std::string::npos || name_or_file.ends_with(".toml");
   if (name_or_file == "zero") return std::make_shared<const Network>(Network::zero());
   const std::string path = is_file ? name_or_file : networks_dir + "/" + name_or_file + ".toml";
@@ -41,7 +42,8 @@ Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_f
     std::sort(known.begin(), known.end());
     std::string list;
     for (const std::string& name : known) list += (list.empty() ? "" : ", ") + name;
-    return Error{ErrorCode::kNotFound, "no network '" + name_or_file + "' in " + networks_dir + ": there are " + list +
+    return Error{ErrorCode::kNotFound, "no network '" + name_or_file + "' in " + networks_dir +
+                                           ": there are " + list +
                                            " (another folder: --networks-dir; a file: its path)"};
   }
   Result<Network> network = Network::load(path);

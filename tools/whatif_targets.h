@@ -12,17 +12,19 @@
 namespace lbf {
 
 struct WhatIfOptions {
-  std::vector<std::uint32_t> nodes;      // empty: as many as map=... names
+  std::vector<std::uint32_t> nodes;  // empty: as many as map=... names
   std::uint32_t cores = 1;
   std::vector<std::string> placements{"block"};
   std::vector<std::string> networks{"zero"};
   double speed = 1.0;
-  std::string contention;                // empty: what the network file says
+  std::string contention;  // empty: what the network file says
   std::string networks_dir;
 };
 
-// A network by name (NAME.toml in `networks_dir`; `zero` is built in) or by file (has a '/' or ends in .toml).
-Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file, const std::string& networks_dir);
+// A network by name (NAME.toml in `networks_dir`; `zero` is built in) or by file (has a '/' or ends in
+// .toml).
+Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file,
+                                                    const std::string& networks_dir);
 
 // Errors: kInvalidInput names the option; those of find_network and place_ranks.
 Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank ranks);

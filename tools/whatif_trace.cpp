@@ -32,7 +32,8 @@ constexpr Rank kMaxRanks = 1 << 24;
 
 class TextTrace final : public WhatIfTrace {
  public:
-  TextTrace(std::string path, Rank ranks, std::uintmax_t bytes) : path_(std::move(path)), ranks_(ranks), bytes_(bytes) {}
+  TextTrace(std::string path, Rank ranks, std::uintmax_t bytes)
+      : path_(std::move(path)), ranks_(ranks), bytes_(bytes) {}
   Rank ranks() const override { return ranks_; }
 
   Result<void> read(const EventSink& sink, const std::function<void(double)>& progress) override {
@@ -57,7 +58,8 @@ class TextTrace final : public WhatIfTrace {
   std::uintmax_t bytes_;
 };
 
-// The number of the `ranks` line. The reader proper checks it; here only what is needed before the first event.
+// The number of the `ranks` line. The reader proper checks it; here only what is needed before the first
+// event.
 std::optional<Rank> ranks_of_text(std::istream& in) {
   std::string line;
   while (std::getline(in, line)) {
@@ -154,7 +156,8 @@ class StoredTrace final : public WhatIfTrace {
         const Batch& batch = (*batches)[at++];
         if (Result<void> decoded = decode(decoder, batch, batch_sink); !decoded) return decoded;
         bytes_done += batch.bytes.size();
-        progress(static_cast<double>(bytes_done) / static_cast<double>(std::max<std::size_t>(total_bytes_, 1)));
+        progress(static_cast<double>(bytes_done) /
+                 static_cast<double>(std::max<std::size_t>(total_bytes_, 1)));
         ++i;
       }
     }
@@ -171,8 +174,8 @@ class StoredTrace final : public WhatIfTrace {
   Result<void> decode(BatchDecoder& decoder, const Batch& batch, const BatchSink& sink) const {
     const Result<BatchHeader> header = decoder.decode(batch.bytes, sink);
     if (header) return {};
-    return Error{header.error().code, sources_[batch.source].name + ", batch at byte " + std::to_string(batch.offset) +
-                                          ": " + header.error().message};
+    return Error{header.error().code, sources_[batch.source].name + ", batch at byte " +
+                                          std::to_string(batch.offset) + ": " + header.error().message};
   }
 
   Result<void> index() {
@@ -183,10 +186,12 @@ class StoredTrace final : public WhatIfTrace {
         const Result<BatchHeader> header = read_batch_header(all.subspan(offset));
         const std::string where = sources_[s].name + ", byte " + std::to_string(offset) + ": ";
         if (!header) {
-          return Error{header.error().code, where + "not a stored trace from here on: " + header.error().message};
+          return Error{header.error().code,
+                       where + "not a stored trace from here on: " + header.error().message};
         }
         const std::size_t size = kBatchHeaderBytes + header->compressed_bytes;
-        if (size > all.size() - offset) return invalid_input(where + "the batch is cut off (is the file complete?)");
+        if (size > all.size() - offset)
+          return invalid_input(where + "the batch is cut off (is the file complete?)");
         // A batch that was stored twice counts once: sequence numbers only rise (http-v1.md).
         std::uint64_t& last = last_sequence[header->stream];
         if (header->sequence > last) {
@@ -201,8 +206,8 @@ class StoredTrace final : public WhatIfTrace {
     return {};
   }
 
-  // The world's size from the processes' own records (http-v1.md, "process"); in a trace without them as many as
-  // have events.
+  // The world's size from the processes' own records (http-v1.md, "process"); in a trace without them as many
+  // as have events.
   Result<Rank> find_ranks() const {
     Rank world = 0;
     Rank seen = 0;
@@ -215,7 +220,8 @@ class StoredTrace final : public WhatIfTrace {
       const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
       if (record.is_object() && record.value("type", "") == "process" && record.contains("world_size") &&
           record["world_size"].is_number_integer()) {
-        world = std::max(world, static_cast<Rank>(std::clamp<std::int64_t>(record["world_size"], 0, kMaxRanks)));
+        world =
+            std::max(world, static_cast<Rank>(std::clamp<std::int64_t>(record["world_size"], 0, kMaxRanks)));
       }
       return {};
     };
@@ -245,8 +251,8 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     std::vector<std::string> names;
-    for (auto it = std::filesystem::directory_iterator(path, error); !error && it != std::filesystem::directory_iterator();
-         it.increment(error)) {
+    for (auto it = std::filesystem::directory_iterator(path, error);
+         !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
       const std::string name = it->path().filename().string();
       if (name.starts_with("stream-") && name.ends_with(".lbfw")) names.push_back(it->path().string());
     }
@@ -270,11 +276,13 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
     in.seekg(0);
     const std::optional<Rank> ranks = ranks_of_text(in);
     const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-    if (ranks) return std::unique_ptr<WhatIfTrace>(std::make_unique<TextTrace>(path, *ranks, error ? 0 : bytes));
+    if (ranks)
+      return std::unique_ptr<WhatIfTrace>(std::make_unique<TextTrace>(path, *ranks, error ? 0 : bytes));
     // The reader names the line.
     in.clear();
     in.seekg(0);
-    const Result<TraceInfo> info = read_text_trace(in, path, [](Rank, const Event&) -> Result<void> { return {}; });
+    const Result<TraceInfo> info =
+        read_text_trace(in, path, [](Rank, const Event&) -> Result<void> { return {}; });
     return info ? invalid_input(path + ": has no 'ranks N' line") : info.error();
   }
   Result<std::shared_ptr<TraceBytes>> bytes = TraceBytes::map(path);
@@ -315,7 +323,8 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const JobStep& wanted, const std::str
   const nlohmann::json list = nlohmann::json::parse(answer->body, nullptr, false);
   const std::string name = "job " + wanted.job + (wanted.step.empty() ? "" : "." + wanted.step);
   if (!list.is_object() || !list.contains("steps") || !list["steps"].is_array()) {
-    return Error{ErrorCode::kInternal, server + ": the answer about " + name + " is not understood (versions differ?)"};
+    return Error{ErrorCode::kInternal,
+                 server + ": the answer about " + name + " is not understood (versions differ?)"};
   }
   // A restarted job has its step once per restart: the last one counts.
   std::map<std::string, std::pair<std::int64_t, std::string>> key_of_step;
@@ -329,16 +338,19 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const JobStep& wanted, const std::str
       const auto known = key_of_step.find(number);
       if (known == key_of_step.end() || known->second.first < restart) key_of_step[number] = {restart, key};
     } catch (const nlohmann::json::exception&) {
-      return Error{ErrorCode::kInternal, server + ": the answer about " + name + " is not understood (versions differ?)"};
+      return Error{ErrorCode::kInternal,
+                   server + ": the answer about " + name + " is not understood (versions differ?)"};
     }
   }
   if (key_of_step.empty()) {
-    return Error{ErrorCode::kNotFound, name + ": lbfd has no step of it that you may see (was it run with "
-                                              "--lbf-predict?), and no file has that name"};
+    return Error{ErrorCode::kNotFound, name +
+                                           ": lbfd has no step of it that you may see (was it run with "
+                                           "--lbf-predict?), and no file has that name"};
   }
   if (key_of_step.size() > 1) {
     std::string steps;
-    for (const auto& [number, key] : key_of_step) steps += (steps.empty() ? "" : ", ") + wanted.job + "." + number;
+    for (const auto& [number, key] : key_of_step)
+      steps += (steps.empty() ? "" : ", ") + wanted.job + "." + number;
     return invalid_input(name + " has several steps, say which: " + steps);
   }
   const std::string key = key_of_step.begin()->second.second;
@@ -355,7 +367,8 @@ Result<std::unique_ptr<WhatIfTrace>> open_trace(const std::string& what, const s
   std::error_code error;
   if (std::filesystem::exists(what, error)) return open_path(what);
   const std::optional<JobStep> job = parse_job_step(what);
-  if (!job) return Error{ErrorCode::kNotFound, what + ": no such trace file or folder, and not JOBID[.STEP] either"};
+  if (!job)
+    return Error{ErrorCode::kNotFound, what + ": no such trace file or folder, and not JOBID[.STEP] either"};
   return fetch(*job, server);
 }
 

@@ -1,6 +1,6 @@
-// Traces as lbf-whatif reads them: a text trace, a stored trace (a file of batches, or a folder of stream files),
-// or a job's trace fetched from lbfd. Implements the reading side of docs/formats/text-trace-v1.md, wire-v1.md and
-// http-v1.md ("trace").
+// Traces as lbf-whatif reads them: a text trace, a stored trace (a file of batches, or a folder of stream
+// files), or a job's trace fetched from lbfd. Implements the reading side of docs/formats/text-trace-v1.md,
+// wire-v1.md and http-v1.md ("trace").
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,9 @@ class WhatIfTrace {
   virtual Result<void> read(const EventSink& sink, const std::function<void(double)>& progress) = 0;
 };
 
-// WHAT: a path, or JOBID[.STEP] of a job that lbfd at `server` knows (nothing of that name may exist as a path).
-// Errors: kNotFound: neither; kInvalidInput: not a trace, or a job with several steps and none named; those of lbfd.
+// WHAT: a path, or JOBID[.STEP] of a job that lbfd at `server` knows (nothing of that name may exist as a
+// path). Errors: kNotFound: neither; kInvalidInput: not a trace, or a job with several steps and none named;
+// those of lbfd.
 Result<std::unique_ptr<WhatIfTrace>> open_trace(const std::string& what, const std::string& server);
 
 }  // namespace lbf

@@ -1,6 +1,6 @@
-/* What MPI calls cost, bare or captured: capture_bench [REPEATS]. Rank 0 prints "NAME NS_PER_CALL" for each kind of
- * call; `run` compares paired runs. Two ranks; the calls on MPI_COMM_SELF are made by rank 0 while rank 1 waits in a
- * sleep, so that both have a processor. */
+/* What MPI calls cost, bare or captured: capture_bench [REPEATS]. Rank 0 prints "NAME NS_PER_CALL" for each
+ * kind of call; `run` compares paired runs. Two ranks; the calls on MPI_COMM_SELF are made by rank 0 while
+ * rank 1 waits in a sleep, so that both have a processor. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static int ascending(const void* a, const void* b) {
   return x < y ? -1 : x > y;
 }
 
-/* Runs `body` n times in chunks and prints the median chunk's time per call: a chunk in which somebody else had the
- * processor does not count. */
+/* Runs `body` n times in chunks and prints the median chunk's time per call: a chunk in which somebody else
+ * had the processor does not count. */
 static void measure(const char* name, void (*body)(void), long n, int calls_per_body) {
   double chunk_ns[kChunks];
   const long per_chunk = n / kChunks;
@@ -61,7 +61,9 @@ static void halo(void) {
   MPI_Waitall(2 * kHalo, requests, MPI_STATUSES_IGNORE);
 }
 
-static void allreduce(void) { MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD); }
+static void allreduce(void) {
+  MPI_Allreduce(out, in, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
 
 static void self_message(void) {
   MPI_Request request;
@@ -70,9 +72,15 @@ static void self_message(void) {
   MPI_Wait(&request, MPI_STATUS_IGNORE);
 }
 
-static void self_barrier(void) { MPI_Barrier(MPI_COMM_SELF); }
-static void failed_iprobe(void) { MPI_Iprobe(0, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE); }
-static void local_call(void) { MPI_Comm_size(MPI_COMM_WORLD, &flag); }
+static void self_barrier(void) {
+  MPI_Barrier(MPI_COMM_SELF);
+}
+static void failed_iprobe(void) {
+  MPI_Iprobe(0, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
+}
+static void local_call(void) {
+  MPI_Comm_size(MPI_COMM_WORLD, &flag);
+}
 
 int main(int argc, char** argv) {
   int size;

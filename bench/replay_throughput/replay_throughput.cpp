@@ -1,8 +1,9 @@
-// bench/replay_throughput: events per second and peak memory of the replay core, on one core, from the stored form:
-// decoding (zstd, checksums, varints), matching and replay included. docs/performance.md has the figures.
+// bench/replay_throughput: events per second and peak memory of the replay core, on one core, from the stored
+// form: decoding (zstd, checksums, varints), matching and replay included. docs/performance.md has the
+// figures.
 //
-// "dedicated": a processor for each rank. "shared": 8 ranks on a node with 1 processor. An event-target is one event
-// replayed on one target.
+// "dedicated": a processor for each rank. "shared": 8 ranks on a node with 1 processor. An event-target is
+// one event replayed on one target.
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <cstdio>
@@ -24,7 +25,9 @@ using lbf::Result;
 constexpr std::uint32_t kRanksPerSharedNode = 8;
 
 // Peak resident memory since reset_peak(), in MiB.
-void reset_peak() { std::ofstream("/proc/self/clear_refs") << "5"; }
+void reset_peak() {
+  std::ofstream("/proc/self/clear_refs") << "5";
+}
 double status_mib(const std::string& key) {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -35,9 +38,10 @@ double status_mib(const std::string& key) {
 
 std::shared_ptr<const lbf::Network> make_network(std::size_t number) {
   const double us = 2.0 + static_cast<double>(number);
-  const std::string toml = "name = \"net" + std::to_string(number) + "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, " +
-                           std::to_string(us) + "], [1024, " + std::to_string(us + 1) + "], [65536, " +
-                           std::to_string(us + 30) + "]]\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.5], [65536, 10.0]]\n";
+  const std::string toml = "name = \"net" + std::to_string(number) +
+                           "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, " + std::to_string(us) +
+                           "], [1024, " + std::to_string(us + 1) + "], [65536, " + std::to_string(us + 30) +
+                           "]]\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.5], [65536, 10.0]]\n";
   return std::make_shared<const lbf::Network>(*lbf::Network::parse(toml, "bench"));
 }
 
@@ -58,7 +62,8 @@ std::vector<lbf::Target> make_targets(Rank ranks, std::size_t count, bool shared
 
 double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool shared, double& lbf_s) {
   const auto start = std::chrono::steady_clock::now();
-  std::unique_ptr<lbf::Predictor> predictor = *lbf::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, shared));
+  std::unique_ptr<lbf::Predictor> predictor =
+      *lbf::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, shared));
   lbf::CommunicatorTable communicators;
   lbf::BatchDecoder decoder(communicators, trace.ranks);
   lbf::BatchSink sink;
@@ -96,14 +101,18 @@ int main(int argc, char** argv) {
   std::vector<std::string> modes{"dedicated", "shared"};
   CLI::App app{"Events per second and peak memory of the replay core.", "replay_throughput"};
   app.add_option("--events", events, "about this many per trace")->check(CLI::Range(1u, 1u << 30));
-  app.add_option("--pattern", patterns, "ring, stencil2d, alltoall")->delimiter(',')->check(CLI::IsMember({"ring", "stencil2d", "alltoall"}));
+  app.add_option("--pattern", patterns, "ring, stencil2d, alltoall")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"ring", "stencil2d", "alltoall"}));
   app.add_option("--ranks", ranks)->delimiter(',')->check(CLI::Range(2, 1 << 20));
   app.add_option("--targets", targets)->delimiter(',')->check(CLI::Range(1, 1024));
-  app.add_option("--mode", modes, "dedicated, shared")->delimiter(',')->check(CLI::IsMember({"dedicated", "shared"}));
+  app.add_option("--mode", modes, "dedicated, shared")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"dedicated", "shared"}));
   CLI11_PARSE(app, argc, argv);
 
-  std::printf("%-10s %6s %8s %-10s %7s %10s %12s %10s\n", "pattern", "ranks", "events", "mode", "targets", "Mevents/s",
-              "Mev-targ/s", "peak MiB");
+  std::printf("%-10s %6s %8s %-10s %7s %10s %12s %10s\n", "pattern", "ranks", "events", "mode", "targets",
+              "Mevents/s", "Mev-targ/s", "peak MiB");
   for (const std::string& pattern : patterns) {
     for (Rank count : ranks) {
       const lbf::bench::StoredTrace trace = lbf::bench::make_trace(pattern, count, events);
@@ -116,8 +125,8 @@ int main(int argc, char** argv) {
           const double peak_mib = status_mib("VmHWM:") - before_mib;
           const double rate = static_cast<double>(trace.events) / seconds / 1e6;
           std::printf("%-10s %6d %8llu %-10s %7zu %10.2f %12.2f %10.1f\n", pattern.c_str(), count,
-                      static_cast<unsigned long long>(trace.events), mode.c_str(), k, rate, rate * static_cast<double>(k),
-                      peak_mib);
+                      static_cast<unsigned long long>(trace.events), mode.c_str(), k, rate,
+                      rate * static_cast<double>(k), peak_mib);
           std::fflush(stdout);
         }
       }

@@ -1,5 +1,5 @@
-// Synthetic traces, made in memory as the store holds them: one stream of batches per 8 ranks (a node), cut as
-// relays cut them.
+// Synthetic traces, made in memory as the store holds them: one stream of batches per 8 ranks (a node), cut
+// as relays cut them.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct StoredTrace {
   std::uint64_t stored_bytes = 0;
 };
 
-// PATTERN: "ring", "stencil2d" or "alltoall" (linear, as point-to-point messages). About `events` events in whole
-// iterations, at least one. An empty trace for an unknown pattern.
+// PATTERN: "ring", "stencil2d" or "alltoall" (linear, as point-to-point messages). About `events` events in
+// whole iterations, at least one. An empty trace for an unknown pattern.
 StoredTrace make_trace(std::string_view pattern, Rank ranks, std::uint64_t events);
 
 }  // namespace lbf::bench

@@ -1,9 +1,9 @@
-// ChannelTable: the point where sends and receives meet. A channel is (communicator, source, destination, tag);
-// on it the n-th send pairs with the n-th receive (MPI 3.5, "messages are non-overtaking").
+// ChannelTable: the point where sends and receives meet. A channel is (communicator, source, destination,
+// tag); on it the n-th send pairs with the n-th receive (MPI 3.5, "messages are non-overtaking").
 //
-// A channel only remembers which side is ahead and by which messages, so one with nothing outstanding holds no
-// state at all and is forgotten when the table would otherwise grow: memory follows what is in flight, also for
-// programs that use a new tag each iteration.
+// A channel only remembers which side is ahead and by which messages, so one with nothing outstanding holds
+// no state at all and is forgotten when the table would otherwise grow: memory follows what is in flight,
+// also for programs that use a new tag each iteration.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ class ChannelTable {
  public:
   struct Channel {
     ChannelKey key;
-    MessageIndex head = kNoMessage;    // messages that one side has and the other does not yet
+    MessageIndex head = kNoMessage;  // messages that one side has and the other does not yet
     MessageIndex tail = kNoMessage;
     MessageIndex peeked = kNoMessage;  // a probe saw it, the next receive takes it
     bool sender_ahead = false;

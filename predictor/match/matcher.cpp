@@ -10,14 +10,18 @@ constexpr std::uint32_t kCollectiveChannel = 0x80000000U;  // ChannelKey::comm o
 constexpr std::uint32_t kMaxCommunicators = 1U << 24;
 constexpr std::uint64_t kMaxLostEvents = std::uint64_t{1} << 60;
 
-std::string number(std::int64_t value) { return std::to_string(value); }
+std::string number(std::int64_t value) {
+  return std::to_string(value);
+}
 
 bool is_wildcard(const Event& event) {
   return (event.flags & (kFlagWildcardSource | kFlagWildcardTag)) != 0 || event.peer == kAnyRank ||
          event.tag == kAnyTag;
 }
 
-bool is_duration(Seconds seconds) { return std::isfinite(seconds) && seconds >= 0; }
+bool is_duration(Seconds seconds) {
+  return std::isfinite(seconds) && seconds >= 0;
+}
 
 bool is_neighbour(CollectiveOp op) {
   return op >= CollectiveOp::kNeighborAllgather && op <= CollectiveOp::kNeighborAlltoallw;
@@ -51,7 +55,8 @@ std::string Matcher::channel_text(const Event& event) const {
 
 Result<void> Matcher::check_peer(Rank rank, const Event& event) const {
   if (event.peer < 0 || event.peer >= store_.ranks()) {
-    return fail(rank, "rank " + number(event.peer) + " does not exist: the world has " + number(store_.ranks()));
+    return fail(rank,
+                "rank " + number(event.peer) + " does not exist: the world has " + number(store_.ranks()));
   }
   if (event.comm >= kMaxCommunicators) {
     return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
@@ -171,11 +176,12 @@ Result<void> Matcher::feed_send(Rank rank, const Event& event) {
     request.peer = event.peer;
     request.tag = event.tag;
     request.message = message;
-    emit(static_cast<ProcessIndex>(rank), OpKind::kSend, message, event.process_s, event.call_s, kOpEndsEvent);
+    emit(static_cast<ProcessIndex>(rank), OpKind::kSend, message, event.process_s, event.call_s,
+         kOpEndsEvent);
     return {};
   }
-  emit(static_cast<ProcessIndex>(rank), OpKind::kSend, send_message(rank, event), event.process_s, event.call_s,
-       kOpEndsEvent);
+  emit(static_cast<ProcessIndex>(rank), OpKind::kSend, send_message(rank, event), event.process_s,
+       event.call_s, kOpEndsEvent);
   return {};
 }
 
@@ -234,23 +240,26 @@ Result<void> Matcher::feed_end_recv(Rank rank, const Event& event) {
     if (state.gap && record == kNone) {
       // The posting was lost, the message came: take it as posted here.
       note_partial(fail(rank, "the start of this receive was lost").message);
-      emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, take_place({event.comm, event.peer, rank, event.tag}),
-           event.process_s, event.call_s, kOpEndsEvent);
+      emit(static_cast<ProcessIndex>(rank), OpKind::kRecv,
+           take_place({event.comm, event.peer, rank, event.tag}), event.process_s, event.call_s,
+           kOpEndsEvent);
       return {};
     }
-    return contradiction(rank, event, has_request
-                                          ? "endRecv of request " + std::to_string(event.request) +
-                                                ", which is no receive under way"
-                                          : std::string("endRecv without a startRecv before it"));
+    return contradiction(rank, event,
+                         has_request ? "endRecv of request " + std::to_string(event.request) +
+                                           ", which is no receive under way"
+                                     : std::string("endRecv without a startRecv before it"));
   }
   Request& request = requests_[record];
   if (request.comm != event.comm || (request.peer != kAnyRank && request.peer != event.peer) ||
       (request.tag != kAnyTag && request.tag != event.tag)) {
-    const std::string posted = (request.peer == kAnyRank ? std::string("any rank") : "rank " + number(request.peer)) +
-                               ", " + (request.tag == kAnyTag ? std::string("any tag") : "tag " + number(request.tag)) +
-                               ", communicator " + std::to_string(request.comm);
-    return contradiction(rank, event, "endRecv from rank " + number(event.peer) + ", " + channel_text(event) +
-                                          " ends a receive that was posted for " + posted);
+    const std::string posted =
+        (request.peer == kAnyRank ? std::string("any rank") : "rank " + number(request.peer)) + ", " +
+        (request.tag == kAnyTag ? std::string("any tag") : "tag " + number(request.tag)) + ", communicator " +
+        std::to_string(request.comm);
+    return contradiction(rank, event,
+                         "endRecv from rank " + number(event.peer) + ", " + channel_text(event) +
+                             " ends a receive that was posted for " + posted);
   }
   request.peer = event.peer;
   request.tag = event.tag;
@@ -291,12 +300,14 @@ Result<void> Matcher::feed_wait(Rank rank, const Event& event) {
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
   Seconds work_s = event.process_s;
   const auto complete = [&](std::uint64_t request_number) -> Result<void> {
-    const std::uint32_t* found =
-        request_number <= ~std::uint32_t{0} ? state.requests.find(static_cast<std::uint32_t>(request_number)) : nullptr;
+    const std::uint32_t* found = request_number <= ~std::uint32_t{0}
+                                     ? state.requests.find(static_cast<std::uint32_t>(request_number))
+                                     : nullptr;
     if (found == nullptr || requests_[*found].kind == RequestKind::kReceive) {
-      const Error error = fail(rank, "wait for request " + std::to_string(request_number) +
-                                         (found == nullptr ? ", which is not active"
-                                                           : ", which is a receive (those end with endRecv)"));
+      const Error error = fail(
+          rank,
+          "wait for request " + std::to_string(request_number) +
+              (found == nullptr ? ", which is not active" : ", which is a receive (those end with endRecv)"));
       if (!state.gap) return error;
       note_partial(error.message + " (after events of this rank were lost)");
       return {};
@@ -326,8 +337,9 @@ Result<void> Matcher::feed_cancel(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const std::uint32_t* found = state.requests.find(event.request);
   if (found == nullptr || requests_[*found].kind == RequestKind::kCollective) {
-    return contradiction(rank, event, "cancel of request " + std::to_string(event.request) +
-                                          ", which is no send or receive under way");
+    return contradiction(
+        rank, event,
+        "cancel of request " + std::to_string(event.request) + ", which is no send or receive under way");
   }
   const std::uint32_t record = *found;
   const Request cancelled = requests_[record];
@@ -342,16 +354,15 @@ Result<void> Matcher::feed_cancel(Rank rank, const Event& event) {
     std::vector<std::uint32_t> later;
     const auto consider = [&](std::uint32_t candidate) {
       const Request& other = requests_[candidate];
-      if (other.kind == RequestKind::kReceive && other.message != kNoMessage && other.posted > cancelled.posted &&
-          channel_of(rank, other) == channel_of(rank, cancelled)) {
+      if (other.kind == RequestKind::kReceive && other.message != kNoMessage &&
+          other.posted > cancelled.posted && channel_of(rank, other) == channel_of(rank, cancelled)) {
         later.push_back(candidate);
       }
     };
     state.requests.for_each([&](std::uint32_t, std::uint32_t candidate) { consider(candidate); });
     if (state.blocking_receive != kNone) consider(state.blocking_receive);
-    std::sort(later.begin(), later.end(), [this](std::uint32_t a, std::uint32_t b) {
-      return requests_[a].posted < requests_[b].posted;
-    });
+    std::sort(later.begin(), later.end(),
+              [this](std::uint32_t a, std::uint32_t b) { return requests_[a].posted < requests_[b].posted; });
     MessageIndex freed = cancelled.message;
     for (std::uint32_t candidate : later) std::swap(freed, requests_[candidate].message);
     channels_.return_receive(channel_of(rank, cancelled), freed);
@@ -366,7 +377,8 @@ Result<void> Matcher::feed_request_free(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const std::uint32_t* found = state.requests.find(event.request);
   if (found == nullptr) {
-    return contradiction(rank, event, "free of request " + std::to_string(event.request) + ", which is not active");
+    return contradiction(rank, event,
+                         "free of request " + std::to_string(event.request) + ", which is not active");
   }
   const std::uint32_t record = *found;
   const Request& request = requests_[record];
@@ -401,16 +413,17 @@ Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
   Communicator& comm = communicators_[event.comm];
   if (!comm.known) {
     const std::span<const std::uint64_t> members = event.values.subspan(2);
-    const std::size_t local = event.values[1] != 0 ? static_cast<std::size_t>(event.values[1]) : members.size();
+    const std::size_t local =
+        event.values[1] != 0 ? static_cast<std::size_t>(event.values[1]) : members.size();
     for (std::size_t i = 0; i < members.size(); ++i) {
       const std::uint64_t member = members[i];
       if (member >= static_cast<std::uint64_t>(store_.ranks())) {
-        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " + std::to_string(member) +
-                              ", the world has " + number(store_.ranks()));
+        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " +
+                              std::to_string(member) + ", the world has " + number(store_.ranks()));
       }
       if (comm.index.find(static_cast<std::uint32_t>(member)) != nullptr) {
-        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " + std::to_string(member) +
-                              " twice");
+        return fail(rank, "communicator " + std::to_string(event.comm) + " has rank " +
+                              std::to_string(member) + " twice");
       }
       std::vector<Rank>& group = i < local ? comm.group : comm.remote_group;
       comm.index.insert(static_cast<std::uint32_t>(member), static_cast<std::uint32_t>(group.size()));
@@ -477,12 +490,14 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
     }
   }
   if (is_neighbour(event.op)) {
-    // n, n destinations, n byte counts, m, m sources, m byte counts: world ranks become ranks of the communicator.
+    // n, n destinations, n byte counts, m, m sources, m byte counts: world ranks become ranks of the
+    // communicator.
     values_.assign(event.values.begin(), event.values.end());
     std::size_t at = 0;
     for (int half = 0; half < 2; ++half) {
       const std::size_t left = values_.size() - at;
-      if (left < 1 || values_[at] > (left - 1) / 2) return fail(rank, "a neighbour collective with too few values");
+      if (left < 1 || values_[at] > (left - 1) / 2)
+        return fail(rank, "a neighbour collective with too few values");
       const std::size_t count = static_cast<std::size_t>(values_[at]);
       for (std::size_t i = at + 1; i <= at + count; ++i) {
         if (values_[i] >= static_cast<std::uint64_t>(store_.ranks())) {
@@ -490,7 +505,8 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
         }
         if (comm == nullptr) continue;
         const std::uint32_t* index = comm->index.find(static_cast<std::uint32_t>(values_[i]));
-        if (index == nullptr) return fail(rank, "neighbour " + std::to_string(values_[i]) + " is not in the communicator");
+        if (index == nullptr)
+          return fail(rank, "neighbour " + std::to_string(values_[i]) + " is not in the communicator");
         values_[i] = *index;
       }
       at += 1 + 2 * count;
@@ -502,7 +518,8 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   if (!steps) return fail(rank, steps.error().message);
   const std::size_t peers = comm == nullptr ? static_cast<std::size_t>(store_.ranks()) : peers_.size();
   for (const CollectiveStep& step : steps_) {
-    if (step.peer >= (step.local_group ? local_peers_.size() : peers)) return fail(rank, "a collective with a peer outside its communicator");
+    if (step.peer >= (step.local_group ? local_peers_.size() : peers))
+      return fail(rank, "a collective with a peer outside its communicator");
   }
   ++stats_.collectives;
   stats_.approximated_collectives += steps->approximated ? 1 : 0;
@@ -519,7 +536,8 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
     const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
                          static_cast<std::int32_t>(collective_number)};
     bool paired = false;
-    const MessageIndex index = is_send ? channels_.take_send(key, paired) : channels_.take_receive(key, paired);
+    const MessageIndex index =
+        is_send ? channels_.take_send(key, paired) : channels_.take_receive(key, paired);
     if (is_send) {
       Message& message = store_.message(index);
       message.bytes = step.bytes;
@@ -535,7 +553,8 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
 Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const bool nonblocking = event.kind == EventKind::kIcollective;
-  if (event.comm >= kMaxCommunicators) return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
+  if (event.comm >= kMaxCommunicators)
+    return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
   if (nonblocking && (event.flags & kFlagHasRequest) == 0) {
     return fail(rank, "a non-blocking collective without a request");
   }
@@ -596,7 +615,8 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
 
 Result<void> Matcher::feed(Rank rank, const Event& event) {
   if (rank < 0 || rank >= store_.ranks()) {
-    return invalid_input("event of rank " + number(rank) + ": the world has " + number(store_.ranks()) + " ranks");
+    return invalid_input("event of rank " + number(rank) + ": the world has " + number(store_.ranks()) +
+                         " ranks");
   }
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (event.kind != EventKind::kKeepAlive) {
@@ -612,28 +632,42 @@ Result<void> Matcher::feed(Rank rank, const Event& event) {
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
   switch (event.kind) {
     case EventKind::kSend:
-    case EventKind::kIsend: return feed_send(rank, event);
-    case EventKind::kStartRecv: return feed_start_recv(rank, event);
-    case EventKind::kEndRecv: return feed_end_recv(rank, event);
-    case EventKind::kRecv: return feed_recv(rank, event);
-    case EventKind::kWait: return feed_wait(rank, event);
-    case EventKind::kProbe: return feed_probe(rank, event);
+    case EventKind::kIsend:
+      return feed_send(rank, event);
+    case EventKind::kStartRecv:
+      return feed_start_recv(rank, event);
+    case EventKind::kEndRecv:
+      return feed_end_recv(rank, event);
+    case EventKind::kRecv:
+      return feed_recv(rank, event);
+    case EventKind::kWait:
+      return feed_wait(rank, event);
+    case EventKind::kProbe:
+      return feed_probe(rank, event);
     case EventKind::kCollective:
-    case EventKind::kIcollective: return feed_collective(rank, event);
-    case EventKind::kCommCreate: return feed_comm_create(rank, event);
-    case EventKind::kCommFree: return feed_comm_free(rank, event);
-    case EventKind::kCancel: return feed_cancel(rank, event);
-    case EventKind::kRequestFree: return feed_request_free(rank, event);
+    case EventKind::kIcollective:
+      return feed_collective(rank, event);
+    case EventKind::kCommCreate:
+      return feed_comm_create(rank, event);
+    case EventKind::kCommFree:
+      return feed_comm_free(rank, event);
+    case EventKind::kCancel:
+      return feed_cancel(rank, event);
+    case EventKind::kRequestFree:
+      return feed_request_free(rank, event);
     case EventKind::kCompute:
     case EventKind::kEnter:
     case EventKind::kLeave:
-    case EventKind::kPhase: emit_plain(rank, event); return {};
+    case EventKind::kPhase:
+      emit_plain(rank, event);
+      return {};
     case EventKind::kKeepAlive:
       // Time passes, no event of the program ends (TSE Sec. 2.1).
       emit(process, OpKind::kCompute, kNoMessage, event.process_s, event.call_s, 0);
       return {};
     case EventKind::kBlocked:
-      emit(process, OpKind::kBlocked, kNoMessage, event.process_s, event.off_s, event.call_s > 0 ? 0 : kOpEndsEvent);
+      emit(process, OpKind::kBlocked, kNoMessage, event.process_s, event.off_s,
+           event.call_s > 0 ? 0 : kOpEndsEvent);
       if (event.call_s > 0) emit(process, OpKind::kCompute, kNoMessage, 0, event.call_s, kOpEndsEvent);
       return {};
     case EventKind::kUnmodelled:
@@ -645,7 +679,9 @@ Result<void> Matcher::feed(Rank rank, const Event& event) {
       if (event.bytes > kMaxLostEvents) return fail(rank, "a gap of an impossible number of events");
       state.gap = true;
       stats_.lost_events += event.bytes;
-      note_partial(fail(rank, std::to_string(event.bytes) + " events were lost here (its event ring was full)").message);
+      note_partial(
+          fail(rank, std::to_string(event.bytes) + " events were lost here (its event ring was full)")
+              .message);
       emit_plain(rank, event);
       return {};
     case EventKind::kExit:

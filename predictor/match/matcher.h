@@ -1,9 +1,9 @@
 // Matcher: events of all ranks -> ops, once for all targets.
 //
-// Place in the event's way: wire -> Event -> *match* -> Op -> replay. Pairs sends with receives (the match that
-// happened in the captured run is the match that is replayed), resolves requests, spells collectives out as
-// messages. What it makes of one rank's events depends on that rank's events alone, plus the pairing by place in
-// the channel: so the result does not depend on the order in which different ranks' events arrive.
+// Place in the event's way: wire -> Event -> *match* -> Op -> replay. Pairs sends with receives (the match
+// that happened in the captured run is the match that is replayed), resolves requests, spells collectives out
+// as messages. What it makes of one rank's events depends on that rank's events alone, plus the pairing by
+// place in the channel: so the result does not depend on the order in which different ranks' events arrive.
 #pragma once
 
 #include <cstdint>
@@ -61,7 +61,7 @@ class Matcher {
     std::int32_t tag = kAnyTag;
     MessageIndex message = kNoMessage;  // receive: its place, once it has one; collective: the join
     ProcessIndex actor = 0;
-    std::uint64_t posted = 0;           // posting order in the rank
+    std::uint64_t posted = 0;  // posting order in the rank
   };
   struct RankState {
     std::uint64_t events = 0;
@@ -69,18 +69,18 @@ class Matcher {
     bool exited = false;
     bool closed = false;
     bool gap = false;
-    std::uint32_t blocking_receive = kNone;   // request record of the startRecv without request
-    FlatMap requests;                         // request number -> record
-    std::vector<std::uint32_t> unplaced;      // receives without a place, in posting order
-    FlatMap collectives;                      // communicator -> collectives so far
+    std::uint32_t blocking_receive = kNone;  // request record of the startRecv without request
+    FlatMap requests;                        // request number -> record
+    std::vector<std::uint32_t> unplaced;     // receives without a place, in posting order
+    FlatMap collectives;                     // communicator -> collectives so far
     std::vector<ProcessIndex> idle_actors;
   };
   struct Communicator {
     bool known = false;
     std::uint32_t frees = 0;
-    std::vector<Rank> group;          // intracommunicator: all members
-    std::vector<Rank> remote_group;   // intercommunicator: the group that does not hold group[0]
-    FlatMap index;                    // world rank -> place in its group
+    std::vector<Rank> group;         // intracommunicator: all members
+    std::vector<Rank> remote_group;  // intercommunicator: the group that does not hold group[0]
+    FlatMap index;                   // world rank -> place in its group
   };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
@@ -130,8 +130,8 @@ class Matcher {
   std::string why_partial_;
   // Scratch, kept between calls.
   std::vector<CollectiveStep> steps_;
-  std::vector<Rank> peers_;                 // world rank of each peer of the collective
-  std::vector<Rank> local_peers_;           // ... and of my own group's members, on an intercommunicator
+  std::vector<Rank> peers_;        // world rank of each peer of the collective
+  std::vector<Rank> local_peers_;  // ... and of my own group's members, on an intercommunicator
   std::vector<std::uint64_t> values_;
 };
 

@@ -1,6 +1,6 @@
 // Op: what the replay executes. The matcher turns events of all ranks into ops, once for all targets:
-// messages are paired (send and receive name the same Message), collectives are spelled out as the messages of
-// their algorithm, request life cycles are resolved.
+// messages are paired (send and receive name the same Message), collectives are spelled out as the messages
+// of their algorithm, request life cycles are resolved.
 //
 // Place in the event's way: match -> *Op* (op_store.h keeps them) -> replay.
 #pragma once
@@ -11,7 +11,8 @@
 
 namespace lbf {
 
-using ProcessIndex = std::uint32_t;  // 0 .. ranks-1: the ranks; above: background actors (non-blocking collectives)
+using ProcessIndex =
+    std::uint32_t;  // 0 .. ranks-1: the ranks; above: background actors (non-blocking collectives)
 using MessageIndex = std::uint32_t;
 inline constexpr MessageIndex kNoMessage = ~MessageIndex{0};
 
@@ -20,7 +21,8 @@ enum class OpKind : std::uint8_t {
   kCompute,    // nothing more (the papers' nonendRecv)
   kBlocked,    // `call_s` off the processor
   kSend,       // eager: the message leaves when the work and the sender's protocol processing are done
-  kRecv,       // waits until the message has arrived (the papers' endRecv), then the receiver's protocol processing
+  kRecv,       // waits until the message has arrived (the papers' endRecv), then the receiver's protocol
+               // processing
   kPeek,       // waits like kRecv, leaves the message (probe)
   kStartRecv,  // a receive is posted: costs nothing in the eager model
   kExit,       // the process ends
@@ -37,8 +39,8 @@ struct Op {
   std::uint16_t reserved = 0;
   MessageIndex message = kNoMessage;  // kSend, kRecv, kPeek
   Seconds work_s = 0;                 // processor work at speed 1, before the action
-  Seconds call_s = 0;                 // kBlocked: see there; else measured time inside the call, which only the
-                                      // measured progress counts (work_s + call_s of every op)
+  Seconds call_s = 0;  // kBlocked: see there; else measured time inside the call, which only the
+                       // measured progress counts (work_s + call_s of every op)
 };
 static_assert(sizeof(Op) == 24);
 

@@ -1,9 +1,9 @@
 // OpStore: the ops and messages between the matcher and the replays.
 //
 // One queue of ops per process, written once by the matcher and read by every replay through a cursor of its
-// own; a chunk goes back to the pool when all readers passed it. Messages live in recycled slots. So memory is
-// O(processes + what is in flight), however long the trace (TSE Sec. 2.1: "the DAG data structure for a reported
-// event is freed once both its local and remote successors are reported").
+// own; a chunk goes back to the pool when all readers passed it. Messages live in recycled slots. So memory
+// is O(processes + what is in flight), however long the trace (TSE Sec. 2.1: "the DAG data structure for a
+// reported event is freed once both its local and remote successors are reported").
 #pragma once
 
 #include <array>
@@ -18,19 +18,19 @@
 namespace lbf {
 
 struct Message {
-  Bytes bytes = 0;               // from the send; valid once it was matched
+  Bytes bytes = 0;  // from the send; valid once it was matched
   Rank src = kAnyRank;
   Rank dst = kAnyRank;
   std::uint32_t comm = 0;
-  std::int32_t tag = 0;          // collectives: the collective's number on the communicator
-  MessageIndex next = kNoMessage;          // the matcher's channel list, or the free list
-  ProcessIndex sender = 0;                 // process whose queue holds the send; valid once `sent`
-  std::uint32_t replays_sent = 0;          // replays that executed the send ...
-  std::uint32_t replays_received = 0;      // ... and the receive
-  bool sent = false;             // the send was fed
+  std::int32_t tag = 0;                // collectives: the collective's number on the communicator
+  MessageIndex next = kNoMessage;      // the matcher's channel list, or the free list
+  ProcessIndex sender = 0;             // process whose queue holds the send; valid once `sent`
+  std::uint32_t replays_sent = 0;      // replays that executed the send ...
+  std::uint32_t replays_received = 0;  // ... and the receive
+  bool sent = false;                   // the send was fed
   bool collective = false;
-  bool internal = false;         // fork or join of an actor
-  bool discarded = false;        // no receive op will ever come (request freed, send cancelled)
+  bool internal = false;   // fork or join of an actor
+  bool discarded = false;  // no receive op will ever come (request freed, send cancelled)
 };
 
 class OpStore {

@@ -17,8 +17,8 @@
 namespace lbf {
 namespace {
 
-// Events between two rounds of replay: few enough that their ops are still in the cache, many enough that a round's
-// own cost does not show.
+// Events between two rounds of replay: few enough that their ops are still in the cache, many enough that a
+// round's own cost does not show.
 constexpr std::uint32_t kEventsPerRound = 4096;
 constexpr Rank kMaxRanks = 1 << 24;
 constexpr std::size_t kMaxChainInMessage = 8;
@@ -28,11 +28,12 @@ Result<void> check_target(const Target& target, Rank ranks, const std::string& n
   if (target.nodes == 0) return invalid_input(name + " has no node");
   if (target.cores_per_node == 0) return invalid_input(name + " has no processor per node");
   if (!std::isfinite(target.speed) || target.speed <= 0) {
-    return invalid_input(name + ": the speed must be a number above 0 (1 = as fast as the processor that ran)");
+    return invalid_input(name +
+                         ": the speed must be a number above 0 (1 = as fast as the processor that ran)");
   }
   if (target.node_of_rank.size() != static_cast<std::size_t>(ranks)) {
-    return invalid_input(name + ": places " + std::to_string(target.node_of_rank.size()) + " ranks, the program has " +
-                         std::to_string(ranks));
+    return invalid_input(name + ": places " + std::to_string(target.node_of_rank.size()) +
+                         " ranks, the program has " + std::to_string(ranks));
   }
   for (std::size_t rank = 0; rank < target.node_of_rank.size(); ++rank) {
     if (target.node_of_rank[rank] >= target.nodes) {
@@ -147,7 +148,8 @@ class PredictorOfTargets final : public Predictor {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       if (!matcher_->exited(rank)) {
         return invalid_input("rank " + std::to_string(rank) + " stopped after its event " +
-                             std::to_string(matcher_->events_of(rank)) + " without reaching its end (MPI_Finalize)");
+                             std::to_string(matcher_->events_of(rank)) +
+                             " without reaching its end (MPI_Finalize)");
       }
     }
     if (!matcher_->why_partial().empty()) return invalid_input(matcher_->why_partial());
@@ -201,9 +203,10 @@ class PredictorOfTargets final : public Predictor {
       const ProcessStatus status = replay.status(process);
       const Message& message = store_->message(status.message);
       if (!message.sent) {
-        std::string text = store_->is_actor(process) ? place(replay, process) + " waits"
-                                                     : "rank " + std::to_string(store_->rank_of(process)) +
-                                                           " waits at its event " + std::to_string(status.events_done + 1);
+        std::string text = store_->is_actor(process)
+                               ? place(replay, process) + " waits"
+                               : "rank " + std::to_string(store_->rank_of(process)) + " waits at its event " +
+                                     std::to_string(status.events_done + 1);
         text += " for a message from " + awaited(message) + ", that was never sent";
         if (!matcher_->exited(message.src)) {
           text += ": rank " + std::to_string(message.src) + " stopped after its event " +
@@ -237,7 +240,8 @@ class PredictorOfTargets final : public Predictor {
 
 Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Target> targets) {
   if (ranks < 1 || ranks > kMaxRanks) {
-    return invalid_input("a program has 1 to " + std::to_string(kMaxRanks) + " ranks, not " + std::to_string(ranks));
+    return invalid_input("a program has 1 to " + std::to_string(kMaxRanks) + " ranks, not " +
+                         std::to_string(ranks));
   }
   if (targets.empty()) return invalid_input("there is no target to predict");
   for (std::size_t t = 0; t < targets.size(); ++t) {

@@ -14,28 +14,29 @@
 namespace lbf {
 
 struct Prediction {
-  Seconds lbf_s = 0;                    // predicted run time: LBF, NF or both combined (TSE Sec. 2, 3)
-  std::vector<Seconds> rank_finish_s;   // predicted time of each rank's last replayed event
-  std::vector<Seconds> rank_measured_s; // measured time at the same events (sum of process, call and off times)
-  bool complete = false;                // every rank reached its exit
+  Seconds lbf_s = 0;                   // predicted run time: LBF, NF or both combined (TSE Sec. 2, 3)
+  std::vector<Seconds> rank_finish_s;  // predicted time of each rank's last replayed event
+  std::vector<Seconds>
+      rank_measured_s;    // measured time at the same events (sum of process, call and off times)
+  bool complete = false;  // every rank reached its exit
 };
 
 struct PredictorStats {
-  std::uint64_t events = 0;             // as fed
-  std::uint64_t messages = 0;           // point-to-point messages matched
-  std::uint64_t collectives = 0;        // calls, all ranks
+  std::uint64_t events = 0;       // as fed
+  std::uint64_t messages = 0;     // point-to-point messages matched
+  std::uint64_t collectives = 0;  // calls, all ranks
   std::uint64_t approximated_collectives = 0;
   std::uint64_t nonblocking_collectives = 0;
   std::uint64_t wildcard_receives = 0;
   std::uint64_t unmodelled_calls = 0;
   Seconds unmodelled_s = 0;
-  std::uint64_t lost_events = 0;        // from kGap
-  std::uint64_t events_in_flight = 0;   // buffered now
-  std::string why_partial;              // lost events or matches that cannot be known; empty: predictions are whole
+  std::uint64_t lost_events = 0;       // from kGap
+  std::uint64_t events_in_flight = 0;  // buffered now
+  std::string why_partial;  // lost events or matches that cannot be known; empty: predictions are whole
 };
 
-// Rows of TSE Fig. 5, for tests and teaching (predictor/replay/observer.h); called by the shared (process-sharing)
-// replay of target 0 after each arrival and each report when set.
+// Rows of TSE Fig. 5, for tests and teaching (predictor/replay/observer.h); called by the shared
+// (process-sharing) replay of target 0 after each arrival and each report when set.
 class ReplayObserver;
 
 class Predictor {
@@ -50,8 +51,8 @@ class Predictor {
   virtual Result<void> feed(Rank rank, const Event& event) = 0;
   // No more events of this rank will come (it exited, was killed, or its stream ended).
   virtual void close(Rank rank) = 0;
-  // Replays as far as the events allow. Cheap when nothing is possible. Called by feed() itself every so often;
-  // call it to see fresh predictions.
+  // Replays as far as the events allow. Cheap when nothing is possible. Called by feed() itself every so
+  // often; call it to see fresh predictions.
   virtual void advance() = 0;
 
   virtual const std::vector<Target>& targets() const = 0;
@@ -61,8 +62,9 @@ class Predictor {
   // event 17 for a message from rank 1, tag 5, communicator 0, that was never sent".
   virtual Result<void> diagnosis() const = 0;
 
-  // Rows of TSE Fig. 5 from here on; each event is then replayed as it arrives. REQUIRES: before the first event;
-  // `observer` outlives the predictor. False: no processors are shared on target 0, there is nothing to observe.
+  // Rows of TSE Fig. 5 from here on; each event is then replayed as it arrives. REQUIRES: before the first
+  // event; `observer` outlives the predictor. False: no processors are shared on target 0, there is nothing
+  // to observe.
   virtual bool observe(ReplayObserver* /*observer*/) { return false; }
 };
 

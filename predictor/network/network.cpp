@@ -4,6 +4,8 @@
 // Implements docs/formats/network-v1.md.
 #include "predictor/network/network.h"
 
+#include <toml++/toml.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -13,7 +15,6 @@
 #include <limits>
 #include <optional>
 #include <sstream>
-#include <toml++/toml.h>
 #include <utility>
 
 namespace lbf {
@@ -39,8 +40,9 @@ Result<void> check_keys(std::string_view file, const toml::table& table, std::st
     if (std::find(known.begin(), known.end(), key.str()) != known.end()) continue;
     std::string list;
     for (std::string_view name : known) list += (list.empty() ? "" : ", ") + std::string(name);
-    return error_at(file, key.source(),
-                    "unknown key '" + std::string(key.str()) + "' in " + std::string(what) + ": known are " + list);
+    return error_at(
+        file, key.source(),
+        "unknown key '" + std::string(key.str()) + "' in " + std::string(what) + ": known are " + list);
   }
   return {};
 }
@@ -55,9 +57,11 @@ Result<CostCurve> read_curve(std::string_view file, const toml::node& node, std:
   points.reserve(rows->size());
   for (const toml::node& row : *rows) {
     const toml::array* pair = row.as_array();
-    const bool is_pair = pair != nullptr && pair->size() == 2 && pair->get(0)->is_integer() && pair->get(1)->is_number();
+    const bool is_pair =
+        pair != nullptr && pair->size() == 2 && pair->get(0)->is_integer() && pair->get(1)->is_number();
     if (!is_pair) {
-      return error_at(file, row.source(), name + ": each entry must be [bytes, microseconds], bytes a whole number");
+      return error_at(file, row.source(),
+                      name + ": each entry must be [bytes, microseconds], bytes a whole number");
     }
     const std::int64_t bytes = *pair->get(0)->value<std::int64_t>();
     if (bytes < 0) return error_at(file, row.source(), name + ": a message cannot have negative bytes");
@@ -69,8 +73,8 @@ Result<CostCurve> read_curve(std::string_view file, const toml::node& node, std:
 }
 
 Result<PathCost> read_path(std::string_view file, const toml::table& table) {
-  Result<void> keys = check_keys(file, table, "[[path]]",
-                                 {"locality", "table", "send_cpu", "recv_cpu", "eager_limit_bytes"});
+  Result<void> keys =
+      check_keys(file, table, "[[path]]", {"locality", "table", "send_cpu", "recv_cpu", "eager_limit_bytes"});
   if (!keys) return keys.error();
   PathCost cost;
   const toml::node* curve = table.get("table");
@@ -98,7 +102,8 @@ Result<PathCost> read_path(std::string_view file, const toml::table& table) {
 // hop:N -> N; nothing for anything else.
 std::optional<unsigned> hop_number(std::string_view locality) {
   constexpr std::string_view kPrefix = "hop:";
-  if (!locality.starts_with(kPrefix) || locality.size() == kPrefix.size() || locality.size() > kPrefix.size() + 4) {
+  if (!locality.starts_with(kPrefix) || locality.size() == kPrefix.size() ||
+      locality.size() > kPrefix.size() + 4) {
     return std::nullopt;
   }
   unsigned hops = 0;
@@ -113,7 +118,8 @@ std::optional<unsigned> hop_number(std::string_view locality) {
 }  // namespace
 
 Result<CostCurve> CostCurve::make(std::vector<std::pair<Bytes, Seconds>> points) {
-  if (points.empty()) return invalid_input("the table is empty: give at least one [bytes, microseconds] pair");
+  if (points.empty())
+    return invalid_input("the table is empty: give at least one [bytes, microseconds] pair");
   for (std::size_t i = 0; i < points.size(); ++i) {
     const auto& [bytes, seconds] = points[i];
     if (!std::isfinite(seconds) || seconds < 0) {
@@ -178,20 +184,24 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
   } catch (const toml::parse_error& error) {
     return error_at(file_name, error.source(), std::string(error.description()));
   }
-  if (Result<void> keys = check_keys(file_name, root, "the file", {"name", "path", "contention", "about"}); !keys) {
+  if (Result<void> keys = check_keys(file_name, root, "the file", {"name", "path", "contention", "about"});
+      !keys) {
     return keys.error();
   }
   Network network;
   const std::optional<std::string> name = root["name"].value_exact<std::string>();
   if (!name || name->empty()) {
-    return invalid_input(std::string(file_name) + ": needs name = \"...\", the network's name in every report");
+    return invalid_input(std::string(file_name) +
+                         ": needs name = \"...\", the network's name in every report");
   }
   const bool printable = std::all_of(name->begin(), name->end(), [](char c) {
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' || c == '.';
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' ||
+           c == '_' || c == '.';
   });
   if (!printable) {
-    return error_at(file_name, root.get("name")->source(),
-                    "'name' may hold letters, digits, '-', '_' and '.' only: it is used in lists and file names");
+    return error_at(
+        file_name, root.get("name")->source(),
+        "'name' may hold letters, digits, '-', '_' and '.' only: it is used in lists and file names");
   }
   network.name_ = *name;
 
@@ -214,7 +224,8 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
   const toml::node* path_node = root.get("path");
   const toml::array* paths = path_node != nullptr ? path_node->as_array() : nullptr;
   if (paths == nullptr || paths->empty()) {
-    return invalid_input(std::string(file_name) + ": needs at least one [[path]] with 'locality' and 'table'");
+    return invalid_input(std::string(file_name) +
+                         ": needs at least one [[path]] with 'locality' and 'table'");
   }
   std::optional<PathCost> self_node;
   std::optional<PathCost> remote;
@@ -225,7 +236,8 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
     if (table == nullptr) return error_at(file_name, node.source(), "'path' must be tables: [[path]]");
     const std::optional<std::string> locality = (*table)["locality"].value_exact<std::string>();
     if (!locality) {
-      return error_at(file_name, table->source(), "[[path]] needs 'locality': \"self-node\", \"remote\" or \"hop:N\"");
+      return error_at(file_name, table->source(),
+                      "[[path]] needs 'locality': \"self-node\", \"remote\" or \"hop:N\"");
     }
     Result<PathCost> cost = read_path(file_name, *table);
     if (!cost) return cost.error();
@@ -244,8 +256,9 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
       }
       hops_seen.push_back(*hops);
     } else {
-      return error_at(file_name, table->get("locality")->source(),
-                      "unknown locality '" + *locality + "': use \"self-node\", \"remote\" or \"hop:N\" (N from 1)");
+      return error_at(
+          file_name, table->get("locality")->source(),
+          "unknown locality '" + *locality + "': use \"self-node\", \"remote\" or \"hop:N\" (N from 1)");
     }
     if (twice) return error_at(file_name, table->source(), "locality '" + *locality + "' appears twice");
   }
@@ -255,8 +268,10 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
 
   if (const toml::node* node = root.get("contention"); node != nullptr) {
     const toml::table* table = node->as_table();
-    if (table == nullptr) return error_at(file_name, node->source(), "'contention' must be a table: [contention]");
-    if (Result<void> keys = check_keys(file_name, *table, "[contention]", {"model", "bandwidth_MBps"}); !keys) {
+    if (table == nullptr)
+      return error_at(file_name, node->source(), "'contention' must be a table: [contention]");
+    if (Result<void> keys = check_keys(file_name, *table, "[contention]", {"model", "bandwidth_MBps"});
+        !keys) {
       return keys.error();
     }
     const std::string model = (*table)["model"].value_exact<std::string>().value_or("");
@@ -273,8 +288,8 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
     const double megabytes = bandwidth != nullptr ? bandwidth->value<double>().value_or(-1.0) : 0.0;
     const bool needed = network.contention_ != Contention::kNone;
     if (!std::isfinite(megabytes) || megabytes < 0 || (needed && megabytes == 0)) {
-      return error_at(file_name, node->source(), "[contention] needs bandwidth_MBps, a number above 0, for model '" +
-                                                     model + "'");
+      return error_at(file_name, node->source(),
+                      "[contention] needs bandwidth_MBps, a number above 0, for model '" + model + "'");
     }
     network.contention_bytes_per_s_ = megabytes * kBytesPerMegabyte;
   }

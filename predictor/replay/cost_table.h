@@ -1,7 +1,7 @@
 // CostTable: what messages cost on K targets, side by side, looked up by size.
 //
-// A program uses few message sizes, the curves are searched for each only once: rows are kept in a direct-mapped
-// cache of bounded size.
+// A program uses few message sizes, the curves are searched for each only once: rows are kept in a
+// direct-mapped cache of bounded size.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ class CostTable {
   // `cpu_scale`: factor on each target's protocol processing (1: as processor work at speed 1).
   CostTable(const std::vector<const Target*>& targets, std::vector<double> cpu_scale);
 
-  // Costs of a message of `bytes`, valid until the next call: for each locality (remote, then self-node) K flight
-  // times, K send_cpu, K recv_cpu.
+  // Costs of a message of `bytes`, valid until the next call: for each locality (remote, then self-node) K
+  // flight times, K send_cpu, K recv_cpu.
   const Seconds* row(Bytes bytes) {
     const std::size_t slot = static_cast<std::size_t>((bytes * 0x9e3779b97f4a7c15) >> (64 - kSlotBits));
     if (bytes_of_slot_[slot] != bytes || !filled_[slot]) fill(slot, bytes);

@@ -61,7 +61,8 @@ void DedicatedReplay::run(ProcessIndex index) {
   Seconds* clock = &clock_s_[index * count_];
   process.waits_for = kNoMessage;
   while (const Op* op = store_.front(index, process.cursor)) {
-    if ((op->kind == OpKind::kRecv || op->kind == OpKind::kPeek) && arrival_s_[op->message * count_] == kNeverS) {
+    if ((op->kind == OpKind::kRecv || op->kind == OpKind::kPeek) &&
+        arrival_s_[op->message * count_] == kNeverS) {
       waiter_[op->message] = index;
       process.waits_for = op->message;
       return;
@@ -71,14 +72,23 @@ void DedicatedReplay::run(ProcessIndex index) {
     }
     switch (op->kind) {
       case OpKind::kCompute:
-      case OpKind::kStartRecv: break;
+      case OpKind::kStartRecv:
+        break;
       case OpKind::kBlocked:
         for (std::size_t k = 0; k < count_; ++k) clock[k] += op->call_s;
         break;
-      case OpKind::kSend: execute_send(index, *op); break;
-      case OpKind::kRecv: execute_recv(index, *op, true); break;
-      case OpKind::kPeek: execute_recv(index, *op, false); break;
-      case OpKind::kExit: process.exited = true; break;
+      case OpKind::kSend:
+        execute_send(index, *op);
+        break;
+      case OpKind::kRecv:
+        execute_recv(index, *op, true);
+        break;
+      case OpKind::kPeek:
+        execute_recv(index, *op, false);
+        break;
+      case OpKind::kExit:
+        process.exited = true;
+        break;
     }
     process.measured_s += op->work_s + op->call_s;
     process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;

@@ -1,5 +1,5 @@
-// Replay: executes ops on one or several targets. Two kinds behind this interface: DedicatedReplay (no node has
-// more ranks than processors) and SharedReplay (processes share processors).
+// Replay: executes ops on one or several targets. Two kinds behind this interface: DedicatedReplay (no node
+// has more ranks than processors) and SharedReplay (processes share processors).
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ struct ProcessStatus {
 class Replay {
  public:
   virtual ~Replay() = default;
-  // Executes what the store's ops allow. REQUIRES: called before OpStore::clear_touched() each time ops were added.
+  // Executes what the store's ops allow. REQUIRES: called before OpStore::clear_touched() each time ops were
+  // added.
   virtual void advance() = 0;
   // Predicted time of `rank`'s last replayed event on target `k` of this replay, and the measured time there.
   virtual Seconds finish_s(std::size_t k, Rank rank) const = 0;

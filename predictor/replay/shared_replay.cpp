@@ -21,7 +21,8 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
 }
 
 void SharedReplay::add_processes() {
-  for (ProcessIndex index = static_cast<ProcessIndex>(processes_.size()); index < store_.processes(); ++index) {
+  for (ProcessIndex index = static_cast<ProcessIndex>(processes_.size()); index < store_.processes();
+       ++index) {
     Process process;
     process.node = target_.node_of_rank[static_cast<std::size_t>(store_.rank_of(index))];
     process.actor = store_.is_actor(index);
@@ -44,7 +45,8 @@ double SharedReplay::rate(const Node& node) const {
 void SharedReplay::bring_to(Node& node, Seconds time_s) {
   if (!node.runnable.empty() && time_s > node.time_s) {
     // Never past the first end: that end is an event of its own, which comes at this time at the latest.
-    node.virtual_s = std::min(node.virtual_s + rate(node) * (time_s - node.time_s), node.runnable.front().end);
+    node.virtual_s =
+        std::min(node.virtual_s + rate(node) * (time_s - node.time_s), node.runnable.front().end);
   }
   node.time_s = std::max(node.time_s, time_s);
 }
@@ -56,7 +58,8 @@ void SharedReplay::schedule(std::uint32_t index) {
     queue_.remove(index);
     return;
   }
-  queue_.set(index, node.time_s + (node.runnable.front().end - node.virtual_s) / rate(node), kNodeOrder + index);
+  queue_.set(index, node.time_s + (node.runnable.front().end - node.virtual_s) / rate(node),
+             kNodeOrder + index);
 }
 
 bool SharedReplay::start_work(ProcessIndex index, Seconds work_s, Seconds now_s) {
@@ -67,8 +70,9 @@ bool SharedReplay::start_work(ProcessIndex index, Seconds work_s, Seconds now_s)
   bring_to(node, now_s);
   process.state = State::kWorking;
   node.runnable.push_back({node.virtual_s + work_s, index});
-  std::push_heap(node.runnable.begin(), node.runnable.end(),
-                 [](const Work& a, const Work& b) { return a.end != b.end ? a.end > b.end : a.process > b.process; });
+  std::push_heap(node.runnable.begin(), node.runnable.end(), [](const Work& a, const Work& b) {
+    return a.end != b.end ? a.end > b.end : a.process > b.process;
+  });
   schedule(process.node);
   return true;
 }
@@ -119,7 +123,9 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
         process.stage = Stage::kAfter;
         if (start_wait(index, now_s + op.call_s, now_s)) return false;
         break;
-      case OpKind::kSend: execute_send(op, now_s); break;
+      case OpKind::kSend:
+        execute_send(op, now_s);
+        break;
       case OpKind::kRecv:
       case OpKind::kPeek: {
         Flight& flight = flights_[op.message];
@@ -141,9 +147,12 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
         if (start_work(index, work_s, now_s)) return false;
         break;
       }
-      case OpKind::kExit: process.exited = true; break;
+      case OpKind::kExit:
+        process.exited = true;
+        break;
       case OpKind::kCompute:
-      case OpKind::kStartRecv: break;
+      case OpKind::kStartRecv:
+        break;
     }
   }
   return true;
@@ -189,8 +198,8 @@ void SharedReplay::start_processes() {
     Process& process = processes_[index];
     if (process.actor && process.state == State::kNeedsEvents) run(index, now_s_);
   }
-  // At time 0 every rank is in the list, later at most one: which of them starts first changes nothing, no node's
-  // clock has moved since it ran out of events.
+  // At time 0 every rank is in the list, later at most one: which of them starts first changes nothing, no
+  // node's clock has moved since it ran out of events.
   starting_.clear();
   starting_.swap(needs_events_);
   for (ProcessIndex index : starting_) {
@@ -237,14 +246,18 @@ ProcessStatus SharedReplay::status(ProcessIndex index) const {
     case State::kNeedsEvents:
       status.state = process.actor ? ProcessStatus::State::kDone : ProcessStatus::State::kNeedsEvents;
       break;
-    case State::kDone: status.state = ProcessStatus::State::kDone; break;
+    case State::kDone:
+      status.state = ProcessStatus::State::kDone;
+      break;
     case State::kWaiting:
       status.state = ProcessStatus::State::kWaiting;
       status.message = process.waits_for;
       break;
     case State::kWorking:
     case State::kTimed:
-    case State::kRunning: status.state = ProcessStatus::State::kRunning; break;
+    case State::kRunning:
+      status.state = ProcessStatus::State::kRunning;
+      break;
   }
   return status;
 }

@@ -1,11 +1,11 @@
 // SharedReplay: one target on which processes share processors.
 //
-// The papers' algorithm (TSE Sec. 2.1, Fig. 2) on one global clock: always the earliest next thing of all nodes
-// happens next, and only while every live process has a current or pending event, since otherwise something
-// earlier could still arrive. On a node with C processors of speed s, k runnable processes each get
-// s * min(1, C/k): fair round robin with an infinitely small quantum. Each node keeps one virtual clock (work that
-// each runnable process got so far); a process's work ends at a fixed point of that clock, so an event costs
-// O(log) and not a walk over the node's processes.
+// The papers' algorithm (TSE Sec. 2.1, Fig. 2) on one global clock: always the earliest next thing of all
+// nodes happens next, and only while every live process has a current or pending event, since otherwise
+// something earlier could still arrive. On a node with C processors of speed s, k runnable processes each get
+// s * min(1, C/k): fair round robin with an infinitely small quantum. Each node keeps one virtual clock (work
+// that each runnable process got so far); a process's work ends at a fixed point of that clock, so an event
+// costs O(log) and not a walk over the node's processes.
 #pragma once
 
 #include <vector>
@@ -26,11 +26,14 @@ class SharedReplay final : public Replay {
   Seconds finish_s(std::size_t, Rank rank) const override {
     return processes_[static_cast<std::size_t>(rank)].finish_s;
   }
-  Seconds measured_s(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].measured_s; }
+  Seconds measured_s(Rank rank) const override {
+    return processes_[static_cast<std::size_t>(rank)].measured_s;
+  }
   bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
   ProcessStatus status(ProcessIndex process) const override;
 
-  // Calls `observer` for a row after each report, and now for the initial row. REQUIRES: it outlives the replay.
+  // Calls `observer` for a row after each report, and now for the initial row. REQUIRES: it outlives the
+  // replay.
   void observe(ReplayObserver* observer);
   // Event `number` of `rank` has arrived: the next advance() gives a row for it before it executes anything.
   void observe_arrival(Rank rank, std::uint64_t number);
@@ -38,10 +41,10 @@ class SharedReplay final : public Replay {
  private:
   enum class State : std::uint8_t {
     kNeedsEvents,
-    kWorking,    // on its node's processors
-    kTimed,      // blocked, or waits for a message that arrives at a known time
-    kWaiting,    // for a message that was not sent yet
-    kRunning,    // between two of these, inside run()
+    kWorking,  // on its node's processors
+    kTimed,    // blocked, or waits for a message that arrives at a known time
+    kWaiting,  // for a message that was not sent yet
+    kRunning,  // between two of these, inside run()
     kDone,
   };
   enum class Stage : std::uint8_t { kStart, kAction, kAfter };  // of the op in hand
@@ -64,8 +67,8 @@ class SharedReplay final : public Replay {
     ProcessIndex process;
   };
   struct Node {
-    Seconds time_s = 0;     // group time: up to here the virtual clock was brought
-    Seconds virtual_s = 0;  // work that each runnable process got since the node was last idle
+    Seconds time_s = 0;          // group time: up to here the virtual clock was brought
+    Seconds virtual_s = 0;       // work that each runnable process got since the node was last idle
     std::vector<Work> runnable;  // heap by end
   };
   struct Flight {
@@ -97,10 +100,10 @@ class SharedReplay final : public Replay {
   CostTable costs_;
   std::vector<Node> nodes_;
   std::vector<Process> processes_;
-  std::vector<Flight> flights_;              // by message slot
-  EventQueue queue_;                         // sources: nodes, then processes
-  std::vector<ProcessIndex> needs_events_;   // ranks that ran out of events; nothing happens until it is empty
-  std::vector<ProcessIndex> starting_;       // scratch
+  std::vector<Flight> flights_;             // by message slot
+  EventQueue queue_;                        // sources: nodes, then processes
+  std::vector<ProcessIndex> needs_events_;  // ranks that ran out of events; nothing happens until it is empty
+  std::vector<ProcessIndex> starting_;      // scratch
   Seconds now_s_ = 0;
   ReplayObserver* observer_ = nullptr;
   Rank arrived_rank_ = kAnyRank;

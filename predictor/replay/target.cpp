@@ -15,7 +15,9 @@ std::optional<std::uint32_t> parse_number(std::string_view text) {
   return value;
 }
 
-std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
+std::string quoted(std::string_view text) {
+  return "'" + std::string(text) + "'";
+}
 
 Result<std::vector<std::uint32_t>> place_by_map(std::string_view list, Rank ranks, std::uint32_t nodes) {
   std::vector<std::uint32_t> node_of_rank;
@@ -24,7 +26,8 @@ Result<std::vector<std::uint32_t>> place_by_map(std::string_view list, Rank rank
     const std::string_view item = list.substr(at, comma - at);
     const std::optional<std::uint32_t> node = parse_number(item);
     if (!node) {
-      return invalid_input("placement map: " + quoted(item) + " is no node number: give one for each rank, as in map=0,0,1");
+      return invalid_input("placement map: " + quoted(item) +
+                           " is no node number: give one for each rank, as in map=0,0,1");
     }
     if (*node >= nodes) {
       return invalid_input("placement map: rank " + std::to_string(node_of_rank.size()) + " is on node " +
@@ -53,7 +56,8 @@ Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank 
   const std::uint32_t count = static_cast<std::uint32_t>(ranks);
   if (nodes > count) {
     return invalid_input("placement " + quoted(placement) + " of " + std::to_string(ranks) + " ranks on " +
-                         std::to_string(nodes) + " nodes leaves nodes empty: use at most " + std::to_string(ranks));
+                         std::to_string(nodes) + " nodes leaves nodes empty: use at most " +
+                         std::to_string(ranks));
   }
   std::vector<std::uint32_t> node_of_rank(count);
   if (placement == "block") {
@@ -72,15 +76,18 @@ Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank 
   if (placement.starts_with(kPlane)) {
     const std::optional<std::uint32_t> size = parse_number(placement.substr(kPlane.size()));
     if (!size || *size == 0) {
-      return invalid_input("placement " + quoted(placement) + ": plane=K needs K, the ranks in one plane, 1 or more");
+      return invalid_input("placement " + quoted(placement) +
+                           ": plane=K needs K, the ranks in one plane, 1 or more");
     }
     for (std::uint32_t rank = 0; rank < count; ++rank) node_of_rank[rank] = rank / *size % nodes;
     return node_of_rank;
   }
-  return invalid_input("unknown placement " + quoted(placement) + ": use block, cyclic, plane=K or map=N0,N1,...");
+  return invalid_input("unknown placement " + quoted(placement) +
+                       ": use block, cyclic, plane=K or map=N0,N1,...");
 }
 
-std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks) {
+std::vector<Target> default_targets(const Target& ran,
+                                    const std::vector<std::shared_ptr<const Network>>& networks) {
   std::vector<Target> targets{ran};
   const auto add = [&targets](Target target) {
     for (const Target& other : targets) {
@@ -93,7 +100,8 @@ std::vector<Target> default_targets(const Target& ran, const std::vector<std::sh
   std::vector<std::shared_ptr<const Network>> all;
   if (ran.network != nullptr) all.push_back(ran.network);
   for (const auto& network : networks) {
-    if (std::none_of(all.begin(), all.end(), [&](const auto& other) { return other->name() == network->name(); })) {
+    if (std::none_of(all.begin(), all.end(),
+                     [&](const auto& other) { return other->name() == network->name(); })) {
       all.push_back(network);
     }
   }
@@ -103,7 +111,8 @@ std::vector<Target> default_targets(const Target& ran, const std::vector<std::sh
     add(std::move(same));  // the networking factor alone (TSE Sec. 3)
     for (Rank nodes = 1; nodes <= ranks; ++nodes) {
       if (ranks % nodes != 0) continue;
-      Result<std::vector<std::uint32_t>> placed = place_ranks("block", ranks, static_cast<std::uint32_t>(nodes));
+      Result<std::vector<std::uint32_t>> placed =
+          place_ranks("block", ranks, static_cast<std::uint32_t>(nodes));
       if (!placed) continue;
       Target target;
       target.node_of_rank = std::move(*placed);

@@ -13,12 +13,12 @@
 namespace lbf {
 
 struct Target {
-  std::vector<std::uint32_t> node_of_rank;   // process groups: the ranks with the same number (TSE Sec. 2)
+  std::vector<std::uint32_t> node_of_rank;  // process groups: the ranks with the same number (TSE Sec. 2)
   std::uint32_t nodes = 1;
-  std::uint32_t cores_per_node = 1;          // processors of one node
-  double speed = 1.0;                        // of each processor, relative to the one that ran
+  std::uint32_t cores_per_node = 1;  // processors of one node
+  double speed = 1.0;                // of each processor, relative to the one that ran
   std::shared_ptr<const Network> network;
-  std::string placement;                     // "block", "cyclic", "plane=2", "map=0,0,1"
+  std::string placement;  // "block", "cyclic", "plane=2", "map=0,0,1"
 };
 
 // PLACEMENT: "block" (Slurm's: ranks spread as evenly as possible, the first nodes get the extra ones),
@@ -27,6 +27,7 @@ Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank 
 
 // The targets that lbfd predicts without being asked: the configuration that ran (first), then the same ranks
 // on every node count that divides them evenly, on every network.
-std::vector<Target> default_targets(const Target& ran, const std::vector<std::shared_ptr<const Network>>& networks);
+std::vector<Target> default_targets(const Target& ran,
+                                    const std::vector<std::shared_ptr<const Network>>& networks);
 
 }  // namespace lbf

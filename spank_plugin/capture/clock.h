@@ -1,7 +1,7 @@
 // Clocks of the capture: the time-stamp counter for every call, the CPU clock only where it is amortised.
 //
-// Place in the event's way: inside *capture*, below the recorder. Implements decision 6 (process time without a
-// system call per event) and decision 7 (off-CPU time is split into preempted and blocked) of the design;
+// Place in the event's way: inside *capture*, below the recorder. Implements decision 6 (process time without
+// a system call per event) and decision 7 (off-CPU time is split into preempted and blocked) of the design;
 // docs/capture.md, "Process time".
 #pragma once
 
@@ -32,7 +32,7 @@ inline std::uint64_t read_clock_ns(clockid_t clock) noexcept {
 struct TickClock {
   bool tsc = false;
   double ticks_per_ns = 1.0;
-  std::uint64_t start_ticks = 0;         // the three clocks, read together at the start
+  std::uint64_t start_ticks = 0;  // the three clocks, read together at the start
   std::uint64_t start_monotonic_ns = 0;
   std::uint64_t start_realtime_ns = 0;
   std::uint64_t cpu_threshold = kNever;  // ticks; kNever until the rate is known
@@ -40,11 +40,12 @@ struct TickClock {
   std::uint64_t pure_loop = 0;           // ticks
   std::uint64_t cpu_read = 0;            // ticks that one read of the CPU clock costs
 };
-extern TickClock tick_clock;
+extern constinit TickClock tick_clock;
 
 inline std::uint64_t ticks_now() noexcept {
 #if defined(__x86_64__)
-  if (tick_clock.tsc) [[likely]] return __rdtsc();
+  if (tick_clock.tsc) [[likely]]
+    return __rdtsc();
 #endif
   return read_clock_ns(CLOCK_MONOTONIC);
 }
@@ -65,9 +66,9 @@ struct GapSplit {
   std::uint64_t blocked = 0;
 };
 
-// Decisions 6 and 7 as arithmetic. `cpu_since_reference`: CPU ticks used since the reference; `trusted`: wall ticks
-// between the reference and the gap's start (short gaps and short calls: wall = CPU); `run_delay`: ticks spent
-// waiting for a processor. Off-CPU time up to `tolerance` counts as process time.
+// Decisions 6 and 7 as arithmetic. `cpu_since_reference`: CPU ticks used since the reference; `trusted`: wall
+// ticks between the reference and the gap's start (short gaps and short calls: wall = CPU); `run_delay`:
+// ticks spent waiting for a processor. Off-CPU time up to `tolerance` counts as process time.
 constexpr GapSplit split_gap(std::uint64_t gap, std::uint64_t cpu_since_reference, std::uint64_t trusted,
                              std::uint64_t run_delay, std::uint64_t tolerance) noexcept {
   std::uint64_t cpu = cpu_since_reference > trusted ? cpu_since_reference - trusted : 0;
@@ -81,8 +82,8 @@ constexpr GapSplit split_gap(std::uint64_t gap, std::uint64_t cpu_since_referenc
 // A thread's CPU clock and the reference that gaps are judged against. Used by its own thread only.
 class ProcessClock {
  public:
-  // Opens what tells run delay from blocking: /proc/thread-self/schedstat (field 2: ns spent runnable without a
-  // processor). Where the kernel has none, context switches of getrusage stand in.
+  // Opens what tells run delay from blocking: /proc/thread-self/schedstat (field 2: ns spent runnable without
+  // a processor). Where the kernel has none, context switches of getrusage stand in.
   void open() noexcept;
   void close() noexcept;
 
@@ -90,9 +91,10 @@ class ProcessClock {
   void renew() noexcept;
   // Judges the gap [last_leave, enter]; the reference becomes now. REQUIRES: enter >= last_leave.
   GapSplit end_gap(std::uint64_t last_leave, std::uint64_t enter) noexcept;
-  // Whether a call that began at `enter` and returns at `now` has to renew the reference: a long call, because its
-  // own off-CPU time must not be charged to the next gap; or many short ones, so that what is taken on trust
-  // stays bounded. While no long gap occurs the second kind of renewal is made ever rarer, up to 16 thresholds.
+  // Whether a call that began at `enter` and returns at `now` has to renew the reference: a long call,
+  // because its own off-CPU time must not be charged to the next gap; or many short ones, so that what is
+  // taken on trust stays bounded. While no long gap occurs the second kind of renewal is made ever rarer, up
+  // to 16 thresholds.
   bool wants_renewal(std::uint64_t enter, std::uint64_t now) const noexcept {
     return now - reference_ticks_ >= renew_after_ || now - enter >= tick_clock.cpu_threshold;
   }
@@ -100,8 +102,8 @@ class ProcessClock {
 
  private:
   struct RunDelay {
-    std::uint64_t delay_ns = 0;     // schedstat
-    std::uint64_t voluntary = 0;    // getrusage
+    std::uint64_t delay_ns = 0;   // schedstat
+    std::uint64_t voluntary = 0;  // getrusage
     std::uint64_t involuntary = 0;
   };
   RunDelay read_run_delay() const noexcept;

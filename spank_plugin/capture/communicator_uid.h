@@ -1,7 +1,8 @@
-// The number of a communicator that all its members compute alike without talking to each other (event/event.h,
-// kCommCreate): from the parent's number, how many communicators were made from that parent before, and who leads
-// the new one. Calls that are collective over a group only (MPI_Comm_create_group, MPI_Intercomm_create) hash the
-// members, the tag, and how often this combination occurred. docs/capture.md, "Communicators".
+// The number of a communicator that all its members compute alike without talking to each other
+// (event/event.h, kCommCreate): from the parent's number, how many communicators were made from that parent
+// before, and who leads the new one. Calls that are collective over a group only (MPI_Comm_create_group,
+// MPI_Intercomm_create) hash the members, the tag, and how often this combination occurred. docs/capture.md,
+// "Communicators".
 #pragma once
 
 #include <cstdint>
@@ -15,13 +16,16 @@ constexpr std::uint64_t mix(std::uint64_t hash, std::uint64_t value) noexcept {
   return x ^ (x >> 31);
 }
 
-constexpr std::uint64_t mix_ranks(std::uint64_t hash, const std::int32_t* ranks, std::uint32_t count) noexcept {
+constexpr std::uint64_t mix_ranks(std::uint64_t hash, const std::int32_t* ranks,
+                                  std::uint32_t count) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) hash = mix(hash, static_cast<std::uint64_t>(ranks[i]));
   return mix(hash, count);
 }
 
 // 0 and 1 (MPI_COMM_WORLD) are taken.
-constexpr std::uint64_t as_uid(std::uint64_t hash) noexcept { return hash > 1 ? hash : hash + 2; }
+constexpr std::uint64_t as_uid(std::uint64_t hash) noexcept {
+  return hash > 1 ? hash : hash + 2;
+}
 
 constexpr std::uint64_t child_uid(std::uint64_t parent_uid, std::uint32_t nth, std::int32_t leader) noexcept {
   return as_uid(mix(mix(mix(0x6c62662d636f6d6d, parent_uid), nth), static_cast<std::uint64_t>(leader)));

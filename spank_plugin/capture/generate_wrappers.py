@@ -423,11 +423,11 @@ class Generator:
         with open(os.path.join(directory, 'wrapper_names.cpp'), 'w', encoding='utf-8') as file:
             file.write('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'
                        '#include "spank_plugin/capture/library.h"\n\nnamespace lbf::capture {\n\n')
-            file.write(f'const std::size_t kWrapperCount = {len(self.names)};\n')
+            file.write(f'const std::size_t wrapper_count = {len(self.names)};\n')
             file.write(f'constinit std::atomic<void*> wrapper_next[{len(self.names)}] = {{}};\n')
-            file.write('const char* const kWrapperNames[] = {\n')
+            file.write('const char* const wrapper_names[] = {\n')
             file.write(''.join(f'    "{name}",\n' for name, _ in self.names))
-            file.write('};\nconst char* const kWrapperPmpiNames[] = {\n')
+            file.write('};\nconst char* const wrapper_pmpi_names[] = {\n')
             file.write(''.join(f'    "{pmpi}",\n' for _, pmpi in self.names))
             file.write('};\n\n}  // namespace lbf::capture\n')
         with open(os.path.join(directory, 'exports.map'), 'w', encoding='utf-8') as file:

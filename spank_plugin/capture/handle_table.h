@@ -1,4 +1,5 @@
-// Maps MPI handles (requests, messages, communicators: pointers in Open MPI) to what the capture knows of them.
+// Maps MPI handles (requests, messages, communicators: pointers in Open MPI) to what the capture knows of
+// them.
 //
 // Place in the event's way: inside *capture*. Open addressing with linear probing over mapped pages, of fixed
 // capacity: an insertion into a full table fails and the caller says so. Removal closes the hole, so that a

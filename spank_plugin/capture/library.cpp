@@ -24,8 +24,9 @@ int match_loaded(dl_phdr_info* info, std::size_t, void* data) {
   const char* slash = std::strrchr(path, '/');
   const char* base = slash != nullptr ? slash + 1 : path;
   if (std::strncmp(base, wanted->prefix, std::strlen(wanted->prefix)) != 0) return 0;
-  if (std::strlen(path) >= sizeof(wanted->path)) return 0;
-  std::strcpy(wanted->path, path);
+  const std::size_t length = std::strlen(path);
+  if (length >= sizeof(wanted->path)) return 0;
+  std::memcpy(wanted->path, path, length + 1);
   return 1;
 }
 
@@ -40,8 +41,9 @@ void* symbol_of_loaded(const char* prefix, const char* name) noexcept {
   return symbol;
 }
 
-// REQUIRES: we do not export `name`. The default search order, not RTLD_NEXT: of a data object (MPI_COMM_WORLD) that
-// the program was linked against, the program itself may hold the one copy that everybody uses.
+// REQUIRES: we do not export `name`. The default search order, not RTLD_NEXT: of a data object
+// (MPI_COMM_WORLD) that the program was linked against, the program itself may hold the one copy that
+// everybody uses.
 void* symbol_anywhere(const char* name) noexcept {
   if (void* p = dlsym(RTLD_DEFAULT, name)) return p;
   for (const char* prefix : {"libmpi.so", "libmpi_mpifh", "libmpi_usempif08"}) {
@@ -64,7 +66,7 @@ const char* find_library() noexcept {
   if (library.comm_world != nullptr) return nullptr;
   auto* const world = symbol_anywhere("ompi_mpi_comm_world");
   if (world == nullptr) return "the program's MPI library is not Open MPI";
-#define LBF_CAPTURE_FIND(name)                                                               \
+#define LBF_CAPTURE_FIND(name)                                                             \
   library.name = reinterpret_cast<decltype(&PMPI_##name)>(symbol_anywhere("PMPI_" #name)); \
   if (library.name == nullptr) return "the MPI library has no PMPI_" #name;
   LBF_CAPTURE_PMPI(LBF_CAPTURE_FIND)
@@ -86,17 +88,16 @@ const char* find_library() noexcept {
 void find_fortran_sentinels() noexcept {
   find_sentinel(library.fortran_in_place, {"mpi_fortran_in_place_", "mpi_fortran_in_place",
                                            "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE"});
-  find_sentinel(library.fortran_status_ignore,
-                {"mpi_fortran_status_ignore_", "mpi_fortran_status_ignore", "mpi_fortran_status_ignore__",
-                 "MPI_FORTRAN_STATUS_IGNORE"});
+  find_sentinel(library.fortran_status_ignore, {"mpi_fortran_status_ignore_", "mpi_fortran_status_ignore",
+                                                "mpi_fortran_status_ignore__", "MPI_FORTRAN_STATUS_IGNORE"});
   find_sentinel(library.fortran_statuses_ignore,
                 {"mpi_fortran_statuses_ignore_", "mpi_fortran_statuses_ignore",
                  "mpi_fortran_statuses_ignore__", "MPI_FORTRAN_STATUSES_IGNORE"});
 }
 
 void* resolve_next(std::size_t slot) noexcept {
-  void* next = dlsym(RTLD_NEXT, kWrapperNames[slot]);
-  if (next == nullptr) next = symbol_anywhere(kWrapperPmpiNames[slot]);
+  void* next = dlsym(RTLD_NEXT, wrapper_names[slot]);
+  if (next == nullptr) next = symbol_anywhere(wrapper_pmpi_names[slot]);
   if (next != nullptr) wrapper_next[slot].store(next, std::memory_order_relaxed);
   return next;
 }
@@ -105,8 +106,8 @@ void resolve_all_next() noexcept {
   // A Fortran binding whose library is not loaded has none of its functions: one failed look-up tells.
   bool missing_fortran = false;
   bool missing_f08 = false;
-  for (std::size_t slot = 0; slot < kWrapperCount; ++slot) {
-    const char* name = kWrapperNames[slot];
+  for (std::size_t slot = 0; slot < wrapper_count; ++slot) {
+    const char* name = wrapper_names[slot];
     const std::size_t length = std::strlen(name);
     const bool f08 = length > 5 && std::strcmp(name + length - 5, "_f08_") == 0;
     bool missing_c = false;

@@ -1,10 +1,10 @@
 // Finds the program's MPI library, at the first MPI call, without being linked to it.
 //
-// Place in the event's way: inside *capture*. The preload is inherited by every program of the step, so it has
-// no undefined MPI symbol: functions are looked up behind us in the search order (RTLD_NEXT: that is the next
-// PMPI tool, or the library itself), and where MPI came through dlopen into a local scope (mpi4py), in the
-// library that is loaded already. The handle layout is that of Open MPI: where another library is loaded the
-// capture stays off.
+// Place in the event's way: inside *capture*. The preload is inherited by every program of the step, so it
+// has no undefined MPI symbol: functions are looked up behind us in the search order (RTLD_NEXT: that is the
+// next PMPI tool, or the library itself), and where MPI came through dlopen into a local scope (mpi4py), in
+// the library that is loaded already. The handle layout is that of Open MPI: where another library is loaded
+// the capture stays off.
 #pragma once
 
 #include <mpi.h>
@@ -16,11 +16,13 @@
 namespace lbf::capture {
 
 // What the recorder itself asks MPI. All of these are local calls.
-#define LBF_CAPTURE_PMPI(X)                                                                                  \
-  X(Comm_rank) X(Comm_size) X(Comm_remote_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group)        \
-  X(Group_size) X(Group_translate_ranks) X(Group_free) X(Type_size) X(Topo_test) X(Cartdim_get)              \
-  X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors) X(Dist_graph_neighbors_count)                    \
-  X(Dist_graph_neighbors) X(Get_library_version) X(Comm_f2c) X(Type_f2c) X(Request_f2c) X(Message_f2c)
+#define LBF_CAPTURE_PMPI(X)                                                                                 \
+  X(Comm_rank)                                                                                              \
+  X(Comm_size)                                                                                              \
+  X(Comm_remote_size) X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) X(Group_size)                   \
+      X(Group_translate_ranks) X(Group_free) X(Type_size) X(Topo_test) X(Cartdim_get) X(Cart_shift)         \
+          X(Graph_neighbors_count) X(Graph_neighbors) X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) \
+              X(Get_library_version) X(Comm_f2c) X(Type_f2c) X(Request_f2c) X(Message_f2c)
 
 struct Library {
 #define LBF_CAPTURE_MEMBER(name) decltype(&PMPI_##name) name;
@@ -38,7 +40,7 @@ struct Library {
   const void* fortran_status_ignore[4];
   const void* fortran_statuses_ignore[4];
 };
-extern Library library;
+extern constinit Library library;
 
 // Fills `library`. nullptr: done; else why not, in words for the user. Idempotent.
 const char* find_library() noexcept;
@@ -51,10 +53,10 @@ void* resolve_next(std::size_t slot) noexcept;
 void resolve_all_next() noexcept;
 
 // Made by generate_wrappers.py: wrapper names, and the name of the PMPI entry of each.
-extern const std::size_t kWrapperCount;
-extern const char* const kWrapperNames[];
-extern const char* const kWrapperPmpiNames[];
-extern std::atomic<void*> wrapper_next[];
+extern const std::size_t wrapper_count;
+extern const char* const wrapper_names[];
+extern const char* const wrapper_pmpi_names[];
+extern constinit std::atomic<void*> wrapper_next[];
 
 inline void* next_function(std::size_t slot) noexcept {
   void* next = wrapper_next[slot].load(std::memory_order_relaxed);

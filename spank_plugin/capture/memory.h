@@ -18,8 +18,8 @@ inline void* map_pages(std::size_t bytes) noexcept {
   return p == MAP_FAILED ? nullptr : p;
 }
 
-// Blocks for the members of communicators: power-of-two size classes with free lists over mapped chunks. Runs only
-// where communicators are made and freed. Not thread-safe: the caller holds the process's lock.
+// Blocks for the members of communicators: power-of-two size classes with free lists over mapped chunks. Runs
+// only where communicators are made and freed. Not thread-safe: the caller holds the process's lock.
 class BlockPool {
  public:
   // Not zeroed; nullptr: no memory.
@@ -71,7 +71,8 @@ class Scratch {
  public:
   // At least `count` elements (old contents are not kept); nullptr: no memory.
   T* get(std::size_t count) noexcept {
-    if (count <= capacity_) [[likely]] return data_;
+    if (count <= capacity_) [[likely]]
+      return data_;
     const std::size_t bytes = (count * sizeof(T) * 2 + 4095) & ~std::size_t{4095};
     void* pages = map_pages(bytes);
     if (pages == nullptr) return nullptr;

@@ -1,5 +1,5 @@
-// Start and stop of the capture in a process and in its threads; see process.h. Nothing in here ever makes a program
-// fail: where the ring cannot be had the capture is off, and rank 0 says so in one line.
+// Start and stop of the capture in a process and in its threads; see process.h. Nothing in here ever makes a
+// program fail: where the ring cannot be had the capture is off, and rank 0 says so in one line.
 #include "spank_plugin/capture/process.h"
 
 #include <errno.h>
@@ -67,7 +67,8 @@ void release_thread(void* data) {
   {
     const TableLock lock(TableLock::kAlways);
     Thread* previous = nullptr;
-    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; previous = t, t = t->next) {
+    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr;
+         previous = t, t = t->next) {
       if (t != thread) continue;
       if (previous == nullptr) {
         process.threads.store(t->next, std::memory_order_relaxed);
@@ -111,8 +112,9 @@ bool read_ring_bytes() noexcept {
 bool start_process() noexcept {
   const char* directory = getenv("LBF_CAPTURE_DIR");
   if (directory == nullptr || *directory == '\0') return false;
-  if (strlen(directory) > kMaxDirectory) return fail("the path in LBF_CAPTURE_DIR is too long", 0);
-  strcpy(directory_copy, directory);
+  const std::size_t length = strlen(directory);
+  if (length > kMaxDirectory) return fail("the path in LBF_CAPTURE_DIR is too long", 0);
+  memcpy(directory_copy, directory, length + 1);
   process.directory = directory_copy;
   if (const char* why = find_library()) return fail(why, 0);
   if (!read_ring_bytes()) return false;
@@ -128,7 +130,8 @@ bool start_process() noexcept {
   return true;
 }
 
-// Reserves the file's pages now: a write into a mapped page that a full tmpfs cannot supply would be a SIGBUS.
+// Reserves the file's pages now: a write into a mapped page that a full tmpfs cannot supply would be a
+// SIGBUS.
 bool reserve(int fd, std::size_t bytes) noexcept {
   if (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0) return true;
   if (errno != EOPNOTSUPP) return false;
@@ -324,7 +327,8 @@ void process_set_state(ring::ProcessState state) noexcept {
 std::uint32_t pop_completed(Thread& thread) noexcept {
   {
     const TableLock lock;
-    if (!thread.completed.empty()) [[likely]] return thread.completed.pop();
+    if (!thread.completed.empty()) [[likely]]
+      return thread.completed.pop();
   }
   const TableLock lock(TableLock::kAlways);
   if (!process.left_over.empty()) return process.left_over.pop();
@@ -334,6 +338,8 @@ std::uint32_t pop_completed(Thread& thread) noexcept {
   return 0;
 }
 
-void process_stop() noexcept { process.state.store(CaptureState::kOff, std::memory_order_release); }
+void process_stop() noexcept {
+  process.state.store(CaptureState::kOff, std::memory_order_release);
+}
 
 }  // namespace lbf::capture

@@ -1,7 +1,8 @@
 // The capture's state: one Process, and one Thread for each thread that calls MPI.
 //
-// Place in the event's way: inside *capture*, between the generated wrappers and the recorder. Start: the first
-// MPI call of a thread makes its ring (process.cpp). Stop: MPI_Finalize, MPI_Abort, fork (the child is off).
+// Place in the event's way: inside *capture*, between the generated wrappers and the recorder. Start: the
+// first MPI call of a thread makes its ring (process.cpp). Stop: MPI_Finalize, MPI_Abort, fork (the child is
+// off).
 #pragma once
 
 #include <sched.h>
@@ -26,15 +27,15 @@ struct Neighbours {
 
 // What the capture knows of a communicator. Lives until it is freed and no request refers to it any more.
 struct Communicator {
-  std::uint64_t uid = 0;       // the same number on all members, made without talking to each other
-  std::uint32_t index = 0;     // this rank's own number for it, as in the records
-  std::uint32_t size = 0;      // local group
-  std::uint32_t remote_size = 0;       // 0: an intracommunicator
-  std::uint32_t children = 0;          // communicators made from it so far, MPI_COMM_NULL results included
-  std::uint32_t references = 0;        // requests
-  std::int32_t rank = 0;               // this process in the local group
-  std::int32_t* world_ranks = nullptr; // local group, then remote group; nullptr: world rank = rank
-  Neighbours* neighbours = nullptr;    // looked up at the first neighbourhood collective
+  std::uint64_t uid = 0;                // the same number on all members, made without talking to each other
+  std::uint32_t index = 0;              // this rank's own number for it, as in the records
+  std::uint32_t size = 0;               // local group
+  std::uint32_t remote_size = 0;        // 0: an intracommunicator
+  std::uint32_t children = 0;           // communicators made from it so far, MPI_COMM_NULL results included
+  std::uint32_t references = 0;         // requests
+  std::int32_t rank = 0;                // this process in the local group
+  std::int32_t* world_ranks = nullptr;  // local group, then remote group; nullptr: world rank = rank
+  Neighbours* neighbours = nullptr;     // looked up at the first neighbourhood collective
   bool freed = false;
   bool defined = false;  // its kCommCreate record is in the ring
   bool foreign = false;  // has members outside MPI_COMM_WORLD, or was not seen being made: not modelled
@@ -54,10 +55,10 @@ struct RequestInfo {
   RequestKind kind = RequestKind::kUnknown;
   bool persistent : 1 = false;
   bool active : 1 = false;
-  bool cancelled : 1 = false;         // MPI_Cancel was called: the status tells whether it worked
+  bool cancelled : 1 = false;  // MPI_Cancel was called: the status tells whether it worked
   bool synchronous : 1 = false;
   bool fortran_new_comm : 1 = false;  // kCommIdup: the handle will be a Fortran one
-  std::int32_t peer = 0;  // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL
+  std::int32_t peer = 0;              // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL
   std::int32_t tag = 0;
   Communicator* comm = nullptr;  // kCommIdup: the one that is being made
   union {
@@ -80,8 +81,11 @@ class CompletedRequests {
     ids_ = static_cast<std::uint32_t*>(map_pages(kCapacity * sizeof(std::uint32_t)));
     return ids_ != nullptr;
   }
-  void push(std::uint32_t id) noexcept {  // 0: a request that no event belongs to (MPI_PROC_NULL)
-    if (last_ - first_ < kCapacity) ids_[last_++ & (kCapacity - 1)] = id;
+  // 0: a request that no event belongs to (MPI_PROC_NULL). false: full.
+  bool push(std::uint32_t id) noexcept {
+    if (last_ - first_ == kCapacity) return false;
+    ids_[last_++ & (kCapacity - 1)] = id;
+    return true;
   }
   bool empty() const noexcept { return first_ == last_; }
   std::uint32_t pop() noexcept { return empty() ? 0 : ids_[first_++ & (kCapacity - 1)]; }
@@ -123,28 +127,29 @@ struct Process {
   std::atomic<std::uint32_t> comm_epoch{0};  // the same for communicators
   Communicator world{};
   Communicator self{};
-  Communicator unknown{};  // stands for communicators that the capture did not see being made
-  HandleTable<RequestInfo> requests;        // by request or message handle
+  Communicator unknown{};             // stands for communicators that the capture did not see being made
+  HandleTable<RequestInfo> requests;  // by request or message handle
   HandleTable<Communicator*> communicators;
-  HandleTable<std::uint32_t> group_uses;    // creations that are collective over a group only: uses of each key
-  CompletedRequests left_over;  // complete requests of threads that ended
+  HandleTable<std::uint32_t> group_uses;  // creations that are collective over a group only: uses of each key
+  CompletedRequests left_over;            // complete requests of threads that ended
   BlockPool pool;
-  std::uint64_t unplaced_requests = 0;      // the table was full: their events are missing
-  std::atomic<Thread*> threads{nullptr};    // all that ever started
+  std::atomic<Thread*> threads{nullptr};  // all that ever started
 };
-extern Process process;
+extern constinit Process process;
 
 // The tables' lock, taken only where several threads may be inside MPI at once.
 class TableLock {
  public:
   TableLock() noexcept : held_(process.shared.load(std::memory_order_relaxed)) {
-    if (held_) [[unlikely]] take();
+    if (held_) [[unlikely]]
+      take();
   }
   // Whatever the thread level: for what thread starts and ends change too.
   enum Always { kAlways };
   explicit TableLock(Always) noexcept : held_(true) { take(); }
   ~TableLock() {
-    if (held_) [[unlikely]] process.lock.clear(std::memory_order_release);
+    if (held_) [[unlikely]]
+      process.lock.clear(std::memory_order_release);
   }
   TableLock(const TableLock&) = delete;
   TableLock& operator=(const TableLock&) = delete;
@@ -176,7 +181,7 @@ struct alignas(64) Thread {
   std::uint64_t call_cost = 0;  // ticks, calibrated
   TypeSize type_sizes[16];
   ProcessClock clock;
-  MPI_Status status{};             // for a program that ignores it
+  MPI_Status status{};  // for a program that ignores it
   Scratch<MPI_Status> statuses;
   Scratch<SnapshotEntry> snapshot;
   Scratch<std::int32_t> ranks;
@@ -188,8 +193,8 @@ struct alignas(64) Thread {
 
 enum class ThreadState : std::uint8_t { kUnasked, kOn, kOff };
 
-// `available` is null while the thread is inside an MPI call (so that calls which MPI or a tool makes in there
-// pass), when it has no ring, and when capture is off: one load decides.
+// `available` is null while the thread is inside an MPI call (so that calls which MPI or a tool makes in
+// there pass), when it has no ring, and when capture is off: one load decides.
 extern thread_local constinit Thread* available_thread __attribute__((tls_model("initial-exec")));
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
@@ -201,7 +206,8 @@ void process_initialised(int thread_level) noexcept;
 void process_init_failed_to_capture() noexcept;
 void process_set_state(ring::ProcessState state) noexcept;
 void process_stop() noexcept;
-// The oldest request that was complete when it was made and was not waited for yet: of this thread, else of another.
+// The oldest request that was complete when it was made and was not waited for yet: of this thread, else of
+// another.
 std::uint32_t pop_completed(Thread& thread) noexcept;
 
 }  // namespace lbf::capture

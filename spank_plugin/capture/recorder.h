@@ -1,9 +1,9 @@
 // The recorder: what the generated wrappers call, and what each kind of MPI call means as events.
 //
-// Place in the event's way: MPI call -> generated wrapper -> *recorder* -> ring writer -> ring -> relay. A wrapper
-// begins a Call, forwards the program's own arguments, tells the recorder what came out (arguments as C kinds)
-// and finishes the Call. docs/capture.md says what is recorded for which call. noexcept, no heap, no lock but the
-// tables' spin lock under MPI_THREAD_MULTIPLE, no I/O.
+// Place in the event's way: MPI call -> generated wrapper -> *recorder* -> ring writer -> ring -> relay. A
+// wrapper begins a Call, forwards the program's own arguments, tells the recorder what came out (arguments as
+// C kinds) and finishes the Call. docs/capture.md says what is recorded for which call. noexcept, no heap, no
+// lock but the tables' spin lock under MPI_THREAD_MULTIPLE, no I/O.
 //
 // By concern: recorder_p2p.cpp, recorder_requests.cpp, recorder_collectives.cpp, recorder_communicators.cpp,
 // recorder_process.cpp.
@@ -18,8 +18,8 @@
 
 namespace lbf::capture {
 
-// Open MPI's status: MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled, bytes received. Fortran's six integers are the
-// same memory (mpif.h and mpi_f08 both), but only 4-byte aligned.
+// Open MPI's status: MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled, bytes received. Fortran's six integers are
+// the same memory (mpif.h and mpi_f08 both), but only 4-byte aligned.
 struct StatusView {
   std::int32_t source;
   std::int32_t tag;
@@ -52,7 +52,8 @@ class Call {
     enter_ = ticks_now();
     gap_ = enter_ - thread->last_leave;
     thread->ring.begin_call(enter_, function_);
-    if (gap_ >= thread->cpu_threshold) [[unlikely]] judge_long_gap();
+    if (gap_ >= thread->cpu_threshold) [[unlikely]]
+      judge_long_gap();
     return true;
   }
 
@@ -60,13 +61,16 @@ class Call {
   void finish() noexcept {
     Thread* const thread = thread_;
     std::uint64_t leave = ticks_now();
-    if (thread->clock.wants_renewal(enter_, leave)) [[unlikely]] leave = renew_clock(leave);
-    if (!thread->ring.recorded()) [[unlikely]] without_record(leave);
+    if (thread->clock.wants_renewal(enter_, leave)) [[unlikely]]
+      leave = renew_clock(leave);
+    if (!thread->ring.recorded()) [[unlikely]]
+      without_record(leave);
     thread->ring.commit(leave);
     ring::Header* const header = thread->header;
     add(header->calls[function_].count, 1);
     add(header->calls[function_].ticks, leave - enter_);
-    if (gap_ < thread->cpu_threshold) [[likely]] add(header->unread_gap_ticks, gap_);
+    if (gap_ < thread->cpu_threshold) [[likely]]
+      add(header->unread_gap_ticks, gap_);
     add(header->capture_ticks_estimate, thread->call_cost);
     thread->last_leave = leave;
     thread->last_was_failed_poll = failed_poll_;
@@ -131,11 +135,20 @@ class LocalCall {
   Thread* thread_;
 };
 
-// --- Fortran to C -------------------------------------------------------------------------------------------
-inline MPI_Comm c_comm(const MPI_Fint* handle) noexcept { return library.Comm_f2c(*handle); }
-inline MPI_Datatype c_type(const MPI_Fint* handle) noexcept { return library.Type_f2c(*handle); }
-inline MPI_Request c_request(const MPI_Fint* handle) noexcept { return library.Request_f2c(*handle); }
-inline MPI_Message c_message(const MPI_Fint* handle) noexcept { return library.Message_f2c(*handle); }
+// --- Fortran to C
+// -------------------------------------------------------------------------------------------
+inline MPI_Comm c_comm(const MPI_Fint* handle) noexcept {
+  return library.Comm_f2c(*handle);
+}
+inline MPI_Datatype c_type(const MPI_Fint* handle) noexcept {
+  return library.Type_f2c(*handle);
+}
+inline MPI_Request c_request(const MPI_Fint* handle) noexcept {
+  return library.Request_f2c(*handle);
+}
+inline MPI_Message c_message(const MPI_Fint* handle) noexcept {
+  return library.Message_f2c(*handle);
+}
 inline const void* c_buffer(const void* buffer) noexcept {
   for (const void* sentinel : library.fortran_in_place) {
     if (sentinel != nullptr && buffer == sentinel) return MPI_IN_PLACE;
@@ -153,7 +166,9 @@ struct Requests {
 struct Types {
   const MPI_Datatype* c;
   const MPI_Fint* fortran;
-  MPI_Datatype operator[](std::uint32_t i) const noexcept { return c != nullptr ? c[i] : c_type(&fortran[i]); }
+  MPI_Datatype operator[](std::uint32_t i) const noexcept {
+    return c != nullptr ? c[i] : c_type(&fortran[i]);
+  }
 };
 struct Indices {
   const int* values;
@@ -165,16 +180,38 @@ struct NewComm {
   const MPI_Fint* fortran;
   MPI_Comm get() const noexcept { return c != nullptr ? *c : c_comm(fortran); }
 };
-inline Requests requests_of(int count, const MPI_Request* r) noexcept { return {count, r, nullptr}; }
-inline Requests requests_of(int count, const MPI_Fint* r) noexcept { return {count, nullptr, r}; }
-inline Types types_of(const MPI_Datatype* t) noexcept { return {t, nullptr}; }
-inline Types types_of(const MPI_Fint* t) noexcept { return {nullptr, t}; }
-inline NewComm new_comm_of(const MPI_Comm* c) noexcept { return {c, nullptr}; }
-inline NewComm new_comm_of(const MPI_Fint* c) noexcept { return {nullptr, c}; }
+inline Requests requests_of(int count, const MPI_Request* r) noexcept {
+  return {count, r, nullptr};
+}
+inline Requests requests_of(int count, const MPI_Fint* r) noexcept {
+  return {count, nullptr, r};
+}
+inline Types types_of(const MPI_Datatype* t) noexcept {
+  return {t, nullptr};
+}
+inline Types types_of(const MPI_Fint* t) noexcept {
+  return {nullptr, t};
+}
+inline NewComm new_comm_of(const MPI_Comm* c) noexcept {
+  return {c, nullptr};
+}
+inline NewComm new_comm_of(const MPI_Fint* c) noexcept {
+  return {nullptr, c};
+}
 
 enum class How : std::uint8_t {
-  kDup, kCreate, kCreateGroup, kSplit, kSplitType, kCartCreate, kCartSub, kGraphCreate, kDistGraphCreate,
-  kDistGraphCreateAdjacent, kIntercommCreate, kIntercommMerge,
+  kDup,
+  kCreate,
+  kCreateGroup,
+  kSplit,
+  kSplitType,
+  kCartCreate,
+  kCartSub,
+  kGraphCreate,
+  kDistGraphCreate,
+  kDistGraphCreateAdjacent,
+  kIntercommCreate,
+  kIntercommMerge,
 };
 
 // The request that a non-blocking call made; none: the call was blocking.
@@ -182,13 +219,16 @@ struct Made {
   MPI_Request request = nullptr;
   bool nonblocking = false;
 };
-inline Made made(MPI_Request request) noexcept { return {request, true}; }
+inline Made made(MPI_Request request) noexcept {
+  return {request, true};
+}
 inline constexpr Made kBlockingCall{};
 
 namespace record {
 
-// --- before the call is forwarded -------------------------------------------------------------------------------
-// Remembers what the requests are: MPI overwrites the handles.
+// --- before the call is forwarded
+// ------------------------------------------------------------------------------- Remembers what the requests
+// are: MPI overwrites the handles.
 void before_completion(Call& call, Requests requests) noexcept;
 // Where MPI shall put the status: the program's own place, or ours where it ignores a status that is needed.
 MPI_Status* status_for(Call& call, MPI_Status* status) noexcept;
@@ -201,14 +241,16 @@ MPI_Fint* completion_statuses_for(Call& call, MPI_Fint* statuses) noexcept;
 void finalizing(Call& call) noexcept;
 void aborting(Call& call) noexcept;
 
-// --- after it returned MPI_SUCCESS ----------------------------------------------------------------------------
+// --- after it returned MPI_SUCCESS
+// ----------------------------------------------------------------------------
 void initialised(Call& call, int thread_level) noexcept;
 void finalized(Call& call) noexcept;
 void phase(Call& call, int level) noexcept;
 void unmodelled(Call& call) noexcept;
 void type_freed() noexcept;
 
-void send(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) noexcept;
+void send(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag,
+          MPI_Comm comm) noexcept;
 void isend(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
            MPI_Request request) noexcept;
 void send_init(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
@@ -218,8 +260,8 @@ void irecv(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Co
            MPI_Request request) noexcept;
 void recv_init(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                MPI_Request request) noexcept;
-void sendrecv(Call& call, int send_count, MPI_Datatype send_type, int dest, int send_tag, int source, int recv_tag,
-              MPI_Comm comm, const void* status) noexcept;
+void sendrecv(Call& call, int send_count, MPI_Datatype send_type, int dest, int send_tag, int source,
+              int recv_tag, MPI_Comm comm, const void* status) noexcept;
 void probe(Call& call, bool found, int source, int tag, MPI_Comm comm, const void* status) noexcept;
 void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Message message,
             const void* status) noexcept;
@@ -227,9 +269,9 @@ void mrecv(Call& call, MPI_Message message, const void* status) noexcept;
 void imrecv(Call& call, MPI_Message message, MPI_Request request) noexcept;
 
 void start(Call& call, Requests requests) noexcept;
-void completed_one(Call& call, bool flag, const void* status) noexcept;                       // Wait, Test
-void completed_any(Call& call, bool flag, int index, const void* status) noexcept;            // Waitany, Testany
-void completed_all(Call& call, bool flag, const void* statuses) noexcept;                     // Waitall, Testall
+void completed_one(Call& call, bool flag, const void* status) noexcept;             // Wait, Test
+void completed_any(Call& call, bool flag, int index, const void* status) noexcept;  // Waitany, Testany
+void completed_all(Call& call, bool flag, const void* statuses) noexcept;           // Waitall, Testall
 void completed_some(Call& call, int outcount, Indices indices, const void* statuses) noexcept;
 void request_status(Call& call, bool flag) noexcept;
 void request_free(Call& call) noexcept;
@@ -237,24 +279,25 @@ void cancel(Call& call, MPI_Request request) noexcept;
 
 void barrier(Call& call, MPI_Comm comm, Made made) noexcept;
 void bcast(Call& call, int count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept;
-void reduce(Call& call, const void* send, const void* recv, int count, MPI_Datatype type, int root, MPI_Comm comm,
-            Made made) noexcept;
+void reduce(Call& call, const void* send, const void* recv, int count, MPI_Datatype type, int root,
+            MPI_Comm comm, Made made) noexcept;
 void reduce_all(Call& call, CollectiveOp op, const void* send, int count, MPI_Datatype type, MPI_Comm comm,
                 Made made) noexcept;  // allreduce, scan, exscan, reduce_scatter_block
 void gather(Call& call, const void* send, int send_count, MPI_Datatype send_type, int recv_count,
             MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept;
 void scatter(Call& call, int send_count, MPI_Datatype send_type, const void* recv, int recv_count,
              MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept;
-void all_to_all(Call& call, CollectiveOp op, const void* send, int send_count, MPI_Datatype send_type, int recv_count,
-                MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;  // allgather, alltoall
+void all_to_all(Call& call, CollectiveOp op, const void* send, int send_count, MPI_Datatype send_type,
+                int recv_count, MPI_Datatype recv_type, MPI_Comm comm,
+                Made made) noexcept;  // allgather, alltoall
 void gatherv(Call& call, const void* send, int send_count, MPI_Datatype send_type, const int* recv_counts,
              MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept;
 void scatterv(Call& call, const int* send_counts, MPI_Datatype send_type, const void* recv, int recv_count,
               MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept;
 void allgatherv(Call& call, const void* send, int send_count, MPI_Datatype send_type, const int* recv_counts,
                 MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
-void alltoallv(Call& call, const void* send, const int* send_counts, MPI_Datatype send_type, const int* recv_counts,
-               MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
+void alltoallv(Call& call, const void* send, const int* send_counts, MPI_Datatype send_type,
+               const int* recv_counts, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
 void alltoallw(Call& call, const void* send, const int* send_counts, Types send_types, const int* recv_counts,
                Types recv_types, MPI_Comm comm, Made made) noexcept;
 void reduce_scatter(Call& call, const void* send, const int* recv_counts, MPI_Datatype type, MPI_Comm comm,
@@ -273,8 +316,9 @@ void comm_free(Call& call, MPI_Comm comm) noexcept;
 
 }  // namespace record
 
-// --- shared by the recorder's files ------------------------------------------------------------------------------
-// The communicator behind a handle, its definition in the ring; `process.unknown` (foreign) where there is none.
+// --- shared by the recorder's files
+// ------------------------------------------------------------------------------ The communicator behind a
+// handle, its definition in the ring; `process.unknown` (foreign) where there is none.
 Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept;
 // A handle that came into being late (MPI_Comm_idup).
 void bind_communicator(MPI_Comm handle, Communicator* communicator) noexcept;
@@ -282,7 +326,8 @@ void unreference(Communicator* communicator) noexcept;  // REQUIRES: the tables'
 
 std::uint64_t type_bytes_slow(Thread& thread, MPI_Datatype type) noexcept;
 inline std::uint64_t type_bytes(Thread& thread, MPI_Datatype type) noexcept {
-  const TypeSize& cached = thread.type_sizes[(reinterpret_cast<std::uintptr_t>(type) * 0x9e3779b97f4a7c15u) >> 60];
+  const TypeSize& cached =
+      thread.type_sizes[(reinterpret_cast<std::uintptr_t>(type) * 0x9e3779b97f4a7c15u) >> 60];
   if (cached.type == type && cached.epoch == process.type_epoch.load(std::memory_order_relaxed)) [[likely]] {
     return cached.bytes;
   }
@@ -292,7 +337,9 @@ inline std::uint64_t message_bytes(Thread& thread, int count, MPI_Datatype type)
   return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * type_bytes(thread, type);
 }
 
-inline std::uint64_t key_of(const void* handle) noexcept { return reinterpret_cast<std::uintptr_t>(handle); }
+inline std::uint64_t key_of(const void* handle) noexcept {
+  return reinterpret_cast<std::uintptr_t>(handle);
+}
 inline std::uint32_t new_request_id() noexcept {
   for (;;) {
     std::uint32_t id;

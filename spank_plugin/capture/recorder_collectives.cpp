@@ -1,6 +1,6 @@
-// Recorder, collective part: what one rank sends to one peer (or the vector), as event/event.h defines `bytes` and
-// `values` for each operation. See recorder.h. Arguments that are significant at the root only are read there only;
-// MPI_IN_PLACE takes the size from the other side.
+// Recorder, collective part: what one rank sends to one peer (or the vector), as event/event.h defines
+// `bytes` and `values` for each operation. See recorder.h. Arguments that are significant at the root only
+// are read there only; MPI_IN_PLACE takes the size from the other side.
 #include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
@@ -15,8 +15,8 @@ Communicator* modelled(Call& call, MPI_Comm handle) noexcept {
 }
 
 // The record of a collective; nullptr: lost (its request is kept all the same).
-ring::Record* append(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes, bool in_place,
-                     Made made, std::uint32_t values = 0) noexcept {
+ring::Record* append(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes,
+                     bool in_place, Made made, std::uint32_t values = 0) noexcept {
   ring::Record* const record =
       call.append(made.nonblocking ? EventKind::kIcollective : EventKind::kCollective, values);
   std::uint32_t id = 0;
@@ -24,7 +24,7 @@ ring::Record* append(Call& call, CollectiveOp op, Communicator& comm, int root, 
     RequestInfo info;
     info.kind = RequestKind::kCollective;
     info.active = true;
-      info.id = id = new_request_id();
+    info.id = id = new_request_id();
     keep_request(call, made.request, info);
   }
   if (record == nullptr) return nullptr;
@@ -43,7 +43,9 @@ bool is_root(const Communicator& comm, int root) noexcept {
   return comm.remote_size != 0 ? root == MPI_ROOT : root == comm.rank;
 }
 
-bool takes_no_part(int root) noexcept { return root == MPI_PROC_NULL; }
+bool takes_no_part(int root) noexcept {
+  return root == MPI_PROC_NULL;
+}
 
 std::uint64_t count_bytes(int count, std::uint64_t element) noexcept {
   return count > 0 ? static_cast<std::uint64_t>(count) * element : 0;
@@ -59,7 +61,8 @@ void put_bytes(std::uint64_t* values, const int* counts, std::uint32_t n, std::u
   for (std::uint32_t i = 0; i < n; ++i) values[i] = count_bytes(counts[i], element);
 }
 
-// The neighbours of a process in the topology of its communicator, in the order of the buffers; looked up once.
+// The neighbours of a process in the topology of its communicator, in the order of the buffers; looked up
+// once.
 const Neighbours* neighbours_of(Call& call, Communicator& comm, MPI_Comm handle) noexcept {
   if (comm.neighbours != nullptr) return comm.neighbours;
   int topology = MPI_UNDEFINED;
@@ -87,8 +90,9 @@ const Neighbours* neighbours_of(Call& call, Communicator& comm, MPI_Comm handle)
     for (int d = 0; d < dimensions; ++d) {
       int before = MPI_PROC_NULL, after = MPI_PROC_NULL;
       library.Cart_shift(handle, d, 1, &before, &after);
-      scratch[2 * d] = before;
-      scratch[2 * d + 1] = after;
+      const auto at = static_cast<std::size_t>(d) * 2;
+      scratch[at] = before;
+      scratch[at + 1] = after;
     }
     for (int i = 0; i < sources; ++i) scratch[destinations + i] = scratch[i];
   } else if (topology == MPI_GRAPH) {
@@ -109,8 +113,8 @@ const Neighbours* neighbours_of(Call& call, Communicator& comm, MPI_Comm handle)
   return neighbours;
 }
 
-// A neighbourhood collective: values = n, n destination world ranks, n bytes, m, m source world ranks, m bytes, without
-// the neighbours that are MPI_PROC_NULL. `to`, `from`: bytes for the i-th neighbour.
+// A neighbourhood collective: values = n, n destination world ranks, n bytes, m, m source world ranks, m
+// bytes, without the neighbours that are MPI_PROC_NULL. `to`, `from`: bytes for the i-th neighbour.
 template <class To, class From>
 void append_neighbor(Call& call, CollectiveOp op, MPI_Comm handle, Made made, To to, From from) noexcept {
   Communicator* const comm = modelled(call, handle);
@@ -124,7 +128,8 @@ void append_neighbor(Call& call, CollectiveOp op, MPI_Comm handle, Made made, To
     ++destinations;
     sent += to(i);
   }
-  for (std::uint32_t i = 0; i < all->sources; ++i) sources += all->ranks[all->destinations + i] != MPI_PROC_NULL;
+  for (std::uint32_t i = 0; i < all->sources; ++i)
+    sources += all->ranks[all->destinations + i] != MPI_PROC_NULL;
   ring::Record* const record =
       append(call, op, *comm, 0, sent, false, made, 2 + 2 * destinations + 2 * sources);
   if (record == nullptr) return;
@@ -151,7 +156,8 @@ void append_neighbor(Call& call, CollectiveOp op, MPI_Comm handle, Made made, To
 namespace record {
 
 void barrier(Call& call, MPI_Comm comm, Made made) noexcept {
-  if (Communicator* where = modelled(call, comm)) append(call, CollectiveOp::kBarrier, *where, 0, 0, false, made);
+  if (Communicator* where = modelled(call, comm))
+    append(call, CollectiveOp::kBarrier, *where, 0, 0, false, made);
 }
 
 void bcast(Call& call, int count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept {
@@ -161,12 +167,13 @@ void bcast(Call& call, int count, MPI_Datatype type, int root, MPI_Comm comm, Ma
   append(call, CollectiveOp::kBcast, *where, root, bytes, false, made);
 }
 
-void reduce(Call& call, const void* send, const void* recv, int count, MPI_Datatype type, int root, MPI_Comm comm,
-            Made made) noexcept {
+void reduce(Call& call, const void* send, const void* recv, int count, MPI_Datatype type, int root,
+            MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
   const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
-  append(call, CollectiveOp::kReduce, *where, root, bytes, send == MPI_IN_PLACE || recv == MPI_IN_PLACE, made);
+  append(call, CollectiveOp::kReduce, *where, root, bytes, send == MPI_IN_PLACE || recv == MPI_IN_PLACE,
+         made);
 }
 
 void reduce_all(Call& call, CollectiveOp op, const void* send, int count, MPI_Datatype type, MPI_Comm comm,
@@ -202,8 +209,8 @@ void scatter(Call& call, int send_count, MPI_Datatype send_type, const void* rec
   append(call, CollectiveOp::kScatter, *where, root, bytes, recv == MPI_IN_PLACE, made);
 }
 
-void all_to_all(Call& call, CollectiveOp op, const void* send, int send_count, MPI_Datatype send_type, int recv_count,
-                MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+void all_to_all(Call& call, CollectiveOp op, const void* send, int send_count, MPI_Datatype send_type,
+                int recv_count, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
@@ -261,8 +268,8 @@ void allgatherv(Call& call, const void* send, int send_count, MPI_Datatype send_
   }
 }
 
-void alltoallv(Call& call, const void* send, const int* send_counts, MPI_Datatype send_type, const int* recv_counts,
-               MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+void alltoallv(Call& call, const void* send, const int* send_counts, MPI_Datatype send_type,
+               const int* recv_counts, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
@@ -270,8 +277,8 @@ void alltoallv(Call& call, const void* send, const int* send_counts, MPI_Datatyp
   const std::uint64_t send_element = in_place ? recv_element : type_bytes(call.thread(), send_type);
   const int* const counts = in_place ? recv_counts : send_counts;
   const std::uint32_t peers = where->peers();
-  if (auto* r = append(call, CollectiveOp::kAlltoallv, *where, 0, sum_bytes(counts, peers, send_element), in_place,
-                       made, 2 * peers)) {
+  if (auto* r = append(call, CollectiveOp::kAlltoallv, *where, 0, sum_bytes(counts, peers, send_element),
+                       in_place, made, 2 * peers)) {
     put_bytes(RingWriter::values_of(r), counts, peers, send_element);
     put_bytes(RingWriter::values_of(r) + peers, recv_counts, peers, recv_element);
   }
@@ -315,7 +322,8 @@ void neighbor(Call& call, CollectiveOp op, int send_count, MPI_Datatype send_typ
   const std::uint64_t sent = message_bytes(call.thread(), send_count, send_type);
   const std::uint64_t received = message_bytes(call.thread(), recv_count, recv_type);
   append_neighbor(
-      call, op, comm, made, [sent](std::uint32_t) { return sent; }, [received](std::uint32_t) { return received; });
+      call, op, comm, made, [sent](std::uint32_t) { return sent; },
+      [received](std::uint32_t) { return received; });
 }
 
 void neighbor_allgatherv(Call& call, int send_count, MPI_Datatype send_type, const int* recv_counts,

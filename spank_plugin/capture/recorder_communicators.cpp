@@ -1,5 +1,5 @@
-// Recorder, communicator part: creation and freeing of communicators, their numbers, members and definitions. See
-// recorder.h and docs/capture.md, "Communicators".
+// Recorder, communicator part: creation and freeing of communicators, their numbers, members and definitions.
+// See recorder.h and docs/capture.md, "Communicators".
 #include "spank_plugin/capture/communicator_uid.h"
 #include "spank_plugin/capture/recorder.h"
 
@@ -18,7 +18,8 @@ bool translate(Thread& thread, MPI_Group group, std::uint32_t count, std::int32_
   std::int32_t* const own = thread.ranks.get(count + 1);
   if (own == nullptr) return false;
   for (std::uint32_t i = 0; i < count; ++i) own[i] = static_cast<std::int32_t>(i);
-  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.world_group, out) != MPI_SUCCESS) {
+  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.world_group, out) !=
+      MPI_SUCCESS) {
     return false;
   }
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -64,10 +65,11 @@ void recycle(Communicator* comm) noexcept {
   process.pool.give_back(comm, sizeof(Communicator));
 }
 
-// The communicator's definition into the ring. Where it was lost (ring full) it is tried again at the next use, since
-// everything recorded on this communicator depends on it.
+// The communicator's definition into the ring. Where it was lost (ring full) it is tried again at the next
+// use, since everything recorded on this communicator depends on it.
 void define(Call& call, Communicator& comm) noexcept {
-  if (comm.defined) [[likely]] return;
+  if (comm.defined) [[likely]]
+    return;
   const std::uint32_t members = comm.size + comm.remote_size;
   ring::Record* const record = call.append(EventKind::kCommCreate, 2 + members);
   if (record == nullptr) return;
@@ -107,7 +109,8 @@ std::int32_t leader_of(const Communicator& comm) noexcept {
   return local < remote ? local : remote;
 }
 
-bool group_uid(const Communicator& parent, How how, const Communicator& comm, int tag, std::uint64_t& uid) noexcept {
+bool group_uid(const Communicator& parent, How how, const Communicator& comm, int tag,
+               std::uint64_t& uid) noexcept {
   std::uint64_t key = mix(kGroupSeed, static_cast<std::uint64_t>(static_cast<std::uint32_t>(tag)));
   if (how == How::kCreateGroup) {
     key = mix_ranks(mix(key, parent.uid), comm.world_ranks, comm.size);
@@ -148,8 +151,8 @@ Communicator* make(Call& call, MPI_Comm handle, const Communicator* same_members
     comm->world_ranks = static_cast<std::int32_t*>(process.pool.take(members_bytes(*comm)));
     known = comm->world_ranks != nullptr;
     for (std::uint32_t i = 0; known && i < comm->size + comm->remote_size; ++i) {
-      comm->world_ranks[i] =
-          same_members_as->world_ranks != nullptr ? same_members_as->world_ranks[i] : static_cast<std::int32_t>(i);
+      comm->world_ranks[i] = same_members_as->world_ranks != nullptr ? same_members_as->world_ranks[i]
+                                                                     : static_cast<std::int32_t>(i);
     }
   } else {
     known = learn_members(call.thread(), handle, *comm);
@@ -193,7 +196,8 @@ Communicator& look_up(Thread& thread, MPI_Comm handle) noexcept {
 }  // namespace
 
 Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept {
-  if (comm == library.comm_world) [[likely]] return process.world;
+  if (comm == library.comm_world) [[likely]]
+    return process.world;
   Communicator& found = look_up(call.thread(), comm);
   define(call, found);
   return found;
@@ -223,7 +227,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     RequestInfo info;
     info.kind = RequestKind::kCommIdup;
     info.active = true;
-      info.id = new_request_id();
+    info.id = new_request_id();
     synchronise(call, parent, info.id, true);
     info.comm = make(call, nullptr, &parent);
     if (info.comm != nullptr) {
@@ -234,12 +238,14 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     }
     info.fortran_new_comm = new_comm.c == nullptr;
     info.new_comm = info.fortran_new_comm ? static_cast<const void*>(new_comm.fortran) : new_comm.c;
-    if (made.request == library.request_empty && info.comm != nullptr) bind_communicator(new_comm.get(), info.comm);
+    if (made.request == library.request_empty && info.comm != nullptr)
+      bind_communicator(new_comm.get(), info.comm);
     keep_request(call, made.request, info);
     return;
   }
 
-  // Over a group only, the parent's other members do not take part: the synchronisation is on the new communicator.
+  // Over a group only, the parent's other members do not take part: the synchronisation is on the new
+  // communicator.
   if (!over_group) synchronise(call, parent, 0, false);
   const MPI_Comm handle = new_comm.get();
   if (handle == library.comm_null || handle == nullptr) return;

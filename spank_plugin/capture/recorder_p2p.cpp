@@ -1,5 +1,5 @@
-// Recorder, point-to-point part: blocking sends and receives, Sendrecv, Probe, Mprobe. See recorder.h. A partner of
-// MPI_PROC_NULL makes no message and no record.
+// Recorder, point-to-point part: blocking sends and receives, Sendrecv, Probe, Mprobe. See recorder.h. A
+// partner of MPI_PROC_NULL makes no message and no record.
 #include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
@@ -7,12 +7,12 @@ namespace lbf::capture {
 void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept {
   const TableLock lock;
   if (request == library.request_empty) {
-    call.thread().completed.push(info.id);
+    if (!call.thread().completed.push(info.id)) call.thread().ring.count_lost();
     return;
   }
   RequestInfo* const slot = process.requests.insert(key_of(request));
-  if (slot == nullptr) {  // its completion will look like that of an unknown request
-    ++process.unplaced_requests;
+  if (slot == nullptr) {  // the table is full: its completion will look like that of an unknown request
+    call.thread().ring.count_lost();
     return;
   }
   *slot = info;
@@ -28,7 +28,9 @@ bool is_sentinel(const void* const (&sentinels)[4], const void* p) noexcept {
   return false;
 }
 
-std::uint8_t send_flags(bool synchronous) noexcept { return synchronous ? kFlagSync : 0; }
+std::uint8_t send_flags(bool synchronous) noexcept {
+  return synchronous ? kFlagSync : 0;
+}
 
 void fill(ring::Record* record, const Communicator& comm, int peer, int tag, std::uint64_t bytes,
           std::uint8_t flags) noexcept {
@@ -100,7 +102,8 @@ MPI_Fint* completion_statuses_for(Call& call, MPI_Fint* statuses) noexcept {
   return ours != nullptr ? reinterpret_cast<MPI_Fint*>(ours) : statuses;
 }
 
-void send(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm) noexcept {
+void send(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag,
+          MPI_Comm comm) noexcept {
   if (dest == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
@@ -113,8 +116,8 @@ void isend(Call& call, bool synchronous, int count, MPI_Datatype type, int dest,
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
-  RequestInfo info = request_info(RequestKind::kSend, where, dest, tag,
-                                  message_bytes(call.thread(), count, type));
+  RequestInfo info =
+      request_info(RequestKind::kSend, where, dest, tag, message_bytes(call.thread(), count, type));
   info.synchronous = synchronous;
   info.id = new_request_id();
   ring::Record* const record = call.append(EventKind::kIsend);
@@ -128,8 +131,8 @@ void send_init(Call& call, bool synchronous, int count, MPI_Datatype type, int d
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;
-  RequestInfo info = request_info(RequestKind::kSend, where, dest, tag,
-                                  message_bytes(call.thread(), count, type));
+  RequestInfo info =
+      request_info(RequestKind::kSend, where, dest, tag, message_bytes(call.thread(), count, type));
   info.synchronous = synchronous;
   info.persistent = true;
   info.active = false;
@@ -149,8 +152,8 @@ void irecv(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Co
   if (source == MPI_PROC_NULL) return keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
-  RequestInfo info = request_info(RequestKind::kRecv, where, source, tag,
-                                  message_bytes(call.thread(), count, type));
+  RequestInfo info =
+      request_info(RequestKind::kRecv, where, source, tag, message_bytes(call.thread(), count, type));
   info.id = new_request_id();
   ring::Record* const record = call.append(EventKind::kStartRecv);
   fill(record, where, source, tag, info.bytes, wildcards(source, tag));
@@ -163,15 +166,15 @@ void recv_init(Call& call, int count, MPI_Datatype type, int source, int tag, MP
   if (source == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;
-  RequestInfo info = request_info(RequestKind::kRecv, where, source, tag,
-                                  message_bytes(call.thread(), count, type));
+  RequestInfo info =
+      request_info(RequestKind::kRecv, where, source, tag, message_bytes(call.thread(), count, type));
   info.persistent = true;
   info.active = false;
   keep_request(call, request, info);
 }
 
-void sendrecv(Call& call, int send_count, MPI_Datatype send_type, int dest, int send_tag, int source, int recv_tag,
-              MPI_Comm comm, const void* status) noexcept {
+void sendrecv(Call& call, int send_count, MPI_Datatype send_type, int dest, int send_tag, int source,
+              int recv_tag, MPI_Comm comm, const void* status) noexcept {
   if (dest == MPI_PROC_NULL && source == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
@@ -203,8 +206,8 @@ void probe(Call& call, bool found, int source, int tag, MPI_Comm comm, const voi
   fill(call.append(EventKind::kProbe), where, got.source, got.tag, got.bytes, wildcards(source, tag));
 }
 
-// A matched probe takes the message out of the matching: for the replay the receive is posted here, for the source
-// and tag that it found, and ends where the program receives the message.
+// A matched probe takes the message out of the matching: for the replay the receive is posted here, for the
+// source and tag that it found, and ends where the program receives the message.
 void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Message message,
             const void* status) noexcept {
   if (!found) return call.failed_poll();
@@ -222,7 +225,7 @@ void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Mess
     *slot = info;
     ++where.references;
   } else {
-    ++process.unplaced_requests;
+    call.thread().ring.count_lost();
   }
 }
 

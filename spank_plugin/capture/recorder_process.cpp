@@ -1,5 +1,5 @@
-// Recorder, process part: how a call's time is accounted, MPI_Init, MPI_Finalize, MPI_Abort, MPI_Pcontrol, and calls
-// that the replay has no model for. See recorder.h; docs/capture.md, "Process time".
+// Recorder, process part: how a call's time is accounted, MPI_Init, MPI_Finalize, MPI_Abort, MPI_Pcontrol,
+// and calls that the replay has no model for. See recorder.h; docs/capture.md, "Process time".
 #include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
@@ -58,7 +58,9 @@ void finalizing(Call& call) noexcept {
   call.outside_accounting();
 }
 
-void finalized(Call&) noexcept { process_stop(); }
+void finalized(Call&) noexcept {
+  process_stop();
+}
 
 void aborting(Call& call) noexcept {
   process_set_state(ring::ProcessState::kAborted);
@@ -69,9 +71,13 @@ void phase(Call& call, int level) noexcept {
   if (ring::Record* record = call.append(EventKind::kPhase)) record->tag = level;
 }
 
-void unmodelled(Call& call) noexcept { call.append(EventKind::kUnmodelled); }
+void unmodelled(Call& call) noexcept {
+  call.append(EventKind::kUnmodelled);
+}
 
-void type_freed() noexcept { process.type_epoch.fetch_add(1, std::memory_order_relaxed); }
+void type_freed() noexcept {
+  process.type_epoch.fetch_add(1, std::memory_order_relaxed);
+}
 
 }  // namespace record
 

@@ -1,6 +1,6 @@
-// Recorder, request part: Start, Wait*, Test*, Request_free, Cancel. See recorder.h. Before a completing call the
-// requests are looked up, because MPI overwrites their handles; afterwards those that completed become kWait
-// (sends, collectives), kEndRecv (receives, with the match that happened) or kCancel.
+// Recorder, request part: Start, Wait*, Test*, Request_free, Cancel. See recorder.h. Before a completing call
+// the requests are looked up, because MPI overwrites their handles; afterwards those that completed become
+// kWait (sends, collectives), kEndRecv (receives, with the match that happened) or kCancel.
 #include "spank_plugin/capture/recorder.h"
 
 namespace lbf::capture {
@@ -28,7 +28,8 @@ void append_with_request(Call& call, EventKind kind, std::uint32_t id) noexcept 
   record->flags |= kFlagHasRequest;
 }
 
-// One request completed. `status`: its status, may be nullptr for sends. false: nothing is known of the request.
+// One request completed. `status`: its status, may be nullptr for sends. false: nothing is known of the
+// request.
 bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
   if (entry.handle == key_of(library.request_null)) return true;
   if (entry.handle == key_of(library.request_empty)) {
@@ -52,7 +53,8 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
       record->comm = info.comm->index;
       record->bytes = got.bytes;
       record->request = info.id;
-      record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | wildcards(info.peer, info.tag));
+      record->flags =
+          static_cast<std::uint8_t>(record->flags | kFlagHasRequest | wildcards(info.peer, info.tag));
     }
   } else {
     if (info.kind == RequestKind::kCommIdup) {
@@ -132,7 +134,8 @@ void completed_one(Call& call, bool flag, const void* status) noexcept {
 
 void completed_any(Call& call, bool flag, int index, const void* status) noexcept {
   if (!flag) return call.failed_poll();
-  if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count) return;  // MPI_UNDEFINED: all null
+  if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count)
+    return;  // MPI_UNDEFINED: all null
   if (!complete(call, call.snapshot[index], status)) unmodelled(call);
 }
 

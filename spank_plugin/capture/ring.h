@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxFunctions = 640;
 inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
 
 enum class ProcessState : std::uint32_t {
-  kStarting = 0,   // mapped, MPI_Init not done: `rank` is not valid yet
+  kStarting = 0,  // mapped, MPI_Init not done: `rank` is not valid yet
   kRunning = 1,
   kFinalized = 2,  // the kExit record is in the ring
   kAborted = 3,    // MPI_Abort was called
@@ -38,17 +38,17 @@ struct CallCounter {  // written by the producer alone, relaxed
 struct Header {
   std::uint64_t magic;
   std::uint32_t version;
-  std::uint32_t header_bytes;     // offset of the data area
-  std::uint64_t capacity_bytes;   // of the data area; a power of two
+  std::uint32_t header_bytes;    // offset of the data area
+  std::uint64_t capacity_bytes;  // of the data area; a power of two
   std::int32_t pid;
   std::int32_t tid;
-  std::uint32_t clock_source;     // 0 TSC, 1 CLOCK_MONOTONIC
-  std::uint32_t thread_level;     // as provided by MPI_Init_thread
-  std::int32_t slurm_procid;      // SLURM_PROCID, -1 when unset
-  std::atomic<std::int32_t> rank;        // in MPI_COMM_WORLD
+  std::uint32_t clock_source;      // 0 TSC, 1 CLOCK_MONOTONIC
+  std::uint32_t thread_level;      // as provided by MPI_Init_thread
+  std::int32_t slurm_procid;       // SLURM_PROCID, -1 when unset
+  std::atomic<std::int32_t> rank;  // in MPI_COMM_WORLD
   std::atomic<std::int32_t> world_size;
-  std::atomic<std::uint32_t> state;      // ProcessState
-  std::uint64_t start_ticks;      // one reading of all three clocks, taken together
+  std::atomic<std::uint32_t> state;  // ProcessState
+  std::uint64_t start_ticks;         // one reading of all three clocks, taken together
   std::uint64_t start_monotonic_ns;
   std::uint64_t start_realtime_ns;
   std::atomic<std::uint64_t> init_leave_ticks;      // when MPI_Init returned (0: not yet)
@@ -58,17 +58,17 @@ struct Header {
   std::atomic<std::uint64_t> failed_polls;          // Test/Iprobe calls that found nothing (no records)
   std::atomic<std::uint64_t> lost_records;
   std::atomic<std::uint64_t> capture_ticks_estimate;  // records * calibrated cost of one
-  // Where the thread is now, relaxed: 0 capture does not say, 1 in the program, 2 inside an MPI call. Only with 1
-  // may the relay take processor time for process time before the next record says so (kKeepAlive): an MPI
-  // library spins while it waits.
+  // Where the thread is now, relaxed: 0 capture does not say, 1 in the program, 2 inside an MPI call. Only
+  // with 1 may the relay take processor time for process time before the next record says so (kKeepAlive): an
+  // MPI library spins while it waits.
   std::atomic<std::uint32_t> in_call;
   std::uint32_t reserved;
-  char executable[256];           // /proc/self/exe, cut, zero-terminated
-  char library[128];              // MPI_Get_library_version, first line
+  char executable[256];  // /proc/self/exe, cut, zero-terminated
+  char library[128];     // MPI_Get_library_version, first line
   char host[64];
-  alignas(64) std::atomic<std::uint64_t> head;  // bytes ever written (release by the producer)
-  alignas(64) std::atomic<std::uint64_t> tail;  // bytes ever consumed (release by the relay)
-  alignas(64) CallCounter calls[kMaxFunctions]; // by function id, all calls, modelled or not
+  alignas(64) std::atomic<std::uint64_t> head;   // bytes ever written (release by the producer)
+  alignas(64) std::atomic<std::uint64_t> tail;   // bytes ever consumed (release by the relay)
+  alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
 };
 
 // Kinds beyond lbf::EventKind (a record's kind is an EventKind, or one of these).
@@ -85,13 +85,13 @@ inline constexpr std::uint8_t kRecordAdjust = 254;  // values of the gap before 
 struct Record {
   std::uint32_t words_and_op;  // low 24 bits: length in 8-byte words; high 8: CollectiveOp
   std::uint8_t kind;
-  std::uint8_t flags;          // lbf::EventFlags
+  std::uint8_t flags;  // lbf::EventFlags
   std::uint16_t function;
   std::uint64_t enter;
   std::uint64_t leave;
   std::int32_t peer;
   std::int32_t tag;
-  std::uint32_t comm;          // this rank's own index, 0 = MPI_COMM_WORLD
+  std::uint32_t comm;  // this rank's own index, 0 = MPI_COMM_WORLD
   std::uint32_t request;
   std::uint64_t bytes;
 };

@@ -1,4 +1,5 @@
-// The rarer paths of the ring writer: adjustments, a full ring, several records of one call. See ring_writer.h.
+// The rarer paths of the ring writer: adjustments, a full ring, several records of one call. See
+// ring_writer.h.
 #include "spank_plugin/capture/ring_writer.h"
 
 namespace lbf::capture {
@@ -52,14 +53,14 @@ ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexc
 }
 
 void RingWriter::stamp_others(std::uint64_t leave) noexcept {
-  std::uint64_t at = first_head_ + (first_->words_and_op & 0xffffff) * 8u;
+  std::uint64_t at = first_head_ + (first_->words_and_op & 0xffffff) * std::uint64_t{8};
   while (at < head_) {
     auto* record = reinterpret_cast<ring::Record*>(data_ + (at & (capacity_ - 1)));
     if (record->kind != ring::kRecordPad) {
       record->enter = leave;
       record->leave = leave;
     }
-    at += (record->words_and_op & 0xffffff) * 8u;
+    at += (record->words_and_op & 0xffffff) * std::uint64_t{8};
   }
 }
 

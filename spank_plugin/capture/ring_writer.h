@@ -1,8 +1,9 @@
 // Writes the records of one thread into its event ring.
 //
-// Place in the event's way: MPI call -> recorder -> *ring writer* -> ring (spank_plugin/capture/ring.h) -> relay.
-// Single producer: every member function is called by the owning thread only. Nothing here waits, allocates or
-// makes a system call. What one MPI call records is published at once, when the call's leave is known.
+// Place in the event's way: MPI call -> recorder -> *ring writer* -> ring (spank_plugin/capture/ring.h) ->
+// relay. Single producer: every member function is called by the owning thread only. Nothing here waits,
+// allocates or makes a system call. What one MPI call records is published at once, when the call's leave is
+// known.
 #pragma once
 
 #include <cstddef>
@@ -36,7 +37,8 @@ class RingWriter {
   ring::Record* append(EventKind kind, std::uint32_t values = 0) noexcept {
     const std::uint64_t words = ring::kRecordWords + values;
     const std::uint64_t bytes = words * 8;
-    if (plain_ && bytes <= kPlainBytes && has_room(bytes, 0)) [[likely]] return place(kind, bytes);
+    if (plain_ && bytes <= kPlainBytes && has_room(bytes, 0)) [[likely]]
+      return place(kind, bytes);
     return append_slow(kind, bytes);
   }
   static std::uint64_t* values_of(ring::Record* record) noexcept {
@@ -55,7 +57,8 @@ class RingWriter {
       first_ = nullptr;
       several_ = false;
     }
-    if (lost_in_call_) [[unlikely]] close_lost(lost_from, leave);
+    if (lost_in_call_) [[unlikely]]
+      close_lost(lost_from, leave);
   }
 
   // Takes something away from the process time before the next record (ring.h, kRecordAdjust). In ticks.
@@ -65,6 +68,9 @@ class RingWriter {
     adjust_.waiting += waiting;
     plain_ = false;
   }
+
+  // A record that will be missing for another reason than a full ring.
+  void count_lost() noexcept { header_->lost_records.store(++lost_total_, std::memory_order_relaxed); }
 
   // The next call may use the room that is kept back for the last records (kGap and kExit).
   void begin_last_call() noexcept { kept_back_ = 0; }
@@ -87,7 +93,8 @@ class RingWriter {
   bool has_room(std::uint64_t bytes, std::uint64_t slack) noexcept {
     const std::uint64_t to_end = capacity_ - (head_ & (capacity_ - 1));
     const std::uint64_t needed = (bytes > to_end ? bytes + to_end : bytes) + slack + kept_back_;
-    if (head_ - tail_ + needed <= capacity_) [[likely]] return true;
+    if (head_ - tail_ + needed <= capacity_) [[likely]]
+      return true;
     tail_ = header_->tail.load(std::memory_order_acquire);
     return head_ - tail_ <= capacity_ && needed <= capacity_ - (head_ - tail_);
   }
@@ -130,7 +137,9 @@ class RingWriter {
   }
 
   // A record's length must fit its 24 bits, and the ring must be able to hold it.
-  bool fits_at_all(std::uint64_t bytes) const noexcept { return bytes / 8 < (1u << 24) && bytes <= capacity_ / 4; }
+  bool fits_at_all(std::uint64_t bytes) const noexcept {
+    return bytes / 8 < (1u << 24) && bytes <= capacity_ / 4;
+  }
   ring::Record* append_slow(EventKind kind, std::uint64_t bytes) noexcept;
   void write_adjust(const Adjust& adjust) noexcept;
   void stamp_others(std::uint64_t leave) noexcept;

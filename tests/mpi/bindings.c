@@ -1,5 +1,6 @@
-/* One program in three languages (bindings.c, bindings_mpifh.f90, bindings_f08.f90): the same calls in the same order,
- * so that the capture must leave the same events. Here they are counted as well. Even number of ranks. */
+/* One program in three languages (bindings.c, bindings_mpifh.f90, bindings_f08.f90): the same calls in the
+ * same order, so that the capture must leave the same events. Here they are counted as well. Even number of
+ * ranks. */
 #include "counted.h"
 
 enum { kWords = 16 };

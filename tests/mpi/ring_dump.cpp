@@ -1,11 +1,12 @@
 // ring_dump: reads the event rings that a captured program left behind, and checks them.
 //
-// A second reader of spank_plugin/capture/ring.h, written for the tests only, so that a mistake of the capture and
-// the same mistake of the relay do not cancel out. Exit status 0: all checks held; 1: one line for each that did
-// not.
+// A second reader of spank_plugin/capture/ring.h, written for the tests only, so that a mistake of the
+// capture and the same mistake of the relay do not cancel out. Exit status 0: all checks held; 1: one line
+// for each that did not.
 //
 // usage: ring_dump DIR [--expect FILE] [--match] [--signature] [--summary] [--ranks N]
-//   --expect FILE   lines of other text are skipped; "expect calls RANK MPI_Name N", "expect events RANK kind N":
+//   --expect FILE   lines of other text are skipped; "expect calls RANK MPI_Name N", "expect events RANK kind
+//   N":
 //                   what the program itself counted
 //   --match         every send has its receive: the multisets (from, to, tag, communicator, bytes) are equal
 //   --signature     prints each rank's events without times, for comparing runs
@@ -37,9 +38,9 @@ using lbf::ring::Header;
 using lbf::ring::Record;
 
 constexpr std::array<const char*, lbf::kEventKindCount> kKindNames = {
-    "compute",   "send",       "isend",   "startRecv", "endRecv",   "recv",        "wait",     "probe",
-    "coll",      "icoll",      "blocked", "unmodelled", "enter",    "leave",       "keepAlive", "commCreate",
-    "commFree",  "cancel",     "requestFree", "phase", "gap",       "exit"};
+    "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",      "probe",
+    "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "keepAlive", "commCreate",
+    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit"};
 
 struct Entry {
   Record record;
@@ -78,8 +79,7 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
   const std::uint64_t capacity = header->capacity_bytes;
   check(capacity != 0 && (capacity & (capacity - 1)) == 0, ring.name + ": capacity is no power of two");
   check(ring.bytes.size() == header->header_bytes + capacity, ring.name + ": file size");
-  const std::string expected_name =
-      std::to_string(header->pid) + "." + std::to_string(header->tid) + ".ring";
+  const std::string expected_name = std::to_string(header->pid) + "." + std::to_string(header->tid) + ".ring";
   check(ring.name == expected_name, ring.name + ": pid and tid are not those of its name");
   check(std::strlen(header->executable) > 0, ring.name + ": executable");
   check(std::strlen(header->host) > 0, ring.name + ": host");
@@ -99,7 +99,8 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
   while (at < head && failures == 0) {
     const std::uint64_t offset = at & (capacity - 1);
     Record record{};
-    std::memcpy(static_cast<void*>(&record), data + offset, std::min<std::uint64_t>(sizeof(Record), capacity - offset));
+    std::memcpy(static_cast<void*>(&record), data + offset,
+                std::min<std::uint64_t>(sizeof(Record), capacity - offset));
     const std::uint64_t words = record.words_and_op & 0xffffff;
     const std::string where = ring.name + " at " + std::to_string(at);
     if (words == 0 || at + words * 8 > head) return fail(where + ": record length"), false;
@@ -141,7 +142,9 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
   return true;
 }
 
-EventKind kind_of(const Entry& e) { return static_cast<EventKind>(e.record.kind); }
+EventKind kind_of(const Entry& e) {
+  return static_cast<EventKind>(e.record.kind);
+}
 
 // Requests are started once and completed once; communicators are defined before they are used.
 void check_life(const Ring& ring, const std::vector<Ring>& rings) {
@@ -156,8 +159,8 @@ void check_life(const Ring& ring, const std::vector<Ring>& rings) {
   if (ring.header->lost_records != 0) return;
   for (const Entry& e : ring.events) {
     const auto& r = e.record;
-    const std::string where = ring.name + " rank " + std::to_string(ring.header->rank) + " " + kKindNames[r.kind] +
-                              " request " + std::to_string(r.request);
+    const std::string where = ring.name + " rank " + std::to_string(ring.header->rank) + " " +
+                              kKindNames[r.kind] + " request " + std::to_string(r.request);
     const bool has_request = (r.flags & lbf::kFlagHasRequest) != 0;
     switch (kind_of(e)) {
       case EventKind::kIsend:
@@ -216,11 +219,13 @@ std::vector<std::uint64_t> uids_of(const Ring& ring, const std::vector<Ring>& ri
 }
 
 void check_match(const std::vector<Ring>& rings) {
-  using Message = std::tuple<int, int, int, std::uint64_t, std::uint64_t>;  // from, to, tag, communicator, bytes
+  using Message =
+      std::tuple<int, int, int, std::uint64_t, std::uint64_t>;  // from, to, tag, communicator, bytes
   std::map<Message, long> balance;
   std::map<std::uint64_t, std::vector<std::uint64_t>> members;
   long messages = 0;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::map<int, long>> collectives;  // (uid, op) -> rank -> n
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::map<int, long>>
+      collectives;  // (uid, op) -> rank -> n
   for (const Ring& ring : rings) {
     const auto uids = uids_of(ring, rings);
     const int rank = ring.header->rank;
@@ -244,9 +249,8 @@ void check_match(const std::vector<Ring>& rings) {
           std::vector<std::uint64_t> all(e.values.begin() + 2, e.values.end());
           std::sort(all.begin(), all.end());
           const auto [it, is_new] = members.emplace(e.values[0], all);
-          check(is_new || it->second == all,
-                "communicator " + std::to_string(e.values[0]) + ": rank " + std::to_string(rank) +
-                    " lists other members");
+          check(is_new || it->second == all, "communicator " + std::to_string(e.values[0]) + ": rank " +
+                                                 std::to_string(rank) + " lists other members");
           break;
         }
         default:
@@ -258,23 +262,23 @@ void check_match(const std::vector<Ring>& rings) {
     if (count == 0) continue;
     std::ostringstream text;
     text << std::abs(count) << (count > 0 ? " sends without receive" : " receives without send") << ": from "
-         << std::get<0>(message) << " to " << std::get<1>(message) << " tag " << std::get<2>(message) << " comm "
-         << std::get<3>(message) << " bytes " << std::get<4>(message);
+         << std::get<0>(message) << " to " << std::get<1>(message) << " tag " << std::get<2>(message)
+         << " comm " << std::get<3>(message) << " bytes " << std::get<4>(message);
     fail(text.str());
   }
   for (const auto& [key, by_rank] : collectives) {
     for (const auto& [rank, count] : by_rank) {
-      check(count == by_rank.begin()->second, "collective " + std::to_string(key.second) + " on communicator " +
-                                                  std::to_string(key.first) + ": rank " + std::to_string(rank) +
-                                                  " made " + std::to_string(count) + " calls, rank " +
-                                                  std::to_string(by_rank.begin()->first) + " " +
-                                                  std::to_string(by_rank.begin()->second));
+      check(count == by_rank.begin()->second,
+            "collective " + std::to_string(key.second) + " on communicator " + std::to_string(key.first) +
+                ": rank " + std::to_string(rank) + " made " + std::to_string(count) + " calls, rank " +
+                std::to_string(by_rank.begin()->first) + " " + std::to_string(by_rank.begin()->second));
     }
-    const std::size_t size = key.first == 1 ? static_cast<std::size_t>(rings.front().header->world_size.load())
-                                            : members[key.first].size();
+    const std::size_t size = key.first == 1
+                                 ? static_cast<std::size_t>(rings.front().header->world_size.load())
+                                 : members[key.first].size();
     check(by_rank.size() == size, "collective " + std::to_string(key.second) + " on communicator " +
-                                      std::to_string(key.first) + ": " + std::to_string(by_rank.size()) + " of " +
-                                      std::to_string(size) + " members called it");
+                                      std::to_string(key.first) + ": " + std::to_string(by_rank.size()) +
+                                      " of " + std::to_string(size) + " members called it");
   }
   check(messages > 0, "no message was recorded");
 }
@@ -325,8 +329,8 @@ void check_expectations(const std::vector<Ring>& rings, const std::string& file)
         for (const Entry& e : ring.events) found += name == kKindNames[e.record.kind];
       }
     }
-    check(found == wanted, what + " of " + name + " on rank " + std::to_string(rank) + ": " + std::to_string(found) +
-                               ", the program counted " + std::to_string(wanted));
+    check(found == wanted, what + " of " + name + " on rank " + std::to_string(rank) + ": " +
+                               std::to_string(found) + ", the program counted " + std::to_string(wanted));
   }
   check(expectations > 0, file + " has no expectations");
 }
@@ -334,22 +338,26 @@ void check_expectations(const std::vector<Ring>& rings, const std::string& file)
 void print_summary(const std::vector<Ring>& rings) {
   for (const Ring& ring : rings) {
     const Header& h = *ring.header;
-    const double ms = (static_cast<double>(h.finalize_enter_ticks) - static_cast<double>(h.init_leave_ticks)) / 1e6;
-    std::cout << "ring rank=" << h.rank << " state=" << h.state << " level=" << h.thread_level << " events="
-              << ring.events.size() << " lost=" << h.lost_records << " failed_polls=" << h.failed_polls
-              << " preempted=" << ring.preempted << " blocked=" << ring.blocked << " waiting=" << ring.waiting
-              << " process=" << ring.process << " elapsed_mticks=" << ms << " executable=" << h.executable << "\n";
+    const double ms =
+        (static_cast<double>(h.finalize_enter_ticks) - static_cast<double>(h.init_leave_ticks)) / 1e6;
+    std::cout << "ring rank=" << h.rank << " state=" << h.state << " level=" << h.thread_level
+              << " events=" << ring.events.size() << " lost=" << h.lost_records
+              << " failed_polls=" << h.failed_polls << " preempted=" << ring.preempted
+              << " blocked=" << ring.blocked << " waiting=" << ring.waiting << " process=" << ring.process
+              << " elapsed_mticks=" << ms << " executable=" << h.executable << "\n";
     std::map<std::string, long> kinds;
     std::uint64_t gap = 0;
     for (const Entry& e : ring.events) {
       ++kinds[kKindNames[e.record.kind]];
       if (kind_of(e) == EventKind::kGap) gap += e.record.bytes;
     }
-    for (const auto& [name, count] : kinds) std::cout << "kind rank=" << h.rank << " " << name << " " << count << "\n";
+    for (const auto& [name, count] : kinds)
+      std::cout << "kind rank=" << h.rank << " " << name << " " << count << "\n";
     std::cout << "gapped rank=" << h.rank << " " << gap << "\n";
     for (std::uint16_t id = 1; id <= lbf::mpi_function_count(); ++id) {
       if (h.calls[id].count == 0) continue;
-      std::cout << "calls rank=" << h.rank << " " << lbf::mpi_function_name(id) << " " << h.calls[id].count << "\n";
+      std::cout << "calls rank=" << h.rank << " " << lbf::mpi_function_name(id) << " " << h.calls[id].count
+                << "\n";
     }
   }
 }
@@ -371,7 +379,8 @@ int main(int argc, char** argv) {
     if (read_ring(file.path(), ring)) rings.push_back(std::move(ring));
   }
   std::sort(rings.begin(), rings.end(), [](const Ring& a, const Ring& b) {
-    return std::tuple(a.header->rank.load(), a.header->tid) < std::tuple(b.header->rank.load(), b.header->tid);
+    return std::tuple(a.header->rank.load(), a.header->tid) <
+           std::tuple(b.header->rank.load(), b.header->tid);
   });
   check(!rings.empty(), std::string("no rings in ") + argv[1]);
   if (failures != 0) return 1;

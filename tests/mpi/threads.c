@@ -1,5 +1,5 @@
-/* MPI_THREAD_MULTIPLE: 4 threads of each of 2 processes exchange messages with their opposite at the same time, half
- * of them on a communicator of their own that is duplicated meanwhile by nobody else. */
+/* MPI_THREAD_MULTIPLE: 4 threads of each of 2 processes exchange messages with their opposite at the same
+ * time, half of them on a communicator of their own that is duplicated meanwhile by nobody else. */
 #include <pthread.h>
 
 #include "counted.h"

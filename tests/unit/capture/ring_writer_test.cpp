@@ -1,5 +1,5 @@
-// The ring writer against a reader that believes ring.h only: records, adjustments, pads, several records of one
-// call, and a full ring.
+// The ring writer against a reader that believes ring.h only: records, adjustments, pads, several records of
+// one call, and a full ring.
 #include "spank_plugin/capture/ring_writer.h"
 
 #include <gtest/gtest.h>

@@ -32,7 +32,9 @@ Event post(Rank from, std::int32_t tag, int request = -1) {
   if (tag == kAnyTag) event.flags |= kFlagWildcardTag;
   return event;
 }
-Event complete(Rank from, std::int32_t tag, int request = -1) { return make(EventKind::kEndRecv, from, tag, request); }
+Event complete(Rank from, std::int32_t tag, int request = -1) {
+  return make(EventKind::kEndRecv, from, tag, request);
+}
 
 class Match : public testing::Test {
  protected:
@@ -202,7 +204,7 @@ TEST_F(Match, AfterAGapContradictionsMakeThePredictionPartial) {
   gap.bytes = 17;
   feed(0, gap);
   EXPECT_THAT(matcher_.why_partial(), HasSubstr("17 events were lost"));
-  feed(0, complete(1, 7));     // its start was lost: taken as it came
+  feed(0, complete(1, 7));  // its start was lost: taken as it came
   feed(0, make(EventKind::kWait, kAnyRank, kAnyTag, 3));
   feed(1, send(0, 7, 100));
   EXPECT_THAT(received(0), testing::ElementsAre(100));

@@ -36,7 +36,9 @@ TEST(CostCurve, InterpolatesBetweenTheTwoNearestSizes) {
   EXPECT_DOUBLE_EQ(c.at(8192), 1.37);
 }
 
-TEST(CostCurve, BelowTheSmallestSizeItsValue) { EXPECT_DOUBLE_EQ(curve({{100, 3}, {200, 5}}).at(0), 3); }
+TEST(CostCurve, BelowTheSmallestSizeItsValue) {
+  EXPECT_DOUBLE_EQ(curve({{100, 3}, {200, 5}}).at(0), 3);
+}
 
 TEST(CostCurve, BeyondTheLargestALineThroughTheLastPoints) {
   const CostCurve line = curve({{0, 100}, {10, 2}, {20, 3}, {30, 4}});  // the last three lie on 1 + x/10
@@ -47,11 +49,14 @@ TEST(CostCurve, BeyondTheLargestALineThroughTheLastPoints) {
 
 TEST(CostCurve, ExtrapolationNeverFallsBelowTheLastValue) {
   EXPECT_DOUBLE_EQ(curve({{0, 9}, {10, 5}, {20, 4}}).at(1000000), 6);  // flat at the mean of a falling tail
-  EXPECT_DOUBLE_EQ(curve({{0, 1}, {10, 1}, {20, 9}}).at(21), 9);       // the fitted line is still below the last point
+  EXPECT_DOUBLE_EQ(curve({{0, 1}, {10, 1}, {20, 9}}).at(21),
+                   9);  // the fitted line is still below the last point
   EXPECT_DOUBLE_EQ(curve({{7, 2}}).at(1000), 2);
 }
 
-TEST(CostCurve, EmptyCostsNothing) { EXPECT_EQ(CostCurve().at(12345), 0); }
+TEST(CostCurve, EmptyCostsNothing) {
+  EXPECT_EQ(CostCurve().at(12345), 0);
+}
 
 TEST(CostCurve, RefusesWhatIsNoTable) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
@@ -82,7 +87,7 @@ table = [[0, 5.0]]
 model = "nic"
 bandwidth_MBps = 40
 )",
-                                                "hps.toml");
+                                                 "hps.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
   EXPECT_EQ(network->name(), "hps-320");
   EXPECT_THAT(network->description(), HasSubstr("IBM SP switch"));
@@ -103,7 +108,8 @@ TEST(Network, OneLocalityServesBoth) {
 
 TEST(Network, TheLargestHopStandsInForRemote) {
   const Result<Network> network = Network::parse(
-      "name = \"h\"\n[[path]]\nlocality = \"hop:3\"\ntable = [[0, 3.0]]\n[[path]]\nlocality = \"hop:1\"\ntable = [[0, 1.0]]\n"
+      "name = \"h\"\n[[path]]\nlocality = \"hop:3\"\ntable = [[0, 3.0]]\n[[path]]\nlocality = "
+      "\"hop:1\"\ntable = [[0, 1.0]]\n"
       "[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.5]]\n",
       "x.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
@@ -123,8 +129,10 @@ TEST(Network, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of("name = \"a\"\n"), HasSubstr("[[path]]"));
   EXPECT_THAT(error_of("name = \"a\"\npath = 3\n"), HasSubstr("[[path]]"));
   EXPECT_THAT(error_of("name = \"a\"\n[[path]]\ntable = [[0, 1.0]]\n"), HasSubstr("locality"));
-  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"far\"\ntable = [[0, 1.0]]\n"), HasSubstr("'far'"));
-  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"hop:0\"\ntable = [[0, 1.0]]\n"), HasSubstr("hop:0"));
+  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"far\"\ntable = [[0, 1.0]]\n"),
+              HasSubstr("'far'"));
+  EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"hop:0\"\ntable = [[0, 1.0]]\n"),
+              HasSubstr("hop:0"));
   EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"remote\"\n"), HasSubstr("'table'"));
   EXPECT_THAT(error_of(kPath + kPath.substr(kPath.find("[[path"))), HasSubstr("twice"));
   EXPECT_THAT(error_of(kPath + "eager_limit_bytes = -1\n"), HasSubstr("eager_limit_bytes"));
@@ -137,7 +145,8 @@ TEST(Network, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of(kPath + "send_cpu = 4\n"), HasSubstr("send_cpu"));
   EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"magic\"\n"), HasSubstr("\"bus\""));
   EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\n"), HasSubstr("bandwidth_MBps"));
-  EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\nbandwidth_MBps = -2\n"), HasSubstr("bandwidth_MBps"));
+  EXPECT_THAT(error_of(kPath + "[contention]\nmodel = \"bus\"\nbandwidth_MBps = -2\n"),
+              HasSubstr("bandwidth_MBps"));
 }
 
 TEST(Network, LoadSaysWhatIsWrongWithTheFile) {

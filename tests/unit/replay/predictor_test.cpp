@@ -42,8 +42,9 @@ class TwoTargets : public testing::Test {
     std::vector<std::uint32_t> apart;
     for (Rank rank = 0; rank < ranks; ++rank) apart.push_back(static_cast<std::uint32_t>(rank));
     ranks_ = ranks;
-    predictor_ = *Predictor::make(ranks, {target(apart, static_cast<std::uint32_t>(ranks)),
-                                          target(std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0), 1)});
+    predictor_ =
+        *Predictor::make(ranks, {target(apart, static_cast<std::uint32_t>(ranks)),
+                                 target(std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0), 1)});
   }
   void feed(Rank rank, const Event& e) {
     const Result<void> fed = predictor_->feed(rank, e);
@@ -63,7 +64,8 @@ TEST(PredictorMake, RefusesTargetsThatCannotBe) {
   EXPECT_THAT(refused(0, {target({0}, 1)}), HasSubstr("ranks"));
   EXPECT_THAT(refused(1, {}), HasSubstr("no target"));
   EXPECT_THAT(refused(2, {target({0}, 1)}), HasSubstr("places 1 ranks"));
-  EXPECT_THAT(refused(2, {target({0, 1}, 2), target({0, 2}, 2)}), AllOf(HasSubstr("target 2"), HasSubstr("rank 1")));
+  EXPECT_THAT(refused(2, {target({0, 1}, 2), target({0, 2}, 2)}),
+              AllOf(HasSubstr("target 2"), HasSubstr("rank 1")));
   EXPECT_THAT(refused(1, {target({0}, 0)}), HasSubstr("no node"));
   EXPECT_THAT(refused(1, {target({0}, 1, 0)}), HasSubstr("no processor"));
   Target slow = target({0}, 1);
@@ -85,7 +87,9 @@ TEST_F(TwoTargets, AMessageThatWasNeverSentIsNamed) {
   feed(0, event(EventKind::kRecv, 1, 1, 5));
   feed(0, event(EventKind::kExit));
   feed(1, event(EventKind::kExit, 2));
-  EXPECT_EQ(diagnosis(), "rank 0 waits at its event 2 for a message from rank 1, tag 5, communicator 0, that was never sent");
+  EXPECT_EQ(
+      diagnosis(),
+      "rank 0 waits at its event 2 for a message from rank 1, tag 5, communicator 0, that was never sent");
   for (const Prediction& prediction : predictor_->predictions()) EXPECT_FALSE(prediction.complete);
 }
 
@@ -113,8 +117,10 @@ TEST_F(TwoTargets, ACyclicWaitIsNamed) {
     feed(rank, event(EventKind::kExit));
   }
   const std::string why = diagnosis();
-  EXPECT_THAT(why, AllOf(HasSubstr("cyclic wait: rank 0 (event 1) waits for a message from rank 1, tag 4, communicator 0"),
-                         HasSubstr("rank 2 (event 1)"), HasSubstr("back at rank 0 (event 1)")));
+  EXPECT_THAT(
+      why,
+      AllOf(HasSubstr("cyclic wait: rank 0 (event 1) waits for a message from rank 1, tag 4, communicator 0"),
+            HasSubstr("rank 2 (event 1)"), HasSubstr("back at rank 0 (event 1)")));
 }
 
 TEST_F(TwoTargets, TheCauseOfAChainIsNamedNotItsEnd) {
@@ -138,7 +144,8 @@ TEST_F(TwoTargets, ANonBlockingCollectiveThatNotAllCalled) {
   feed(0, wait);
   feed(0, event(EventKind::kExit));
   feed(1, event(EventKind::kExit));
-  EXPECT_THAT(diagnosis(), AllOf(HasSubstr("a non-blocking collective of rank 0"), HasSubstr("rank 1, collective 1")));
+  EXPECT_THAT(diagnosis(),
+              AllOf(HasSubstr("a non-blocking collective of rank 0"), HasSubstr("rank 1, collective 1")));
 }
 
 TEST_F(TwoTargets, AnErrorIsFinalAndPredictionsStayReadable) {
@@ -209,6 +216,36 @@ TEST_F(TwoTargets, ANonBlockingCollectiveGoesOnWhileItsRankWorks) {
   EXPECT_EQ(diagnosis(), "");
   EXPECT_THAT(predictor_->predictions()[0].rank_finish_s, ElementsAre(6.0, 5.0));
   EXPECT_EQ(predictor_->stats().nonblocking_collectives, 2u);
+}
+
+TEST_F(TwoTargets, CollectivesOnAnIntercommunicator) {
+  make(5);
+  // Group {0, 2, 4} and group {3, 1}: each side lists its own first.
+  const std::vector<std::uint64_t> one{99, 3, 0, 2, 4, 3, 1};
+  const std::vector<std::uint64_t> other{99, 2, 3, 1, 0, 2, 4};
+  constexpr Rank kMpiRoot = -4;
+  for (Rank rank = 0; rank < 5; ++rank) {
+    const bool in_one = rank % 2 == 0;
+    Event create = event(EventKind::kCommCreate);
+    create.comm = 1;
+    create.values = in_one ? one : other;
+    feed(rank, create);
+    for (CollectiveOp op : {CollectiveOp::kBarrier, CollectiveOp::kAllreduce, CollectiveOp::kBcast}) {
+      Event call = event(EventKind::kCollective, 1 + rank);
+      call.comm = 1;
+      call.op = op;
+      call.bytes = 8;
+      if (op == CollectiveOp::kBcast)
+        call.root = !in_one ? 2 : rank == 4 ? kMpiRoot : kAnyRank;  // from world rank 4
+      feed(rank, call);
+    }
+    feed(rank, event(EventKind::kCommFree));
+    feed(rank, event(EventKind::kExit));
+  }
+  EXPECT_EQ(diagnosis(), "");
+  // Barrier and allreduce hold everybody until rank 4 (5 s of work each) is there; in the broadcast the other
+  // group waits for rank 4 (at 15), its own group for nobody.
+  EXPECT_THAT(predictor_->predictions()[0].rank_finish_s, ElementsAre(11.0, 15.0, 13.0, 15.0, 15.0));
 }
 
 TEST_F(TwoTargets, MemoryIsFlatInTheLengthOfTheTrace) {

@@ -69,9 +69,12 @@ class Maker {
   // Often 0, often a small whole number (so that things happen at the same time), else anything.
   double duration() {
     switch (pick(0, 3)) {
-      case 0: return 0;
-      case 1: return static_cast<double>(pick(1, 3));
-      default: return std::uniform_real_distribution<double>(0, 5)(random_);
+      case 0:
+        return 0;
+      case 1:
+        return static_cast<double>(pick(1, 3));
+      default:
+        return std::uniform_real_distribution<double>(0, 5)(random_);
     }
   }
 
@@ -102,7 +105,8 @@ class Maker {
       case 1: {
         Event event = start(rank, chance(2) ? EventKind::kBlocked : EventKind::kUnmodelled);
         event.off_s = event.kind == EventKind::kBlocked ? duration() : 0;
-        act_on(rank, {Action::Kind::kBlocked, event.kind == EventKind::kBlocked ? event.off_s : event.call_s, 0});
+        act_on(rank,
+               {Action::Kind::kBlocked, event.kind == EventKind::kBlocked ? event.off_s : event.call_s, 0});
         add(rank, event);
         return;
       }
@@ -113,17 +117,31 @@ class Maker {
       }
       case 3:
       case 4:
-      case 5: send(rank, static_cast<Rank>(pick(0, static_cast<std::size_t>(trace_.ranks) - 1)), tag()); return;
-      case 6: post(rank); return;
+      case 5:
+        send(rank, static_cast<Rank>(pick(0, static_cast<std::size_t>(trace_.ranks) - 1)), tag());
+        return;
+      case 6:
+        post(rank);
+        return;
       case 7:
-      case 8: receive(rank); return;
-      case 9: complete_receive(rank); return;
-      case 10: complete_outstanding(rank); return;
+      case 8:
+        receive(rank);
+        return;
+      case 9:
+        complete_receive(rank);
+        return;
+      case 10:
+        complete_outstanding(rank);
+        return;
       case 11:
         if (chance(8) && posted_[me].empty() && outstanding_[me].empty() && !collectives) leave(rank);
         return;
-      case 12: collective(false); return;
-      default: collective(true); return;
+      case 12:
+        collective(false);
+        return;
+      default:
+        collective(true);
+        return;
     }
   }
   std::int32_t tag() { return static_cast<std::int32_t>(pick(0, 2)); }
@@ -162,8 +180,8 @@ class Maker {
     return std::any_of(posted.begin(), posted.end(), [](const Posted& p) { return p.src == kAnyRank; });
   }
 
-  // A non-blocking receive, perhaps long before its send. While a wildcard is open nothing else is posted: which
-  // place a receive behind a wildcard takes is the matcher's own test.
+  // A non-blocking receive, perhaps long before its send. While a wildcard is open nothing else is posted:
+  // which place a receive behind a wildcard takes is the matcher's own test.
   void post(Rank rank) {
     if (has_wildcard(rank)) return;
     Event event = start(rank, EventKind::kStartRecv);
@@ -288,12 +306,12 @@ class Maker {
     add(rank, event);
   }
 
-  // One collective of all ranks. The steps are expand_collective's (it has its own tests); what is compared is how
-  // they are paired and replayed.
+  // One collective of all ranks. The steps are expand_collective's (it has its own tests); what is compared
+  // is how they are paired and replayed.
   void collective(bool nonblocking) {
     if (chance(2)) return;
-    static constexpr CollectiveOp kOps[] = {CollectiveOp::kBarrier, CollectiveOp::kAlltoall, CollectiveOp::kAllreduce,
-                                            CollectiveOp::kBcast};
+    static constexpr CollectiveOp kOps[] = {CollectiveOp::kBarrier, CollectiveOp::kAlltoall,
+                                            CollectiveOp::kAllreduce, CollectiveOp::kBcast};
     const CollectiveOp op = kOps[pick(0, 3)];
     const Bytes bytes = op == CollectiveOp::kBarrier ? 0 : pick(0, 4000);
     const Rank root = static_cast<Rank>(pick(0, static_cast<std::size_t>(trace_.ranks) - 1));
@@ -316,7 +334,8 @@ class Maker {
       call.root = root;
       call.bytes = bytes;
       std::vector<CollectiveStep> steps;
-      if (!expand_collective(call, steps).ok()) throw std::logic_error("expand_collective refuses a plain call");
+      if (!expand_collective(call, steps).ok())
+        throw std::logic_error("expand_collective refuses a plain call");
       std::size_t runner = static_cast<std::size_t>(rank);
       std::size_t fork = 0;
       std::size_t join = 0;
@@ -337,9 +356,11 @@ class Maker {
         const bool sends = step.kind == CollectiveStep::Kind::kSend;
         const std::pair<Rank, Rank> pair = sends ? std::pair{rank, peer} : std::pair{peer, rank};
         // A rank that sends to itself counts sends and receives apart.
-        const std::size_t m = message(pair.first, pair.second, sends ? nth[pair]++ : nth[{pair.first + 1000, pair.second}]++);
+        const std::size_t m =
+            message(pair.first, pair.second, sends ? nth[pair]++ : nth[{pair.first + 1000, pair.second}]++);
         if (sends) trace_.program.messages[m].bytes = static_cast<double>(step.bytes);
-        trace_.program.processes[runner].actions.push_back({sends ? Action::Kind::kSend : Action::Kind::kRecv, 0, m});
+        trace_.program.processes[runner].actions.push_back(
+            {sends ? Action::Kind::kSend : Action::Kind::kRecv, 0, m});
       }
       if (nonblocking) trace_.program.processes[runner].actions.push_back({Action::Kind::kSend, 0, join});
       add(rank, event);
@@ -410,13 +431,16 @@ void write_table(std::ostringstream& out, const char* key, const reference::Tabl
   if (table.empty()) return;
   out.precision(17);
   out << key << " = [";
-  for (const auto& [bytes, seconds] : table) out << "[" << static_cast<std::uint64_t>(bytes) << ", " << std::fixed << seconds * 1e6 << "],";
+  for (const auto& [bytes, seconds] : table)
+    out << "[" << static_cast<std::uint64_t>(bytes) << ", " << std::fixed << seconds * 1e6 << "],";
   out << "]\n";
 }
 
 }  // namespace
 
-Trace make_trace(std::mt19937_64& random) { return Maker(random).make(); }
+Trace make_trace(std::mt19937_64& random) {
+  return Maker(random).make();
+}
 
 Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
   Configuration configuration;

@@ -1,5 +1,5 @@
-// Random programs for the comparison of engine and reference. A program is made in one global order of actions
-// (every receive completes after its send in it), so it always can run to its end.
+// Random programs for the comparison of engine and reference. A program is made in one global order of
+// actions (every receive completes after its send in it), so it always can run to its end.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace lbf::random_trace {
 
 struct Trace {
   Rank ranks = 0;
-  std::vector<std::vector<Event>> events;           // of each rank
-  std::deque<std::vector<std::uint64_t>> values;    // what Event::values point to
-  reference::Program program;                       // the same, with the messages named
+  std::vector<std::vector<Event>> events;         // of each rank
+  std::deque<std::vector<std::uint64_t>> values;  // what Event::values point to
+  reference::Program program;                     // the same, with the messages named
 };
 Trace make_trace(std::mt19937_64& random);
 
 struct Configuration {
-  Target target;                 // for the engine
-  reference::Machine machine;    // the same for the reference
+  Target target;               // for the engine
+  reference::Machine machine;  // the same for the reference
 };
 Configuration make_configuration(std::mt19937_64& random, Rank ranks);
 

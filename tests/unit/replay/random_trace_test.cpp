@@ -1,4 +1,7 @@
-// The engine against the reference on random programs and targets, and against itself under other arrival orders.
+// The engine against the reference on random programs and targets, and against itself under other arrival
+// orders.
+#include "tests/unit/replay/random_trace.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +10,6 @@
 #include <random>
 
 #include "predictor/metric/predictor.h"
-#include "tests/unit/replay/random_trace.h"
 #include "tests/unit/replay/reference.h"
 
 namespace lbf {
@@ -19,8 +21,8 @@ constexpr double kRelativeError = 1e-9;
 
 enum class Order { kRankByRank, kShuffled, kShuffledAndEager };
 
-std::vector<Prediction> predict(const random_trace::Trace& trace, const std::vector<Target>& targets, Order order,
-                                std::mt19937_64& random) {
+std::vector<Prediction> predict(const random_trace::Trace& trace, const std::vector<Target>& targets,
+                                Order order, std::mt19937_64& random) {
   Result<std::unique_ptr<Predictor>> made = Predictor::make(trace.ranks, targets);
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
   Predictor& predictor = **made;
@@ -48,7 +50,8 @@ class RandomTraces : public testing::TestWithParam<int> {};
 
 TEST_P(RandomTraces, EqualTheReferenceWhateverTheArrivalOrder) {
   for (int i = 0; i < kTraces / 8; ++i) {
-    const std::uint64_t seed = static_cast<std::uint64_t>(GetParam()) * 100003 + static_cast<std::uint64_t>(i);
+    const std::uint64_t seed =
+        static_cast<std::uint64_t>(GetParam()) * 100003 + static_cast<std::uint64_t>(i);
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const random_trace::Trace trace = random_trace::make_trace(random);
@@ -74,11 +77,13 @@ TEST_P(RandomTraces, EqualTheReferenceWhateverTheArrivalOrder) {
       ASSERT_EQ(expected.size(), first[t].rank_finish_s.size());
       EXPECT_TRUE(first[t].complete);
       for (std::size_t rank = 0; rank < expected.size(); ++rank) {
-        ASSERT_NEAR(first[t].rank_finish_s[rank], expected[rank], kRelativeError * std::max(1.0, expected[rank]))
-            << "target " << t << " (" << targets[t].placement << ", " << targets[t].cores_per_node << " cores), rank "
-            << rank;
+        ASSERT_NEAR(first[t].rank_finish_s[rank], expected[rank],
+                    kRelativeError * std::max(1.0, expected[rank]))
+            << "target " << t << " (" << targets[t].placement << ", " << targets[t].cores_per_node
+            << " cores), rank " << rank;
       }
-      EXPECT_EQ(first[t].lbf_s, *std::max_element(first[t].rank_finish_s.begin(), first[t].rank_finish_s.end()));
+      EXPECT_EQ(first[t].lbf_s,
+                *std::max_element(first[t].rank_finish_s.begin(), first[t].rank_finish_s.end()));
     }
   }
 }

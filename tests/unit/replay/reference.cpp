@@ -20,11 +20,11 @@ double cost(const Table& table, double bytes) {
 }
 
 struct Live {
-  std::size_t next = 0;       // action
-  int phase = 0;              // of that action
-  double work = 0;            // left to do, in seconds at speed 1
-  double asleep_until = -1;   // blocked, or waiting for a message in flight; -1: not
-  bool waits = false;         // for a send that has not happened
+  std::size_t next = 0;      // action
+  int phase = 0;             // of that action
+  double work = 0;           // left to do, in seconds at speed 1
+  double asleep_until = -1;  // blocked, or waiting for a message in flight; -1: not
+  bool waits = false;        // for a send that has not happened
   double finish = 0;
 };
 
@@ -34,7 +34,10 @@ std::vector<double> simulate(const Program& program, const Machine& machine) {
   std::vector<Live> live(program.processes.size());
   std::vector<double> arrival(program.messages.size(), kInfinity);
   const auto locality = [&](const Message& m) {
-    return machine.node_of_rank[static_cast<std::size_t>(m.src)] == machine.node_of_rank[static_cast<std::size_t>(m.dst)] ? 1 : 0;
+    return machine.node_of_rank[static_cast<std::size_t>(m.src)] ==
+                   machine.node_of_rank[static_cast<std::size_t>(m.dst)]
+               ? 1
+               : 0;
   };
   double now = 0;
 
@@ -57,7 +60,8 @@ std::vector<double> simulate(const Program& program, const Machine& machine) {
       me.asleep_until = -1;
       const Action& action = process.actions[me.next];
       const Message* m = nullptr;
-      if (action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked) m = &program.messages[action.message];
+      if (action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked)
+        m = &program.messages[action.message];
       if (action.kind == Action::Kind::kWork && me.phase == 0) {
         me.phase = 1;
         did = true;
@@ -106,7 +110,9 @@ std::vector<double> simulate(const Program& program, const Machine& machine) {
       for (std::size_t p = 0; p < live.size(); ++p) again = proceed(p) || again;
     }
     std::map<int, int> runnable;
-    const auto node = [&](std::size_t p) { return machine.node_of_rank[static_cast<std::size_t>(program.processes[p].rank)]; };
+    const auto node = [&](std::size_t p) {
+      return machine.node_of_rank[static_cast<std::size_t>(program.processes[p].rank)];
+    };
     for (std::size_t p = 0; p < live.size(); ++p) runnable[node(p)] += live[p].work > 0 ? 1 : 0;
     const auto rate = [&](std::size_t p) {
       return machine.speed * std::min(1.0, static_cast<double>(machine.cores) / runnable[node(p)]);
@@ -119,9 +125,11 @@ std::vector<double> simulate(const Program& program, const Machine& machine) {
     if (step == kInfinity) break;
     double then = now + step;
     for (std::size_t p = 0; p < live.size(); ++p) {
-      if (live[p].work > 0) live[p].work = live[p].work / rate(p) <= step ? 0 : std::max(0.0, live[p].work - rate(p) * step);
+      if (live[p].work > 0)
+        live[p].work = live[p].work / rate(p) <= step ? 0 : std::max(0.0, live[p].work - rate(p) * step);
       // Whoever sleeps until then wakes exactly then, whatever now + step rounds to.
-      if (live[p].asleep_until > now && live[p].asleep_until - now <= step) then = std::max(then, live[p].asleep_until);
+      if (live[p].asleep_until > now && live[p].asleep_until - now <= step)
+        then = std::max(then, live[p].asleep_until);
     }
     now = then;
   }

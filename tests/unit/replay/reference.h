@@ -1,6 +1,6 @@
-// The reference: a small and slow simulation of the model, from the papers' definitions (TSE Sec. 2: process time,
-// fair round robin with an infinitely small quantum, messages from a table). It shares no code with the engine: no
-// matching (the trace's maker says which message each receive takes), no heap, no virtual time.
+// The reference: a small and slow simulation of the model, from the papers' definitions (TSE Sec. 2: process
+// time, fair round robin with an infinitely small quantum, messages from a table). It shares no code with the
+// engine: no matching (the trace's maker says which message each receive takes), no heap, no virtual time.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Message {
   int src = 0;
   int dst = 0;
   double bytes = 0;
-  bool internal = false;    // costs nothing: a rank starts or awaits its background collective
+  bool internal = false;  // costs nothing: a rank starts or awaits its background collective
 };
 
 struct Process {

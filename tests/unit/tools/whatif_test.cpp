@@ -1,0 +1,224 @@
+// lbf-whatif as users run it: results, JSON keys, exit statuses and messages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "event/text_trace.h"
+#include "event/wire.h"
+
+namespace lbf {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+class WhatIf : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "/lbf-whatif-XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    dir_ = pattern;
+  }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+
+  // `arguments` are quoted by the test.
+  Outcome run(const std::string& arguments, const std::string& environment = "") {
+    const std::string error_file = dir_ + "/stderr";
+    const std::string command = environment + " " LBF_WHATIF " " + arguments + " 2>" + error_file;
+    Outcome result;
+    FILE* pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) return result;
+    std::array<char, 4096> buffer{};
+    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+      result.out.append(buffer.data(), n);
+    const int status = ::pclose(pipe);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::ifstream in(error_file);
+    std::ostringstream text;
+    text << in.rdbuf();
+    result.err = text.str();
+    return result;
+  }
+  std::string write(const std::string& name, const std::string& content) {
+    const std::string path = dir_ + "/" + name;
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+  void expect_usage_error(const std::string& arguments, const std::string& says) {
+    const Outcome result = run(arguments);
+    EXPECT_EQ(result.status, 2) << arguments;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-whatif: "), HasSubstr(says)));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  void expect_failure(const std::string& arguments, const std::string& says) {
+    const Outcome result = run(arguments);
+    EXPECT_EQ(result.status, 1) << arguments;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-whatif: "), HasSubstr(says)));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+
+  // The example as batches: ranks 0 and 1 in one stream, rank 2 in another.
+  std::array<std::string, 2> fig3_streams(bool with_process_records = true) {
+    std::array<std::string, 2> streams;
+    std::array<BatchEncoder, 2> encoders;
+    if (with_process_records) {
+      for (int rank = 0; rank < 3; ++rank) {
+        encoders[rank / 2].add_control(R"({"type":"process","rank":)" + std::to_string(rank) +
+                                       R"(,"world_size":3})");
+      }
+    }
+    std::array<std::uint64_t, 2> sequence{};
+    std::ifstream in(fig3_);
+    const auto sink = [&](Rank rank, const Event& event) -> Result<void> {
+      const std::size_t stream = static_cast<std::size_t>(rank / 2);
+      encoders[stream].add(rank, event);
+      streams[stream] += encoders[stream].finish(static_cast<std::uint32_t>(stream), ++sequence[stream]);
+      return {};
+    };
+    EXPECT_TRUE(read_text_trace(in, "fig3", sink).ok());
+    return streams;
+  }
+
+  std::string dir_;
+  const std::string fig3_ = std::string(LBF_GOLDEN_DIR) + "/fig3.lbf";
+  const std::string fig3_options_ = " --placement map=0,0,1 --cores 1 --network zero";
+};
+
+TEST_F(WhatIf, Fig3Is7) {
+  const Outcome result = run(fig3_ + fig3_options_ + " --json");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  ASSERT_EQ(json.at("predictions").size(), 1u);
+  const nlohmann::json& p = json["predictions"][0];
+  EXPECT_EQ(p.at("nodes"), 2);
+  EXPECT_EQ(p.at("cores"), 1);
+  EXPECT_EQ(p.at("placement"), "map=0,0,1");
+  EXPECT_EQ(p.at("network"), "zero");
+  EXPECT_EQ(p.at("contention"), "none");
+  EXPECT_EQ(p.at("speed"), 1.0);
+  EXPECT_EQ(p.at("lbf_s"), 7.0);
+  EXPECT_EQ(p.at("rank_finish_s"), nlohmann::json({7.0, 4.0, 6.0}));
+  EXPECT_EQ(p.at("partial"), false);
+  EXPECT_THAT(run(fig3_ + fig3_options_).out, HasSubstr("7.000000"));
+}
+
+TEST_F(WhatIf, EveryCombinationInOnePass) {
+  write("lan.toml",
+        "name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n[[path]]\nlocality = "
+        "\"self-node\"\ntable = [[0, 0.0]]\n");
+  const Outcome result = run(
+      fig3_ +
+          " --nodes 1,3 --placement block --placement cyclic --network zero,lan --speed 2 --cores 1 --json",
+      "LBF_NETWORKS_DIR=" + dir_);
+  ASSERT_EQ(result.status, 0) << result.err;
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  ASSERT_EQ(json["predictions"].size(), 8u);
+  for (const nlohmann::json& p : json["predictions"]) {
+    const double expected = p["nodes"] == 1          ? 6.0
+                            : p["network"] == "zero" ? 3.5
+                                                     : 4.5;  // the message takes 1 s
+    EXPECT_EQ(p["lbf_s"], expected) << p;
+  }
+  EXPECT_EQ(run(fig3_ + " --nodes 3 --network " + dir_ + "/lan.toml").status, 0);
+}
+
+TEST_F(WhatIf, StoredTraces) {
+  const auto streams = fig3_streams();
+  const std::string file = write("trace.bin", streams[0] + streams[1]);
+  ASSERT_TRUE(std::filesystem::create_directory(dir_ + "/stored"));
+  write("stored/stream-0.lbfw", streams[0]);
+  write("stored/stream-1.lbfw", streams[1]);
+  const auto bare = fig3_streams(false);
+  const std::string without_records = write("bare.bin", bare[0] + bare[1]);
+  const std::string stored_twice = write("twice.bin", streams[0] + streams[0] + streams[1]);
+  for (const std::string& trace : {file, dir_ + "/stored", without_records, stored_twice}) {
+    const Outcome result = run(trace + fig3_options_ + " --json");
+    ASSERT_EQ(result.status, 0) << trace << ": " << result.err;
+    EXPECT_EQ(nlohmann::json::parse(result.out)["predictions"][0]["lbf_s"], 7.0);
+    EXPECT_EQ(nlohmann::json::parse(result.out)["events"], 7);
+  }
+}
+
+TEST_F(WhatIf, DamagedStoredTraces) {
+  const auto streams = fig3_streams();
+  const std::string whole = streams[0] + streams[1];
+  for (std::size_t length = 1; length < whole.size(); length += 7) {
+    const Outcome result = run(write("cut.bin", whole.substr(0, length)) + fig3_options_ + " --json");
+    // Cut between two batches it is a shorter trace, which says so; anywhere else an error.
+    if (result.status == 0) {
+      EXPECT_EQ(nlohmann::json::parse(result.out)["predictions"][0]["partial"], true) << length;
+    } else {
+      EXPECT_EQ(result.status, 1) << length;
+    }
+    EXPECT_THAT(result.err, testing::StartsWith("lbf-whatif: ")) << length;
+  }
+  std::string flipped = whole;
+  flipped[flipped.size() / 2] = static_cast<char>(flipped[flipped.size() / 2] ^ 4);
+  expect_failure(write("flipped.bin", flipped) + fig3_options_, "flipped.bin");
+}
+
+TEST_F(WhatIf, UsageErrorsExit2) {
+  expect_usage_error("", "TRACE");
+  expect_usage_error(fig3_, "--nodes");
+  expect_usage_error(fig3_ + " --nodes 0", "--nodes");
+  expect_usage_error(fig3_ + " --nodes two", "--nodes");
+  expect_usage_error(fig3_ + " --nodes 1 --cores 0", "--cores");
+  expect_usage_error(fig3_ + " --nodes 1 --speed 0", "--speed");
+  expect_usage_error(fig3_ + " --nodes 1 --speed -1", "--speed");
+  expect_usage_error(fig3_ + " --nodes 1 --contention wifi", "--contention");
+  expect_usage_error(fig3_ + " --nodes 1 --nonsense", "--nonsense");
+  EXPECT_EQ(run("--help").status, 0);
+  EXPECT_THAT(run("--version").out, HasSubstr("lbf-whatif "));
+}
+
+TEST_F(WhatIf, FailuresExit1AndSayWhatToDo) {
+  expect_failure("/nonexistent.lbf --nodes 1", "/nonexistent.lbf");
+  expect_failure(fig3_ + " --nodes 4", "at most 3");
+  expect_failure(fig3_ + " --placement map=0,0", "2 nodes for 3 ranks");
+  expect_failure(fig3_ + " --nodes 1 --placement map=0,0,1", "rank 2 is on node 1");
+  expect_failure(fig3_ + " --nodes 1 --placement round", "'round'");
+  expect_failure(fig3_ + " --nodes 1 --network nowhere --networks-dir " + dir_, "no network 'nowhere'");
+  expect_failure(fig3_ + " --nodes 1 --network ./missing.toml", "missing.toml");
+  expect_failure(fig3_ + " --nodes 1 --contention nic", "not supported yet: use none");
+  expect_failure(write("bad.lbf", "lbf-trace 1\nranks 2\n0 dance 1\n") + " --nodes 1", "bad.lbf:3");
+  expect_failure(write("none.lbf", "lbf-trace 1\n") + " --nodes 1", "none.lbf");
+  expect_failure(write("empty.bin", "") + " --nodes 1", "empty");
+  expect_failure(write("noise.bin", std::string(100, 'x')) + " --nodes 1", "noise.bin");
+  ASSERT_TRUE(std::filesystem::create_directory(dir_ + "/folder"));
+  expect_failure(dir_ + "/folder --nodes 1", "stream-*.lbfw");
+  const Outcome job = run("12.0 --nodes 1 --server unix:" + dir_ + "/nobody.sock");
+  EXPECT_EQ(job.status, 1);
+  EXPECT_THAT(job.err, HasSubstr("nobody.sock"));
+}
+
+TEST_F(WhatIf, AProgramThatCannotEndIsSaidToBePartial) {
+  const std::string trace = write("stuck.lbf",
+                                  "lbf-trace 1\nranks 2\n0 startRecv 1 from=1 tag=5\n1 exit 3\n"
+                                  "0 endRecv 0 from=1 tag=5 bytes=0\n0 exit 1\n");
+  const Outcome result = run(trace + " --nodes 2 --json");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.err,
+              HasSubstr("rank 0 waits at its event 2 for a message from rank 1, tag 5, communicator 0"));
+  EXPECT_EQ(nlohmann::json::parse(result.out)["predictions"][0]["partial"], true);
+}
+
+}  // namespace
+}  // namespace lbf
