@@ -223,7 +223,6 @@ TEST_F(TwoTargets, CollectivesOnAnIntercommunicator) {
   // Group {0, 2, 4} and group {3, 1}: each side lists its own first.
   const std::vector<std::uint64_t> one{99, 3, 0, 2, 4, 3, 1};
   const std::vector<std::uint64_t> other{99, 2, 3, 1, 0, 2, 4};
-  constexpr Rank kMpiRoot = -4;
   for (Rank rank = 0; rank < 5; ++rank) {
     const bool in_one = rank % 2 == 0;
     Event create = event(EventKind::kCommCreate);
@@ -236,7 +235,7 @@ TEST_F(TwoTargets, CollectivesOnAnIntercommunicator) {
       call.op = op;
       call.bytes = 8;
       if (op == CollectiveOp::kBcast)
-        call.root = !in_one ? 2 : rank == 4 ? kMpiRoot : kAnyRank;  // from world rank 4
+        call.root = !in_one ? 2 : rank == 4 ? kRootIsMe : kRootIsElsewhere;  // from world rank 4
       feed(rank, call);
     }
     feed(rank, event(EventKind::kCommFree));
