@@ -37,6 +37,8 @@ PluginState& state();
 void init(SpankHandle spank, std::span<char* const> arguments);
 // LBF_PREDICT, LBF_NETWORKS, LBF_OVERHEAD of this process.
 UserRequest request_from_own_environment();
+// Set by srun when it told the user that plugstack.conf is wrong (docs/formats/environment.md).
+inline constexpr const char* kConfigToldVariable = "LBF_CONFIG_TOLD";
 // resolve(), with the messages said to the user when TELL; remembered in state().step.
 const StepConfig& decide(const UserRequest& environment, bool tell);
 

@@ -205,7 +205,8 @@ void user_init(SpankHandle spank) {
   // srun, sbatch or salloc have said what is wrong with the user's values; what is wrong on this node only,
   // the first node says.
   const bool first_node = spank.item<std::uint32_t>(S_JOB_NODEID).value_or(0) == 0;
-  const StepConfig& step = decide(environment, first_node && !state().admin);
+  const bool told = spank.environment(kConfigToldVariable).has_value();
+  const StepConfig& step = decide(environment, first_node && !told && !state().admin);
   const AdminConfig admin = state().admin.value_or(default_config());
   clear_capture(spank, admin);
   if (!step.predict || !state().admin) return;
