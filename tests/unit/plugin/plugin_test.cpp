@@ -199,7 +199,9 @@ TEST_F(PluginTest, AnExceptionDoesNotEscape) {
 TEST_F(PluginTest, WrongPlugstackArgumentsTurnItOffWithOneLineForWhoAsked) {
   start(S_CTX_LOCAL, {"overhead_limit=x"});
   EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
-  EXPECT_THAT(host().said, IsEmpty());  // who did not ask is not bothered
+  EXPECT_THAT(host().said, IsEmpty());  // who did not ask is not bothered: srun's log is the user's screen
+  EXPECT_THAT(host().logged, IsEmpty());
+  start(S_CTX_REMOTE, {"overhead_limit=x"});
   EXPECT_THAT(host().logged, ElementsAre(HasSubstr("overhead_limit=x")));
   start(S_CTX_LOCAL, {"overhead_limit=x"});
   give_option("lbf-predict", nullptr);
@@ -208,6 +210,8 @@ TEST_F(PluginTest, WrongPlugstackArgumentsTurnItOffWithOneLineForWhoAsked) {
   EXPECT_EQ(call_hook("local_user_init"), ESPANK_SUCCESS);
   EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
   EXPECT_EQ(host().said.size(), 1U);
+  EXPECT_STREQ(::getenv("LBF_CONFIG_TOLD"), "1");  // so that the nodes do not say it again
+  ::unsetenv("LBF_CONFIG_TOLD");
 }
 
 TEST_F(PluginTest, FailingRegistrationIsLoggedOnly) {
