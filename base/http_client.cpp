@@ -173,6 +173,9 @@ Result<HttpResponse> HttpClient::request(std::string_view method, std::string_vi
                                         std::string(target) + " with more than " +
                                         std::to_string(received.limit_bytes) + " bytes"};
   }
+  if (code == CURLE_COULDNT_CONNECT && !state.socket_path.empty()) {
+    return state.cannot_reach("nothing listens there");  // curl names a host and port that nobody gave
+  }
   if (code != CURLE_OK) return state.cannot_reach(why[0] != '\0' ? why.data() : curl_easy_strerror(code));
   return HttpResponse{static_cast<int>(status), std::move(received.body)};
 }

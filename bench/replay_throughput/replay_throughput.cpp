@@ -111,11 +111,17 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"dedicated", "shared"}));
   CLI11_PARSE(app, argc, argv);
 
-  std::printf("%-10s %6s %8s %-10s %7s %10s %12s %10s\n", "pattern", "ranks", "events", "mode", "targets",
-              "Mevents/s", "Mev-targ/s", "peak MiB");
+  std::printf("%-10s %6s %8s %8s %-10s %7s %10s %12s %10s\n", "pattern", "ranks", "events", "B/event", "mode",
+              "targets", "Mevents/s", "Mev-targ/s", "peak MiB");
   for (const std::string& pattern : patterns) {
     for (Rank count : ranks) {
       const lbf::bench::StoredTrace trace = lbf::bench::make_trace(pattern, count, events);
+      double stored_bytes_per_event = 0;
+      for (const auto& stream : trace.streams) {
+        for (const auto& batch : stream) {
+          stored_bytes_per_event += static_cast<double>(batch.size()) / static_cast<double>(trace.events);
+        }
+      }
       for (const std::string& mode : modes) {
         for (std::size_t k : targets) {
           reset_peak();
@@ -124,8 +130,8 @@ int main(int argc, char** argv) {
           const double seconds = run(trace, k, mode == "shared", lbf_s);
           const double peak_mib = status_mib("VmHWM:") - before_mib;
           const double rate = static_cast<double>(trace.events) / seconds / 1e6;
-          std::printf("%-10s %6d %8llu %-10s %7zu %10.2f %12.2f %10.1f\n", pattern.c_str(), count,
-                      static_cast<unsigned long long>(trace.events), mode.c_str(), k, rate,
+          std::printf("%-10s %6d %8llu %8.2f %-10s %7zu %10.2f %12.2f %10.1f\n", pattern.c_str(), count,
+                      static_cast<unsigned long long>(trace.events), stored_bytes_per_event, mode.c_str(), k, rate,
                       rate * static_cast<double>(k), peak_mib);
           std::fflush(stdout);
         }
