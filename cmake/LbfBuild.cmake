@@ -1,6 +1,11 @@
 # How every target of the project is built: language level, warnings as errors, sanitizers, where things go.
 include(GNUInstallDirs)
 
+# Debian's interpreter, which python3-yaml belongs to, not another one that comes first in PATH.
+if(EXISTS /usr/bin/python3)
+  set(Python3_EXECUTABLE /usr/bin/python3 CACHE FILEPATH "runs the generators")
+endif()
+
 option(LBF_BUILD_TESTS "unit, golden, mpi and cluster tests" ON)
 option(LBF_BUILD_BENCH "benchmarks" ON)
 option(LBF_WERROR "warnings are errors" ON)
