@@ -27,6 +27,7 @@ NODES = 4
 CPUS_PER_NODE = 2
 USER, OTHER_USER = "lbftest1", "lbftest2"
 SKIPPED = 77
+CRASHED_STATUS = 128 + 11  # SIGSEGV
 STEP_TIMEOUT_S = 40.0
 
 
@@ -160,7 +161,12 @@ class ClusterCase(unittest.TestCase):
         return Done(process.returncode, out, err)
 
     def srun(self, *arguments, **options):
-        return self.run_command("srun", "--mpi=pmix", *arguments, **options)
+        done = self.run_command("srun", "--mpi=pmix", *arguments, **options)
+        # Debian's Open MPI was seen to crash now and then at the end of a run on a busy machine, without lbf too. A
+        # run that is not captured is only what another one is compared with: it may try again, a captured one not.
+        if done.status == CRASHED_STATUS and not any(word.startswith("--job-name=") for word in arguments):
+            done = self.run_command("srun", "--mpi=pmix", *arguments, **options)
+        return done
 
     def predict(self, *arguments, **options):
         """srun --lbf-predict under a job name of its own; returns (Done, job number)."""
@@ -246,11 +252,16 @@ class ClusterCase(unittest.TestCase):
         calls = self.calls_of(step)
         self.assertEqual(expected, {name: calls.get(name, 0) for name in expected})
 
+    @staticmethod
+    def complaints(done):
+        """stderr's lines, whichever nodes the job got and whichever of them spoke first."""
+        return sorted(re.sub(r"\bnode\d+", "NODE", done.other_err()).splitlines())
+
     def assert_same_program(self, bare, captured):
         """The program's exit status, output and complaints are as they were without --lbf-predict."""
         self.assertEqual(bare.status, captured.status, f"with --lbf-predict: {captured}\nwithout: {bare}")
         self.assertEqual(sorted(bare.out.splitlines()), sorted(captured.out.splitlines()))
-        self.assertEqual(bare.other_err(), captured.other_err())
+        self.assertEqual(self.complaints(bare), self.complaints(captured))
 
     def assert_predicts(self, step, nodes=(1, 2), networks=("test-fast", "test-slow")):
         seen = {(prediction["nodes"], prediction["network"]) for prediction in step["predictions"]}
