@@ -131,7 +131,7 @@ void ChannelTable::return_receive(const ChannelKey& key, MessageIndex index) {
     store_.message(before).next = kNoMessage;
     channel.tail = before;
   }
-  store_.drop(index);
+  store_.settle(index, kSendToCome | kReceiveToCome);
 }
 
 bool ChannelTable::cancel_send(const ChannelKey& key, MessageIndex index) {
@@ -152,7 +152,7 @@ bool ChannelTable::cancel_send(const ChannelKey& key, MessageIndex index) {
   }
   if (channel.tail == index) channel.tail = before;
   store_.message(index).next = kNoMessage;
-  store_.discard(index);
+  store_.settle(index, kReceiveToCome);
   return true;
 }
 

@@ -9,6 +9,9 @@ namespace {
 constexpr std::uint32_t kCollectiveChannel = 0x80000000U;  // ChannelKey::comm of collectives' messages
 constexpr std::uint32_t kMaxCommunicators = 1U << 24;
 constexpr std::uint64_t kMaxLostEvents = std::uint64_t{1} << 60;
+// How many events of a rank wait for a wildcard's match to be known. Where it takes longer, the receive
+// counts as posted when it completes.
+constexpr std::uint64_t kMaxHeldEvents = 65536;
 
 std::string number(std::int64_t value) {
   return std::to_string(value);
@@ -29,8 +32,8 @@ bool is_neighbour(CollectiveOp op) {
 
 }  // namespace
 
-Matcher::Matcher(Rank ranks, OpStore& store)
-    : store_(store), channels_(store), ranks_(static_cast<std::size_t>(ranks)) {}
+Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to)
+    : store_(store), eager_up_to_(eager_up_to), channels_(store), ranks_(static_cast<std::size_t>(ranks)) {}
 
 Error Matcher::fail(Rank rank, const std::string& what) const {
   return invalid_input("rank " + number(rank) + ", event " +
@@ -64,15 +67,19 @@ Result<void> Matcher::check_peer(Rank rank, const Event& event) const {
   return {};
 }
 
-void Matcher::emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
-                   std::uint8_t flags) {
+Op& Matcher::emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
+                  std::uint8_t flags) {
   Op op;
   op.kind = kind;
   op.flags = flags;
   op.message = message;
   op.work_s = work_s;
   op.call_s = call_s;
-  store_.push(process, op);
+  Op& pushed = store_.push(process, op);
+  if (kind == OpKind::kSend) store_.settle(message, kSendToCome);
+  if (kind == OpKind::kRecv) store_.settle(message, kReceiveToCome);
+  if (kind == OpKind::kWaitSend) store_.settle(message, kWaitToCome);
+  return pushed;
 }
 
 void Matcher::emit_plain(Rank rank, const Event& event, OpKind kind) {
@@ -98,15 +105,8 @@ Result<void> Matcher::add_request(Rank rank, const Event& event, std::uint32_t r
     // Its completion was lost.
     note_partial(fail(rank, what).message + " (after events of this rank were lost)");
     const std::uint32_t lost = *old;
-    if (requests_[lost].kind == RequestKind::kReceive) {
-      if (requests_[lost].message == kNoMessage) {
-        remove_unplaced(rank, lost);
-      } else {
-        store_.discard(requests_[lost].message);
-      }
-    }
     state.requests.erase(event.request);
-    free_request(lost);
+    forget(rank, lost);
   }
   state.requests.insert(event.request, record);
   return {};
@@ -124,6 +124,7 @@ MessageIndex Matcher::send_message(Rank rank, const Event& event) {
   Message& message = store_.message(index);
   message.bytes = event.bytes;
   message.sent = true;
+  message.sync = (event.flags & kFlagSync) != 0;
   message.sender = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
   return index;
@@ -132,6 +133,7 @@ MessageIndex Matcher::send_message(Rank rank, const Event& event) {
 MessageIndex Matcher::take_place(const ChannelKey& key) {
   bool paired = false;
   const MessageIndex index = channels_.take_receive(key, paired);
+  store_.message(index).receiver = static_cast<ProcessIndex>(key.dst);
   stats_.messages += paired ? 1 : 0;
   return index;
 }
@@ -158,9 +160,44 @@ void Matcher::remove_unplaced(Rank rank, std::uint32_t record) {
       ++i;
       continue;
     }
-    requests_[candidate].message = take_place(channel_of(rank, requests_[candidate]));
+    place(rank, candidate, take_place(channel_of(rank, requests_[candidate])));
     state.unplaced.erase(state.unplaced.begin() + static_cast<std::ptrdiff_t>(i));
   }
+}
+
+void Matcher::place(Rank rank, std::uint32_t record, MessageIndex message) {
+  Request& request = requests_[record];
+  request.message = message;
+  if (request.post != nullptr) store_.release(static_cast<ProcessIndex>(rank), *request.post, message);
+  request.post = nullptr;
+}
+
+void Matcher::release_posts(Rank rank) {
+  for (std::uint32_t record : ranks_[static_cast<std::size_t>(rank)].unplaced) {
+    place(rank, record, kNoMessage);
+  }
+}
+
+void Matcher::forget(Rank rank, std::uint32_t record) {
+  const Request& request = requests_[record];
+  switch (request.kind) {
+    case RequestKind::kSend:
+      if (request.waits) store_.settle(request.message, kWaitToCome);
+      break;
+    case RequestKind::kReceive:
+      if (request.message != kNoMessage) {
+        store_.settle(request.message, kReceiveToCome);
+      } else {
+        place(rank, record, kNoMessage);
+        remove_unplaced(rank, record);
+      }
+      break;
+    case RequestKind::kCollective:
+      store_.settle(request.message, kReceiveToCome);
+      ranks_[static_cast<std::size_t>(rank)].idle_actors.push_back(request.actor);
+      break;
+  }
+  free_request(record);
 }
 
 Result<void> Matcher::feed_send(Rank rank, const Event& event) {
@@ -176,8 +213,10 @@ Result<void> Matcher::feed_send(Rank rank, const Event& event) {
     request.peer = event.peer;
     request.tag = event.tag;
     request.message = message;
+    request.waits = event.bytes > eager_up_to_ || (event.flags & kFlagSync) != 0;
+    if (request.waits) store_.message(message).to_come |= kWaitToCome;
     emit(static_cast<ProcessIndex>(rank), OpKind::kSend, message, event.process_s, event.call_s,
-         kOpEndsEvent);
+         kOpEndsEvent | kOpNonblocking);
     return {};
   }
   emit(static_cast<ProcessIndex>(rank), OpKind::kSend, send_message(rank, event), event.process_s,
@@ -206,24 +245,21 @@ Result<void> Matcher::feed_start_recv(Rank rank, const Event& event) {
       if (!state.gap) {
         return fail(rank, "a blocking receive starts while another is under way (missing endRecv)");
       }
-      const std::uint32_t lost = state.blocking_receive;
       note_partial(fail(rank, "the end of the blocking receive before was lost").message);
-      if (requests_[lost].message == kNoMessage) {
-        remove_unplaced(rank, lost);
-      } else {
-        store_.discard(requests_[lost].message);
-      }
-      free_request(lost);
+      forget(rank, state.blocking_receive);
     }
     state.blocking_receive = record;
   }
-  if (wildcard || must_wait_for_place(state, requests_[record])) {
+  const bool placed = !wildcard && !must_wait_for_place(state, requests_[record]);
+  if (placed) requests_[record].message = take_place(channel_of(rank, requests_[record]));
+  Op& post = emit(static_cast<ProcessIndex>(rank), OpKind::kPost, requests_[record].message, event.process_s,
+                  event.call_s, placed ? kOpEndsEvent : kOpEndsEvent | kOpHeld);
+  if (!placed) {
+    if (state.unplaced.empty()) state.held_since = state.events;
     state.unplaced.push_back(record);
-  } else {
-    requests_[record].message = take_place(channel_of(rank, requests_[record]));
+    requests_[record].post = &post;
   }
   stats_.wildcard_receives += wildcard ? 1 : 0;
-  emit_plain(rank, event, OpKind::kStartRecv);
   return {};
 }
 
@@ -266,6 +302,7 @@ Result<void> Matcher::feed_end_recv(Rank rank, const Event& event) {
   MessageIndex message = request.message;
   if (message == kNoMessage) {
     message = take_place(channel_of(rank, request));
+    place(rank, record, message);
     remove_unplaced(rank, record);
   }
   emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent);
@@ -290,6 +327,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   if (Result<void> ok = check_peer(rank, event); !ok) return ok;
   bool paired = false;
   const MessageIndex message = channels_.peek({event.comm, event.peer, rank, event.tag}, paired);
+  store_.message(message).receiver = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
   emit(static_cast<ProcessIndex>(rank), OpKind::kPeek, message, event.process_s, event.call_s, kOpEndsEvent);
   return {};
@@ -317,6 +355,9 @@ Result<void> Matcher::feed_wait(Rank rank, const Event& event) {
       emit(process, OpKind::kRecv, requests_[record].message, work_s, 0, kOpInternal);
       work_s = 0;
       state.idle_actors.push_back(requests_[record].actor);
+    } else if (requests_[record].waits) {
+      emit(process, OpKind::kWaitSend, requests_[record].message, work_s, 0, 0);
+      work_s = 0;
     }
     state.requests.erase(static_cast<std::uint32_t>(request_number));
     free_request(record);
@@ -344,10 +385,12 @@ Result<void> Matcher::feed_cancel(Rank rank, const Event& event) {
   const std::uint32_t record = *found;
   const Request cancelled = requests_[record];
   if (cancelled.kind == RequestKind::kSend) {
+    if (cancelled.waits) store_.settle(cancelled.message, kWaitToCome);
     if (!channels_.cancel_send({cancelled.comm, rank, cancelled.peer, cancelled.tag}, cancelled.message)) {
       note_partial(fail(rank, "a cancelled send had its receive already").message);
     }
   } else if (cancelled.message == kNoMessage) {
+    place(rank, record, kNoMessage);
     remove_unplaced(rank, record);
   } else {
     // The receives of this channel that were posted later move up by one place.
@@ -381,21 +424,12 @@ Result<void> Matcher::feed_request_free(Rank rank, const Event& event) {
                          "free of request " + std::to_string(event.request) + ", which is not active");
   }
   const std::uint32_t record = *found;
-  const Request& request = requests_[record];
-  if (request.kind == RequestKind::kReceive) {
-    if (request.message != kNoMessage) {
-      store_.discard(request.message);
-    } else {
-      // Which message it took cannot be known: later receives may pair with the wrong one.
-      note_partial(fail(rank, "a receive whose match is not known (wildcard) was freed").message);
-      remove_unplaced(rank, record);
-    }
-  } else if (request.kind == RequestKind::kCollective) {
-    store_.discard(request.message);
-    state.idle_actors.push_back(request.actor);
+  if (requests_[record].kind == RequestKind::kReceive && requests_[record].message == kNoMessage) {
+    // Which message it took cannot be known: later receives may pair with the wrong one.
+    note_partial(fail(rank, "a receive whose match is not known (wildcard) was freed").message);
   }
   state.requests.erase(event.request);
-  free_request(record);
+  forget(rank, record);
   emit_plain(rank, event);
   return {};
 }
@@ -526,28 +560,73 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   return {};
 }
 
+MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event& event,
+                                   std::uint32_t collective_number, const CollectiveStep& step) {
+  const std::vector<Rank>& group = step.local_group ? local_peers_ : peers_;
+  const Rank peer = event.comm == 0 ? static_cast<Rank>(step.peer) : group[step.peer];
+  const bool is_send = step.kind == CollectiveStep::Kind::kSend;
+  const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
+                       static_cast<std::int32_t>(collective_number)};
+  bool paired = false;
+  const MessageIndex index = is_send ? channels_.take_send(key, paired) : channels_.take_receive(key, paired);
+  Message& message = store_.message(index);
+  if (is_send) {
+    message.bytes = step.bytes;
+    message.sent = true;
+    message.sender = process;
+  } else {
+    message.receiver = process;
+  }
+  return index;
+}
+
+// A run of sends with the run of receives that follows it is what the algorithms write as one sendrecv, or as
+// Irecvs, Isends and a Waitall: the receives are posted first, the sends wait at the end. Sends that no
+// receive follows are blocking ones.
 void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t collective_number,
                          Seconds work_s, Seconds call_s, std::uint8_t last_flags) {
-  for (std::size_t i = 0; i < steps_.size(); ++i) {
-    const CollectiveStep& step = steps_[i];
-    const std::vector<Rank>& group = step.local_group ? local_peers_ : peers_;
-    const Rank peer = event.comm == 0 ? static_cast<Rank>(step.peer) : group[step.peer];
-    const bool is_send = step.kind == CollectiveStep::Kind::kSend;
-    const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
-                         static_cast<std::int32_t>(collective_number)};
-    bool paired = false;
-    const MessageIndex index =
-        is_send ? channels_.take_send(key, paired) : channels_.take_receive(key, paired);
-    if (is_send) {
-      Message& message = store_.message(index);
-      message.bytes = step.bytes;
-      message.sent = true;
-      message.sender = process;
+  const auto message_of = [&](const CollectiveStep& step) {
+    return step_message(rank, process, event, collective_number, step);
+  };
+  step_ops_.clear();
+  const auto add = [&](OpKind kind, MessageIndex message, std::uint8_t flags) {
+    Op op;
+    op.kind = kind;
+    op.flags = flags;
+    op.message = message;
+    step_ops_.push_back(op);
+  };
+  for (std::size_t first = 0; first < steps_.size();) {
+    std::size_t receives = first;
+    while (receives < steps_.size() && steps_[receives].kind == CollectiveStep::Kind::kSend) ++receives;
+    std::size_t end = receives;
+    while (end < steps_.size() && steps_[end].kind == CollectiveStep::Kind::kRecv) ++end;
+    const bool is_large = std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(first),
+                                      steps_.begin() + static_cast<std::ptrdiff_t>(end),
+                                      [&](const CollectiveStep& step) { return step.bytes > eager_up_to_; });
+    const bool is_exchange = is_large && receives > first && end > receives;
+    const std::size_t posts = step_ops_.size();
+    if (is_exchange) {
+      for (std::size_t i = receives; i < end; ++i) add(OpKind::kPost, message_of(steps_[i]), 0);
     }
-    const bool last = i + 1 == steps_.size();
-    emit(process, is_send ? OpKind::kSend : OpKind::kRecv, index, i == 0 ? work_s : 0, last ? call_s : 0,
-         last ? last_flags : std::uint8_t{0});
+    const std::size_t sends = step_ops_.size();
+    for (std::size_t i = first; i < receives; ++i) {
+      add(OpKind::kSend, message_of(steps_[i]), static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0));
+      if (is_exchange) store_.message(step_ops_.back().message).to_come |= kWaitToCome;
+    }
+    for (std::size_t i = receives; i < end; ++i) {
+      add(OpKind::kRecv, is_exchange ? step_ops_[posts + i - receives].message : message_of(steps_[i]), 0);
+    }
+    for (std::size_t i = first; is_exchange && i < receives; ++i) {
+      add(OpKind::kWaitSend, step_ops_[sends + i - first].message, 0);
+    }
+    first = end;
   }
+  if (step_ops_.empty()) return;
+  step_ops_.front().work_s = work_s;
+  step_ops_.back().call_s = call_s;
+  step_ops_.back().flags |= last_flags;
+  for (const Op& op : step_ops_) emit(process, op.kind, op.message, op.work_s, op.call_s, op.flags);
 }
 
 Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
@@ -629,6 +708,10 @@ Result<void> Matcher::feed(Rank rank, const Event& event) {
   if (!is_duration(event.process_s) || !is_duration(event.call_s) || !is_duration(event.off_s)) {
     return fail(rank, "a time is negative or not a number");
   }
+  if (!state.unplaced.empty() && state.events - state.held_since > kMaxHeldEvents) {
+    release_posts(rank);
+    state.held_since = state.events;
+  }
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
   switch (event.kind) {
     case EventKind::kSend:
@@ -686,6 +769,7 @@ Result<void> Matcher::feed(Rank rank, const Event& event) {
       return {};
     case EventKind::kExit:
       state.exited = true;
+      release_posts(rank);
       emit_plain(rank, event, OpKind::kExit);
       return {};
   }
@@ -696,6 +780,7 @@ void Matcher::close(Rank rank) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (state.closed) return;
   state.closed = true;
+  release_posts(rank);
   store_.close(static_cast<ProcessIndex>(rank));
   store_.touch(static_cast<ProcessIndex>(rank));
 }

@@ -33,8 +33,10 @@ struct MatchStats {
 
 class Matcher {
  public:
-  // REQUIRES: `store` outlives the matcher.
-  Matcher(Rank ranks, OpStore& store);
+  // `eager_up_to`: messages of at most so many bytes are eager on every target, so that their ops need not
+  // say when a receive of a collective is posted or a send's buffer is free. REQUIRES: `store` outlives the
+  // matcher.
+  Matcher(Rank ranks, OpStore& store, Bytes eager_up_to = ~Bytes{0});
 
   // The next event of `rank`. Errors (kInvalidInput) name rank and event number: a peer, root or communicator
   // that does not exist, requests that are not or already active, an endRecv that contradicts its posting,
@@ -56,10 +58,12 @@ class Matcher {
   struct Request {
     RequestKind kind = RequestKind::kSend;
     bool wildcard = false;
+    bool waits = false;  // send: its completion is a kWaitSend
     std::uint32_t comm = 0;
     Rank peer = kAnyRank;
     std::int32_t tag = kAnyTag;
     MessageIndex message = kNoMessage;  // receive: its place, once it has one; collective: the join
+    Op* post = nullptr;                 // receive without a place: its kPost, held until it has one
     ProcessIndex actor = 0;
     std::uint64_t posted = 0;  // posting order in the rank
   };
@@ -72,6 +76,7 @@ class Matcher {
     std::uint32_t blocking_receive = kNone;  // request record of the startRecv without request
     FlatMap requests;                        // request number -> record
     std::vector<std::uint32_t> unplaced;     // receives without a place, in posting order
+    std::uint64_t held_since = 0;            // event of the first held kPost
     FlatMap collectives;                     // communicator -> collectives so far
     std::vector<ProcessIndex> idle_actors;
   };
@@ -91,8 +96,8 @@ class Matcher {
   Result<void> check_peer(Rank rank, const Event& event) const;
   std::string channel_text(const Event& event) const;
 
-  void emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
-            std::uint8_t flags);
+  Op& emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
+           std::uint8_t flags);
   // The event's process time, and its end.
   void emit_plain(Rank rank, const Event& event, OpKind kind = OpKind::kCompute);
 
@@ -103,7 +108,12 @@ class Matcher {
   MessageIndex send_message(Rank rank, const Event& event);
   MessageIndex take_place(const ChannelKey& key);
   bool must_wait_for_place(const RankState& state, const Request& receive) const;
+  // The receive has its place now, or (kNoMessage) its kPost is to be held no longer.
+  void place(Rank rank, std::uint32_t record, MessageIndex message);
   void remove_unplaced(Rank rank, std::uint32_t record);
+  void release_posts(Rank rank);
+  // No op of the request will come any more.
+  void forget(Rank rank, std::uint32_t record);
 
   Result<void> feed_send(Rank rank, const Event& event);
   Result<void> feed_start_recv(Rank rank, const Event& event);
@@ -117,10 +127,14 @@ class Matcher {
   Result<void> feed_cancel(Rank rank, const Event& event);
   Result<void> feed_request_free(Rank rank, const Event& event);
   Result<void> expand(Rank rank, const Event& event, bool nonblocking);
+  // The ops of steps_: before the first one `work_s`, with the last one `call_s` and `last_flags`.
   void emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number, Seconds work_s,
                   Seconds call_s, std::uint8_t last_flags);
+  MessageIndex step_message(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number,
+                            const CollectiveStep& step);
 
   OpStore& store_;
+  Bytes eager_up_to_;
   ChannelTable channels_;
   std::vector<RankState> ranks_;
   std::vector<Communicator> communicators_;
@@ -130,6 +144,7 @@ class Matcher {
   std::string why_partial_;
   // Scratch, kept between calls.
   std::vector<CollectiveStep> steps_;
+  std::vector<Op> step_ops_;
   std::vector<Rank> peers_;        // world rank of each peer of the collective
   std::vector<Rank> local_peers_;  // ... and of my own group's members, on an intercommunicator
   std::vector<std::uint64_t> values_;

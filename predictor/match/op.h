@@ -13,32 +13,39 @@ namespace lbf {
 
 using ProcessIndex =
     std::uint32_t;  // 0 .. ranks-1: the ranks; above: background actors (non-blocking collectives)
+inline constexpr ProcessIndex kNobody = ~ProcessIndex{0};
 using MessageIndex = std::uint32_t;
 inline constexpr MessageIndex kNoMessage = ~MessageIndex{0};
 
 // What happens once the op's processor work is done.
 enum class OpKind : std::uint8_t {
-  kCompute,    // nothing more (the papers' nonendRecv)
-  kBlocked,    // `call_s` off the processor
-  kSend,       // eager: the message leaves when the work and the sender's protocol processing are done
-  kRecv,       // waits until the message has arrived (the papers' endRecv), then the receiver's protocol
-               // processing
-  kPeek,       // waits like kRecv, leaves the message (probe)
-  kStartRecv,  // a receive is posted: costs nothing in the eager model
-  kExit,       // the process ends
+  kCompute,   // nothing more (the papers' nonendRecv)
+  kBlocked,   // `call_s` off the processor
+  kSend,      // the message leaves when the work and the sender's protocol processing are done; a rendezvous
+              // message (docs/engine.md) waits for its receive to be posted, and so does the process unless
+              // kOpNonblocking
+  kWaitSend,  // waits until the buffer of a kOpNonblocking send is free; only where that can take time
+  kPost,      // a receive is posted (the papers' startRecv): takes no time, a rendezvous message can start
+  kRecv,      // posts the receive unless a kPost did, waits until the message has arrived (the papers'
+              // endRecv), then the receiver's protocol processing
+  kPeek,      // waits until the message is announced, leaves it (probe)
+  kExit,      // the process ends
 };
 
 enum OpFlags : std::uint8_t {
-  kOpInternal = 1,   // message between a rank and its actor: no flight, no protocol processing
-  kOpEndsEvent = 2,  // an event of the program is complete with this op
+  kOpInternal = 1,     // message between a rank and its actor: no flight, no protocol processing
+  kOpEndsEvent = 2,    // an event of the program is complete with this op
+  kOpNonblocking = 4,  // kSend: the process goes on at once
+  kOpHeld = 8,         // kPost: which message it takes is not known yet (a wildcard); nobody passes it
 };
 
 struct Op {
   OpKind kind = OpKind::kCompute;
   std::uint8_t flags = 0;
   std::uint16_t reserved = 0;
-  MessageIndex message = kNoMessage;  // kSend, kRecv, kPeek
-  Seconds work_s = 0;                 // processor work at speed 1, before the action
+  MessageIndex message =
+      kNoMessage;      // kSend, kWaitSend, kRecv, kPeek; kPost: kNoMessage where it never gets known
+  Seconds work_s = 0;  // processor work at speed 1, before the action
   Seconds call_s = 0;  // kBlocked: see there; else measured time inside the call, which only the
                        // measured progress counts (work_s + call_s of every op)
 };

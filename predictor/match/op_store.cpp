@@ -55,7 +55,7 @@ void OpStore::free_chunk(Chunk* chunk) {
   --chunks_in_use_;
 }
 
-void OpStore::push(ProcessIndex process, const Op& op) {
+Op& OpStore::push(ProcessIndex process, const Op& op) {
   Chunk*& last = last_[process];
   if (last == nullptr || last->filled == kChunkOps) {
     Chunk* chunk = new_chunk();
@@ -66,7 +66,17 @@ void OpStore::push(ProcessIndex process, const Op& op) {
     }
     last = chunk;
   }
-  last->ops[last->filled++] = op;
+  Op& pushed = last->ops[last->filled++];
+  pushed = op;
+  if (op.message != kNoMessage) ++messages_[op.message].ops;
+  touch(process);
+  return pushed;
+}
+
+void OpStore::release(ProcessIndex process, Op& post, MessageIndex message) {
+  post.message = message;
+  post.flags &= static_cast<std::uint8_t>(~kOpHeld);
+  if (message != kNoMessage) ++messages_[message].ops;
   touch(process);
 }
 
@@ -88,19 +98,23 @@ MessageIndex OpStore::new_message() {
   }
   const MessageIndex index = free_messages_;
   free_messages_ = messages_[index].next;
+  const std::uint32_t generation = messages_[index].generation;
   messages_[index] = Message{};
+  messages_[index].generation = generation;
   return index;
 }
 
 void OpStore::free_message(MessageIndex index) {
+  ++messages_[index].generation;
   messages_[index].next = free_messages_;
   free_messages_ = index;
 }
 
-void OpStore::discard(MessageIndex index) {
-  // Once a replay has executed the send it holds the arrival time under this slot: then the slot stays taken,
-  // as for any message that nobody receives.
-  if (messages_[index].replays_sent == 0) messages_[index].discarded = true;
+void OpStore::add_reader_of(ProcessIndex process, const Cursor& cursor) {
+  for (Chunk* chunk = cursor.chunk != nullptr ? cursor.chunk : first_[process]; chunk != nullptr;
+       chunk = chunk->next) {
+    ++chunk->readers_left;
+  }
 }
 
 }  // namespace lbf

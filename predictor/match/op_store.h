@@ -17,20 +17,30 @@
 
 namespace lbf {
 
+// What may still come that names a message (Message::to_come).
+enum MessageUse : std::uint8_t {
+  kSendToCome = 1,
+  kReceiveToCome = 2,
+  kWaitToCome = 4,  // a kWaitSend
+};
+
 struct Message {
   Bytes bytes = 0;  // from the send; valid once it was matched
   Rank src = kAnyRank;
   Rank dst = kAnyRank;
   std::uint32_t comm = 0;
-  std::int32_t tag = 0;                // collectives: the collective's number on the communicator
-  MessageIndex next = kNoMessage;      // the matcher's channel list, or the free list
-  ProcessIndex sender = 0;             // process whose queue holds the send; valid once `sent`
-  std::uint32_t replays_sent = 0;      // replays that executed the send ...
-  std::uint32_t replays_received = 0;  // ... and the receive
-  bool sent = false;                   // the send was fed
+  std::int32_t tag = 0;             // collectives: the collective's number on the communicator
+  MessageIndex next = kNoMessage;   // the matcher's channel list, or the free list
+  ProcessIndex sender = 0;          // process whose queue holds the send; valid once `sent`
+  ProcessIndex receiver = kNobody;  // ... the receive, once one was posted
+  std::uint32_t generation = 0;     // counts the messages that had this slot
+  std::uint32_t ops = 0;            // ops that name it ...
+  std::uint32_t uses = 0;           // ... and how often replays executed one of them
+  std::uint8_t to_come = kSendToCome | kReceiveToCome;
+  bool sent = false;  // the send was fed
+  bool sync = false;  // synchronous send: rendezvous whatever its size
   bool collective = false;
-  bool internal = false;   // fork or join of an actor
-  bool discarded = false;  // no receive op will ever come (request freed, send cancelled)
+  bool internal = false;  // fork or join of an actor
 };
 
 class OpStore {
@@ -53,12 +63,18 @@ class OpStore {
 
   // --- the matcher's side
   ProcessIndex add_actor(Rank rank);
-  void push(ProcessIndex process, const Op& op);
+  // The op stays where it is until all readers passed it.
+  Op& push(ProcessIndex process, const Op& op);
+  // Says which message a held kPost takes (kNoMessage: that will never be known) and lets it pass.
+  void release(ProcessIndex process, Op& post, MessageIndex message);
   MessageIndex new_message();
-  // No receive op will name this message: its slot is free once all replays have executed the send.
-  void discard(MessageIndex message);
-  // Drops a message that no op names (a posted receive that was cancelled).
-  void drop(MessageIndex message) { free_message(message); }
+  // These uses (MessageUse) will not come, or all their ops were pushed. The slot is free once nothing is to
+  // come and all replays executed what names it.
+  void settle(MessageIndex index, std::uint8_t uses) {
+    Message& message = messages_[index];
+    message.to_come &= static_cast<std::uint8_t>(~uses);
+    if (message.to_come == 0 && message.uses == message.ops * readers_) free_message(index);
+  }
   void close(ProcessIndex process) { closed_[process] = true; }
 
   // --- the replays' side
@@ -68,23 +84,29 @@ class OpStore {
       cursor.chunk = first_[process];
       if (cursor.chunk == nullptr) return nullptr;
     }
-    if (cursor.next < cursor.chunk->filled) return &cursor.chunk->ops[cursor.next];
-    if (cursor.next < kChunkOps || cursor.chunk->next == nullptr) return nullptr;
-    Chunk* passed = cursor.chunk;
-    cursor.chunk = passed->next;
-    cursor.next = 0;
-    if (--passed->readers_left == 0) free_chunk(passed);
-    return &cursor.chunk->ops[0];  // a chunk is linked in when its first op is written
+    if (cursor.next == cursor.chunk->filled) {
+      if (cursor.next < kChunkOps || cursor.chunk->next == nullptr) return nullptr;
+      Chunk* passed = cursor.chunk;
+      cursor.chunk = passed->next;  // a chunk is linked in when its first op is written
+      cursor.next = 0;
+      if (--passed->readers_left == 0) free_chunk(passed);
+    }
+    const Op* op = &cursor.chunk->ops[cursor.next];
+    return (op->flags & kOpHeld) == 0 ? op : nullptr;
   }
   // REQUIRES: front() returned an op.
   static void pop(Cursor& cursor) { ++cursor.next; }
-  void sent(MessageIndex index) {
+  // The replay executed an op that names the message.
+  void used(MessageIndex index) {
     Message& message = messages_[index];
-    if (++message.replays_sent == readers_ && message.discarded) free_message(index);
+    if (++message.uses == message.ops * readers_ && message.to_come == 0) free_message(index);
   }
-  void received(MessageIndex index) {
-    if (++messages_[index].replays_received == readers_) free_message(index);
-  }
+
+  // One more reader, which stands where another one does: then, for each process, with that one's cursor, and
+  // for each message that it has used.
+  void add_reader() { ++readers_; }
+  void add_reader_of(ProcessIndex process, const Cursor& cursor);
+  void add_uses(MessageIndex index, std::uint32_t uses) { messages_[index].uses += uses; }
 
   Message& message(MessageIndex index) { return messages_[index]; }
   const Message& message(MessageIndex index) const { return messages_[index]; }

@@ -26,10 +26,21 @@ constexpr std::size_t kMaxChainInMessage = 8;
 Result<void> check_target(const Target& target, Rank ranks, const std::string& name) {
   if (target.network == nullptr) return invalid_input(name + " has no network");
   if (target.nodes == 0) return invalid_input(name + " has no node");
-  if (target.cores_per_node == 0) return invalid_input(name + " has no processor per node");
-  if (!std::isfinite(target.speed) || target.speed <= 0) {
-    return invalid_input(name +
-                         ": the speed must be a number above 0 (1 = as fast as the processor that ran)");
+  const auto is_speed = [](double speed) { return std::isfinite(speed) && speed > 0; };
+  for (const auto& [what, size] : {std::pair{"processor counts", target.cores_of_node.size()},
+                                   std::pair{"speeds", target.speed_of_node.size()}}) {
+    if (size != 0 && size != target.nodes) {
+      return invalid_input(name + " has " + std::to_string(size) + " " + what + " for " +
+                           std::to_string(target.nodes) + " nodes");
+    }
+  }
+  for (std::uint32_t node = 0; node < target.nodes; ++node) {
+    if (target.cores_of(node) == 0) return invalid_input(name + " has no processor per node");
+    if (!is_speed(target.speed_of(node))) {
+      return invalid_input(name +
+                           ": the speed must be a number above 0 (1 = as fast as the processor that ran)");
+    }
+    if (target.cores_of_node.empty() && target.speed_of_node.empty()) break;
   }
   if (target.node_of_rank.size() != static_cast<std::size_t>(ranks)) {
     return invalid_input(name + ": places " + std::to_string(target.node_of_rank.size()) +
@@ -42,12 +53,18 @@ Result<void> check_target(const Target& target, Rank ranks, const std::string& n
                            std::to_string(target.nodes) + " nodes (numbered from 0)");
     }
   }
-  if (target.network->contention() != Contention::kNone) {
-    const char* model = target.network->contention() == Contention::kBus ? "bus" : "nic";
-    return invalid_input(name + ", network '" + target.network->name() + "': contention model '" + model +
-                         "' is not supported yet: use none");
-  }
   return {};
+}
+
+// Messages up to this size are eager on every target.
+Bytes eager_up_to(const std::vector<Target>& targets) {
+  Bytes limit = ~Bytes{0};
+  for (const Target& target : targets) {
+    for (const bool same_node : {false, true}) {
+      limit = std::min(limit, target.network->path(same_node).eager_limit_bytes);
+    }
+  }
+  return limit;
 }
 
 class PredictorOfTargets final : public Predictor {
@@ -66,7 +83,7 @@ class PredictorOfTargets final : public Predictor {
     }
     const std::size_t readers = shared.size() + (dedicated.empty() ? 0 : 1);
     store_.emplace(ranks, static_cast<std::uint32_t>(readers));
-    matcher_.emplace(ranks, *store_);
+    matcher_.emplace(ranks, *store_, eager_up_to(targets_));
     if (!dedicated.empty()) replays_.push_back(std::make_unique<DedicatedReplay>(dedicated, *store_));
     for (std::size_t t : shared) {
       replay_of_target_[t] = {replays_.size(), 0};
@@ -92,7 +109,9 @@ class PredictorOfTargets final : public Predictor {
   void close(Rank rank) override {
     if (rank < 0 || rank >= ranks_ || matcher_->closed(rank)) return;
     matcher_->close(rank);
-    if (observed_ != nullptr || ++closed_ == ranks_) advance();
+    ++closed_;
+    if (observed_ != nullptr || closed_ == ranks_) advance();
+    if (closed_ == ranks_) part_stuck_targets();
   }
 
   void advance() override {
@@ -115,6 +134,9 @@ class PredictorOfTargets final : public Predictor {
         prediction.rank_measured_s.push_back(replay.measured_s(rank));
         prediction.lbf_s = std::max(prediction.lbf_s, prediction.rank_finish_s.back());
         prediction.complete = prediction.complete && replay.exited(rank);
+      }
+      if (closed_ == ranks_ && !prediction.complete) {
+        if (const std::optional<Error> error = stuck(replay)) prediction.why_stuck = error->message;
       }
     }
     return predictions;
@@ -139,12 +161,16 @@ class PredictorOfTargets final : public Predictor {
 
   Result<void> diagnosis() const override {
     if (error_) return *error_;
-    // What is stuck does not depend on the target: every replay waits for the same sends.
-    const Replay& replay = *replays_.front();
-    for (Rank rank = 0; rank < ranks_; ++rank) {
-      const ProcessIndex process = static_cast<ProcessIndex>(rank);
-      if (replay.status(process).state == ProcessStatus::State::kWaiting) return stuck(replay, process);
+    std::optional<Error> first;
+    for (const std::unique_ptr<Replay>& replay : replays_) {
+      std::optional<Error> error = stuck(*replay);
+      if (!error) {
+        first.reset();
+        break;
+      }
+      if (!first) first = std::move(error);
     }
+    if (first) return *first;
     for (Rank rank = 0; rank < ranks_; ++rank) {
       if (!matcher_->exited(rank)) {
         return invalid_input("rank " + std::to_string(rank) + " stopped after its event " +
@@ -170,19 +196,64 @@ class PredictorOfTargets final : public Predictor {
     return rank + " (event " + std::to_string(replay.status(process).events_done + 1) + ")";
   }
 
-  std::string awaited(const Message& message) const {
+  static std::string awaited(const Message& message, Rank other) {
     const std::string comm = ", communicator " + std::to_string(message.comm);
     if (message.collective) {
-      return "rank " + std::to_string(message.src) + ", collective " +
+      return "rank " + std::to_string(other) + ", collective " +
              std::to_string(static_cast<std::uint32_t>(message.tag) + 1) + comm;
     }
-    return "rank " + std::to_string(message.src) + ", tag " + std::to_string(message.tag) + comm;
+    return "rank " + std::to_string(other) + ", tag " + std::to_string(message.tag) + comm;
+  }
+
+  // Targets of one dedicated replay on which the program is stuck, and those on which it is not.
+  void part_stuck_targets() {
+    for (std::size_t r = 0; r < replays_.size(); ++r) {
+      auto* replay = dynamic_cast<DedicatedReplay*>(replays_[r].get());
+      std::vector<std::size_t> moved;
+      while (replay != nullptr) {
+        std::unique_ptr<DedicatedReplay> other = replay->split_stuck(moved);
+        if (other == nullptr) break;
+        for (auto& [which, k] : replay_of_target_) {
+          if (which != r) continue;
+          const auto at = std::lower_bound(moved.begin(), moved.end(), k);
+          const auto before = static_cast<std::size_t>(at - moved.begin());
+          if (at != moved.end() && *at == k) {
+            which = replays_.size();
+            k = before;
+          } else {
+            k -= before;
+          }
+        }
+        replays_.push_back(std::move(other));
+      }
+    }
+  }
+
+  std::optional<Error> stuck(const Replay& replay) const {
+    for (ProcessIndex process = 0; process < static_cast<ProcessIndex>(ranks_); ++process) {
+      if (waits(replay.status(process))) return stuck(replay, process);
+    }
+    return std::nullopt;
+  }
+
+  static bool waits(const ProcessStatus& status) {
+    return status.state == ProcessStatus::State::kWaiting ||
+           status.state == ProcessStatus::State::kWaitingForReceive;
+  }
+
+  // What the process waits for: "for a message from rank 1, tag 5, communicator 0".
+  std::string reason(const ProcessStatus& status) const {
+    const Message& message = store_->message(status.message);
+    if (status.state == ProcessStatus::State::kWaiting)
+      return "for a message from " + awaited(message, message.src);
+    return "until its message is received by " + awaited(message, message.dst);
   }
 
   // Follows who waits for whom from `start` to the cause.
   Error stuck(const Replay& replay, ProcessIndex start) const {
     std::vector<ProcessIndex> chain;
     ProcessIndex process = start;
+    bool relies_on_buffering = false;
     for (;;) {
       const auto seen = std::find(chain.begin(), chain.end(), process);
       if (seen != chain.end()) {
@@ -193,34 +264,40 @@ class PredictorOfTargets final : public Predictor {
             text += "... waits for ";
             break;
           }
-          const Message& message = store_->message(replay.status(*it).message);
-          text += place(replay, *it) + " waits for a message from " + awaited(message) + "; ";
+          text += place(replay, *it) + " waits " + reason(replay.status(*it)) + "; ";
         }
         text += "back at " + place(replay, process);
+        if (relies_on_buffering) {
+          text += " (messages above the eager limit: the program relies on the library's buffers)";
+        }
         return invalid_input(text);
       }
       chain.push_back(process);
       const ProcessStatus status = replay.status(process);
       const Message& message = store_->message(status.message);
-      if (!message.sent) {
+      const bool for_receive = status.state == ProcessStatus::State::kWaitingForReceive;
+      relies_on_buffering = relies_on_buffering || (for_receive && !message.sync);
+      const ProcessIndex other = for_receive ? message.receiver : message.sender;
+      if (for_receive ? other == kNobody : !message.sent) {
+        const Rank rank = for_receive ? message.dst : message.src;
         std::string text = store_->is_actor(process)
                                ? place(replay, process) + " waits"
                                : "rank " + std::to_string(store_->rank_of(process)) + " waits at its event " +
                                      std::to_string(status.events_done + 1);
-        text += " for a message from " + awaited(message) + ", that was never sent";
-        if (!matcher_->exited(message.src)) {
-          text += ": rank " + std::to_string(message.src) + " stopped after its event " +
-                  std::to_string(matcher_->events_of(message.src));
+        text += " " + reason(status) + (for_receive ? ", which never does" : ", that was never sent");
+        if (!matcher_->exited(rank)) {
+          text += ": rank " + std::to_string(rank) + " stopped after its event " +
+                  std::to_string(matcher_->events_of(rank));
         }
         if (!matcher_->why_partial().empty()) text += " (" + matcher_->why_partial() + ")";
         return invalid_input(text);
       }
-      if (replay.status(message.sender).state != ProcessStatus::State::kWaiting) {
-        // The send is known and its process can go on: it only lacks a round of replay.
-        return invalid_input(place(replay, process) + " waits for a message from " + awaited(message) +
+      if (!waits(replay.status(other))) {
+        // The other side is known and its process can go on: it only lacks a round of replay.
+        return invalid_input(place(replay, process) + " waits " + reason(status) +
                              ", which is still to be replayed");
       }
-      process = message.sender;
+      process = other;
     }
   }
 

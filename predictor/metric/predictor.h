@@ -19,6 +19,8 @@ struct Prediction {
   std::vector<Seconds>
       rank_measured_s;    // measured time at the same events (sum of process, call and off times)
   bool complete = false;  // every rank reached its exit
+  std::string why_stuck;  // not complete after every rank was closed: what would hold the program up for ever
+                          // on this target
 };
 
 struct PredictorStats {
@@ -42,7 +44,7 @@ class ReplayObserver;
 class Predictor {
  public:
   // Errors: a target whose map does not fit `ranks`, nodes or cores 0, speed not positive, no network,
-  // contention model not supported here.
+  // lists of cores or speeds by node that are not one entry a node.
   static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets);
   virtual ~Predictor() = default;
 

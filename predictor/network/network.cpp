@@ -170,6 +170,12 @@ Seconds CostCurve::at(Bytes bytes) const {
   return lower->second + fraction * (upper->second - lower->second);
 }
 
+void Network::set_contention(Contention model) {
+  contention_ = model;
+  if (model == Contention::kNone || contention_bytes_per_s_ > 0) return;
+  contention_bytes_per_s_ = 1.0 / remote_.flight.tail_slope_s_per_byte();
+}
+
 Network Network::zero() {
   Network network;
   network.name_ = "zero";

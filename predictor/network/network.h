@@ -22,6 +22,8 @@ class CostCurve {
   static Result<CostCurve> make(std::vector<std::pair<Bytes, Seconds>> points);
   Seconds at(Bytes bytes) const;
   const std::vector<std::pair<Bytes, Seconds>>& points() const { return points_; }
+  // Of the fitted line beyond the last point; 0 = flat.
+  Seconds tail_slope_s_per_byte() const { return tail_slope_s_per_byte_; }
 
  private:
   std::vector<std::pair<Bytes, Seconds>> points_;
@@ -52,8 +54,11 @@ class Network {
   const std::string& name() const { return name_; }
   const std::string& description() const { return description_; }
   Contention contention() const { return contention_; }
-  // Another model than the file's, for what-if questions.
-  void set_contention(Contention model) { contention_ = model; }
+  // Bandwidth of each shared link; 0: the file has none (contention `none` only).
+  double contention_bytes_per_s() const { return contention_bytes_per_s_; }
+  // Another model than the file's, for what-if questions. Where the file names no bandwidth the slope of its
+  // remote table beyond the last points is taken (infinite where that is flat).
+  void set_contention(Contention model);
 
  private:
   std::string name_;

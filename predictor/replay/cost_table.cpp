@@ -1,12 +1,9 @@
 #include "predictor/replay/cost_table.h"
 
-#include <utility>
-
 namespace lbf {
 
-CostTable::CostTable(const std::vector<const Target*>& targets, std::vector<double> cpu_scale)
-    : cpu_scale_(std::move(cpu_scale)),
-      row_size_(6 * targets.size()),
+CostTable::CostTable(const std::vector<const Target*>& targets)
+    : row_size_(6 * targets.size()),
       bytes_of_slot_(std::size_t{1} << kSlotBits, 0),
       filled_(std::size_t{1} << kSlotBits, 0),
       rows_((std::size_t{1} << kSlotBits) * row_size_, 0.0) {
@@ -29,8 +26,8 @@ void CostTable::fill(std::size_t slot, Bytes bytes) {
       const PathCost& path = networks_[k]->path(locality == 1);
       Seconds* part = row + locality * 3 * count;
       part[k] = path.flight.at(bytes);
-      part[count + k] = path.send_cpu.at(bytes) * cpu_scale_[k];
-      part[2 * count + k] = path.recv_cpu.at(bytes) * cpu_scale_[k];
+      part[count + k] = path.send_cpu.at(bytes);
+      part[2 * count + k] = path.recv_cpu.at(bytes);
     }
   }
   bytes_of_slot_[slot] = bytes;

@@ -15,11 +15,10 @@ namespace lbf {
 
 class CostTable {
  public:
-  // `cpu_scale`: factor on each target's protocol processing (1: as processor work at speed 1).
-  CostTable(const std::vector<const Target*>& targets, std::vector<double> cpu_scale);
+  explicit CostTable(const std::vector<const Target*>& targets);
 
   // Costs of a message of `bytes`, valid until the next call: for each locality (remote, then self-node) K
-  // flight times, K send_cpu, K recv_cpu.
+  // flight times, K send_cpu, K recv_cpu (processor work at speed 1).
   const Seconds* row(Bytes bytes) {
     const std::size_t slot = static_cast<std::size_t>((bytes * 0x9e3779b97f4a7c15) >> (64 - kSlotBits));
     if (bytes_of_slot_[slot] != bytes || !filled_[slot]) fill(slot, bytes);
@@ -35,7 +34,6 @@ class CostTable {
   void fill(std::size_t slot, Bytes bytes);
 
   std::vector<std::shared_ptr<const Network>> networks_;
-  std::vector<double> cpu_scale_;
   std::size_t row_size_;
   std::vector<Bytes> bytes_of_slot_;
   std::vector<char> filled_;

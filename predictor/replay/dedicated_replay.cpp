@@ -1,36 +1,39 @@
 #include "predictor/replay/dedicated_replay.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "predictor/replay/rendezvous.h"
 
 namespace lbf {
-namespace {
-
-constexpr ProcessIndex kNobody = ~ProcessIndex{0};
-
-std::vector<double> inverse_speeds(const std::vector<const Target*>& targets) {
-  std::vector<double> inverse;
-  for (const Target* target : targets) inverse.push_back(1.0 / target->speed);
-  return inverse;
-}
-
-}  // namespace
 
 bool is_dedicated(const Target& target) {
+  if (target.network->contention() != Contention::kNone) return false;
   std::vector<std::uint32_t> ranks_on_node(target.nodes, 0);
   return std::all_of(target.node_of_rank.begin(), target.node_of_rank.end(),
-                     [&](std::uint32_t node) { return ++ranks_on_node[node] <= target.cores_per_node; });
+                     [&](std::uint32_t node) { return ++ranks_on_node[node] <= target.cores_of(node); });
 }
 
-DedicatedReplay::DedicatedReplay(const std::vector<const Target*>& targets, OpStore& store)
-    : store_(store),
-      count_(targets.size()),
-      inverse_speed_(inverse_speeds(targets)),
-      costs_(targets, inverse_speed_) {
+DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& store)
+    : targets_(std::move(targets)),
+      store_(store),
+      count_(targets_.size()),
+      eager_up_to_(0),
+      costs_(targets_) {
   const std::size_t ranks = static_cast<std::size_t>(store.ranks());
-  node_.resize(ranks * count_);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    for (std::size_t k = 0; k < count_; ++k) node_[rank * count_ + k] = targets[k]->node_of_rank[rank];
+    for (const Target* target : targets_) {
+      node_.push_back(target->node_of_rank[rank]);
+      inverse_speed_.push_back(1.0 / target->speed_of(target->node_of_rank[rank]));
+    }
   }
+  for (const bool same_node : {false, true}) {
+    for (const Target* target : targets_) {
+      eager_limit_.push_back(target->network->path(same_node).eager_limit_bytes);
+      empty_flight_s_.push_back(target->network->path(same_node).flight.at(0));
+    }
+  }
+  eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
   add_processes();
 }
 
@@ -39,8 +42,16 @@ void DedicatedReplay::add_processes() {
   clock_s_.resize(processes_.size() * count_, 0.0);
 }
 
+void DedicatedReplay::grow_slots() {
+  if (slots_.size() >= store_.message_slots()) return;
+  slots_.resize(std::max(store_.message_slots(), slots_.size() * 2));
+  arrival_s_.resize(slots_.size() * count_);
+  free_s_.resize(slots_.size() * count_);
+}
+
 void DedicatedReplay::advance() {
   add_processes();
+  grow_slots();
   for (ProcessIndex index : store_.touched()) {
     if (processes_[index].waits_for == kNoMessage) ready_.push_back(index);
   }
@@ -52,39 +63,39 @@ void DedicatedReplay::advance() {
 }
 
 void DedicatedReplay::run(ProcessIndex index) {
-  if (arrival_s_.size() < store_.message_slots() * count_) {
-    const std::size_t slots = std::max(store_.message_slots(), waiter_.size() * 2);
-    arrival_s_.resize(slots * count_, kNeverS);
-    waiter_.resize(slots, kNobody);
-  }
   Process& process = processes_[index];
-  Seconds* clock = &clock_s_[index * count_];
+  Seconds* const clock = &clock_s_[index * count_];
+  const Seconds* const inverse_speed = inverse_speeds_of(index);
+  bool resumed = process.waits_for != kNoMessage;  // the op's work is done
   process.waits_for = kNoMessage;
   while (const Op* op = store_.front(index, process.cursor)) {
-    if ((op->kind == OpKind::kRecv || op->kind == OpKind::kPeek) &&
-        arrival_s_[op->message * count_] == kNeverS) {
-      waiter_[op->message] = index;
-      process.waits_for = op->message;
-      return;
+    if (!resumed && op->work_s != 0) {
+      for (std::size_t k = 0; k < count_; ++k) clock[k] += op->work_s * inverse_speed[k];
     }
-    if (op->work_s != 0) {
-      for (std::size_t k = 0; k < count_; ++k) clock[k] += op->work_s * inverse_speed_[k];
-    }
+    resumed = false;
     switch (op->kind) {
       case OpKind::kCompute:
-      case OpKind::kStartRecv:
         break;
       case OpKind::kBlocked:
         for (std::size_t k = 0; k < count_; ++k) clock[k] += op->call_s;
         break;
       case OpKind::kSend:
-        execute_send(index, *op);
+        if (!execute_send(index, *op)) return;
+        break;
+      case OpKind::kWaitSend:
+        if (!execute_wait_send(index, *op)) return;
+        break;
+      case OpKind::kPost:
+        if (op->message != kNoMessage) {
+          execute_post(index, op->message);
+          use(op->message, slots_[op->message]);
+        }
         break;
       case OpKind::kRecv:
-        execute_recv(index, *op, true);
+        if (!execute_recv(index, *op)) return;
         break;
       case OpKind::kPeek:
-        execute_recv(index, *op, false);
+        if (!execute_peek(index, *op)) return;
         break;
       case OpKind::kExit:
         process.exited = true;
@@ -96,48 +107,160 @@ void DedicatedReplay::run(ProcessIndex index) {
   }
 }
 
-void DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
-  const Message& message = store_.message(op.message);
-  Seconds* clock = &clock_s_[index * count_];
-  Seconds* arrival = &arrival_s_[op.message * count_];
-  const bool costs_time = (op.flags & kOpInternal) == 0 && (costs_.has_flight() || costs_.has_cpu());
-  if (costs_time) {
-    const Seconds* remote = costs_.row(message.bytes);
-    const Seconds* local = remote + 3 * count_;
-    const std::uint32_t* from = &node_[static_cast<std::size_t>(message.src) * count_];
-    const std::uint32_t* to = &node_[static_cast<std::size_t>(message.dst) * count_];
-    for (std::size_t k = 0; k < count_; ++k) {
-      const Seconds* path = from[k] == to[k] ? local : remote;
-      clock[k] += path[count_ + k];
-      arrival[k] = clock[k] + path[k];
-    }
-  } else {
-    std::copy_n(clock, count_, arrival);
+DedicatedReplay::Slot& DedicatedReplay::slot_of(MessageIndex index) {
+  Slot& slot = slots_[index];
+  const std::uint32_t generation = store_.message(index).generation;
+  if (slot.generation != generation) {
+    slot = Slot{};
+    slot.generation = generation;
   }
-  if (message.discarded) {
-    arrival[0] = kNeverS;  // nobody will receive it
-  } else if (waiter_[op.message] != kNobody) {
-    ready_.push_back(waiter_[op.message]);
-    waiter_[op.message] = kNobody;
-  }
-  store_.sent(op.message);
+  return slot;
 }
 
-void DedicatedReplay::execute_recv(ProcessIndex index, const Op& op, bool take) {
-  Seconds* clock = &clock_s_[index * count_];
-  Seconds* arrival = &arrival_s_[op.message * count_];
+bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, bool for_post) {
+  Process& process = processes_[index];
+  process.waits_for = message;
+  process.for_post = for_post;
+  Slot& slot = slots_[message];
+  (for_post ? slot.sender : slot.receiver) = index;
+  return false;
+}
+
+bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
+  const Message& message = store_.message(op.message);
+  Process& process = processes_[index];
+  Slot& slot = slot_of(op.message);
+  Seconds* const clock = &clock_s_[index * count_];
+  Seconds* const arrival = &arrival_s_[op.message * count_];
+  const bool internal = (op.flags & kOpInternal) != 0;
+  if (!process.in_send) {
+    const bool costs_time = !internal && (costs_.has_flight() || costs_.has_cpu());
+    const Seconds* row = costs_time ? costs_of(message) : nullptr;
+    if (costs_time && costs_.has_send_cpu()) {
+      const Seconds* const inverse_speed = inverse_speeds_of(index);
+      for (std::size_t k = 0; k < count_; ++k) {
+        clock[k] += row[(3 * locality(message, k) + 1) * count_ + k] * inverse_speed[k];
+      }
+    }
+    bool waits = false;
+    if (may_wait(message, op)) {
+      for (std::size_t k = 0; k < count_; ++k) waits = waits || is_rendezvous(message, k);
+    }
+    slot.sent = true;
+    if (!waits) {
+      for (std::size_t k = 0; k < count_; ++k) {
+        arrival[k] = clock[k] + (costs_time ? row[3 * locality(message, k) * count_ + k] : 0);
+      }
+      slot.matched = true;
+      if (may_wait(message, op)) std::copy_n(clock, count_, &free_s_[op.message * count_]);
+      wake(slot.receiver);
+    } else {
+      std::copy_n(clock, count_, arrival);
+      if (slot.posted) {
+        match(op.message, slot);
+      } else if ((op.flags & kOpNonblocking) == 0) {
+        process.in_send = true;
+        // A probe waits for the announcement only, which is known now.
+        wake(slot.receiver);
+        return wait(index, op.message, true);
+      } else {
+        wake(slot.receiver);
+      }
+    }
+  }
+  process.in_send = false;
+  if ((op.flags & kOpNonblocking) == 0 && may_wait(message, op)) {
+    const Seconds* const free = &free_s_[op.message * count_];
+    for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
+  }
+  use(op.message, slot);
+  return true;
+}
+
+bool DedicatedReplay::execute_wait_send(ProcessIndex index, const Op& op) {
+  Slot& slot = slot_of(op.message);
+  if (may_wait(store_.message(op.message), op)) {
+    if (!slot.matched) return wait(index, op.message, true);
+    Seconds* const clock = &clock_s_[index * count_];
+    const Seconds* const free = &free_s_[op.message * count_];
+    for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
+  }
+  use(op.message, slot);
+  return true;
+}
+
+void DedicatedReplay::execute_post(ProcessIndex index, MessageIndex message) {
+  Slot& slot = slot_of(message);
+  if (slot.posted || slot.matched) return;
+  slot.posted = true;
+  std::copy_n(&clock_s_[index * count_], count_, &free_s_[message * count_]);
+  if (slot.sent) match(message, slot);
+}
+
+void DedicatedReplay::match(MessageIndex index, Slot& slot) {
+  const Message& message = store_.message(index);
+  Seconds* const arrival = &arrival_s_[index * count_];
+  Seconds* const free = &free_s_[index * count_];
+  const Seconds* const row = costs_of(message);
+  for (std::size_t k = 0; k < count_; ++k) {
+    const std::size_t where = locality(message, k);
+    const Seconds flight_s = row[3 * where * count_ + k];
+    const Seconds sent_s = arrival[k];
+    if (!is_rendezvous(message, k)) {
+      arrival[k] = sent_s + flight_s;
+      free[k] = sent_s;
+      continue;
+    }
+    const Rendezvous rendezvous(flight_s, empty_flight_s_[where * count_ + k]);
+    const Seconds start_s = rendezvous.start_s(sent_s, free[k]);
+    arrival[k] = start_s + rendezvous.rest_s;
+    free[k] = rendezvous.sender_free_s(start_s, arrival[k]);
+  }
+  slot.matched = true;
+  wake(slot.receiver);
+  wake(slot.sender);
+}
+
+bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
+  Slot& slot = slot_of(op.message);
+  if (!slot.matched && !slot.posted) execute_post(index, op.message);
+  if (!slot.matched) return wait(index, op.message, false);
+  Seconds* const clock = &clock_s_[index * count_];
+  const Seconds* const arrival = &arrival_s_[op.message * count_];
   for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], arrival[k]);
-  if (!take) return;
   if (costs_.has_recv_cpu() && (op.flags & kOpInternal) == 0) {
     const Message& message = store_.message(op.message);
-    const Seconds* remote = costs_.row(message.bytes) + 2 * count_;
-    const Seconds* local = remote + 3 * count_;
-    const std::uint32_t* from = &node_[static_cast<std::size_t>(message.src) * count_];
-    const std::uint32_t* to = &node_[static_cast<std::size_t>(message.dst) * count_];
-    for (std::size_t k = 0; k < count_; ++k) clock[k] += (from[k] == to[k] ? local : remote)[k];
+    const Seconds* const row = costs_of(message);
+    const Seconds* const inverse_speed = inverse_speeds_of(index);
+    for (std::size_t k = 0; k < count_; ++k) {
+      clock[k] += row[(3 * locality(message, k) + 2) * count_ + k] * inverse_speed[k];
+    }
   }
-  arrival[0] = kNeverS;  // the slot is clean for its next message
-  store_.received(op.message);
+  use(op.message, slot);
+  return true;
+}
+
+bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
+  Slot& slot = slot_of(op.message);
+  if (!slot.sent) return wait(index, op.message, false);
+  Seconds* const clock = &clock_s_[index * count_];
+  const Seconds* const arrival = &arrival_s_[op.message * count_];
+  if (slot.matched) {
+    for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], arrival[k]);
+  } else {
+    const Message& message = store_.message(op.message);
+    const Seconds* const row = costs_of(message);
+    for (std::size_t k = 0; k < count_; ++k) {
+      const std::size_t where = locality(message, k);
+      const Seconds flight_s = row[3 * where * count_ + k];
+      const bool announced = is_rendezvous(message, k);
+      clock[k] = std::max(
+          clock[k],
+          arrival[k] + (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
+    }
+  }
+  use(op.message, slot);
+  return true;
 }
 
 ProcessStatus DedicatedReplay::status(ProcessIndex index) const {
@@ -148,12 +271,82 @@ ProcessStatus DedicatedReplay::status(ProcessIndex index) const {
   if (process.exited) {
     status.state = ProcessStatus::State::kDone;
   } else if (process.waits_for != kNoMessage) {
-    status.state = ProcessStatus::State::kWaiting;
+    status.state =
+        process.for_post ? ProcessStatus::State::kWaitingForReceive : ProcessStatus::State::kWaiting;
     status.message = process.waits_for;
   } else if (store_.closed(index) || store_.is_actor(index)) {
     status.state = ProcessStatus::State::kDone;
   }
   return status;
+}
+
+// --- parting targets
+
+// [row][K] -> [row][kept]
+template <typename Value>
+static void keep_columns(std::vector<Value>& table, std::size_t count, const std::vector<std::size_t>& kept) {
+  std::size_t at = 0;
+  for (std::size_t row = 0; row + count <= table.size(); row += count) {
+    for (const std::size_t k : kept) table[at++] = table[row + k];  // never behind what is still to be read
+  }
+  table.resize(at);
+}
+
+void DedicatedReplay::keep_targets(const std::vector<std::size_t>& kept) {
+  keep_columns(targets_, count_, kept);
+  keep_columns(inverse_speed_, count_, kept);
+  keep_columns(node_, count_, kept);
+  keep_columns(eager_limit_, count_, kept);
+  keep_columns(empty_flight_s_, count_, kept);
+  keep_columns(clock_s_, count_, kept);
+  keep_columns(arrival_s_, count_, kept);
+  keep_columns(free_s_, count_, kept);
+  count_ = kept.size();
+  eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
+  costs_ = CostTable(targets_);
+}
+
+std::unique_ptr<DedicatedReplay> DedicatedReplay::split_stuck(std::vector<std::size_t>& moved) {
+  moved.clear();
+  std::vector<std::size_t> kept;
+  for (const Process& process : processes_) {
+    if (process.waits_for == kNoMessage || !process.for_post) continue;
+    const Message& message = store_.message(process.waits_for);
+    moved.clear();
+    kept.clear();
+    for (std::size_t k = 0; k < count_; ++k) (is_rendezvous(message, k) ? kept : moved).push_back(k);
+    if (!moved.empty()) break;
+  }
+  if (moved.empty() || kept.empty()) return nullptr;
+  std::unique_ptr<DedicatedReplay> other(new DedicatedReplay(*this));
+  store_.add_reader();
+  for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(processes_.size()); ++index) {
+    store_.add_reader_of(index, processes_[index].cursor);
+  }
+  for (MessageIndex index = 0; index < static_cast<MessageIndex>(slots_.size()); ++index) {
+    if (index < store_.message_slots() && slots_[index].generation == store_.message(index).generation) {
+      store_.add_uses(index, slots_[index].uses);
+    }
+  }
+  keep_targets(kept);
+  other->keep_targets(moved);
+  other->go_on();
+  go_on();
+  return other;
+}
+
+// What is eager on all targets that are left needs no receive.
+void DedicatedReplay::go_on() {
+  for (MessageIndex index = 0; index < static_cast<MessageIndex>(slots_.size()); ++index) {
+    if (index >= store_.message_slots()) break;
+    const Message& message = store_.message(index);
+    Slot& slot = slots_[index];
+    if (slot.generation != message.generation || !slot.sent || slot.matched) continue;
+    bool eager = true;
+    for (std::size_t k = 0; k < count_; ++k) eager = eager && !is_rendezvous(message, k);
+    if (eager) match(index, slot);
+  }
+  advance();
 }
 
 }  // namespace lbf

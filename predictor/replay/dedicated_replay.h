@@ -3,10 +3,14 @@
 // There the predicted time is the longest path through the Program Activity Graph with the target's costs
 // (TSE Sec. 2, "Critical Path"): a max-plus recurrence that needs no event queue. An op's clocks on all K
 // targets lie side by side; which op can run next does not depend on the target, only on which sends were
-// executed, so one walk over the ops serves all. A process runs until it waits for a message that was not
-// sent yet.
+// executed and which receives were posted, so one walk over the ops serves all. A process runs until it needs
+// a message that was not sent yet, or a receive of its rendezvous message that was not posted yet.
+//
+// Where a message is a rendezvous on some of the targets only, a program that relies on buffering can be
+// stuck on those and run on the others: split_stuck() then parts them.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "predictor/replay/cost_table.h"
@@ -16,8 +20,8 @@ namespace lbf {
 
 class DedicatedReplay final : public Replay {
  public:
-  // REQUIRES: is_dedicated() for every target; `targets` not empty; `store` outlives the replay.
-  DedicatedReplay(const std::vector<const Target*>& targets, OpStore& store);
+  // REQUIRES: is_dedicated() for every target; `targets` not empty; targets and `store` outlive the replay.
+  DedicatedReplay(std::vector<const Target*> targets, OpStore& store);
 
   void advance() override;
   Seconds finish_s(std::size_t k, Rank rank) const override {
@@ -29,28 +33,87 @@ class DedicatedReplay final : public Replay {
   bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
   ProcessStatus status(ProcessIndex process) const override;
 
+  // If a process waits for a receive to be posted whose message is eager on some targets: takes those targets
+  // out into a replay of their own, which goes on. `moved`: their numbers k here, ascending; the others keep
+  // their order. nullptr: nothing to part. Call it when no more events will come.
+  std::unique_ptr<DedicatedReplay> split_stuck(std::vector<std::size_t>& moved);
+
  private:
   struct Process {
     OpStore::Cursor cursor;
     Seconds measured_s = 0;
     std::uint64_t events_done = 0;
     MessageIndex waits_for = kNoMessage;
+    bool for_post = false;  // ... to be posted, not to be sent
+    bool in_send = false;   // the op in hand is a kSend that is done up to its wait
     bool exited = false;
   };
+  // What this replay knows of a message; of another one that had the slot before if the generation differs.
+  struct Slot {
+    std::uint32_t generation = ~std::uint32_t{0};
+    std::uint32_t uses = 0;           // ops that name it, executed here
+    ProcessIndex receiver = kNobody;  // waits for it to be sent
+    ProcessIndex sender = kNobody;    // waits for it to be posted
+    bool sent = false;
+    bool posted = false;
+    bool matched = false;  // arrival and end of send are known
+  };
 
+  DedicatedReplay(const DedicatedReplay&) = default;
+  void keep_targets(const std::vector<std::size_t>& kept);
+  void go_on();
   void add_processes();
+  void grow_slots();
   void run(ProcessIndex index);
-  void execute_send(ProcessIndex index, const Op& op);
-  void execute_recv(ProcessIndex index, const Op& op, bool take);
+  Slot& slot_of(MessageIndex index);
+  // May it be a rendezvous on one of the targets? If not it is eager on all.
+  bool may_wait(const Message& message, const Op& op) const {
+    return (message.bytes > eager_up_to_ || message.sync) && (op.flags & kOpInternal) == 0;
+  }
+  // [locality][flight, send_cpu, recv_cpu][K] for a message of that size.
+  const Seconds* costs_of(const Message& message) { return costs_.row(message.bytes); }
+  const Seconds* inverse_speeds_of(ProcessIndex process) const {
+    return &inverse_speed_[static_cast<std::size_t>(store_.rank_of(process)) * count_];
+  }
+  std::size_t locality(const Message& message, std::size_t k) const {
+    const auto node = [&](Rank rank) { return node_[static_cast<std::size_t>(rank) * count_ + k]; };
+    return node(message.src) == node(message.dst) ? 1 : 0;
+  }
+  bool is_rendezvous(const Message& message, std::size_t k) const {
+    return message.sync || message.bytes > eager_limit_[locality(message, k) * count_ + k];
+  }
+  // False: the process has to wait before this op is done.
+  bool execute_send(ProcessIndex index, const Op& op);
+  bool execute_wait_send(ProcessIndex index, const Op& op);
+  void execute_post(ProcessIndex index, MessageIndex message);
+  bool execute_recv(ProcessIndex index, const Op& op);
+  bool execute_peek(ProcessIndex index, const Op& op);
+  void match(MessageIndex index, Slot& slot);
+  void wake(ProcessIndex& waiter) {
+    if (waiter != kNobody) ready_.push_back(waiter);
+    waiter = kNobody;
+  }
+  bool wait(ProcessIndex index, MessageIndex message, bool for_post);
+  void use(MessageIndex index, Slot& slot) {
+    ++slot.uses;
+    store_.used(index);
+  }
 
+  std::vector<const Target*> targets_;
   OpStore& store_;
-  std::size_t count_;                   // K
-  std::vector<Seconds> inverse_speed_;  // [K]
-  std::vector<std::uint32_t> node_;     // [rank][K]
+  std::size_t count_;                    // K
+  std::vector<Seconds> inverse_speed_;   // [rank][K]
+  std::vector<std::uint32_t> node_;      // [rank][K]
+  std::vector<Bytes> eager_limit_;       // [locality][K]
+  Bytes eager_up_to_;                    // the smallest of them
+  std::vector<Seconds> empty_flight_s_;  // [locality][K] of a message with 0 bytes
   CostTable costs_;
-  std::vector<Seconds> clock_s_;      // [process][K]
-  std::vector<Seconds> arrival_s_;    // [message slot][K]; [0] = kNeverS: not sent
-  std::vector<ProcessIndex> waiter_;  // [message slot]
+  std::vector<Seconds> clock_s_;  // [process][K]
+  // [message slot][K]. Sent, not matched: when the send was ready; matched: arrival.
+  std::vector<Seconds> arrival_s_;
+  // [message slot][K]. Posted, not matched: when; matched: when the sender is free.
+  std::vector<Seconds> free_s_;
+  std::vector<Slot> slots_;
   std::vector<Process> processes_;
   std::vector<ProcessIndex> ready_;
 };

@@ -14,10 +14,11 @@ namespace lbf {
 // Where a process stands.
 struct ProcessStatus {
   enum class State : std::uint8_t {
-    kNeedsEvents,  // all its ops are executed, more may come
-    kWaiting,      // for `message`, whose send was not executed yet
-    kRunning,      // works, is blocked, or waits for a message under way
-    kDone,         // exited, or closed and all its ops are executed
+    kNeedsEvents,        // all its ops are executed, more may come
+    kWaiting,            // for `message`, whose send was not executed yet
+    kWaitingForReceive,  // its rendezvous `message` waits for a receive that was not posted yet
+    kRunning,            // works, is blocked, or waits for a message under way
+    kDone,               // exited, or closed and all its ops are executed
   };
   State state = State::kNeedsEvents;
   std::uint64_t events_done = 0;  // events of the program completed
@@ -37,7 +38,8 @@ class Replay {
   virtual ProcessStatus status(ProcessIndex process) const = 0;
 };
 
-// True when no node of the target has more ranks than processors, so that nobody ever shares one.
+// True when no node of the target has more ranks than processors and no link is shared, so that nobody ever
+// waits for a processor or a link.
 bool is_dedicated(const Target& target);
 
 }  // namespace lbf

@@ -4,16 +4,14 @@
 #include <cassert>
 
 namespace lbf {
-namespace {
-
-constexpr ProcessIndex kNobody = ~ProcessIndex{0};
-// At equal times messages arrive before work ends, as in TSE Fig. 2 (line 27: an endRecv goes first).
-constexpr std::uint64_t kNodeOrder = std::uint64_t{1} << 60;
-
-}  // namespace
 
 SharedReplay::SharedReplay(const Target& target, OpStore& store)
-    : store_(store), target_(target), costs_({&target}, {1.0}), nodes_(target.nodes) {
+    : store_(store), target_(target), costs_({&target}), nodes_(target.nodes), links_(target) {
+  for (std::uint32_t node = 0; node < target.nodes; ++node) {
+    nodes_[node].speed = target.speed_of(node);
+    nodes_[node].cores = target.cores_of(node);
+  }
+  work_queue_.add_sources(nodes_.size());
   add_processes();
   for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(store.ranks()); ++index) {
     needs_events_.push_back(index);
@@ -28,7 +26,7 @@ void SharedReplay::add_processes() {
     process.actor = store_.is_actor(index);
     processes_.push_back(process);
   }
-  queue_.add_sources(nodes_.size() + processes_.size());
+  timer_queue_.add_sources(processes_.size());
 }
 
 void SharedReplay::grow_messages() {
@@ -36,10 +34,11 @@ void SharedReplay::grow_messages() {
   flights_.resize(std::max(store_.message_slots(), flights_.size() * 2));
 }
 
+// --- processors
+
 double SharedReplay::rate(const Node& node) const {
-  const std::size_t runnable = node.runnable.size();
-  if (runnable <= target_.cores_per_node) return target_.speed;
-  return target_.speed * static_cast<double>(target_.cores_per_node) / static_cast<double>(runnable);
+  const double sharers = static_cast<double>(node.runnable.size() + node.spinning);
+  return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
 }
 
 void SharedReplay::bring_to(Node& node, Seconds time_s) {
@@ -55,58 +54,154 @@ void SharedReplay::schedule(std::uint32_t index) {
   Node& node = nodes_[index];
   if (node.runnable.empty()) {
     node.virtual_s = 0;  // idle: the virtual clock starts anew, so it never loses precision over a long run
-    queue_.remove(index);
+    work_queue_.remove(index);
     return;
   }
-  queue_.set(index, node.time_s + (node.runnable.front().end - node.virtual_s) / rate(node),
-             kNodeOrder + index);
+  work_queue_.set(index, node.time_s + (node.runnable.front().end - node.virtual_s) / rate(node), index);
 }
 
 bool SharedReplay::start_work(ProcessIndex index, Seconds work_s, Seconds now_s) {
   if (work_s <= 0) return false;
   Process& process = processes_[index];
-  if (process.actor) return start_wait(index, now_s + work_s / target_.speed, now_s);
   Node& node = nodes_[process.node];
+  if (process.actor) return start_wait(index, now_s + work_s / node.speed, now_s);
   bring_to(node, now_s);
   process.state = State::kWorking;
   node.runnable.push_back({node.virtual_s + work_s, index});
-  std::push_heap(node.runnable.begin(), node.runnable.end(), [](const Work& a, const Work& b) {
-    return a.end != b.end ? a.end > b.end : a.process > b.process;
-  });
+  std::push_heap(node.runnable.begin(), node.runnable.end(), ends_later);
   schedule(process.node);
   return true;
 }
 
-bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s) {
-  if (time_s <= now_s) return false;
+// --- waiting
+
+void SharedReplay::set_timer(ProcessIndex index, Seconds time_s) {
   processes_[index].state = State::kTimed;
   processes_[index].timed_until_s = time_s;
-  queue_.set(static_cast<EventQueue::Source>(nodes_.size() + index), time_s, store_.order_of(index));
+  timer_queue_.set(index, time_s, store_.order_of(index));
+}
+
+bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s) {
+  if (time_s <= now_s) return false;
+  set_timer(index, time_s);
   return true;
 }
 
-const Seconds* SharedReplay::path(const Message& message) {
-  const bool same_node = target_.node_of_rank[static_cast<std::size_t>(message.src)] ==
-                         target_.node_of_rank[static_cast<std::size_t>(message.dst)];
-  return costs_.row(message.bytes) + (same_node ? 3 : 0);
+bool SharedReplay::await(ProcessIndex index, MessageIndex message, bool for_post, Seconds time_s,
+                         Seconds now_s) {
+  Process& process = processes_[index];
+  if (process.waits_for == kNoMessage) process.wait_since_s = now_s;
+  if (time_s <= now_s) {
+    process.waits_for = kNoMessage;
+    stop_spinning(index, now_s);
+    return false;
+  }
+  process.waits_for = message;
+  process.for_post = for_post;
+  if (target_.waiting == Waiting::kSpin && !process.actor && !process.spins) {
+    process.spins = true;
+    bring_to(nodes_[process.node], now_s);
+    ++nodes_[process.node].spinning;
+    schedule(process.node);
+  }
+  if (time_s == kNeverS) {
+    Flight& flight = flights_[message];
+    (for_post ? flight.sender : flight.receiver) = index;
+    process.state = State::kWaiting;
+  } else {
+    set_timer(index, time_s);
+  }
+  return true;
 }
 
-void SharedReplay::execute_send(const Op& op, Seconds now_s) {
-  const Message& message = store_.message(op.message);
-  if (!message.discarded) {
-    Flight& flight = flights_[op.message];
-    const bool flies = costs_.has_flight() && (op.flags & kOpInternal) == 0;
-    flight.arrival_s = flies ? now_s + path(message)[0] : now_s;
-    if (flight.waiter != kNobody) {
-      processes_[flight.waiter].state = State::kTimed;
-      processes_[flight.waiter].timed_until_s = flight.arrival_s;
-      queue_.set(static_cast<EventQueue::Source>(nodes_.size() + flight.waiter), flight.arrival_s,
-                 store_.order_of(flight.waiter));
-      flight.waiter = kNobody;
-    }
-  }
-  store_.sent(op.message);
+void SharedReplay::stop_spinning(ProcessIndex index, Seconds now_s) {
+  Process& process = processes_[index];
+  if (!process.spins) return;
+  process.spins = false;
+  bring_to(nodes_[process.node], now_s);
+  --nodes_[process.node].spinning;
+  schedule(process.node);
 }
+
+// --- messages
+
+SharedReplay::Cost SharedReplay::cost(const Message& message) {
+  if (message.internal) return {0, 0, 0};
+  const Seconds* const row = costs_.row(message.bytes) + (same_node(message) ? 3 : 0);
+  return {row[0], row[1], row[2]};
+}
+
+Rendezvous SharedReplay::rendezvous(const Message& message) {
+  const Seconds empty_flight_s = costs_.row(0)[same_node(message) ? 3 : 0];
+  return {cost(message).flight_s, empty_flight_s};
+}
+
+SharedReplay::Flight& SharedReplay::flight_of(MessageIndex index) {
+  Flight& flight = flights_[index];
+  const std::uint32_t generation = store_.message(index).generation;
+  if (flight.generation != generation) {
+    flight = Flight{};
+    flight.generation = generation;
+  }
+  return flight;
+}
+
+void SharedReplay::execute_send(MessageIndex index, Seconds now_s) {
+  const Message& message = store_.message(index);
+  Flight& flight = flight_of(index);
+  flight.sent = true;
+  flight.sent_s = now_s;
+  if (!is_rendezvous(message)) {
+    flight.sender_free_s = now_s;
+    fly(index, now_s, cost(message).flight_s, now_s);
+  } else if (flight.posted) {
+    start_transfer(index, flight, now_s);
+  } else if (flight.receiver != kNobody) {
+    // Only a probe waits for what is not posted: for the announcement.
+    const ProcessIndex prober = flight.receiver;
+    flight.receiver = kNobody;
+    set_timer(prober, now_s + rendezvous(message).handshake_s);
+  }
+}
+
+void SharedReplay::execute_post(MessageIndex index, Seconds now_s) {
+  Flight& flight = flight_of(index);
+  if (flight.posted) return;
+  flight.posted = true;
+  if (flight.sent && is_rendezvous(store_.message(index))) start_transfer(index, flight, now_s);
+}
+
+void SharedReplay::start_transfer(MessageIndex index, Flight& flight, Seconds now_s) {
+  const Rendezvous costs = rendezvous(store_.message(index));
+  flight.start_s = costs.start_s(flight.sent_s, now_s);
+  fly(index, flight.start_s, costs.rest_s, now_s);
+}
+
+void SharedReplay::fly(MessageIndex index, Seconds start_s, Seconds rest_s, Seconds now_s) {
+  const Message& message = store_.message(index);
+  if (!links_.shared() || message.internal || same_node(message)) {
+    arrives(index, start_s + rest_s, now_s);
+    return;
+  }
+  links_.add(index, message, target_.node_of_rank[static_cast<std::size_t>(message.src)],
+             target_.node_of_rank[static_cast<std::size_t>(message.dst)], start_s, rest_s, now_s);
+}
+
+void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s) {
+  const Message& message = store_.message(index);
+  Flight& flight = flights_[index];
+  flight.arrival_s = arrival_s;
+  if (is_rendezvous(message)) {
+    flight.sender_free_s = std::max(now_s, rendezvous(message).sender_free_s(flight.start_s, arrival_s));
+  }
+  for (auto [waiter, time_s] :
+       {std::pair{&flight.receiver, flight.arrival_s}, std::pair{&flight.sender, flight.sender_free_s}}) {
+    if (*waiter != kNobody) set_timer(*waiter, time_s);
+    *waiter = kNobody;
+  }
+}
+
+// --- ops
 
 bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
   Process& process = processes_[index];
@@ -114,7 +209,7 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
   if (process.stage == Stage::kStart) {
     process.stage = Stage::kAction;
     Seconds work_s = op.work_s;
-    if (has_cost && op.kind == OpKind::kSend) work_s += path(store_.message(op.message))[1];
+    if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message)).send_cpu_s;
     if (start_work(index, work_s, now_s)) return false;
   }
   if (process.stage == Stage::kAction) {
@@ -124,36 +219,47 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
         if (start_wait(index, now_s + op.call_s, now_s)) return false;
         break;
       case OpKind::kSend:
-        execute_send(op, now_s);
-        break;
-      case OpKind::kRecv:
-      case OpKind::kPeek: {
-        Flight& flight = flights_[op.message];
-        if (process.waits_for == kNoMessage) process.wait_since_s = now_s;
-        process.waits_for = op.message;
-        if (flight.arrival_s == kNeverS) {
-          flight.waiter = index;
-          process.state = State::kWaiting;
-          return false;
-        }
-        if (start_wait(index, flight.arrival_s, now_s)) return false;
-        process.waits_for = kNoMessage;
         process.stage = Stage::kAfter;
-        if (op.kind == OpKind::kPeek) break;
-        Seconds work_s = 0;
-        if (has_cost) work_s = path(store_.message(op.message))[2];
-        flight.arrival_s = kNeverS;  // the slot is clean for its next message
-        store_.received(op.message);
+        execute_send(op.message, now_s);
+        break;
+      case OpKind::kWaitSend:
+        process.stage = Stage::kAfter;
+        break;
+      case OpKind::kPost:
+        if (op.message == kNoMessage) break;
+        execute_post(op.message, now_s);
+        store_.used(op.message);
+        break;
+      case OpKind::kRecv: {
+        execute_post(op.message, now_s);
+        if (await(index, op.message, false, flights_[op.message].arrival_s, now_s)) return false;
+        process.stage = Stage::kAfter;
+        const Seconds work_s = has_cost ? cost(store_.message(op.message)).recv_cpu_s : 0;
+        store_.used(op.message);
         if (start_work(index, work_s, now_s)) return false;
+        break;
+      }
+      case OpKind::kPeek: {
+        const Flight& flight = flight_of(op.message);
+        Seconds until_s = flight.arrival_s;
+        if (flight.sent && !flight.posted && is_rendezvous(store_.message(op.message))) {
+          until_s = flight.sent_s + rendezvous(store_.message(op.message)).handshake_s;
+        }
+        if (await(index, op.message, false, until_s, now_s)) return false;
+        store_.used(op.message);
         break;
       }
       case OpKind::kExit:
         process.exited = true;
         break;
       case OpKind::kCompute:
-      case OpKind::kStartRecv:
         break;
     }
+  }
+  if (op.kind == OpKind::kWaitSend || op.kind == OpKind::kSend) {
+    const bool blocks = op.kind == OpKind::kWaitSend || (op.flags & kOpNonblocking) == 0;
+    if (blocks && await(index, op.message, true, flight_of(op.message).sender_free_s, now_s)) return false;
+    store_.used(op.message);
   }
   return true;
 }
@@ -216,25 +322,41 @@ void SharedReplay::advance() {
   add_processes();
   grow_messages();
   start_processes();
-  while (needs_events_.empty() && !queue_.empty()) {
-    const EventQueue::Entry next = queue_.top();
-    now_s_ = std::max(now_s_, next.time_s);
-    if (next.source >= nodes_.size()) {
-      queue_.remove(next.source);
-      run(static_cast<ProcessIndex>(next.source - nodes_.size()), now_s_);
-      continue;
-    }
-    Node& node = nodes_[next.source];
-    node.virtual_s = node.runnable.front().end;
-    node.time_s = now_s_;
-    const ProcessIndex index = node.runnable.front().process;
-    std::pop_heap(node.runnable.begin(), node.runnable.end(), [](const Work& a, const Work& b) {
-      return a.end != b.end ? a.end > b.end : a.process > b.process;
-    });
-    node.runnable.pop_back();
-    schedule(next.source);
-    run(index, now_s_);
+  while (needs_events_.empty() && next_event()) {
   }
+}
+
+// At equal times links come first, then messages arrive, then work ends, as in TSE Fig. 2 (line 27: an
+// endRecv goes first).
+bool SharedReplay::next_event() {
+  const Seconds link_s = links_.shared() ? links_.next_s() : kNeverS;
+  const Seconds timer_s = timer_queue_.empty() ? kNeverS : timer_queue_.top().time_s;
+  const Seconds work_s = work_queue_.empty() ? kNeverS : work_queue_.top().time_s;
+  const Seconds next_s = std::min({link_s, timer_s, work_s});
+  if (next_s == kNeverS) return false;
+  now_s_ = std::max(now_s_, next_s);
+  if (link_s == next_s) {
+    Seconds latency_s = 0;
+    const MessageIndex message = links_.advance(latency_s);
+    if (message != kNoMessage) arrives(message, now_s_ + latency_s, now_s_);
+    return true;
+  }
+  if (timer_s == next_s) {
+    const ProcessIndex index = timer_queue_.top().source;
+    timer_queue_.remove(index);
+    run(index, now_s_);
+    return true;
+  }
+  const std::uint32_t source = work_queue_.top().source;
+  Node& node = nodes_[source];
+  node.virtual_s = node.runnable.front().end;
+  node.time_s = now_s_;
+  const ProcessIndex index = node.runnable.front().process;
+  std::pop_heap(node.runnable.begin(), node.runnable.end(), ends_later);
+  node.runnable.pop_back();
+  schedule(source);
+  run(index, now_s_);
+  return true;
 }
 
 ProcessStatus SharedReplay::status(ProcessIndex index) const {
@@ -250,7 +372,8 @@ ProcessStatus SharedReplay::status(ProcessIndex index) const {
       status.state = ProcessStatus::State::kDone;
       break;
     case State::kWaiting:
-      status.state = ProcessStatus::State::kWaiting;
+      status.state =
+          process.for_post ? ProcessStatus::State::kWaitingForReceive : ProcessStatus::State::kWaiting;
       status.message = process.waits_for;
       break;
     case State::kWorking:

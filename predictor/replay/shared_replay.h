@@ -5,14 +5,17 @@
 // something earlier could still arrive. On a node with C processors of speed s, k runnable processes each get
 // s * min(1, C/k): fair round robin with an infinitely small quantum. Each node keeps one virtual clock (work
 // that each runnable process got so far); a process's work ends at a fixed point of that clock, so an event
-// costs O(log) and not a walk over the node's processes.
+// costs O(log) and not a walk over the node's processes. Shared links (links.h) are further sources of the
+// same clock.
 #pragma once
 
 #include <vector>
 
 #include "predictor/replay/cost_table.h"
 #include "predictor/replay/event_queue.h"
+#include "predictor/replay/links.h"
 #include "predictor/replay/observer.h"
+#include "predictor/replay/rendezvous.h"
 #include "predictor/replay/replay.h"
 
 namespace lbf {
@@ -43,7 +46,7 @@ class SharedReplay final : public Replay {
     kNeedsEvents,
     kWorking,  // on its node's processors
     kTimed,    // blocked, or waits for a message that arrives at a known time
-    kWaiting,  // for a message that was not sent yet
+    kWaiting,  // for a message whose arrival, or whose sender's end, is not known yet
     kRunning,  // between two of these, inside run()
     kDone,
   };
@@ -55,6 +58,8 @@ class SharedReplay final : public Replay {
     Stage stage = Stage::kStart;
     bool exited = false;
     bool actor = false;
+    bool spins = false;     // waits and keeps its share of the processor
+    bool for_post = false;  // waits for the end of its send, not for a message
     MessageIndex waits_for = kNoMessage;
     Seconds finish_s = 0;
     Seconds measured_s = 0;
@@ -66,14 +71,28 @@ class SharedReplay final : public Replay {
     Seconds end;  // on the node's virtual clock
     ProcessIndex process;
   };
+  static bool ends_later(const Work& a, const Work& b) {
+    return a.end != b.end ? a.end > b.end : a.process > b.process;
+  }
   struct Node {
     Seconds time_s = 0;          // group time: up to here the virtual clock was brought
     Seconds virtual_s = 0;       // work that each runnable process got since the node was last idle
     std::vector<Work> runnable;  // heap by end
+    std::size_t spinning = 0;    // processes that wait and keep their share
+    double speed = 1;
+    double cores = 1;
   };
+  // What this replay knows of a message; of another one that had the slot before if the generation differs.
   struct Flight {
+    std::uint32_t generation = ~std::uint32_t{0};
+    ProcessIndex receiver = kNobody;  // waits for the arrival
+    ProcessIndex sender = kNobody;    // waits until its buffer is free
+    bool sent = false;
+    bool posted = false;
+    Seconds sent_s = 0;
+    Seconds start_s = 0;  // rendezvous: both sides are ready
     Seconds arrival_s = kNeverS;
-    ProcessIndex waiter = ~ProcessIndex{0};
+    Seconds sender_free_s = kNeverS;
   };
 
   void add_processes();
@@ -89,8 +108,33 @@ class SharedReplay final : public Replay {
   // One stage of the op in hand; true: the process goes on at once.
   bool step(ProcessIndex index, const Op& op, Seconds now_s);
   void finish_op(ProcessIndex index, const Op& op, Seconds now_s);
-  const Seconds* path(const Message& message);
-  void execute_send(const Op& op, Seconds now_s);
+  // flight, send_cpu and recv_cpu of the message
+  struct Cost {
+    Seconds flight_s, send_cpu_s, recv_cpu_s;
+  };
+  Cost cost(const Message& message);
+  bool same_node(const Message& message) const {
+    return target_.node_of_rank[static_cast<std::size_t>(message.src)] ==
+           target_.node_of_rank[static_cast<std::size_t>(message.dst)];
+  }
+  bool is_rendezvous(const Message& message) const {
+    return !message.internal &&
+           (message.sync || message.bytes > target_.network->path(same_node(message)).eager_limit_bytes);
+  }
+  Rendezvous rendezvous(const Message& message);
+  Flight& flight_of(MessageIndex index);
+  void execute_send(MessageIndex index, Seconds now_s);
+  void execute_post(MessageIndex index, Seconds now_s);
+  // Both sides of a rendezvous are ready.
+  void start_transfer(MessageIndex index, Flight& flight, Seconds now_s);
+  // The message is on its way at `start_s` and, on links of its own, arrives `rest_s` later.
+  void fly(MessageIndex index, Seconds start_s, Seconds rest_s, Seconds now_s);
+  void arrives(MessageIndex index, Seconds arrival_s, Seconds now_s);
+  // The process waits for a message event at `time_s` (kNeverS: when is not known yet); false: it is over.
+  bool await(ProcessIndex index, MessageIndex message, bool for_post, Seconds time_s, Seconds now_s);
+  void set_timer(ProcessIndex index, Seconds time_s);
+  void stop_spinning(ProcessIndex index, Seconds now_s);
+  bool next_event();
   void observe_arrival_row();
   void observe_row(ObservedRow::Cause cause, Rank rank, std::uint64_t number);
   void observe_events(Rank rank, ObservedRow& row);
@@ -100,8 +144,10 @@ class SharedReplay final : public Replay {
   CostTable costs_;
   std::vector<Node> nodes_;
   std::vector<Process> processes_;
-  std::vector<Flight> flights_;             // by message slot
-  EventQueue queue_;                        // sources: nodes, then processes
+  std::vector<Flight> flights_;  // by message slot
+  EventQueue work_queue_;        // sources: nodes
+  EventQueue timer_queue_;       // sources: processes
+  Links links_;
   std::vector<ProcessIndex> needs_events_;  // ranks that ran out of events; nothing happens until it is empty
   std::vector<ProcessIndex> starting_;      // scratch
   Seconds now_s_ = 0;

@@ -1,6 +1,7 @@
 // Target: a configuration to predict: where each rank runs, how fast the processors are, which network.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -12,13 +13,26 @@
 
 namespace lbf {
 
+// What a process does while it waits for a message: it gives its processor away (the papers), or it polls and
+// keeps its share, as MPI libraries do that do not yield.
+enum class Waiting : std::uint8_t { kBlock, kSpin };
+
 struct Target {
   std::vector<std::uint32_t> node_of_rank;  // process groups: the ranks with the same number (TSE Sec. 2)
   std::uint32_t nodes = 1;
   std::uint32_t cores_per_node = 1;  // processors of one node
   double speed = 1.0;                // of each processor, relative to the one that ran
+  // Nodes that are not alike (heterogeneous partitions): by node; empty: all have the two values above.
+  std::vector<std::uint32_t> cores_of_node;
+  std::vector<double> speed_of_node;
+  Waiting waiting = Waiting::kBlock;
   std::shared_ptr<const Network> network;
   std::string placement;  // "block", "cyclic", "plane=2", "map=0,0,1"
+
+  std::uint32_t cores_of(std::uint32_t node) const {
+    return cores_of_node.empty() ? cores_per_node : cores_of_node[node];
+  }
+  double speed_of(std::uint32_t node) const { return speed_of_node.empty() ? speed : speed_of_node[node]; }
 };
 
 // PLACEMENT: "block" (Slurm's: ranks spread as evenly as possible, the first nodes get the extra ones),

@@ -46,25 +46,88 @@ TEST(OpStore, ChunksReturnWhenAllReadersPassed) {
   EXPECT_LE(store.ops_in_flight(), 2 * OpStore::kChunkOps);
 }
 
-TEST(OpStore, MessageSlotsAreFreeWhenAllReplaysReceived) {
+Op naming(OpKind kind, MessageIndex message) {
+  Op op;
+  op.kind = kind;
+  op.message = message;
+  return op;
+}
+
+TEST(OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
   OpStore store(1, 2);
   const MessageIndex first = store.new_message();
-  store.sent(first);
-  store.received(first);
+  store.push(0, naming(OpKind::kSend, first));
+  store.push(0, naming(OpKind::kRecv, first));
+  store.settle(first, kSendToCome | kReceiveToCome);
+  for (int use = 0; use < 3; ++use) store.used(first);
   EXPECT_NE(store.new_message(), first);
-  store.sent(first);
-  store.received(first);
+  store.used(first);
   EXPECT_EQ(store.new_message(), first);
 }
 
-TEST(OpStore, DiscardedMessagesAreFreeWhenAllReplaysSent) {
+TEST(OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
   OpStore store(1, 2);
   const MessageIndex message = store.new_message();
-  store.discard(message);
-  store.sent(message);
+  store.push(0, naming(OpKind::kSend, message));
+  store.settle(message, kSendToCome);
+  store.used(message);
+  store.settle(message, kReceiveToCome);
   EXPECT_NE(store.new_message(), message);
-  store.sent(message);
+  store.used(message);
   EXPECT_EQ(store.new_message(), message);
+}
+
+TEST(OpStore, AWaitThatWillNotComeFreesTheSlot) {
+  OpStore store(1, 1);
+  const MessageIndex message = store.new_message();
+  store.message(message).to_come |= kWaitToCome;
+  store.push(0, naming(OpKind::kSend, message));
+  store.push(0, naming(OpKind::kRecv, message));
+  store.settle(message, kSendToCome | kReceiveToCome);
+  store.used(message);
+  store.used(message);
+  const std::uint32_t generation = store.message(message).generation;
+  EXPECT_NE(store.new_message(), message);
+  store.settle(message, kWaitToCome);
+  EXPECT_EQ(store.new_message(), message);
+  EXPECT_NE(store.message(message).generation, generation);
+}
+
+TEST(OpStore, NobodyPassesAHeldPostUntilItsMessageIsKnown) {
+  OpStore store(1, 1);
+  Op op = naming(OpKind::kPost, kNoMessage);
+  op.flags = kOpHeld;
+  Op& held = store.push(0, op);
+  store.push(0, work(1));
+  OpStore::Cursor cursor;
+  EXPECT_EQ(store.front(0, cursor), nullptr);
+  const MessageIndex message = store.new_message();
+  store.clear_touched();
+  store.release(0, held, message);
+  EXPECT_EQ(store.touched().size(), 1U);
+  ASSERT_NE(store.front(0, cursor), nullptr);
+  EXPECT_EQ(store.front(0, cursor)->message, message);
+}
+
+TEST(OpStore, AReaderThatJoinsReadsWhatTheOtherHasLeft) {
+  OpStore store(1, 1);
+  OpStore::Cursor old;
+  for (std::uint32_t i = 0; i < 3 * OpStore::kChunkOps; ++i) store.push(0, work(i));
+  for (std::uint32_t i = 0; i < OpStore::kChunkOps + 5; ++i) {
+    ASSERT_NE(store.front(0, old), nullptr);
+    OpStore::pop(old);
+  }
+  OpStore::Cursor joined = old;
+  store.add_reader();
+  store.add_reader_of(0, joined);
+  for (OpStore::Cursor* cursor : {&old, &joined}) {
+    for (std::uint32_t i = OpStore::kChunkOps + 5; i < 3 * OpStore::kChunkOps; ++i) {
+      ASSERT_NE(store.front(0, *cursor), nullptr);
+      EXPECT_EQ(store.front(0, *cursor)->work_s, i);
+      OpStore::pop(*cursor);
+    }
+  }
+  EXPECT_LE(store.ops_in_flight(), OpStore::kChunkOps);
 }
 
 TEST(OpStore, OrderOfActorsDoesNotDependOnWhenTheyCame) {

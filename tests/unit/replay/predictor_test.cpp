@@ -74,11 +74,14 @@ TEST(PredictorMake, RefusesTargetsThatCannotBe) {
   Target nowhere = target({0}, 1);
   nowhere.network = nullptr;
   EXPECT_THAT(refused(1, {nowhere}), HasSubstr("no network"));
-  Network nic = Network::zero();
-  nic.set_contention(Contention::kNic);
-  Target contended = target({0}, 1);
-  contended.network = std::make_shared<const Network>(nic);
-  EXPECT_THAT(refused(1, {contended}), HasSubstr("contention model 'nic' is not supported yet: use none"));
+  Target uneven = target({0, 1}, 2);
+  uneven.speed_of_node = {1.0};
+  EXPECT_THAT(refused(2, {uneven}), HasSubstr("1 speeds for 2 nodes"));
+  uneven.speed_of_node = {1.0, -1.0};
+  EXPECT_THAT(refused(2, {uneven}), HasSubstr("speed"));
+  uneven.speed_of_node.clear();
+  uneven.cores_of_node = {1, 0};
+  EXPECT_THAT(refused(2, {uneven}), HasSubstr("no processor"));
 }
 
 TEST_F(TwoTargets, AMessageThatWasNeverSentIsNamed) {

@@ -1,6 +1,7 @@
 #include "tests/unit/replay/random_trace.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <sstream>
 #include <stdexcept>
@@ -25,11 +26,12 @@ struct Posted {
   Rank src = kAnyRank;  // kAnyRank: wildcard
   std::int32_t tag = 0;
   std::size_t message = 0;
+  std::size_t action = 0;  // wildcard: its kPost among the rank's actions, whose message is to be filled in
 };
 
 struct Outstanding {  // a send or a non-blocking collective
   std::uint32_t request = 0;
-  std::size_t join = 0;
+  std::size_t message = 0;  // the send's, or the collective's join
   bool collective = false;
 };
 
@@ -47,6 +49,7 @@ class Maker {
     posted_.resize(ranks);
     outstanding_.resize(ranks);
     exited_.resize(ranks, false);
+    needs_no_buffers_ = chance(2);
     const std::size_t actions = pick(5, 40) * ranks;
     const bool collectives = chance(2);
     for (std::size_t i = 0; i < actions; ++i) {
@@ -91,7 +94,9 @@ class Maker {
   }
   void add(Rank rank, const Event& event) { trace_.events[static_cast<std::size_t>(rank)].push_back(event); }
   std::size_t new_message(Rank src, Rank dst) {
-    trace_.program.messages.push_back({src, dst, 0, false});
+    trace_.program.messages.push_back({src, dst, 0, false, false});
+    sent_.push_back(false);
+    posted_messages_.push_back(false);
     return trace_.program.messages.size() - 1;
   }
   Channel& channel(Rank src, Rank dst, std::int32_t tag) { return channels_[{src, dst, tag}]; }
@@ -148,17 +153,14 @@ class Maker {
 
   void send(Rank rank, Rank to, std::int32_t tag) {
     if (exited_[static_cast<std::size_t>(to)]) return;
-    const bool nonblocking = chance(2);
+    Channel& c = channel(rank, to, tag);
+    // A program that needs no buffers sends with MPI_Send only what its receiver waits for already.
+    const bool nonblocking = chance(2) || (needs_no_buffers_ && c.placed.empty());
     Event event = start(rank, nonblocking ? EventKind::kIsend : EventKind::kSend);
     event.peer = to;
     event.tag = tag;
     event.bytes = chance(3) ? 0 : pick(0, static_cast<std::size_t>(kMaxBytes));
-    if (nonblocking) {
-      event.request = ++requests_;
-      event.flags |= kFlagHasRequest;
-      outstanding_[static_cast<std::size_t>(rank)].push_back({event.request, 0, false});
-    }
-    Channel& c = channel(rank, to, tag);
+    if (chance(8) && (needs_no_buffers_ || chance(8))) event.flags |= kFlagSync;
     std::size_t message = 0;
     if (c.placed.empty()) {
       message = new_message(rank, to);
@@ -166,12 +168,16 @@ class Maker {
     } else {
       message = c.placed.front();
       c.placed.pop_front();
-      sent_.resize(std::max(sent_.size(), message + 1), false);
     }
-    sent_.resize(std::max(sent_.size(), message + 1), false);
+    if (nonblocking) {
+      event.request = ++requests_;
+      event.flags |= kFlagHasRequest;
+      outstanding_[static_cast<std::size_t>(rank)].push_back({event.request, message, false});
+    }
     sent_[message] = true;
     trace_.program.messages[message].bytes = static_cast<double>(event.bytes);
-    act_on(rank, {Action::Kind::kSend, 0, message});
+    trace_.program.messages[message].sync = (event.flags & kFlagSync) != 0;
+    act_on(rank, {nonblocking ? Action::Kind::kIsend : Action::Kind::kSend, 0, message});
     add(rank, event);
   }
 
@@ -203,6 +209,9 @@ class Maker {
         posted.message = take(src, rank, posted.tag);
       }
     }
+    posted.action = trace_.program.processes[static_cast<std::size_t>(rank)].actions.size();
+    act_on(rank, {Action::Kind::kPost, 0, posted.message});
+    if (posted.src != kAnyRank) posted_messages_[posted.message] = true;
     posted_[static_cast<std::size_t>(rank)].push_back(posted);
     add(rank, event);
   }
@@ -241,6 +250,7 @@ class Maker {
       add(rank, probe);
     }
     const std::size_t message = take(src, rank, t);
+    posted_messages_[message] = true;
     if (chance(2)) {
       Event event = start(rank, EventKind::kRecv);
       event.peer = src;
@@ -253,6 +263,7 @@ class Maker {
     Event begin = start(rank, EventKind::kStartRecv);
     begin.peer = src;
     begin.tag = t;
+    act_on(rank, {Action::Kind::kPost, 0, message});
     add(rank, begin);
     end_recv(rank, src, t, message, 0);
   }
@@ -277,31 +288,42 @@ class Maker {
     if (p.src == kAnyRank) {
       if (!find_sent(rank, p.src, p.tag)) return;
       p.message = take(p.src, rank, p.tag);
-    } else if (p.message >= sent_.size() || !sent_[p.message]) {
+      posted_messages_[p.message] = true;
+      trace_.program.processes[static_cast<std::size_t>(rank)].actions[p.action].message = p.message;
+    } else if (!sent_[p.message]) {
       return;
     }
     posted.erase(posted.begin() + static_cast<std::ptrdiff_t>(which));
     end_recv(rank, p.src, p.tag, p.message, p.request);
   }
 
+  // Completing a send whose receive is not posted yet would need a buffer.
+  bool may_complete(const Outstanding& o) const {
+    return o.collective || !needs_no_buffers_ || posted_messages_[o.message];
+  }
+  void complete(Rank rank, const Outstanding& o) {
+    act_on(rank, {o.collective ? Action::Kind::kRecv : Action::Kind::kWaitSend, 0, o.message});
+  }
+
   void complete_outstanding(Rank rank) {
     auto& outstanding = outstanding_[static_cast<std::size_t>(rank)];
-    if (outstanding.empty()) return;
+    std::vector<Outstanding> now;
+    std::copy_if(outstanding.begin(), outstanding.end(), std::back_inserter(now),
+                 [this](const Outstanding& o) { return may_complete(o); });
+    if (now.empty()) return;
+    if (chance(2)) now = {now[pick(0, now.size() - 1)]};
     Event event = start(rank, EventKind::kWait);
-    if (chance(2)) {
+    if (now.size() > 1 || chance(2)) {
       trace_.values.emplace_back();
-      for (const Outstanding& o : outstanding) {
-        trace_.values.back().push_back(o.request);
-        if (o.collective) act_on(rank, {Action::Kind::kRecv, 0, o.join});
-      }
+      for (const Outstanding& o : now) trace_.values.back().push_back(o.request);
       event.values = trace_.values.back();
-      outstanding.clear();
     } else {
-      const std::size_t which = pick(0, outstanding.size() - 1);
-      event.request = outstanding[which].request;
+      event.request = now.front().request;
       event.flags |= kFlagHasRequest;
-      if (outstanding[which].collective) act_on(rank, {Action::Kind::kRecv, 0, outstanding[which].join});
-      outstanding.erase(outstanding.begin() + static_cast<std::ptrdiff_t>(which));
+    }
+    for (const Outstanding& o : now) {
+      complete(rank, o);
+      std::erase_if(outstanding, [&](const Outstanding& other) { return other.request == o.request; });
     }
     add(rank, event);
   }
@@ -351,7 +373,7 @@ class Maker {
         outstanding_[static_cast<std::size_t>(rank)].push_back({event.request, join, true});
       }
       std::map<std::pair<Rank, Rank>, std::size_t> nth;
-      for (const CollectiveStep& step : steps) {
+      const auto name = [&](const CollectiveStep& step) {
         const Rank peer = static_cast<Rank>(step.peer);
         const bool sends = step.kind == CollectiveStep::Kind::kSend;
         const std::pair<Rank, Rank> pair = sends ? std::pair{rank, peer} : std::pair{peer, rank};
@@ -359,8 +381,30 @@ class Maker {
         const std::size_t m =
             message(pair.first, pair.second, sends ? nth[pair]++ : nth[{pair.first + 1000, pair.second}]++);
         if (sends) trace_.program.messages[m].bytes = static_cast<double>(step.bytes);
-        trace_.program.processes[runner].actions.push_back(
-            {sends ? Action::Kind::kSend : Action::Kind::kRecv, 0, m});
+        return m;
+      };
+      const auto act = [&](Action::Kind kind, std::size_t m) {
+        trace_.program.processes[runner].actions.push_back({kind, 0, m});
+      };
+      // Sends with the receives that follow them are one exchange: posts, sends, receives, then waits. Sends
+      // that no receive follows are done one after the other.
+      std::size_t at = 0;
+      while (at < steps.size()) {
+        std::vector<std::size_t> sent;
+        std::vector<std::size_t> received;
+        for (; at < steps.size() && steps[at].kind == CollectiveStep::Kind::kSend; ++at)
+          sent.push_back(name(steps[at]));
+        for (; at < steps.size() && steps[at].kind == CollectiveStep::Kind::kRecv; ++at)
+          received.push_back(name(steps[at]));
+        if (sent.empty() || received.empty()) {
+          for (std::size_t m : sent) act(Action::Kind::kSend, m);
+          for (std::size_t m : received) act(Action::Kind::kRecv, m);
+          continue;
+        }
+        for (std::size_t m : received) act(Action::Kind::kPost, m);
+        for (std::size_t m : sent) act(Action::Kind::kIsend, m);
+        for (std::size_t m : received) act(Action::Kind::kRecv, m);
+        for (std::size_t m : sent) act(Action::Kind::kWaitSend, m);
       }
       if (nonblocking) trace_.program.processes[runner].actions.push_back({Action::Kind::kSend, 0, join});
       add(rank, event);
@@ -380,10 +424,21 @@ class Maker {
         if (has_wildcard(rank) && !find_sent(rank, src, t)) send(some_live_rank(), rank, tag());
         complete_receive(rank);
       }
-      while (!outstanding_[static_cast<std::size_t>(rank)].empty()) complete_outstanding(rank);
     }
+    // What was sent and nobody has received yet.
     for (Rank rank = 0; rank < trace_.ranks; ++rank) {
-      while (!outstanding_[static_cast<std::size_t>(rank)].empty()) complete_outstanding(rank);
+      Rank src = 0;
+      std::int32_t t = 0;
+      while (!exited_[static_cast<std::size_t>(rank)] && find_sent(rank, src, t)) receive(rank);
+    }
+    for (Rank rank = 0; rank < trace_.ranks; ++rank) finish_outstanding(rank);
+  }
+  // Sends to ranks that have exited are never received: where that needs a buffer they stay uncompleted.
+  void finish_outstanding(Rank rank) {
+    const auto& outstanding = outstanding_[static_cast<std::size_t>(rank)];
+    while (std::any_of(outstanding.begin(), outstanding.end(),
+                       [this](const Outstanding& o) { return may_complete(o); })) {
+      complete_outstanding(rank);
     }
   }
   Rank some_live_rank() {
@@ -400,7 +455,7 @@ class Maker {
         while (!c.placed.empty()) send(rank, std::get<1>(key), std::get<2>(key));
       }
     }
-    while (!outstanding_[static_cast<std::size_t>(rank)].empty()) complete_outstanding(rank);
+    finish_outstanding(rank);
     add(rank, start(rank, EventKind::kExit));
     exited_[static_cast<std::size_t>(rank)] = true;
   }
@@ -411,8 +466,10 @@ class Maker {
   std::vector<std::vector<Posted>> posted_;
   std::vector<std::vector<Outstanding>> outstanding_;
   std::vector<bool> exited_;
-  std::vector<bool> sent_;
+  std::vector<bool> sent_;             // by message
+  std::vector<bool> posted_messages_;  // by message: its receive is posted
   std::uint32_t requests_ = 0;
+  bool needs_no_buffers_ = false;  // the program runs with every send a synchronous one
 };
 
 reference::Table make_table(std::mt19937_64& random, bool nothing) {
@@ -458,8 +515,18 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
   if (!placed.ok()) throw std::logic_error(placed.error().message);
   target.node_of_rank = *placed;
   for (std::uint32_t node : target.node_of_rank) machine.node_of_rank.push_back(static_cast<int>(node));
-  machine.cores = static_cast<int>(target.cores_per_node);
-  machine.speed = target.speed;
+  machine.cores.assign(target.nodes, static_cast<int>(target.cores_per_node));
+  machine.speed.assign(target.nodes, target.speed);
+  if (random() % 4 == 0) {
+    for (std::uint32_t node = 0; node < target.nodes; ++node) {
+      target.cores_of_node.push_back(static_cast<std::uint32_t>(1 + random() % 3));
+      target.speed_of_node.push_back(0.5 + static_cast<double>(random() % 4) / 2.0);
+      machine.cores[node] = static_cast<int>(target.cores_of_node.back());
+      machine.speed[node] = target.speed_of_node.back();
+    }
+  }
+  machine.spins = random() % 4 == 0;
+  target.waiting = machine.spins ? Waiting::kSpin : Waiting::kBlock;
   if (random() % 4 == 0) {
     target.network = std::make_shared<const Network>(Network::zero());
     return configuration;
@@ -475,6 +542,18 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
     write_table(toml, "table", machine.flight[locality]);
     write_table(toml, "send_cpu", machine.send_cpu[locality]);
     write_table(toml, "recv_cpu", machine.recv_cpu[locality]);
+    if (random() % 2 == 0) {
+      machine.eager_limit[locality] = static_cast<double>(random() % 3 == 0 ? 0 : random() % 65536);
+      toml << "eager_limit_bytes = " << static_cast<std::uint64_t>(machine.eager_limit[locality]) << "\n";
+    }
+  }
+  if (random() % 2 == 0) {
+    const bool bus = random() % 2 == 0;
+    machine.contention = bus ? reference::Machine::Contention::kBus : reference::Machine::Contention::kNic;
+    // Such that messages of some 10 kB take about as long in the links as in the table.
+    machine.bandwidth = static_cast<double>(1 + random() % 20) * 1e3;
+    toml << "[contention]\nmodel = \"" << (bus ? "bus" : "nic") << "\"\nbandwidth_MBps = " << std::fixed
+         << machine.bandwidth / 1e6 << "\n";
   }
   Result<Network> network = Network::parse(toml.str(), "random.toml");
   if (!network.ok()) throw std::logic_error(network.error().message);

@@ -8,6 +8,7 @@ namespace lbf::reference {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kSameTime = 1e-9;
 
 double cost(const Table& table, double bytes) {
   if (table.empty()) return 0;
@@ -23,122 +24,312 @@ struct Live {
   std::size_t next = 0;      // action
   int phase = 0;             // of that action
   double work = 0;           // left to do, in seconds at speed 1
-  double asleep_until = -1;  // blocked, or waiting for a message in flight; -1: not
-  bool waits = false;        // for a send that has not happened
+  double asleep_until = -1;  // blocked, or waiting for something that comes at a known time; -1: not
+  bool waits = false;        // for a message event (also while asleep until it)
   double finish = 0;
 };
 
-}  // namespace
+// A message on its way.
+struct Way {
+  bool sent = false;
+  bool posted = false;
+  double sent_at = 0;
+  double start = kInfinity;  // it may use the links from here on
+  double rest = 0;           // from start to arrival, alone
+  std::size_t order = 0;     // on its connection
+  bool through = false;      // the links, or it needs none
+  double left[2] = {0, 0};   // seconds of work left in each link, alone in it
+  double latency = 0;
+  double arrival = kInfinity;
+  double sender_free = kInfinity;
+};
 
-std::vector<double> simulate(const Program& program, const Machine& machine) {
-  std::vector<Live> live(program.processes.size());
-  std::vector<double> arrival(program.messages.size(), kInfinity);
-  const auto locality = [&](const Message& m) {
-    return machine.node_of_rank[static_cast<std::size_t>(m.src)] ==
-                   machine.node_of_rank[static_cast<std::size_t>(m.dst)]
-               ? 1
-               : 0;
-  };
-  double now = 0;
+class Simulation {
+ public:
+  Simulation(const Program& program, const Machine& machine)
+      : program_(program),
+        machine_(machine),
+        live_(program.processes.size()),
+        way_(program.messages.size()),
+        sender_of_(program.messages.size()) {
+    for (std::size_t p = 0; p < program.processes.size(); ++p) {
+      for (const Action& action : program.processes[p].actions) {
+        if (action.kind == Action::Kind::kSend || action.kind == Action::Kind::kIsend)
+          sender_of_[action.message] = p;
+      }
+    }
+  }
 
-  // Carries process p on at `now` as far as it goes without time passing; true if it did anything.
-  const auto proceed = [&](std::size_t p) {
-    const Process& process = program.processes[p];
-    Live& me = live[p];
+  Outcome run() {
+    for (;;) {
+      for (bool again = true; again;) {
+        again = false;
+        for (std::size_t p = 0; p < live_.size(); ++p) again = proceed(p) || again;
+      }
+      if (!pass_time()) break;
+    }
+    for (std::size_t p = 0; p < live_.size(); ++p) {
+      if (live_[p].next < program_.processes[p].actions.size()) outcome_.complete = false;
+      if (!program_.processes[p].background) outcome_.finish.push_back(live_[p].finish);
+    }
+    return outcome_;
+  }
+
+ private:
+  int node_of(int rank) const { return machine_.node_of_rank[static_cast<std::size_t>(rank)]; }
+  int locality(const Message& m) const { return node_of(m.src) == node_of(m.dst) ? 1 : 0; }
+  double flight(const Message& m) const {
+    return m.internal ? 0 : cost(machine_.flight[locality(m)], m.bytes);
+  }
+  double handshake(const Message& m) const {
+    return std::min(cost(machine_.flight[locality(m)], 0), flight(m));
+  }
+  bool rendezvous(const Message& m) const {
+    return !m.internal && (m.sync || m.bytes > machine_.eager_limit[locality(m)]);
+  }
+  bool uses_links(const Message& m) const {
+    return machine_.contention != Machine::Contention::kNone && !m.internal && locality(m) == 0;
+  }
+
+  void send(std::size_t index) {
+    const Message& m = program_.messages[index];
+    Way& way = way_[index];
+    way.sent = true;
+    way.sent_at = now_;
+    if (!rendezvous(m)) {
+      way.sender_free = now_;
+      depart(index, now_, flight(m));
+    } else if (way.posted) {
+      meet(index);
+    }
+  }
+  void post(std::size_t index) {
+    Way& way = way_[index];
+    if (way.posted) return;
+    way.posted = true;
+    if (way.sent && rendezvous(program_.messages[index])) meet(index);
+  }
+  void meet(std::size_t index) {
+    const Message& m = program_.messages[index];
+    depart(index, std::max(way_[index].sent_at + handshake(m), now_), flight(m) - handshake(m));
+  }
+  void depart(std::size_t index, double start, double rest) {
+    const Message& m = program_.messages[index];
+    Way& way = way_[index];
+    way.start = start;
+    way.rest = rest;
+    if (!uses_links(m)) return arrive(index, start + rest);
+    const double work = std::min(m.bytes / machine_.bandwidth, rest);
+    way.left[0] = work;
+    way.left[1] = machine_.contention == Machine::Contention::kNic ? work : 0;
+    way.latency = rest - work;
+    way.order = ++departures_;
+    flying_.push_back(index);
+    const auto [last, is_new] = last_departure_.try_emplace({m.src, m.dst}, now_, sender_of_[index]);
+    if (!is_new) {
+      const auto [time, process] = last->second;
+      if (process != sender_of_[index] && now_ - time <= kSameTime * std::max(1.0, now_))
+        outcome_.ambiguous = true;
+      last->second = {now_, sender_of_[index]};
+    }
+  }
+  void arrive(std::size_t index, double arrival) {
+    const Message& m = program_.messages[index];
+    Way& way = way_[index];
+    way.through = true;
+    way.arrival = arrival;
+    if (rendezvous(m)) {
+      way.sender_free = std::max({now_, way.start + handshake(m), arrival - handshake(m)});
+    }
+  }
+
+  // Carries process p on at now_ as far as it goes without time passing; true if it did anything.
+  bool proceed(std::size_t p) {
+    const Process& process = program_.processes[p];
+    Live& me = live_[p];
     bool did = false;
     const auto work = [&](double seconds) {  // true: time must pass first
       if (seconds <= 0) return false;
       if (process.background) {
-        me.asleep_until = now + seconds / machine.speed;
+        me.asleep_until = now_ + seconds / machine_.speed[static_cast<std::size_t>(node_of(process.rank))];
       } else {
         me.work = seconds;
       }
       return true;
     };
+    // Waits for a message event; true: it is not there yet.
+    const auto must_wait = [&](double until) {
+      me.waits = until > now_;
+      if (me.waits && until < kInfinity) me.asleep_until = until;
+      return me.waits;
+    };
     while (me.next < process.actions.size()) {
-      if (me.work > 0 || me.asleep_until > now) return did;
+      if (me.work > 0 || me.asleep_until > now_) return did;
       me.asleep_until = -1;
       const Action& action = process.actions[me.next];
-      const Message* m = nullptr;
-      if (action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked)
-        m = &program.messages[action.message];
-      if (action.kind == Action::Kind::kWork && me.phase == 0) {
-        me.phase = 1;
-        did = true;
-        if (work(action.seconds)) return did;
-      } else if (action.kind == Action::Kind::kBlocked && me.phase == 0) {
-        me.phase = 1;
-        did = true;
-        if (action.seconds > 0) {
-          me.asleep_until = now + action.seconds;
-          return did;
-        }
-      } else if (action.kind == Action::Kind::kSend) {
-        if (me.phase == 0) {
-          me.phase = 1;
-          did = true;
-          if (work(m->internal ? 0 : cost(machine.send_cpu[locality(*m)], m->bytes))) return did;
-        }
-        arrival[action.message] = now + (m->internal ? 0 : cost(machine.flight[locality(*m)], m->bytes));
-      } else if (action.kind == Action::Kind::kRecv || action.kind == Action::Kind::kPeek) {
-        if (me.phase == 0) {
-          me.waits = arrival[action.message] == kInfinity;
-          if (me.waits) return did;
-          me.phase = 1;
-          did = true;
-          if (arrival[action.message] > now) {
-            me.asleep_until = arrival[action.message];
+      const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked;
+      const Message* m = names ? &program_.messages[action.message] : nullptr;
+      Way* way = names ? &way_[action.message] : nullptr;
+      switch (action.kind) {
+        case Action::Kind::kWork:
+          if (me.phase++ == 0 && work(action.seconds)) return true;
+          break;
+        case Action::Kind::kBlocked:
+          if (me.phase++ == 0 && action.seconds > 0) {
+            me.asleep_until = now_ + action.seconds;
+            return true;
+          }
+          break;
+        case Action::Kind::kSend:
+        case Action::Kind::kIsend:
+          if (me.phase == 0) {
+            me.phase = 1;
+            if (work(m->internal ? 0 : cost(machine_.send_cpu[locality(*m)], m->bytes))) return true;
+          }
+          if (me.phase == 1) {
+            me.phase = 2;
+            did = true;
+            send(action.message);
+          }
+          if (action.kind == Action::Kind::kSend && must_wait(way->sender_free)) return did;
+          break;
+        case Action::Kind::kWaitSend:
+          if (must_wait(way->sender_free)) return did;
+          break;
+        case Action::Kind::kPost:
+          post(action.message);
+          break;
+        case Action::Kind::kPeek:
+          if (way->sent && !way->posted && rendezvous(*m)) {
+            if (must_wait(way->sent_at + handshake(*m))) return did;
+          } else if (must_wait(way->arrival)) {
             return did;
           }
-        }
-        if (me.phase == 1 && action.kind == Action::Kind::kRecv) {
-          me.phase = 2;
-          if (work(m->internal ? 0 : cost(machine.recv_cpu[locality(*m)], m->bytes))) return true;
-        }
+          break;
+        case Action::Kind::kRecv:
+          if (me.phase == 0) {
+            did = did || !way->posted;
+            post(action.message);
+            if (must_wait(way->arrival)) return did;
+            me.phase = 1;
+            if (work(m->internal ? 0 : cost(machine_.recv_cpu[locality(*m)], m->bytes))) return true;
+          }
+          break;
       }
       me.phase = 0;
       ++me.next;
-      me.finish = now;
+      me.finish = now_;
       did = true;
     }
     return did;
-  };
+  }
 
-  for (;;) {
-    for (bool again = true; again;) {
-      again = false;
-      for (std::size_t p = 0; p < live.size(); ++p) again = proceed(p) || again;
+  // The messages that are in the links now: of each connection the first that is not through.
+  std::vector<std::size_t> in_links() {
+    std::map<std::pair<int, int>, std::size_t> first;
+    for (std::size_t index : flying_) {
+      if (way_[index].through) continue;
+      const Message& m = program_.messages[index];
+      const auto [at, is_new] = first.try_emplace({m.src, m.dst}, index);
+      if (!is_new && way_[index].order < way_[at->second].order) at->second = index;
     }
-    std::map<int, int> runnable;
-    const auto node = [&](std::size_t p) {
-      return machine.node_of_rank[static_cast<std::size_t>(program.processes[p].rank)];
-    };
-    for (std::size_t p = 0; p < live.size(); ++p) runnable[node(p)] += live[p].work > 0 ? 1 : 0;
+    std::vector<std::size_t> result;
+    for (const auto& [connection, index] : first) result.push_back(index);
+    return result;
+  }
+
+  // False: nothing will ever happen again.
+  bool pass_time() {
+    std::map<int, int> sharers;
+    for (std::size_t p = 0; p < live_.size(); ++p) {
+      const Process& process = program_.processes[p];
+      if (process.background || live_[p].next >= process.actions.size()) continue;
+      if (live_[p].work > 0 || (machine_.spins && live_[p].waits)) ++sharers[node_of(process.rank)];
+    }
     const auto rate = [&](std::size_t p) {
-      return machine.speed * std::min(1.0, static_cast<double>(machine.cores) / runnable[node(p)]);
+      const int node = node_of(program_.processes[p].rank);
+      const auto n = static_cast<std::size_t>(node);
+      return machine_.speed[n] * std::min(1.0, static_cast<double>(machine_.cores[n]) / sharers[node]);
     };
+    const std::vector<std::size_t> heads = in_links();
+    // Links: 0 the bus; else 1 + node out of it, -1 - node into it.
+    std::map<int, int> users;
+    const auto link = [&](std::size_t index, int which) {
+      const Message& m = program_.messages[index];
+      if (machine_.contention == Machine::Contention::kBus) return 0;
+      return which == 0 ? 1 + node_of(m.src) : -1 - node_of(m.dst);
+    };
+    for (std::size_t index : heads) {
+      for (int which = 0; which < 2; ++which) {
+        if (way_[index].start <= now_ && way_[index].left[which] > 0) ++users[link(index, which)];
+      }
+    }
     double step = kInfinity;
-    for (std::size_t p = 0; p < live.size(); ++p) {
-      if (live[p].work > 0) step = std::min(step, live[p].work / rate(p));
-      if (live[p].asleep_until > now) step = std::min(step, live[p].asleep_until - now);
+    for (std::size_t p = 0; p < live_.size(); ++p) {
+      if (live_[p].work > 0) step = std::min(step, live_[p].work / rate(p));
+      if (live_[p].asleep_until > now_) step = std::min(step, live_[p].asleep_until - now_);
     }
-    if (step == kInfinity) break;
-    double then = now + step;
-    for (std::size_t p = 0; p < live.size(); ++p) {
-      if (live[p].work > 0)
-        live[p].work = live[p].work / rate(p) <= step ? 0 : std::max(0.0, live[p].work - rate(p) * step);
+    for (std::size_t index : heads) {
+      const Way& way = way_[index];
+      if (way.start > now_) {
+        step = std::min(step, way.start - now_);
+        continue;
+      }
+      bool through = true;
+      for (int which = 0; which < 2; ++which) {
+        if (way.left[which] <= 0) continue;
+        through = false;
+        step = std::min(step, way.left[which] * users[link(index, which)]);
+      }
+      if (through) step = 0;
+    }
+    if (step == kInfinity) return false;
+    double then = now_ + step;
+    for (std::size_t p = 0; p < live_.size(); ++p) {
+      Live& me = live_[p];
+      if (me.work > 0) me.work = me.work / rate(p) <= step ? 0 : std::max(0.0, me.work - rate(p) * step);
       // Whoever sleeps until then wakes exactly then, whatever now + step rounds to.
-      if (live[p].asleep_until > now && live[p].asleep_until - now <= step)
-        then = std::max(then, live[p].asleep_until);
+      if (me.asleep_until > now_ && me.asleep_until - now_ <= step) then = std::max(then, me.asleep_until);
     }
-    now = then;
+    for (std::size_t index : heads) {
+      Way& way = way_[index];
+      if (way.start > now_) {
+        if (way.start - now_ <= step) then = std::max(then, way.start);
+        continue;
+      }
+      for (int which = 0; which < 2; ++which) {
+        if (way.left[which] <= 0) continue;
+        const double share = way.left[which] * users[link(index, which)];
+        way.left[which] =
+            share <= step ? 0 : std::max(0.0, way.left[which] - step / users[link(index, which)]);
+      }
+    }
+    const double before = now_;
+    now_ = then;
+    for (std::size_t index : heads) {
+      Way& way = way_[index];
+      if (way.start <= before && way.left[0] <= 0 && way.left[1] <= 0) arrive(index, now_ + way.latency);
+    }
+    std::erase_if(flying_, [&](std::size_t index) { return way_[index].through; });
+    return true;
   }
-  std::vector<double> finish;
-  for (std::size_t p = 0; p < live.size(); ++p) {
-    if (live[p].next < program.processes[p].actions.size()) return {};
-    if (!program.processes[p].background) finish.push_back(live[p].finish);
-  }
-  return finish;
+
+  const Program& program_;
+  const Machine& machine_;
+  std::vector<Live> live_;
+  std::vector<Way> way_;
+  std::vector<std::size_t> flying_;
+  std::vector<std::size_t> sender_of_;                                            // process, by message
+  std::map<std::pair<int, int>, std::pair<double, std::size_t>> last_departure_;  // of a connection
+  std::size_t departures_ = 0;
+  double now_ = 0;
+  Outcome outcome_;
+};
+
+}  // namespace
+
+Outcome simulate(const Program& program, const Machine& machine) {
+  return Simulation(program, machine).run();
 }
 
 }  // namespace lbf::reference

@@ -10,9 +10,11 @@
 namespace lbf::reference {
 
 struct Action {
-  enum class Kind { kWork, kBlocked, kSend, kRecv, kPeek } kind;
+  // kSend goes on once its buffer is free, kIsend at once; kWaitSend waits for the buffer of a kIsend. kRecv
+  // posts the receive itself unless a kPost did.
+  enum class Kind { kWork, kBlocked, kSend, kIsend, kWaitSend, kPost, kRecv, kPeek } kind;
   double seconds = 0;       // kWork at speed 1, kBlocked
-  std::size_t message = 0;  // kSend, kRecv, kPeek
+  std::size_t message = 0;  // all others
 };
 
 struct Message {
@@ -20,6 +22,7 @@ struct Message {
   int dst = 0;
   double bytes = 0;
   bool internal = false;  // costs nothing: a rank starts or awaits its background collective
+  bool sync = false;      // waits for its receive whatever its size
 };
 
 struct Process {
@@ -38,15 +41,25 @@ using Table = std::vector<std::pair<double, double>>;  // bytes, seconds
 
 struct Machine {
   std::vector<int> node_of_rank;
-  int cores = 1;
-  double speed = 1;
+  std::vector<int> cores;     // by node
+  std::vector<double> speed;  // by node
+  bool spins = false;         // who waits for a message keeps its share of the processor
+  double eager_limit[2] = {1e300, 1e300};
+  enum class Contention { kNone, kBus, kNic } contention = Contention::kNone;
+  double bandwidth = 1;  // bytes per second of each link
   // [0] remote, [1] inside a node; an empty table costs nothing
   Table flight[2];
   Table send_cpu[2];
   Table recv_cpu[2];
 };
 
-// Finish time of each rank. A program that cannot end gives an empty vector.
-std::vector<double> simulate(const Program& program, const Machine& machine);
+struct Outcome {
+  bool complete = true;        // false: the program relies on buffers that are too small, it cannot end
+  std::vector<double> finish;  // of each rank
+  // Two processes of one rank (it and a background collective) sent to the same rank at the same time, over
+  // links: which message goes first is not defined.
+  bool ambiguous = false;
+};
+Outcome simulate(const Program& program, const Machine& machine);
 
 }  // namespace lbf::reference
