@@ -8,26 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "event/text_trace.h"
-#include "predictor/metric/predictor.h"
+#include "tests/golden/predict.h"
 
 namespace lbf {
 namespace {
 
+using golden::network;
+using golden::Outcome;
+using golden::predict;
 using testing::DoubleEq;
 using testing::ElementsAre;
-
-struct Outcome {
-  Prediction prediction;
-  PredictorStats stats;
-  Result<void> diagnosis;
-};
-
-std::shared_ptr<const Network> network(const std::string& toml) {
-  Result<Network> parsed = Network::parse(toml, "golden.toml");
-  EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().message);
-  return std::make_shared<const Network>(std::move(*parsed));
-}
 
 // A remote message takes 100 s, one inside a node 10 s, whatever its size.
 const char* const kSlow = R"(
@@ -49,26 +39,6 @@ send_cpu = [[0, 1e6]]
 table = [[0, 2e6]]
 recv_cpu = [[0, 3e6]]
 )";
-
-Outcome predict(const std::string& trace, Rank ranks, const std::string& placement, std::uint32_t nodes,
-                std::uint32_t cores, std::shared_ptr<const Network> on = nullptr, double speed = 1.0) {
-  Target target;
-  Result<std::vector<std::uint32_t>> placed = place_ranks(placement, ranks, nodes);
-  EXPECT_TRUE(placed.ok());
-  target.node_of_rank = *placed;
-  target.nodes = nodes;
-  target.cores_per_node = cores;
-  target.speed = speed;
-  target.network = on != nullptr ? on : std::make_shared<const Network>(Network::zero());
-  Result<std::unique_ptr<Predictor>> predictor = Predictor::make(ranks, {target});
-  EXPECT_TRUE(predictor.ok());
-  std::istringstream in("lbf-trace 1\nranks " + std::to_string(ranks) + "\n" + trace);
-  const auto sink = [&](Rank rank, const Event& event) { return (*predictor)->feed(rank, event); };
-  const Result<TraceInfo> read = read_text_trace(in, "golden", sink);
-  EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().message);
-  for (Rank rank = 0; rank < ranks; ++rank) (*predictor)->close(rank);
-  return {(*predictor)->predictions().front(), (*predictor)->stats(), (*predictor)->diagnosis()};
-}
 
 TEST(Golden, Fig3Is7) {
   std::ifstream in(std::string(LBF_GOLDEN_DIR) + "/fig3.lbf");
