@@ -94,7 +94,7 @@ Result<HttpClient> HttpClient::make(std::string_view server, HttpClientOptions o
     const std::string_view authority =
         server.size() > kTcpScheme.size() ? server.substr(kTcpScheme.size()) : std::string_view();
     if (authority.empty() || authority.find_first_of("/?#@ \t\r\n") != std::string_view::npos) {
-      return bad_server(server);
+      return bad_server(state->server);
     }
     state->base_url = server;
   } else {

@@ -42,8 +42,8 @@ endfunction()
 # lbf_target(NAME): warnings, include root. Everything includes from the project's root: "event/event.h".
 function(lbf_target name)
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
-  target_compile_options(${name} PRIVATE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wcast-align
-                                         -Woverloaded-virtual)
+  target_compile_options(${name} PRIVATE -Wall -Wextra -Wshadow -Wcast-align
+                                         $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>)
   if(LBF_WERROR)
     target_compile_options(${name} PRIVATE -Werror)
   endif()

@@ -3,8 +3,11 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <sqlite3.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstdint>
 #include <utility>
 
 #include "db/migrations.h"
@@ -15,9 +18,26 @@ namespace {
 // Above this a full check at every start would take too long; damage then shows when a page is used.
 constexpr long long kFullCheckLimitBytes = 256LL << 20;
 
-Error error_of(const std::string& path, const SQLite::Exception& exception) {
+// sqlite has a code of its own for a full disk, but not for every file of its: the index of the log cannot
+// grow, and it is an I/O error or a file that cannot be opened.
+bool is_for_want_of_room(const std::string& path, sqlite3* handle) {
+  const int system_error = handle == nullptr ? 0 : sqlite3_system_errno(handle);
+  if (system_error == ENOSPC || system_error == EDQUOT || system_error == EFBIG) return true;
+  constexpr std::uint64_t kLeastBytes = 64 << 10;  // the index grows by 32 KiB
+  struct statvfs room {};
+  const std::string directory = path.substr(0, path.rfind('/') + 1);
+  return ::statvfs(directory.empty() ? "." : directory.c_str(), &room) == 0 &&
+         static_cast<std::uint64_t>(room.f_bavail) * room.f_frsize < kLeastBytes;
+}
+
+Error error_of(const std::string& path, const SQLite::Exception& exception, sqlite3* handle = nullptr) {
   const std::string what = path + ": " + exception.what();
-  switch (exception.getErrorCode()) {
+  const int code = exception.getErrorCode();
+  if (code == SQLITE_FULL ||
+      ((code == SQLITE_IOERR || code == SQLITE_CANTOPEN) && is_for_want_of_room(path, handle))) {
+    return {ErrorCode::kLimit, what + ": free space on its file system"};
+  }
+  switch (code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return {ErrorCode::kUnavailable, what + ": another program holds it; a backup should use 'sqlite3 " +
@@ -27,8 +47,6 @@ Error error_of(const std::string& path, const SQLite::Exception& exception) {
       return invalid_input(what +
                            ": the database is damaged: put back a backup, or move it away (lbfd then "
                            "predicts the steps anew whose traces are still stored)");
-    case SQLITE_FULL:
-      return {ErrorCode::kLimit, what + ": free space on its file system"};
     case SQLITE_CANTOPEN:
     case SQLITE_PERM:
     case SQLITE_AUTH:
@@ -111,16 +129,17 @@ Result<void> Database::run(const char* begin, const std::function<void(SQLite::D
   try {
     connection_->exec(begin);
   } catch (const SQLite::Exception& exception) {
-    return error_of(path_, exception);
+    return error_of(path_, exception, connection_->getHandle());
   }
   try {
     work(*connection_);
     connection_->exec("COMMIT");
     return {};
   } catch (const SQLite::Exception& exception) {
+    const Error error = error_of(path_, exception, connection_->getHandle());
     // sqlite has rolled back by itself after some errors; then there is nothing left to roll back.
     connection_->tryExec("ROLLBACK");
-    return error_of(path_, exception);
+    return error;
   } catch (...) {
     connection_->tryExec("ROLLBACK");
     throw;

@@ -31,8 +31,8 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
       connection,
       "INSERT INTO prediction (step_row, position, target, nodes, cores_per_node, placement, "
       "network, contention, speed, kind, predicted_s, speedup, self_error_percent, partial, "
-      "progress_s, measured_at_progress_s, rank_finish_s_json) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "progress_s, measured_at_progress_s, rank_finish_s_json, why_stuck) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   std::int64_t position = 0;
   for (const PredictionRecord& prediction : predictions) {
     insert.reset();
@@ -53,18 +53,22 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
     insert.bind(15, prediction.progress_s);
     insert.bind(16, prediction.measured_at_progress_s);
     insert.bind(17, nlohmann::json(prediction.rank_finish_s).dump());
+    insert.bind(18, prediction.why_stuck);
     insert.exec();
   }
 }
 
-Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step) const {
+Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step, bool with_ranks) const {
   std::vector<PredictionRecord> predictions;
   auto done = database_.read([&](SQLite::Database& connection) {
     SQLite::Statement query(
         connection,
-        "SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
-        "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
-        "rank_finish_s_json FROM prediction WHERE step_row = ? ORDER BY position");
+        std::string(
+            "SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
+            "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
+            "why_stuck, ") +
+            (with_ranks ? "rank_finish_s_json" : "'[]'") +
+            " FROM prediction WHERE step_row = ? ORDER BY position");
     query.bind(1, step);
     while (query.executeStep()) {
       PredictionRecord prediction;
@@ -82,7 +86,8 @@ Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step) con
       prediction.partial = query.getColumn(11).getInt() != 0;
       prediction.progress_s = query.getColumn(12).getDouble();
       prediction.measured_at_progress_s = query.getColumn(13).getDouble();
-      const auto finish = nlohmann::json::parse(query.getColumn(14).getString(), nullptr, false);
+      prediction.why_stuck = query.getColumn(14).getString();
+      const auto finish = nlohmann::json::parse(query.getColumn(15).getString(), nullptr, false);
       if (finish.is_array()) {
         for (const auto& value : finish) {
           if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());

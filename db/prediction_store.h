@@ -14,8 +14,9 @@ class PredictionStore {
  public:
   explicit PredictionStore(Database& database) : database_(database) {}
 
-  // In the order in which they were stored: the configuration that ran first. Errors: as Database.
-  Result<std::vector<PredictionRecord>> of_step(StepRow step) const;
+  // In the order in which they were stored: the configuration that ran first. `with_ranks`: rank_finish_s
+  // too, which is most of the bytes of a large step. Errors: as Database.
+  Result<std::vector<PredictionRecord>> of_step(StepRow step, bool with_ranks = true) const;
 
   // Replaces all predictions of the step, inside the caller's transaction (StepStore::put). Throws
   // SQLite::Exception.

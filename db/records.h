@@ -27,10 +27,16 @@ struct StepRecord {
   std::uint32_t job = 0;
   std::uint32_t step = 0;
   std::uint32_t restart = 0;
+  std::optional<std::uint32_t> array_job;  // of an array's task: with array_task
+  std::optional<std::uint32_t> array_task;
+  std::optional<std::uint32_t> het_job;  // of a heterogeneous job's component: with het_offset
+  std::optional<std::uint32_t> het_offset;
   std::string user_name;
   uid_t uid = 0;
   std::string job_name;
-  std::string command;
+  std::string command;                                    // the words with blanks between them
+  std::optional<std::vector<std::string>> command_words;  // nothing: stored by lbf before it kept them
+  bool command_cut = false;                               // words, or ends of words, are missing
   StepState state = StepState::kRunning;
   std::string why_partial;
   std::vector<std::string> nodes;
@@ -68,13 +74,21 @@ struct PredictionRecord {
   std::string contention;
   double speed = 1.0;
   std::string kind;
-  Seconds predicted_s = 0;
+  std::string why_stuck;    // not empty: on this target the program would wait for ever; not in advice
+  Seconds predicted_s = 0;  // where it is stuck: until then
   std::optional<double> speedup;
   std::optional<double> self_error_percent;
   bool partial = false;
   Seconds progress_s = 0;
   Seconds measured_at_progress_s = 0;
   std::vector<Seconds> rank_finish_s;
+
+  PredictionRecord without_ranks() const {
+    return {
+        target,      nodes,   cores_per_node,     placement, network,    contention,
+        speed,       kind,    why_stuck,          predicted_s, speedup,  self_error_percent,
+        partial,     progress_s, measured_at_progress_s, {}};
+  }
 };
 
 }  // namespace lbf::db

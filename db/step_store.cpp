@@ -34,14 +34,16 @@ std::int64_t integer(std::uint64_t value) {
 }
 
 constexpr const char* kUpsert = R"sql(
-INSERT INTO step (cluster, job, step, restart, user_name, uid, job_name, command, state, why_partial, nodes_json,
-  ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
+INSERT INTO step (cluster, job, step, restart, array_job, array_task, het_job, het_offset, user_name, uid,
+  job_name, command, command_json, command_cut, state, why_partial, nodes_json, ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
   stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, notes_json)
-VALUES (:cluster, :job, :step, :restart, :user_name, :uid, :job_name, :command, :state, :why_partial, :nodes_json,
-  :ranks, :node_of_rank_json, :network, :start_s, :end_s, :measured_s, :events, :messages, :collectives,
+VALUES (:cluster, :job, :step, :restart, :array_job, :array_task, :het_job, :het_offset, :user_name, :uid,
+  :job_name, :command, :command_json, :command_cut, :state, :why_partial, :nodes_json, :ranks, :node_of_rank_json, :network, :start_s, :end_s, :measured_s, :events, :messages, :collectives,
   :wire_bytes, :stored_bytes, :wildcard_receives, :lost_events, :mpi_s, :unmodelled_s, :capture_s, :relay_cpu_s,
   :notes_json)
 ON CONFLICT (cluster, job, step, restart) DO UPDATE SET
+  array_job = excluded.array_job, array_task = excluded.array_task, het_job = excluded.het_job,
+  het_offset = excluded.het_offset, command_json = excluded.command_json, command_cut = excluded.command_cut,
   user_name = excluded.user_name, uid = excluded.uid, job_name = excluded.job_name, command = excluded.command,
   state = excluded.state, why_partial = excluded.why_partial, nodes_json = excluded.nodes_json,
   ranks = excluded.ranks, node_of_rank_json = excluded.node_of_rank_json, network = excluded.network,
@@ -54,13 +56,14 @@ RETURNING step_row
 )sql";
 
 constexpr const char* kColumns = R"sql(
-SELECT step_row, cluster, job, step, restart, user_name, uid, job_name, command, state, why_partial, nodes_json,
-  ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
+SELECT step_row, cluster, job, step, restart, array_job, array_task, het_job, het_offset, user_name, uid,
+  job_name, command, command_json, command_cut, state, why_partial, nodes_json, ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
   stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, notes_json
 FROM step WHERE 1
 )sql";
 
-void bind_optional(SQLite::Statement& statement, const char* name, const std::optional<double>& value) {
+template <typename T>
+void bind_optional(SQLite::Statement& statement, const char* name, const std::optional<T>& value) {
   if (value) {
     statement.bind(name, *value);
   } else {
@@ -99,6 +102,11 @@ StoredStepRecord read_row(SQLite::Statement& query) {
     const auto value = next();
     return value.isNull() ? std::optional<double>() : std::optional<double>(value.getDouble());
   };
+  const auto next_optional_u32 = [&]() {
+    const auto value = next();
+    return value.isNull() ? std::optional<std::uint32_t>()
+                          : std::optional<std::uint32_t>(static_cast<std::uint32_t>(value.getInt64()));
+  };
   StoredStepRecord stored;
   StepRecord& step = stored.record;
   stored.row = next().getInt64();
@@ -106,10 +114,17 @@ StoredStepRecord read_row(SQLite::Statement& query) {
   step.job = next_u32();
   step.step = next_u32();
   step.restart = next_u32();
+  step.array_job = next_optional_u32();
+  step.array_task = next_optional_u32();
+  step.het_job = next_optional_u32();
+  step.het_offset = next_optional_u32();
   step.user_name = next().getString();
   step.uid = static_cast<uid_t>(next().getInt64());
   step.job_name = next().getString();
   step.command = next().getString();
+  if (const auto words = next(); !words.isNull())
+    step.command_words = list_of<std::string>(words.getString());
+  step.command_cut = next().getInt() != 0;
   step.state = state_of_name(next().getString());
   step.why_partial = next().getString();
   step.nodes = list_of<std::string>(next().getString());
@@ -161,6 +176,16 @@ const char* name_of(StepState state) {
   return "running";
 }
 
+bool StepQuery::matches(const StepRecord& record) const {
+  const auto is = [](const auto& wanted, const auto& value) { return !wanted || value == *wanted; };
+  return is(cluster, record.cluster) && is(job, record.job) &&
+         (!job_group || record.job == *job_group || record.array_job == job_group ||
+          record.het_job == job_group) &&
+         is(array_task, record.array_task) && is(het_offset, record.het_offset) && is(step, record.step) &&
+         is(restart, record.restart) && is(uid, record.uid) &&
+         (!since_s || !record.end_s || *record.end_s >= *since_s) && (!until_s || record.start_s <= *until_s);
+}
+
 Result<StepRow> StepStore::put(const StepRecord& step, const std::vector<PredictionRecord>& predictions) {
   StepRow row = 0;
   auto written = database_.write([&](SQLite::Database& connection) {
@@ -169,10 +194,17 @@ Result<StepRow> StepStore::put(const StepRecord& step, const std::vector<Predict
     upsert.bind(":job", step.job);
     upsert.bind(":step", step.step);
     upsert.bind(":restart", step.restart);
+    bind_optional(upsert, ":array_job", step.array_job);
+    bind_optional(upsert, ":array_task", step.array_task);
+    bind_optional(upsert, ":het_job", step.het_job);
+    bind_optional(upsert, ":het_offset", step.het_offset);
     upsert.bind(":user_name", step.user_name);
     upsert.bind(":uid", step.uid);
     upsert.bind(":job_name", step.job_name);
     upsert.bind(":command", step.command);
+    bind_optional(upsert, ":command_json",
+                  step.command_words ? std::optional(text_of(*step.command_words)) : std::nullopt);
+    upsert.bind(":command_cut", step.command_cut ? 1 : 0);
     upsert.bind(":state", name_of(step.state));
     upsert.bind(":why_partial", step.why_partial);
     upsert.bind(":nodes_json", text_of(step.nodes));
@@ -210,6 +242,11 @@ Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bo
     std::string sql = kColumns;
     if (query.cluster) sql += " AND cluster = :cluster";
     if (query.job) sql += " AND job = :job";
+    if (query.job_group) {
+      sql += " AND (job = :job_group OR array_job = :job_group OR het_job = :job_group)";
+    }
+    if (query.array_task) sql += " AND array_task = :array_task";
+    if (query.het_offset) sql += " AND het_offset = :het_offset";
     if (query.step) sql += " AND step = :step";
     if (query.restart) sql += " AND restart = :restart";
     if (query.uid) sql += " AND uid = :uid";
@@ -219,6 +256,9 @@ Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bo
     SQLite::Statement statement(connection, sql);
     if (query.cluster) statement.bind(":cluster", *query.cluster);
     if (query.job) statement.bind(":job", *query.job);
+    if (query.job_group) statement.bind(":job_group", *query.job_group);
+    if (query.array_task) statement.bind(":array_task", *query.array_task);
+    if (query.het_offset) statement.bind(":het_offset", *query.het_offset);
     if (query.step) statement.bind(":step", *query.step);
     if (query.restart) statement.bind(":restart", *query.restart);
     if (query.uid) statement.bind(":uid", *query.uid);

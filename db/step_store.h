@@ -16,13 +16,19 @@ namespace lbf::db {
 
 struct StepQuery {
   std::optional<std::string> cluster;
-  std::optional<std::uint32_t> job;
+  std::optional<std::uint32_t> job;  // this very job
+  std::optional<std::uint32_t>
+      job_group;  // this job, the tasks of this array, the components of this het job
+  std::optional<std::uint32_t> array_task;
+  std::optional<std::uint32_t> het_offset;
   std::optional<std::uint32_t> step;
   std::optional<std::uint32_t> restart;
   std::optional<uid_t> uid;
   std::optional<double> since_s;  // steps that were not over by then
   std::optional<double> until_s;  // steps that had begun by then
   std::uint32_t limit = 1000;     // the latest ones
+
+  bool matches(const StepRecord& step) const;
 };
 
 struct StoredStepRecord {

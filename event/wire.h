@@ -25,15 +25,19 @@
 namespace lbf {
 
 inline constexpr std::uint16_t kWireVersion = 1;
-inline constexpr std::size_t kMaxBatchRawBytes = std::size_t{16} << 20;   // a decoder refuses more
-inline constexpr std::size_t kMaxBatchBytes = std::size_t{16} << 20;      // header + compressed payload
-inline constexpr std::size_t kMaxControlBytes = std::size_t{1} << 20;     // one JSON control record
+inline constexpr std::size_t kMaxBatchRawBytes = std::size_t{16} << 20;  // a decoder refuses more
+inline constexpr std::size_t kMaxBatchBytes = std::size_t{16} << 20;     // header + compressed payload
+inline constexpr std::size_t kMaxControlBytes = std::size_t{1} << 20;    // one JSON control record
+
+// A trace stays in memory while its job runs: a client that defines communicators without end must not fill
+// it.
+inline constexpr std::size_t kMaxTraceCommunicators = std::size_t{1} << 20;
 
 struct BatchHeader {
   std::uint16_t version = kWireVersion;
-  std::uint32_t stream = 0;      // which relay of the step: the node's index in the step (0-based)
-  std::uint64_t sequence = 0;    // 1, 2, 3 ... per stream; a retry carries the same number
-  std::uint32_t raw_bytes = 0;   // payload before compression
+  std::uint32_t stream = 0;     // which relay of the step: the node's index in the step (0-based)
+  std::uint64_t sequence = 0;   // 1, 2, 3 ... per stream; a retry carries the same number
+  std::uint32_t raw_bytes = 0;  // payload before compression
   std::uint32_t compressed_bytes = 0;
   std::uint32_t events = 0;
 };
@@ -52,11 +56,11 @@ class BatchEncoder {
   // were added before it. REQUIRES: json.size() <= kMaxControlBytes.
   void add_control(std::string_view json);
   bool empty() const;
-  std::size_t raw_bytes() const;   // so that the caller can cut batches
+  std::size_t raw_bytes() const;  // so that the caller can cut batches
   std::uint32_t events() const;
   // The finished batch, header included; the encoder is empty afterwards.
-  // REQUIRES: raw_bytes() <= kMaxBatchRawBytes - kMaxBatchRawBytes / 64 (decoders refuse a batch beyond the limits;
-  // relays cut at about 1 MiB).
+  // REQUIRES: raw_bytes() <= kMaxBatchRawBytes - kMaxBatchRawBytes / 64 (decoders refuse a batch beyond the
+  // limits; relays cut at about 1 MiB).
   std::string finish(std::uint32_t stream, std::uint64_t sequence);
 
  private:
@@ -75,16 +79,21 @@ struct BatchSink {
 };
 
 // Joins the communicators of the ranks of one trace. On the wire each rank numbers its communicators itself
-// (0 = MPI_COMM_WORLD, then 1, 2 ... never reused) and defines them with a uid that all members computed alike;
-// here uid -> dense global index.
+// (0 = MPI_COMM_WORLD, then 1, 2 ... never reused) and defines them with a uid that all members computed
+// alike; here uid -> dense global index.
 class CommunicatorTable {
  public:
+  explicit CommunicatorTable(std::size_t max_communicators = kMaxTraceCommunicators)
+      : max_communicators_(max_communicators) {}
   // From a kCommCreate event. Errors: the members differ from an earlier definition of the same uid (for an
   // intercommunicator: neither equal nor the two groups swapped); `rank` is not a member; the local index is
   // taken by another uid; local index 0; more communicators or members
   // than any trace can need (kLimit).
   Result<std::uint32_t> define(Rank rank, std::uint32_t local_index, std::span<const std::uint64_t> values);
   Result<std::uint32_t> translate(Rank rank, std::uint32_t local_index) const;
+  // From a kGap event: definitions of this rank may be missing from here on.
+  void note_gap(Rank rank);
+  bool has_gap(Rank rank) const;
   std::uint32_t size() const;  // number of global indices, the world included
 
  private:
@@ -96,11 +105,17 @@ class CommunicatorTable {
   std::vector<Communicator> communicators_;  // by global index - 1
   std::unordered_map<std::uint64_t, std::uint32_t> global_by_uid_;
   std::unordered_map<std::uint64_t, std::uint32_t> global_by_rank_and_local_;
+  std::size_t max_communicators_;
   std::uint64_t stored_members_ = 0;
+  std::vector<bool> gap_by_rank_;
 };
 
-// Decodes one whole batch; events leave with global communicator indices. Hostile input gives kInvalidInput;
+// Decodes batches; events leave with global communicator indices. Hostile input gives kInvalidInput;
 // nothing is handed on before the checksums of the batch were found right. Keeps its buffers between calls.
+//
+// What a gap took along is no error: after a kGap event of its rank (in this or an earlier batch), an event
+// on a communicator that is not defined leaves as a kGap of one event, with its times. So does a definition
+// beyond what a trace may have (CommunicatorTable, kLimit), and what refers to it.
 class BatchDecoder {
  public:
   // REQUIRES: `communicators` outlives the decoder. World ranks >= max_ranks are refused.
@@ -109,6 +124,13 @@ class BatchDecoder {
   BatchDecoder(const BatchDecoder&) = delete;
   BatchDecoder& operator=(const BatchDecoder&) = delete;
   Result<BatchHeader> decode(std::span<const std::byte> batch, const BatchSink& sink);
+
+  // The same in steps. open() checks a batch, which may then go away; each next() hands on one block of it,
+  // the events of one rank or a control record, and says whether there are more.
+  Result<BatchHeader> open(std::span<const std::byte> batch);
+  Result<bool> next(const BatchSink& sink);
+  // Whose events the next next() hands on; kAnyRank: a control record, or nothing.
+  Rank next_rank() const;
 
  private:
   struct State;

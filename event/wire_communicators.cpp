@@ -11,9 +11,7 @@
 namespace lbf {
 namespace {
 
-// A trace stays in memory while its job runs: a client that defines communicators without end must not fill
-// it.
-constexpr std::size_t kMaxCommunicators = std::size_t{1} << 20;
+// For the same reason as kMaxTraceCommunicators.
 constexpr std::uint64_t kMaxStoredMembers = std::uint64_t{1} << 26;
 constexpr std::size_t kMaxDefinitions = std::size_t{1} << 26;  // (rank, local index) pairs
 
@@ -72,7 +70,7 @@ Result<std::uint32_t> CommunicatorTable::define(Rank rank, std::uint32_t local_i
   }
 
   if (global == 0) {
-    if (communicators_.size() >= kMaxCommunicators || kMaxStoredMembers - stored_members_ < members.size()) {
+    if (communicators_.size() >= max_communicators_ || kMaxStoredMembers - stored_members_ < members.size()) {
       return Error{ErrorCode::kLimit, fail("too many communicators in one trace").message};
     }
     Communicator created;
@@ -107,6 +105,18 @@ Result<std::uint32_t> CommunicatorTable::translate(Rank rank, std::uint32_t loca
                          " is not defined");
   }
   return found->second;
+}
+
+void CommunicatorTable::note_gap(Rank rank) {
+  if (rank < 0) return;
+  const auto index = static_cast<std::size_t>(rank);
+  if (gap_by_rank_.size() <= index) gap_by_rank_.resize(index + 1);
+  gap_by_rank_[index] = true;
+}
+
+bool CommunicatorTable::has_gap(Rank rank) const {
+  return rank >= 0 && static_cast<std::size_t>(rank) < gap_by_rank_.size() &&
+         gap_by_rank_[static_cast<std::size_t>(rank)];
 }
 
 std::uint32_t CommunicatorTable::size() const {

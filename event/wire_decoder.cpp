@@ -134,6 +134,7 @@ struct BatchDecoder::State {
     kReadOff = 8,
     kDefineComm = 16,
     kHasValueList = 32,
+    kNoteGap = 64,
   };
   struct Shape {
     Event event;                      // handed to the sink as it is, with the times and numbers filled in
@@ -162,7 +163,10 @@ struct BatchDecoder::State {
   std::vector<std::uint64_t> several_requests;  // kWait's values of the event at hand
   std::vector<std::uint32_t> global_by_local;  // of the rank of the section at hand, kUnknownComm: look it up
   std::unordered_map<Rank, RankState> state_by_rank;
+  BatchHeader header;           // of the batch at hand
+  Cursor at{nullptr, nullptr};  // its next block
   std::uint64_t events_seen = 0;
+  bool lost_in_gap = false;  // the event at hand refers to what a gap took along
   std::string batch_name;
 
   State(CommunicatorTable& table, Rank ranks) : communicators(table), max_ranks(ranks) {
@@ -174,10 +178,11 @@ struct BatchDecoder::State {
 
   Error fail(const std::string& what) const { return invalid_input(batch_name + ": " + what); }
 
-  Result<BatchHeader> decode(std::span<const std::byte> batch, const BatchSink& sink) {
+  Result<BatchHeader> open(std::span<const std::byte> batch) {
+    at = {nullptr, nullptr};
     Result<BatchHeader> read = read_batch_header(batch);
     if (!read) return read;
-    const BatchHeader header = *read;
+    header = *read;
     batch_name = "batch " + std::to_string(header.sequence) + " of stream " + std::to_string(header.stream);
     const auto payload = batch.subspan(kBatchHeaderBytes);
     if (payload.size() != header.compressed_bytes) {
@@ -202,19 +207,34 @@ struct BatchDecoder::State {
     values.clear();
     state_by_rank.clear();
     events_seen = 0;
-    Cursor cursor{raw.data(), raw.data() + header.raw_bytes};
-    while (cursor.left() > 0) {
+    lost_in_gap = false;
+    at = {raw.data(), raw.data() + header.raw_bytes};
+    return header;
+  }
+
+  Result<bool> next(const BatchSink& sink) {
+    if (at.left() > 0) {
+      Cursor cursor = std::exchange(at, {nullptr, nullptr});  // after an error there is nothing more
       const std::uint8_t type = cursor.byte();
       Result<void> done = type == wire::kSectionBlock   ? read_section(cursor, sink)
                           : type == wire::kControlBlock ? read_control(cursor, sink)
                                                         : fail("unknown block type " + std::to_string(type));
       if (!done) return done.error();
+      at = cursor;
     }
+    if (at.left() > 0) return true;
     if (events_seen != header.events) {
       return fail("it has " + std::to_string(events_seen) + " events; the header says " +
                   std::to_string(header.events));
     }
-    return header;
+    return false;
+  }
+
+  Rank next_rank() const {
+    Cursor cursor = at;
+    if (cursor.left() == 0 || cursor.byte() != wire::kSectionBlock) return kAnyRank;
+    const std::uint64_t rank = cursor.varint();
+    return cursor.ok && rank < static_cast<std::uint64_t>(max_ranks) ? static_cast<Rank>(rank) : kAnyRank;
   }
 
   Result<void> read_control(Cursor& cursor, const BatchSink& sink) {
@@ -300,6 +320,11 @@ struct BatchDecoder::State {
         if (Result<void> done = finish_event(*shape, rank, state, data); !done) {
           return event_error(i, done.error().message);
         }
+        if (lost_in_gap) [[unlikely]] {
+          lost_in_gap = false;
+          if (Result<void> done = sink.on_event(rank, gap_instead_of(event)); !done) return done;
+          continue;
+        }
       }
       if (Result<void> done = sink.on_event(rank, event); !done) return done;
     }
@@ -379,9 +404,21 @@ struct BatchDecoder::State {
       if (read.values_count > 0) extra |= kHasValueList;
     }
     if (read.event.kind == EventKind::kBlocked) extra |= kReadOff;
+    if (read.event.kind == EventKind::kGap) extra |= kNoteGap;
     read.extra = static_cast<std::uint8_t>(extra);
 
     return nullptr;
+  }
+
+  // One more event that is lost; the time that it took passes all the same.
+  static Event gap_instead_of(const Event& event) {
+    Event gap;
+    gap.kind = EventKind::kGap;
+    gap.function = event.function;
+    gap.bytes = 1;
+    gap.process_s = event.process_s;
+    gap.call_s = event.call_s;
+    return gap;
   }
 
   // The rarer parts of an event. Errors carry the bare text; the caller says where.
@@ -409,11 +446,16 @@ struct BatchDecoder::State {
       if (!data.ok) return invalid_input("its time off the processor is cut short or too large");
       event.off_s = seconds_from_ns(static_cast<Nanoseconds>(off_ns));
     }
+    if ((shape.extra & kNoteGap) != 0) communicators.note_gap(rank);
     if ((shape.extra & kTranslateComm) != 0) {
       if (shape.local_comm < global_by_local.size() && global_by_local[shape.local_comm] != kUnknownComm) {
         event.comm = global_by_local[shape.local_comm];
       } else {
         Result<std::uint32_t> global = communicators.translate(rank, shape.local_comm);
+        if (!global && communicators.has_gap(rank)) {
+          lost_in_gap = true;
+          return {};
+        }
         if (!global) return global.error();
         event.comm = *global;
         remember_comm(shape.local_comm, *global);
@@ -421,6 +463,11 @@ struct BatchDecoder::State {
     }
     if ((shape.extra & kDefineComm) != 0) {
       Result<std::uint32_t> global = communicators.define(rank, shape.local_comm, event.values);
+      if (!global && global.error().code == ErrorCode::kLimit) {
+        communicators.note_gap(rank);
+        lost_in_gap = true;
+        return {};
+      }
       if (!global) return global.error();
       event.comm = *global;
       remember_comm(shape.local_comm, *global);
@@ -439,8 +486,24 @@ BatchDecoder::BatchDecoder(CommunicatorTable& communicators, Rank max_ranks)
     : state_(std::make_unique<State>(communicators, max_ranks)) {}
 BatchDecoder::~BatchDecoder() = default;
 
+Result<BatchHeader> BatchDecoder::open(std::span<const std::byte> batch) {
+  return state_->open(batch);
+}
+Result<bool> BatchDecoder::next(const BatchSink& sink) {
+  return state_->next(sink);
+}
+Rank BatchDecoder::next_rank() const {
+  return state_->next_rank();
+}
+
 Result<BatchHeader> BatchDecoder::decode(std::span<const std::byte> batch, const BatchSink& sink) {
-  return state_->decode(batch, sink);
+  const Result<BatchHeader> header = open(batch);
+  if (!header) return header;
+  for (;;) {
+    const Result<bool> more = next(sink);
+    if (!more) return more.error();
+    if (!*more) return header;
+  }
 }
 
 }  // namespace lbf

@@ -2,6 +2,7 @@
 // docs/formats/wire-v1.md.
 #include <zstd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <new>
 #include <stdexcept>
@@ -240,6 +241,7 @@ struct BatchEncoder::State {
 
   void add(Rank rank, const Event& event) {
     PerRank& section = per_rank(rank);
+    if (section.control.size() == wire::kMaxEncodedSectionEvents) close_full_section(section);
     if (section.control.empty()) {
       open_sections.push_back(static_cast<std::size_t>(&section - ranks.data()));
       open_bytes += kSectionOverheadBytes;
@@ -288,18 +290,26 @@ struct BatchEncoder::State {
     ++events;
   }
 
+  void write_section(PerRank& section) {
+    raw += static_cast<char>(wire::kSectionBlock);
+    append_varint(raw, static_cast<std::uint32_t>(section.rank));
+    append_varint(raw, section.control.size());
+    append_varint(raw, section.data.size());
+    raw += section.control;
+    raw += section.data;
+    section.control.clear();
+    section.data.clear();
+  }
+
+  void close_full_section(PerRank& section) {
+    const auto index = static_cast<std::size_t>(&section - ranks.data());
+    open_sections.erase(std::find(open_sections.begin(), open_sections.end(), index));
+    open_bytes -= kSectionOverheadBytes + section.control.size() + section.data.size();
+    write_section(section);
+  }
+
   void close_sections() {
-    for (const std::size_t index : open_sections) {
-      PerRank& section = ranks[index];
-      raw += static_cast<char>(wire::kSectionBlock);
-      append_varint(raw, static_cast<std::uint32_t>(section.rank));
-      append_varint(raw, section.control.size());
-      append_varint(raw, section.data.size());
-      raw += section.control;
-      raw += section.data;
-      section.control.clear();
-      section.data.clear();
-    }
+    for (const std::size_t index : open_sections) write_section(ranks[index]);
     open_sections.clear();
     open_bytes = 0;
   }

@@ -18,6 +18,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/scoped_fd.h"
@@ -41,7 +42,7 @@ constexpr std::chrono::seconds kTick{1};
 constexpr std::chrono::seconds kStopPatience{10};
 
 int fail(int status, const std::string& message) {
-  std::fprintf(stderr, "lbfd: %s\n", message.c_str());
+  std::fprintf(stderr, "lbfd: error: %s\n", message.c_str());
   return status;
 }
 
@@ -63,8 +64,16 @@ lbf::Result<lbf::DaemonConfig> configuration(const Arguments& arguments) {
     if (!address) return lbf::invalid_input("--listen " + address.error().message);
     config->listen.push_back(std::move(address).value());
   }
-  if (!arguments.state_dir.empty()) config->state_dir = arguments.state_dir;
-  if (!arguments.networks_dir.empty()) config->networks_dir = arguments.networks_dir;
+  // As in the file: where lbfd is started from must not matter.
+  for (const auto& [option, given, key] :
+       {std::tuple{"--state-dir", &arguments.state_dir, &config->state_dir},
+        std::tuple{"--networks-dir", &arguments.networks_dir, &config->networks_dir}}) {
+    if (given->empty()) continue;
+    if (!given->starts_with('/')) {
+      return lbf::invalid_input(std::string(option) + " '" + *given + "': must be an absolute path");
+    }
+    *key = *given;
+  }
   if (!arguments.log_level.empty()) {
     if (auto checked = lbf::check_log_level(arguments.log_level); !checked) {
       return lbf::invalid_input("--log-level " + checked.error().message);
@@ -77,7 +86,14 @@ lbf::Result<lbf::DaemonConfig> configuration(const Arguments& arguments) {
 // One lbfd per state directory: two writers would break both the log and the database.
 lbf::Result<lbf::ScopedFd> lock_state_directory(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    return lbf::system_error("create state_dir", directory, errno);
+    lbf::Error error = lbf::system_error("create state_dir", directory, errno);
+    if (error.code == lbf::ErrorCode::kNotFound) error.message += ": make the directory that it is in";
+    return error;
+  }
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+    return lbf::Error{lbf::ErrorCode::kIo,
+                      "state_dir " + directory + " is not a directory: name another one"};
   }
   const std::string path = directory + "/lbfd.lock";
   lbf::ScopedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -115,6 +131,9 @@ int run(const lbf::DaemonConfig& config) {
   auto networks = lbf::NetworkCatalog::load(config.networks_dir, config.network);
   if (!networks) return fail(kExitFailure, networks.error().message);
   if (!networks->own_note().empty()) spdlog::warn("{}", networks->own_note());
+  if (::access(config.networks_dir.c_str(), F_OK) != 0) {
+    spdlog::warn("networks_dir {} is not there: lbf-calibrate writes its files", config.networks_dir);
+  }
   auto database = lbf::db::Database::open(config.state_dir + "/lbf.db");
   if (!database) return fail(kExitFailure, database.error().message);
   auto traces = lbf::TraceStore::open(config.state_dir + "/traces");
@@ -193,7 +212,8 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return fail(kExitUsage, std::string(error.what()) + "; lbfd --help lists the options");
   }
   const auto config = configuration(arguments);
   if (!config) return fail(kExitUsage, config.error().message);

@@ -1,10 +1,15 @@
-/* Ping-pong between two ranks, for lbf-calibrate: half round trips by message size.
+/* Ping-pong between two ranks, for lbf-calibrate: half round trips by message size, and the eager limit.
  *
  * Its place: lbf-calibrate starts it through srun, once with the ranks on two nodes and once on one, and
- * makes a network file (docs/formats/network-v1.md) of what it prints on stdout: library TEXT / node RANK
- * NAME / yield 0|1 batch BYTES NS NS ...     half round trips in nanoseconds, in the order in which they were
- * measured work BYTES NS NS          processor time of sending, and of receiving, one message end Usage:
- * lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]
+ * makes a network file (docs/formats/network-v1.md) of what it prints on stdout:
+ * - library TEXT / node RANK NAME / yield 0|1
+ * - batch BYTES NS NS ...     half round trips in nanoseconds, in the order in which they were measured
+ * - eager BYTES|all|unknown   the largest message that needs no receive to be sent; of all sizes asked for
+ * - work BYTES NS NS          processor time of sending, and of receiving, one message
+ * - end
+ *
+ * Usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...], the sizes ascending.
+ * With `link` as the first argument it measures something else: calibrate_link.h.
  *
  * The sizes take turns in short batches, so that a disturbance of some seconds spoils no single size. Every
  * size gets an equal share of SECONDS, at least MIN_SAMPLES samples where that takes less than three times
@@ -12,7 +17,11 @@
  *
  * Processor work cannot be seen in a ping-pong: a waiting rank polls. So, between two nodes and for messages
  * that are sent eagerly, a few are sent while the receiver sleeps, who takes them when they have long
- * arrived: neither side waits then, and the processor time of its calls is work. */
+ * arrived: neither side waits then, and the processor time of its calls is work.
+ *
+ * The eager limit: rank 1 sleeps before it posts its receive. It cannot have posted it earlier than that long
+ * after it was told, so a send that is back by then was eager, for certain. A send that is not may have been
+ * held up by something else and is tried again. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -24,10 +33,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/calibrate_link.h"
+
 enum { kFewestSamples = 3, kLongestBatch = 64, kMostSamples = 4000, kWarmUps = 2, kTag = 1 };
 enum { kSlowNs = 10000000 }; /* an exchange that takes longer needs no warm-up but the very first */
 enum { kLargestBurstBytes = 32768, kLongestBurst = 16, kBursts = 24, kFewBursts = 6 };
 enum { kSettleNs = 2000000, kLongSettleNs = 50000000 };
+enum { kEagerSettleNs = 5000000, kEagerTries = 3, kEagerFirstBytes = 1024 };
+static const double kEagerPatience_s = 4; /* for the whole search, which takes some 0.2 to 1 s */
 
 /* One batch, as rank 0 announces it to rank 1: exchanges of the ping-pong, or a burst of messages that rank 1
  * takes `settle_ns` later. Neither: the end. */
@@ -138,6 +151,62 @@ static void measure_work(const struct Size* size, char* buffer) {
   fflush(stdout);
 }
 
+/* Half a round trip of the smallest measured size that has so many bytes, else of the largest. */
+static double half_s_at(int64_t bytes, const struct Size* sizes, int count) {
+  int i = 0;
+  while (i + 1 < count && sizes[i].bytes < bytes) ++i;
+  return 1e-9 * (double)sizes[i].half_sum_ns / (double)sizes[i].samples;
+}
+
+static int is_eager(int64_t bytes, int tries, double half_s, char* buffer) {
+  const double settle_s = 1e-9 * kEagerSettleNs + 4 * half_s; /* an eager send may wait for the link, too */
+  int eager = 0;
+  for (int i = 0; i < tries && !eager; ++i) {
+    struct Batch batch = {bytes, 0, 1, (int64_t)(settle_s * 1e9), 0};
+    const double told_s = now_s();
+    MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
+    MPI_Send(buffer, (int)bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD);
+    eager = now_s() - told_s < settle_s;
+    const struct timespec rest = {(time_t)settle_s, (long)((settle_s - (double)(time_t)settle_s) * 1e9)};
+    if (eager) nanosleep(&rest, NULL); /* as in measure_work */
+    int64_t work_ns = 0;
+    MPI_Recv(&work_ns, 1, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  }
+  return eager;
+}
+
+enum { kAllEager = -1, kEagerUnknown = -2 };
+
+/* Upwards in doubles to the first size that waits, so that long messages are not sent for nothing, then by
+ * halves. That the size right above the limit waits is looked at once more in the end. */
+static int64_t eager_limit(const struct Size* sizes, int count, char* buffer) {
+  const int64_t largest = sizes[count - 1].bytes;
+  const double give_up_s = now_s() + kEagerPatience_s;
+  int64_t low = 0; /* eager: a message of 0 bytes is, wherever any is */
+  while (now_s() < give_up_s) {
+    int64_t high = low;
+    for (;;) {
+      if (low == largest) return kAllEager;
+      high = low < kEagerFirstBytes ? kEagerFirstBytes : 2 * low;
+      if (high > largest) high = largest;
+      if (!is_eager(high, kEagerTries, half_s_at(high, sizes, count), buffer)) break;
+      low = high;
+    }
+    while (high - low > 1 && now_s() < give_up_s) {
+      const int64_t middle = low + (high - low) / 2;
+      if (is_eager(middle, kEagerTries, half_s_at(middle, sizes, count), buffer)) {
+        low = middle;
+      } else {
+        high = middle;
+      }
+    }
+    if (high - low > 1) break;
+    if (!is_eager(high, 2 * kEagerTries, half_s_at(high, sizes, count), buffer)) return low;
+    low = high; /* a disturbance made it look as if it waited */
+  }
+  return kEagerUnknown;
+}
+
 /* What this size still wants, as the length of its next batch; 0: it has enough. */
 static int64_t next_batch(const struct Size* size, double share_s, int64_t min_samples) {
   if (size->samples == 0) return 1; /* tells how long one takes */
@@ -152,8 +221,10 @@ static int64_t next_batch(const struct Size* size, double share_s, int64_t min_s
 }
 
 int main(int argc, char** argv) {
+  if (argc > 1 && strcmp(argv[1], "link") == 0) return measure_link(argc - 1, argv + 1);
   if (argc < 4) {
-    fprintf(stderr, "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]\n");
+    fprintf(stderr, "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]\n"
+                    "       lbf-calibrate-pingpong link MILLISECONDS PAIRS BYTES\n");
     return 2;
   }
   const double seconds = (double)parse_number(argv[1], 1, 86400, "SECONDS");
@@ -215,9 +286,16 @@ int main(int argc, char** argv) {
         wanted = 1;
       }
     }
+    const int64_t limit = eager_limit(sizes, sizes_given, buffer);
+    if (limit >= 0) {
+      printf("eager %lld\n", (long long)limit);
+    } else {
+      printf("eager %s\n", limit == kAllEager ? "all" : "unknown");
+    }
+    fflush(stdout);
     for (int round = 0; strcmp(host, other) != 0 && round < kBursts; ++round) {
       for (int i = 0; i < sizes_given; ++i) {
-        if (sizes[i].bytes > kLargestBurstBytes) continue;
+        if (sizes[i].bytes > kLargestBurstBytes || (limit >= 0 && sizes[i].bytes > limit)) continue;
         const int slow = sizes[i].half_sum_ns / sizes[i].samples * kLongestBurst > kLongSettleNs;
         if (!slow || round < kFewBursts) measure_work(&sizes[i], buffer);
       }

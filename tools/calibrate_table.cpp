@@ -16,6 +16,10 @@ namespace {
 
 constexpr Bytes kLargestMessageBytes = Bytes{1} << 30;
 constexpr Bytes kLargestDefaultBytes = Bytes{4} << 20;
+constexpr Bytes kLongestStreamMessage = Bytes{1} << 20;
+constexpr Bytes kShortestStreamMessage = Bytes{1} << 17;  // above usual eager limits: long messages are what fills links
+constexpr double kMessagesInRound = 20;
+constexpr double kStillGrew = 1.1;
 
 // The next word of `text`, which is cut off; "" at the end.
 std::string_view next_word(std::string_view& text) {
@@ -35,7 +39,7 @@ std::optional<Number> parse(std::string_view text) {
 
 Error broken_line(std::string_view line) {
   return {ErrorCode::kInvalidInput,
-          "the ping-pong program printed '" + std::string(line.substr(0, 80)) +
+          "lbf-calibrate-pingpong printed '" + std::string(line.substr(0, 80)) +
               "': does something else write to srun's stdout (a TaskProlog, a shell "
               "start-up file), or is lbf-calibrate-pingpong of another version?"};
 }
@@ -119,6 +123,9 @@ std::string path_table(std::string_view locality, const PingPong& measured) {
               return fmt::format("[{}, {}]", bytes, microseconds(costs.at(bytes).*part));
             });
   };
+  if (measured.eager == PingPong::Eager::kUpToLimit) {
+    text += fmt::format("eager_limit_bytes = {}\n", measured.eager_limit_bytes);
+  }
   if (!costs.empty()) {
     column("send_cpu", &MessageCost::send_cpu_s);
     column("recv_cpu", &MessageCost::recv_cpu_s);
@@ -138,6 +145,51 @@ std::string spread_table(std::string_view key, const PingPong& measured) {
          });
 }
 
+// For [about].
+std::string eager_text(const PingPong& measured) {
+  switch (measured.eager) {
+    case PingPong::Eager::kUpToLimit:
+      return "measured: the largest message whose send returns before its receive is posted";
+    case PingPong::Eager::kAll:
+      return fmt::format("measured: sends up to {} bytes, the largest size, return before their receive is posted",
+                         measured.half_round_trips_ns.rbegin()->first);
+    case PingPong::Eager::kNotMeasured:
+      break;
+  }
+  return "not measured: too much noise";
+}
+
+std::string megabytes_per_s(double bytes_per_s) {
+  return fmt::format("{:.4g} MB/s", bytes_per_s / 1e6);
+}
+
+// What was seen of the link, and what its rate is good for.
+std::string link_about(const Calibration& calibration) {
+  const LinkRates& measured = *calibration.link;
+  const LinkBandwidth link = link_bandwidth(measured);
+  std::string rates;
+  for (const auto& [pairs, bytes_per_s] : link.median_bytes_per_s) {
+    rates += fmt::format("{}{} pair{} {}", rates.empty() ? "" : ", ", pairs, pairs == 1 ? "" : "s",
+                         megabytes_per_s(bytes_per_s));
+  }
+  std::string text = fmt::format(
+      "bandwidth = {}\n",
+      quoted(fmt::format("{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
+                         measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
+                         measured.bytes_per_s.begin()->second.size(), rates)));
+  text += fmt::format("bandwidth_is_lower_bound = {}\n", link.grew);
+  return text;
+}
+
+// " 0 NAME" or " 1 NAME" behind `node`; false: something else.
+bool read_node(std::string_view rest, std::string (&nodes)[2]) {
+  const std::string_view rank = next_word(rest);
+  const std::string_view name = next_word(rest);
+  if ((rank != "0" && rank != "1") || name.empty() || !rest.empty()) return false;
+  nodes[rank == "0" ? 0 : 1] = name;
+  return true;
+}
+
 }  // namespace
 
 Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
@@ -152,10 +204,17 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
     return {};
   }
   if (kind == "node") {
-    const std::string_view rank = next_word(rest);
-    const std::string_view name = next_word(rest);
-    if ((rank != "0" && rank != "1") || name.empty() || !rest.empty()) return broken_line(line);
-    measured.nodes[rank == "0" ? 0 : 1] = name;
+    if (!read_node(rest, measured.nodes)) return broken_line(line);
+    return {};
+  }
+  if (kind == "eager") {
+    const std::string_view limit = next_word(rest);
+    const auto bytes = parse<Bytes>(limit);
+    if (!rest.empty() || (!bytes && limit != "all" && limit != "unknown")) return broken_line(line);
+    measured.eager = bytes            ? PingPong::Eager::kUpToLimit
+                     : limit == "all" ? PingPong::Eager::kAll
+                                      : PingPong::Eager::kNotMeasured;
+    measured.eager_limit_bytes = bytes.value_or(0);
     return {};
   }
   if (kind == "yield" && (rest == " 0" || rest == " 1")) {
@@ -185,6 +244,49 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
   auto& samples = measured.half_round_trips_ns[*bytes];
   samples.insert(samples.end(), batch.begin(), batch.end());
   return {};
+}
+
+Result<void> read_link_line(std::string_view line, LinkRates& measured) {
+  std::string_view rest = line;
+  const std::string_view kind = next_word(rest);
+  if (kind == "end" && rest.empty()) {
+    measured.complete = true;
+    return {};
+  }
+  if (kind == "library" || (kind == "yield" && (rest == " 0" || rest == " 1"))) return {};
+  if (kind == "node" && read_node(rest, measured.nodes)) return {};
+  if (kind != "stream") return broken_line(line);
+  const auto pairs = parse<int>(next_word(rest));
+  const auto bytes_per_s = parse<std::uint64_t>(next_word(rest));
+  if (!pairs || *pairs < 1 || !bytes_per_s || *bytes_per_s == 0 || !rest.empty()) return broken_line(line);
+  measured.bytes_per_s[*pairs].push_back(static_cast<double>(*bytes_per_s));
+  return {};
+}
+
+LinkBandwidth link_bandwidth(const LinkRates& measured) {
+  LinkBandwidth link;
+  for (const auto& [pairs, rates] : measured.bytes_per_s) {
+    std::vector<double> sorted = rates;
+    std::sort(sorted.begin(), sorted.end());
+    const std::size_t half = sorted.size() / 2;
+    const double median = sorted.size() % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
+    link.median_bytes_per_s[pairs] = median;
+    link.bytes_per_s = std::max(link.bytes_per_s, median);
+  }
+  const auto& medians = link.median_bytes_per_s;
+  link.grew = medians.size() < 2 || medians.rbegin()->second > kStillGrew * medians.begin()->second;
+  return link;
+}
+
+Bytes stream_message_bytes(const PingPong& remote, Seconds round_s) {
+  const auto& [bytes, samples] = *remote.half_round_trips_ns.rbegin();
+  const double bytes_per_s = static_cast<double>(bytes) / std::max(spread_of(samples).median_s, 1e-9);
+  Bytes message = kLongestStreamMessage;
+  while (message > kShortestStreamMessage &&
+         static_cast<double>(message) * kMessagesInRound > bytes_per_s * round_s) {
+    message /= 2;
+  }
+  return message;
 }
 
 Spread spread_of(std::vector<Nanoseconds> samples_ns) {
@@ -229,6 +331,11 @@ std::string network_file(const Calibration& calibration) {
   if (calibration.self_node != nullptr) text += path_table("self-node", *calibration.self_node);
   if (calibration.remote != nullptr) text += path_table("remote", *calibration.remote);
 
+  if (calibration.link != nullptr) {
+    text += fmt::format("\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = {:.3f}\n",
+                        link_bandwidth(*calibration.link).bytes_per_s / 1e6);
+  }
+
   text += fmt::format("\n[about]\ndate = {}\ncommand = {}\nmpi = {}\n", quoted(calibration.date),
                       quoted(calibration.command), quoted(any.library));
   if (calibration.remote != nullptr) {
@@ -256,6 +363,13 @@ std::string network_file(const Calibration& calibration) {
         "time; all of it "
         "is in the table\"\n";
   }
+  if (calibration.remote != nullptr) {
+    text += fmt::format("remote_eager_limit = {}\n", quoted(eager_text(*calibration.remote)));
+  }
+  if (calibration.self_node != nullptr) {
+    text += fmt::format("self_node_eager_limit = {}\n", quoted(eager_text(*calibration.self_node)));
+  }
+  if (calibration.link != nullptr) text += link_about(calibration);
   if (calibration.remote != nullptr) {
     text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" +
             spread_table("remote_spread_us", *calibration.remote);

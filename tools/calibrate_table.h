@@ -1,4 +1,5 @@
-// What lbf-calibrate makes of the ping-pong program's output: medians, quartiles, and the network file.
+// What lbf-calibrate makes of the output of its programs: medians, quartiles, eager limits, the rate of the
+// link, and the network file.
 //
 // Implements the writing side of docs/formats/network-v1.md. No processes or files in here.
 #pragma once
@@ -23,10 +24,36 @@ struct PingPong {
   // Processor time of one message, measured apart from all waiting; for eager messages between nodes only.
   std::map<Bytes, std::vector<Nanoseconds>> send_work_ns;
   std::map<Bytes, std::vector<Nanoseconds>> recv_work_ns;
+  enum class Eager { kNotMeasured, kUpToLimit, kAll };
+  Eager eager = Eager::kNotMeasured;  // kNotMeasured: the program printed that it could not tell
+  Bytes eager_limit_bytes = 0;        // the largest message that needs no receive to be sent (kUpToLimit)
 };
 
 // Takes one line of the output. Errors: a line that the program never prints.
 Result<void> read_pingpong_line(std::string_view line, PingPong& measured);
+
+// Everything that one run of lbf-calibrate-pingpong link printed.
+struct LinkRates {
+  std::string nodes[2];  // from, to
+  bool complete = false;
+  std::map<int, std::vector<double>> bytes_per_s;  // by number of pairs that streamed: of each round
+};
+
+// As read_pingpong_line.
+Result<void> read_link_line(std::string_view line, LinkRates& measured);
+
+// What a node's link carries: the larger of the medians.
+struct LinkBandwidth {
+  std::map<int, double> median_bytes_per_s;  // by number of pairs
+  double bytes_per_s = 0;
+  bool grew = false;  // the most pairs were faster than one by more than a tenth, or there was only one: it may
+                      // carry more still
+};
+// REQUIRES: at least one rate.
+LinkBandwidth link_bandwidth(const LinkRates& measured);
+
+// Message of the streams: long, but some of them go through within a round of `round_s`.
+Bytes stream_message_bytes(const PingPong& remote, Seconds round_s);
 
 struct Spread {
   Seconds quartile1_s = 0;
@@ -54,6 +81,8 @@ struct Calibration {
   std::string command;                  // as it was typed
   const PingPong* self_node = nullptr;  // either may be missing
   const PingPong* remote = nullptr;
+  const LinkRates* link = nullptr;  // nothing: no contention in the file
+  Bytes link_message_bytes = 0;
 };
 
 // The text of the network file.

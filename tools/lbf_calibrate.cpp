@@ -1,7 +1,8 @@
 // lbf-calibrate: measures what messages cost on this cluster and writes a network file for lbfd.
 //
-// Runs the ping-pong program (calibrate_pingpong.c) through srun, once between two nodes and once inside one,
-// and writes the medians (docs/formats/network-v1.md; TSE Sec. 2.2: "half of the round trip time").
+// Runs the ping-pong program (calibrate_pingpong.c) through srun, between two nodes, inside one, and once more
+// between two nodes as streams of several pairs (calibrate_link.h); writes the medians, eager limits and the
+// link's rate (docs/formats/network-v1.md; TSE Sec. 2.2: "half of the round trip time").
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -36,6 +37,12 @@ constexpr int kExitUsage = 2;
 constexpr Seconds kDefaultSeconds = 20;
 constexpr Seconds kQuickSeconds = 5;
 constexpr int kDefaultRepeats = 20;
+constexpr int kDefaultPairs = 2;
+constexpr int kMostPairs = 64;  // as in calibrate_link.c
+constexpr Seconds kShortestRound = 0.2;  // of the streams
+constexpr Seconds kLongestRound = 0.5;
+constexpr double kRounds = 6;                     // as in calibrate_link.c
+constexpr double kRoundsInSeconds = 40;           // of the other measurements: a round is that much shorter
 constexpr std::string_view kNetworksFolder = "/etc/lbf/networks.d";
 constexpr std::string_view kPingPongProgram = "lbf-calibrate-pingpong";
 
@@ -47,13 +54,15 @@ struct Options {
   std::string srun = "srun";
   std::string program;
   std::string only;
+  std::string contention = "nic";
+  int pairs = kDefaultPairs;
   int repeats = kDefaultRepeats;
   Seconds seconds = kDefaultSeconds;
   bool quick = false;
 };
 
 int fail(const Error& error) {
-  std::cerr << "lbf-calibrate: " << error.message << "\n";
+  std::cerr << "lbf-calibrate: error: " << error.message << "\n";
   return error.code == ErrorCode::kInvalidInput ? kExitUsage : kExitFailure;
 }
 
@@ -152,8 +161,10 @@ Result<std::string> find_program(const Options& options) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   if (!options.program.empty()) {
-    if (fs::exists(options.program, ignored)) return fs::absolute(options.program).string();
-    return invalid_input("--program " + options.program + ": no such file");
+    if (::access(options.program.c_str(), X_OK) == 0 && fs::is_regular_file(options.program, ignored)) {
+      return fs::absolute(options.program).string();
+    }
+    return invalid_input("--program " + options.program + ": no such file, or none that can be run");
   }
   const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
   for (const fs::path& folder : {here, fs::path(LBF_LIBEXEC_DIR)}) {
@@ -206,6 +217,30 @@ Result<PingPong> measure(const Options& options, const std::vector<std::string>&
   return measured;
 }
 
+Result<LinkRates> measure_link(const Options& options, const std::vector<std::string>& srun,
+                               const std::string& program, Bytes message_bytes, Seconds round_s) {
+  std::vector<std::string> command = srun;
+  // Not --ntasks-per-node: Slurm then wants a processor for each, whatever --overcommit says.
+  command.insert(command.end(),
+                 {fmt::format("-n{}", 2 * options.pairs), "-N2", "--overcommit", "--distribution=cyclic"});
+  if (!options.nodes.empty()) command.push_back("--nodelist=" + options.nodes);
+  command.insert(command.end(), {program, "link", fmt::format("{:.0f}", round_s * 1e3),
+                                 std::to_string(options.pairs), std::to_string(message_bytes)});
+  LinkRates measured;
+  Progress progress("link", round_s * kRounds);
+  std::size_t samples = 0;
+  auto done = run(command, [&](std::string_view line) {
+    samples += line.starts_with("stream") ? 1 : 0;
+    progress.samples(samples);
+    return read_link_line(line, measured);
+  });
+  if (!done) return done.error();
+  if (!measured.complete || measured.bytes_per_s.empty()) {
+    return Error{ErrorCode::kUnavailable, "the program ended before it had measured the link"};
+  }
+  return measured;
+}
+
 // All or nothing: readers (lbfd) never see half a file.
 Result<void> write_file(const std::string& path, const std::string& text) {
   const std::string part = path + ".part";
@@ -240,12 +275,17 @@ int calibrate(const Options& given, const std::string& typed) {
   }
   auto srun = split_command(options.srun);
   if (!srun) return fail(srun.error());
+  if (srun->empty()) return fail(invalid_input("--srun is empty: give a command, for example --srun srun"));
   auto program = find_program(options);
   if (!program) return fail(program.error());
   Result<std::vector<Bytes>> sizes = options.sizes.empty() ? default_sizes() : parse_sizes(options.sizes);
   if (!sizes) return fail(sizes.error());
   const bool to_stdout = options.output == "-";
   if (options.output.empty()) options.output = fmt::format("{}/{}.toml", kNetworksFolder, options.name);
+  std::error_code ignored;
+  if (!to_stdout && std::filesystem::is_directory(options.output, ignored)) {
+    return fail(invalid_input("--output " + options.output + " is a folder: give a file in it"));
+  }
   const std::filesystem::path folder = std::filesystem::absolute(options.output).parent_path();
   if (!to_stdout && ::access(folder.c_str(), W_OK) != 0) {  // known before a minute of measuring
     return fail({ErrorCode::kPermission, "cannot write into " + folder.string() + ": " +
@@ -258,6 +298,7 @@ int calibrate(const Options& given, const std::string& typed) {
   calibration.command = typed;
   PingPong remote;
   PingPong self_node;
+  LinkRates link;
   std::string one_node = options.nodes;
   if (options.only != "self-node") {
     auto measured = measure(options, *srun, *program, *sizes, true, options.nodes);
@@ -266,6 +307,19 @@ int calibrate(const Options& given, const std::string& typed) {
     calibration.remote = &remote;
     one_node = remote.nodes[0].substr(0, remote.nodes[0].find('.'));
     if (options.nodes.empty()) one_node.clear();  // host and node names may differ: let Slurm choose again
+  }
+  if (calibration.remote != nullptr && options.contention != "none") {
+    const Seconds round_s =
+        std::clamp(options.seconds / kRoundsInSeconds, kShortestRound, kLongestRound);
+    calibration.link_message_bytes = stream_message_bytes(remote, round_s);
+    auto measured = measure_link(options, *srun, *program, calibration.link_message_bytes, round_s);
+    if (!measured) {
+      Error error = measured.error();
+      error.message += " (this was what the link carries; --contention none leaves it out)";
+      return fail(error);
+    }
+    link = std::move(*measured);
+    calibration.link = &link;
   }
   if (options.nodes.find_first_of(",[") != std::string::npos) {
     one_node = options.nodes.find('[') == std::string::npos ? options.nodes.substr(0, options.nodes.find(','))
@@ -284,15 +338,36 @@ int calibrate(const Options& given, const std::string& typed) {
     return 0;
   }
   if (auto written = write_file(options.output, text); !written) return fail(written.error());
-  const auto one_way = [](const PingPong& measured) {
+  const auto eager = [](const PingPong& measured) {
+    switch (measured.eager) {
+      case PingPong::Eager::kUpToLimit:
+        return fmt::format(", eager up to {} B", measured.eager_limit_bytes);
+      case PingPong::Eager::kAll:
+        return std::string(", always eager");
+      case PingPong::Eager::kNotMeasured:
+        break;
+    }
+    return std::string(", eager limit not found: too much noise");
+  };
+  const auto one_way = [&eager](const PingPong& measured) {
     const auto& [bytes, samples] = *measured.half_round_trips_ns.begin();
     const auto& [most_bytes, most_samples] = *measured.half_round_trips_ns.rbegin();
-    return fmt::format("{} B in {:.1f} us, {} B in {:.0f} us", bytes, spread_of(samples).median_s * 1e6,
-                       most_bytes, spread_of(most_samples).median_s * 1e6);
+    return fmt::format("{} B in {:.1f} us, {} B in {:.0f} us{}", bytes, spread_of(samples).median_s * 1e6,
+                       most_bytes, spread_of(most_samples).median_s * 1e6, eager(measured));
   };
   std::cout << options.output << "\n";
   if (calibration.remote != nullptr) {
     std::cout << fmt::format("  remote ({} - {}): {}\n", remote.nodes[0], remote.nodes[1], one_way(remote));
+  }
+  if (calibration.link != nullptr) {
+    const LinkBandwidth bandwidth = link_bandwidth(link);
+    std::string rates;
+    for (const auto& [pairs, bytes_per_s] : bandwidth.median_bytes_per_s) {
+      rates += fmt::format("{}{} pair{}: {:.4g}", rates.empty() ? "" : ", ", pairs, pairs == 1 ? "" : "s",
+                           bytes_per_s / 1e6);
+    }
+    std::cout << fmt::format("  link ({} to {}): {:.4g} MB/s{} ({})\n", link.nodes[0], link.nodes[1],
+                             bandwidth.bytes_per_s / 1e6, bandwidth.grew ? " or more" : "", rates);
   }
   if (calibration.self_node != nullptr) {
     std::cout << fmt::format("  self-node ({}): {}\n", self_node.nodes[0], one_way(self_node));
@@ -307,7 +382,7 @@ int main_of(int argc, char** argv) {
       "file."};
   app.name("lbf-calibrate");
   app.set_version_flag("--version", std::string("lbf-calibrate ") + LBF_VERSION);
-  app.add_option("--name", options.name, "name of the network, as reports will show it")->required();
+  app.add_option("--name", options.name, "name of the network, as reports will show it");
   app.add_option("--nodes,--nodelist,-w", options.nodes,
                  "the two nodes, as srun's --nodelist (default: Slurm chooses)");
   app.add_option("--sizes", options.sizes,
@@ -321,6 +396,14 @@ int main_of(int argc, char** argv) {
   app.add_flag("--quick", options.quick, "5 seconds instead");
   app.add_option("--only", options.only, "measure one of the two")
       ->check(CLI::IsMember({"remote", "self-node"}));
+  app.add_option("--pairs", options.pairs,
+                 "ranks of each node that stream at the same time, to see what its link carries")
+      ->check(CLI::Range(1, kMostPairs))
+      ->capture_default_str();
+  app.add_option("--contention", options.contention,
+                 "nic: messages of one node share its link; none: leave that out")
+      ->check(CLI::IsMember({"nic", "none"}))
+      ->capture_default_str();
   app.add_option("--output,-o", options.output,
                  "file to write, - for stdout (default: /etc/lbf/networks.d/NAME.toml)");
   app.add_option("--srun", options.srun, "how to start srun, with its options for this site")
@@ -329,8 +412,11 @@ int main_of(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int status = app.exit(error);
-    return status == 0 ? 0 : kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return fail(invalid_input(std::string(error.what()) + "; lbf-calibrate --help lists the options"));
+  }
+  if (options.name.empty()) {
+    return fail(invalid_input("--name is missing: what the network is called in reports; lbf-calibrate --help"));
   }
   std::string typed;
   for (int i = 0; i < argc; ++i) typed += (i > 0 ? " " : "") + std::string(argv[i]);

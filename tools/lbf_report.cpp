@@ -74,7 +74,8 @@ int put(const std::string& text) {
 }
 
 void declare(CLI::App& app, Options& options) {
-  app.add_option("-j,--jobs", options.jobs, "JOB[.STEP][,...]: these jobs, whenever they ran, in full")
+  app.add_option("-j,--jobs", options.jobs,
+                 "JOB[_TASK|+OFFSET][.STEP][,...]: these jobs, whenever they ran, in full")
       ->type_name("JOBS");
   app.add_option("-u,--user,--uid", options.users, "NAME|UID[,...]: jobs of these users")->type_name("USERS");
   app.add_flag("-a,--allusers", options.all_users, "jobs of every user (operators)");
@@ -111,6 +112,7 @@ Result<Selection> selection_of(const Options& options) {
     auto jobs = parse_jobs(options.jobs);
     if (!jobs) return jobs.error();
     out.jobs = std::move(*jobs);
+    out.detail = options.json;
   }
   if (!options.users.empty()) {
     if (options.all_users) return invalid_input("-a and -u exclude each other; leave one out");
@@ -159,7 +161,11 @@ Result<std::string> ask(HttpClient& client, Selection& selection) {
   std::vector<std::string> answers;
   for (const std::string& target : request_targets(selection)) {
     auto response = client.request("GET", target);
-    if (!response) return response.error();
+    if (!response) {
+      Error error = response.error();
+      if (error.code == ErrorCode::kUnavailable) error.message += "; another address: --server or LBF_SERVER";
+      return error;
+    }
     const bool asked_for_all = !selection.jobs.empty() && selection.users.empty() && !selection.all_users;
     if (response->status == 403 && asked_for_all && selection.operator_view) {
       selection.operator_view = false;

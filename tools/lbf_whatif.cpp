@@ -5,13 +5,17 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
 
+#include "advisor/report/text.h"
+#include "base/http_client.h"
 #include "predictor/metric/predictor.h"
 #include "tools/whatif_output.h"
 #include "tools/whatif_targets.h"
@@ -29,8 +33,9 @@ std::string from_environment(const char* name, const char* otherwise) {
   return value != nullptr && *value != '\0' ? value : otherwise;
 }
 
-int complain(int status, const std::string& what) {
-  std::fprintf(stderr, "lbf-whatif: %s\n", what.c_str());
+// `what` may have a file's name or lbfd's words in it: one line, nothing that acts on a terminal.
+int fail(int status, const std::string& what) {
+  std::fprintf(stderr, "lbf-whatif: error: %s\n", lbf::report::printable(what).c_str());
   return status;
 }
 
@@ -57,6 +62,18 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = start_;
 };
 
+void warn_of_stuck_targets(const lbf::WhatIfResult& result) {
+  std::size_t stuck = 0;
+  std::string why;
+  for (const lbf::Prediction& prediction : result.predictions) {
+    if (!lbf::is_stuck(result, prediction)) continue;
+    if (++stuck == 1) why = prediction.why_stuck;
+  }
+  if (stuck == 0) return;
+  std::fprintf(stderr, "lbf-whatif: warning: on %zu of %zu targets the program would not end: %s\n", stuck,
+               result.predictions.size(), lbf::report::printable(why).c_str());
+}
+
 int run(int argc, char** argv) {
   lbf::WhatIfOptions options;
   options.networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
@@ -68,70 +85,92 @@ int run(int argc, char** argv) {
                "lbf-whatif"};
   app.set_version_flag("--version", std::string("lbf-whatif ") + LBF_VERSION);
   app.add_option("TRACE", trace_name,
-                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOBID[.STEP] of a job "
-                 "that lbfd knows")
-      ->required();
+                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
+                 "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
   app.add_option("--nodes", options.nodes, "node counts, as in 2,4 (default with map=...: those it names)")
       ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 24));
-  app.add_option("--cores", options.cores, "processors per node (default 1)")
+  app.add_option("--cores", options.cores, "processors per node, or by node as in 4,4,2 (default 1)")
+      ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 20));
   app.add_option("--placement", options.placements,
                  "block, cyclic, plane=K or map=N0,N1,... (may be repeated; default block)")
       ->allow_extra_args(false);
   app.add_option("--network", options.networks, "names or files, as in zero,lan-100 (default zero)")
       ->delimiter(',');
-  app.add_option("--speed", options.speed, "of each processor, relative to the one that ran (default 1)")
-      ->check(CLI::PositiveNumber);
+  app.add_option("--speed", options.speeds,
+                 "of each processor, relative to the one that ran, or by node as in 1,1,0.5 (default 1)")
+      ->delimiter(',')
+      ->check([](const std::string& text) {
+        double speed = 0;
+        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), speed);
+        const bool good =
+            error == std::errc{} && end == text.data() + text.size() && std::isfinite(speed) && speed > 0;
+        return good ? std::string() : "'" + text + "' is no number above 0";
+      });
   app.add_option("--contention", options.contention, "none, bus or nic (default: what the network file says)")
       ->check(CLI::IsMember({"none", "bus", "nic"}));
+  std::string waiting = "block";
+  app.add_option("--waiting", waiting,
+                 "what a rank does that waits for a message: block gives its processor away, spin keeps its share "
+                 "(default block)")
+      ->check(CLI::IsMember({"block", "spin"}));
   app.add_option("--networks-dir", options.networks_dir,
                  "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)");
-  app.add_option("--server", server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
+  const CLI::Option* server_option =
+      app.add_option("--server", server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
   app.add_flag("--json", json, "print JSON");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return complain(kUsage, std::string(error.what()) + " (lbf-whatif --help shows the options)");
+    return fail(kUsage, std::string(error.what()) + "; lbf-whatif --help lists the options");
   }
+  if (trace_name.empty()) return fail(kUsage, "TRACE is missing: what to replay; lbf-whatif --help");
+  options.waiting = waiting == "spin" ? lbf::Waiting::kSpin : lbf::Waiting::kBlock;
   for (const std::string& placement : options.placements) {
     if (options.nodes.empty() && !placement.starts_with("map=")) {
-      return complain(kUsage,
-                      "--nodes is missing: how many nodes? (only --placement map=... says it itself)");
+      return fail(kUsage, "--nodes is missing: how many nodes? (only --placement map=... says it itself)");
     }
   }
 
+  if (server_option->count() > 0) {
+    if (const auto client = lbf::HttpClient::make(server); !client) {
+      return fail(kUsage, "--server " + client.error().message);
+    }
+  }
   lbf::Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(trace_name, server);
-  if (!trace) return complain(kFailure, trace.error().message);
+  if (!trace) return fail(kFailure, trace.error().message);
   lbf::WhatIfResult result;
   result.trace = trace_name;
   result.ranks = (*trace)->ranks();
   lbf::Result<std::vector<lbf::Target>> targets = lbf::make_targets(options, result.ranks);
-  if (!targets) return complain(kFailure, targets.error().message);
+  if (!targets) return fail(kFailure, targets.error().message);
   result.targets = *targets;
   lbf::Result<std::unique_ptr<lbf::Predictor>> predictor =
       lbf::Predictor::make(result.ranks, std::move(*targets));
-  if (!predictor) return complain(kFailure, predictor.error().message);
+  if (!predictor) return fail(kFailure, predictor.error().message);
   {
     Progress progress;
     const auto sink = [&](lbf::Rank rank, const lbf::Event& event) {
       return (*predictor)->feed(rank, event);
     };
     const lbf::Result<void> read = (*trace)->read(sink, [&](double share) { progress.show(share); });
-    if (!read) return complain(kFailure, read.error().message);
+    if (!read) return fail(kFailure, read.error().message);
     for (lbf::Rank rank = 0; rank < result.ranks; ++rank) (*predictor)->close(rank);
     (*predictor)->advance();
   }
   if (const lbf::Result<void> whole = (*predictor)->diagnosis(); !whole) {
     result.why_partial = whole.error().message;
-    complain(0, "the prediction is partial: " + result.why_partial);
+    std::fprintf(stderr, "lbf-whatif: warning: the prediction is partial: %s\n",
+                 lbf::report::printable(result.why_partial).c_str());
   }
   result.predictions = (*predictor)->predictions();
   result.stats = (*predictor)->stats();
+  warn_of_stuck_targets(result);
   const std::string text = json ? lbf::whatif_json(result) : lbf::whatif_table(result);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return complain(kFailure, "cannot write the result");
+    return fail(kFailure, "cannot write the result to standard output; is the disk full or the pipe closed?");
   }
   return 0;
 }
@@ -142,6 +181,6 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    return complain(kFailure, error.what());
+    return fail(kFailure, error.what());
   }
 }

@@ -18,7 +18,28 @@ std::string count(std::uint64_t value, const char* one, const char* many) {
   return std::to_string(value) + " " + (value == 1 ? one : many);
 }
 
+template <typename Value>
+nlohmann::ordered_json by_node_or(const std::vector<Value>& by_node, Value everywhere) {
+  return by_node.empty() ? nlohmann::ordered_json(everywhere) : nlohmann::ordered_json(by_node);
+}
+
+// "2", or "2,1" by node.
+template <typename Value>
+std::string listed(const std::vector<Value>& by_node, Value everywhere) {
+  constexpr std::size_t kMaxShown = 4;
+  if (by_node.empty()) return number(static_cast<double>(everywhere), "%g");
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMaxShown, by_node.size()); ++i) {
+    text += (i > 0 ? "," : "") + number(static_cast<double>(by_node[i]), "%g");
+  }
+  return text + (by_node.size() > kMaxShown ? ",..." : "");
+}
+
 }  // namespace
+
+bool is_stuck(const WhatIfResult& result, const Prediction& prediction) {
+  return result.why_partial.empty() && !prediction.why_stuck.empty();
+}
 
 const char* contention_name(Contention contention) {
   switch (contention) {
@@ -39,12 +60,18 @@ std::string whatif_json(const WhatIfResult& result) {
     const Prediction& prediction = result.predictions[t];
     nlohmann::ordered_json entry;
     entry["nodes"] = target.nodes;
-    entry["cores"] = target.cores_per_node;
+    entry["cores"] = by_node_or(target.cores_of_node, target.cores_per_node);
     entry["placement"] = target.placement;
     entry["network"] = target.network->name();
     entry["contention"] = contention_name(target.network->contention());
-    entry["speed"] = target.speed;
-    entry["lbf_s"] = prediction.lbf_s;
+    entry["speed"] = by_node_or(target.speed_of_node, target.speed);
+    entry["waiting"] = target.waiting == Waiting::kSpin ? "spin" : "block";
+    if (is_stuck(result, prediction)) {
+      entry["lbf_s"] = nullptr;
+    } else {
+      entry["lbf_s"] = prediction.lbf_s;
+    }
+    entry["why_stuck"] = prediction.why_stuck;
     entry["rank_finish_s"] = prediction.rank_finish_s;
     entry["partial"] = !result.why_partial.empty() || !prediction.complete;
     predictions.push_back(std::move(entry));
@@ -73,6 +100,9 @@ std::string whatif_table(const WhatIfResult& result) {
     text += "  " + count(result.stats.unmodelled_calls, "call is", "calls are") + " not modelled, " +
             number(result.stats.unmodelled_s, "%.3f") + " s kept as measured\n";
   }
+  if (!result.targets.empty() && result.targets.front().waiting == Waiting::kSpin) {
+    text += "  ranks that wait for a message keep their share of the processor\n";
+  }
   constexpr std::size_t kMaxPlacementWidth = 32;
   const std::vector<std::string> titles{"NODES",      "CORES", "PLACEMENT",  "NETWORK",
                                         "CONTENTION", "SPEED", "PREDICTED_S"};
@@ -83,9 +113,12 @@ std::string whatif_table(const WhatIfResult& result) {
     if (placement.size() > kMaxPlacementWidth)
       placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
     rows.push_back(
-        {std::to_string(target.nodes), std::to_string(target.cores_per_node), placement,
-         target.network->name(), contention_name(target.network->contention()), number(target.speed, "%g"),
-         number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
+        {std::to_string(target.nodes), listed(target.cores_of_node, target.cores_per_node), placement,
+         target.network->name(), contention_name(target.network->contention()),
+         listed(target.speed_of_node, target.speed),
+         is_stuck(result, result.predictions[t])
+             ? "stuck"
+             : number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
   }
   std::vector<std::size_t> width(titles.size(), 0);
   for (const auto& row : rows) {

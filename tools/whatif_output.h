@@ -14,8 +14,11 @@ struct WhatIfResult {
   std::vector<Target> targets;
   std::vector<Prediction> predictions;
   PredictorStats stats;
-  std::string why_partial;  // empty: the predictions are whole
+  std::string why_partial;  // empty: the predictions are whole, or the program would not end on that target
 };
+
+// On this target the program would wait for ever, although the trace is whole: there is no run time.
+bool is_stuck(const WhatIfResult& result, const Prediction& prediction);
 
 const char* contention_name(Contention contention);
 std::string whatif_json(const WhatIfResult& result);

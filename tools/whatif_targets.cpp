@@ -25,6 +25,14 @@ std::uint32_t nodes_of_map(std::string_view placement) {
   return nodes;
 }
 
+template <typename Value>
+Result<void> check_by_node(const char* option, const std::vector<Value>& values, std::uint32_t nodes) {
+  if (values.size() == 1 || values.size() == nodes) return {};
+  return invalid_input(std::string(option) + " has " + std::to_string(values.size()) + " values for " +
+                       std::to_string(nodes) + (nodes == 1 ? " node" : " nodes") +
+                       ": give one for all, or one for each node");
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file,
@@ -35,8 +43,14 @@ Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_f
   std::error_code error;
   if (!is_file && !std::filesystem::exists(path, error)) {
     std::vector<std::string> known{"zero"};
-    for (auto it = std::filesystem::directory_iterator(networks_dir, error);
-         !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+    std::filesystem::directory_iterator files(networks_dir, error);
+    if (error) {
+      return Error{ErrorCode::kNotFound, "no network '" + name_or_file + "': the folder of networks, " +
+                                             networks_dir + ", cannot be read: " + error.message() +
+                                             " (another folder: --networks-dir; a file: its path)"};
+    }
+    for (auto it = std::move(files); !error && it != std::filesystem::directory_iterator();
+         it.increment(error)) {
       if (it->path().extension() == ".toml") known.push_back(it->path().stem().string());
     }
     std::sort(known.begin(), known.end());
@@ -77,12 +91,17 @@ Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank rank
     for (std::uint32_t nodes : node_counts) {
       Result<std::vector<std::uint32_t>> placed = place_ranks(placement, ranks, nodes);
       if (!placed) return placed.error();
+      if (auto fits = check_by_node("--cores", options.cores, nodes); !fits) return fits.error();
+      if (auto fits = check_by_node("--speed", options.speeds, nodes); !fits) return fits.error();
       for (const auto& network : networks) {
         Target target;
         target.node_of_rank = *placed;
         target.nodes = nodes;
-        target.cores_per_node = options.cores;
-        target.speed = options.speed;
+        target.cores_per_node = options.cores.front();
+        target.speed = options.speeds.front();
+        if (options.cores.size() > 1) target.cores_of_node = options.cores;
+        if (options.speeds.size() > 1) target.speed_of_node = options.speeds;
+        target.waiting = options.waiting;
         target.network = network;
         target.placement = placement;
         targets.push_back(std::move(target));

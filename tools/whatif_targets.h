@@ -13,10 +13,11 @@ namespace lbf {
 
 struct WhatIfOptions {
   std::vector<std::uint32_t> nodes;  // empty: as many as map=... names
-  std::uint32_t cores = 1;
+  std::vector<std::uint32_t> cores{1};  // of every node, or by node
   std::vector<std::string> placements{"block"};
   std::vector<std::string> networks{"zero"};
-  double speed = 1.0;
+  std::vector<double> speeds{1.0};  // of every node, or by node
+  Waiting waiting = Waiting::kBlock;
   std::string contention;  // empty: what the network file says
   std::string networks_dir;
 };

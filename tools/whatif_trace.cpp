@@ -18,9 +18,12 @@
 #include <utility>
 #include <vector>
 
+#include "advisor/report/selection.h"
+#include "advisor/report/step.h"
 #include "base/http_client.h"
 #include "base/scoped_fd.h"
 #include "event/wire.h"
+#include "predictor/ingest/stream_merge.h"
 
 namespace lbf {
 namespace {
@@ -139,29 +142,20 @@ class StoredTrace final : public WhatIfTrace {
 
   Result<void> read(const EventSink& sink, const std::function<void(double)>& progress) override {
     CommunicatorTable communicators;
-    BatchDecoder decoder(communicators, ranks_);
+    std::size_t bytes_done = 0;
+    std::vector<std::unique_ptr<BatchSource>> sources;
+    for (const auto& [stream, batches] : streams_) {
+      sources.push_back(std::make_unique<StreamBatches>(*this, batches, bytes_done));
+    }
+    StreamMerge merge(communicators, ranks_, std::move(sources));
     BatchSink batch_sink;
     batch_sink.on_event = sink;
-    std::size_t bytes_done = 0;
-    // The streams side by side, as they came in: one stream after the other would hold all events in memory.
-    std::vector<std::pair<const std::vector<Batch>*, std::size_t>> open;
-    for (const auto& [stream, batches] : streams_) open.emplace_back(&batches, 0);
-    while (!open.empty()) {
-      for (std::size_t i = 0; i < open.size();) {
-        auto& [batches, at] = open[i];
-        if (at == batches->size()) {
-          open.erase(open.begin() + static_cast<std::ptrdiff_t>(i));
-          continue;
-        }
-        const Batch& batch = (*batches)[at++];
-        if (Result<void> decoded = decode(decoder, batch, batch_sink); !decoded) return decoded;
-        bytes_done += batch.bytes.size();
-        progress(static_cast<double>(bytes_done) /
-                 static_cast<double>(std::max<std::size_t>(total_bytes_, 1)));
-        ++i;
-      }
+    for (;;) {
+      const Result<bool> more = merge.next(batch_sink);
+      if (!more) return more.error();
+      progress(static_cast<double>(bytes_done) / static_cast<double>(std::max<std::size_t>(total_bytes_, 1)));
+      if (!*more) return {};
     }
-    return {};
   }
 
  private:
@@ -171,11 +165,33 @@ class StoredTrace final : public WhatIfTrace {
     std::span<const std::byte> bytes;
   };
 
+  class StreamBatches final : public BatchSource {
+   public:
+    // Adds the size of each batch to `bytes_done`.
+    StreamBatches(const StoredTrace& trace, const std::vector<Batch>& batches, std::size_t& bytes_done)
+        : trace_(trace), batches_(batches), bytes_done_(bytes_done) {}
+    Result<std::span<const std::byte>> next() override {
+      if (at_ == batches_.size()) return std::span<const std::byte>();
+      bytes_done_ += batches_[at_].bytes.size();
+      return batches_[at_++].bytes;
+    }
+    Error located(const Error& error) const override { return trace_.located(batches_[at_ - 1], error); }
+
+   private:
+    const StoredTrace& trace_;
+    const std::vector<Batch>& batches_;
+    std::size_t& bytes_done_;
+    std::size_t at_ = 0;
+  };
+
+  Error located(const Batch& batch, const Error& error) const {
+    return {error.code, sources_[batch.source].name + ", batch at byte " + std::to_string(batch.offset) +
+                            ": " + error.message};
+  }
   Result<void> decode(BatchDecoder& decoder, const Batch& batch, const BatchSink& sink) const {
     const Result<BatchHeader> header = decoder.decode(batch.bytes, sink);
     if (header) return {};
-    return Error{header.error().code, sources_[batch.source].name + ", batch at byte " +
-                                          std::to_string(batch.offset) + ": " + header.error().message};
+    return located(batch, header.error());
   }
 
   Result<void> index() {
@@ -187,7 +203,8 @@ class StoredTrace final : public WhatIfTrace {
         const std::string where = sources_[s].name + ", byte " + std::to_string(offset) + ": ";
         if (!header) {
           return Error{header.error().code,
-                       where + "not a stored trace from here on: " + header.error().message};
+                       where + "not a stored trace from here on: " + header.error().message +
+                           (offset == 0 ? " (and a text trace begins with 'lbf-trace 1')" : "")};
         }
         const std::size_t size = kBatchHeaderBytes + header->compressed_bytes;
         if (size > all.size() - offset)
@@ -257,7 +274,10 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
       if (name.starts_with("stream-") && name.ends_with(".lbfw")) names.push_back(it->path().string());
     }
     if (error) return Error{ErrorCode::kIo, path + ": " + error.message()};
-    if (names.empty()) return invalid_input(path + ": holds no stored trace (no stream-*.lbfw in it)");
+    if (names.empty())
+      return invalid_input(path +
+                           ": holds no stored trace (no stream-*.lbfw in it): give a step's folder of "
+                           "lbfd's state_dir/traces, or a file");
     std::sort(names.begin(), names.end());
     std::vector<Source> sources;
     for (const std::string& name : names) {
@@ -287,43 +307,30 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
   }
   Result<std::shared_ptr<TraceBytes>> bytes = TraceBytes::map(path);
   if (!bytes) return bytes.error();
-  if ((*bytes)->view().empty()) return invalid_input(path + ": the file is empty");
+  if ((*bytes)->view().empty())
+    return invalid_input(path + ": the file is empty: a trace was never written to it, or not yet");
   return StoredTrace::make({{path, std::move(*bytes)}});
 }
 
 // --- lbfd
-
-struct JobStep {
-  std::string job;
-  std::string step;  // empty: any
-};
-
-std::optional<JobStep> parse_job_step(std::string_view text) {
-  const auto digits = [](std::string_view part) {
-    return !part.empty() && part.size() <= 10 &&
-           std::all_of(part.begin(), part.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
-  };
-  const std::size_t dot = text.find('.');
-  const std::string_view job = text.substr(0, dot);
-  const std::string_view step = dot == std::string_view::npos ? std::string_view{} : text.substr(dot + 1);
-  if (!digits(job) || (dot != std::string_view::npos && !digits(step))) return std::nullopt;
-  return JobStep{std::string(job), std::string(step)};
-}
 
 bool has_no_steps(const std::string& body) {
   const nlohmann::json list = nlohmann::json::parse(body, nullptr, false);
   return list.is_object() && list.contains("steps") && list["steps"].is_array() && list["steps"].empty();
 }
 
-Result<std::unique_ptr<WhatIfTrace>> fetch(const JobStep& wanted, const std::string& server) {
+Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, const std::string& server) {
   HttpClientOptions options;
   options.total_timeout_s = 0;  // a trace may be gigabytes
   Result<HttpClient> client = HttpClient::make(server, options);
   if (!client) return client.error();
-  std::string query = "/v1/steps?brief=1&job=" + wanted.job;
-  if (!wanted.step.empty()) query += "&step=" + wanted.step;
+  const std::string query = "/v1/steps?brief=1&" + report::query_of(wanted);
   Result<HttpResponse> answer = client->request("GET", query);
-  if (!answer) return answer.error();
+  if (!answer) {
+    Error error = answer.error();
+    if (error.code == ErrorCode::kUnavailable) error.message += "; another address: --server or LBF_SERVER";
+    return error;
+  }
   if (answer->status == 200 && has_no_steps(answer->body)) {
     // None of the caller's own; an operator may mean somebody else's, and only an operator is answered.
     Result<HttpResponse> everybodys = client->request("GET", query + "&all=1");
@@ -331,41 +338,30 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const JobStep& wanted, const std::str
     if (everybodys->status == 200) answer = std::move(everybodys);
   }
   if (answer->status != 200) return error_of_response(*answer);
-  const nlohmann::json list = nlohmann::json::parse(answer->body, nullptr, false);
-  const std::string name = "job " + wanted.job + (wanted.step.empty() ? "" : "." + wanted.step);
-  if (!list.is_object() || !list.contains("steps") || !list["steps"].is_array()) {
-    return Error{ErrorCode::kInternal,
-                 server + ": the answer about " + name + " is not understood (versions differ?)"};
+  const std::string name = "job " + report::text_of(wanted);
+  const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
+  if (!steps) return Error{ErrorCode::kInternal, server + ": " + steps.error().message};
+  // A restarted job has its step once per restart: the last one counts. Two clusters' jobs may have one
+  // number.
+  std::map<std::pair<std::string, std::string>, const report::Step*> last_restart;
+  for (const report::Step& step : *steps) {
+    const report::Step*& known = last_restart[{step.cluster, report::job_id(step)}];
+    if (known == nullptr || known->restart < step.restart) known = &step;
   }
-  // A restarted job has its step once per restart: the last one counts.
-  std::map<std::string, std::pair<std::int64_t, std::string>> key_of_step;
-  for (const nlohmann::json& step : list["steps"]) {
-    try {
-      const std::string number = std::to_string(step.at("step").get<std::int64_t>());
-      const std::int64_t restart = step.value("restart", std::int64_t{0});
-      const std::string key = step.at("cluster").get<std::string>() + "/" +
-                              std::to_string(step.at("job").get<std::int64_t>()) + "/" + number + "/" +
-                              std::to_string(restart);
-      const auto known = key_of_step.find(number);
-      if (known == key_of_step.end() || known->second.first < restart) key_of_step[number] = {restart, key};
-    } catch (const nlohmann::json::exception&) {
-      return Error{ErrorCode::kInternal,
-                   server + ": the answer about " + name + " is not understood (versions differ?)"};
-    }
-  }
-  if (key_of_step.empty()) {
+  if (last_restart.empty()) {
     return Error{ErrorCode::kNotFound, name +
                                            ": lbfd has no step of it that you may see (was it run with "
                                            "--lbf-predict?), and no file has that name"};
   }
-  if (key_of_step.size() > 1) {
-    std::string steps;
-    for (const auto& [number, key] : key_of_step)
-      steps += (steps.empty() ? "" : ", ") + wanted.job + "." + number;
-    return invalid_input(name + " has several steps, say which: " + steps);
+  if (last_restart.size() > 1) {
+    std::string list;
+    for (const auto& [key, step] : last_restart) list += (list.empty() ? "" : ", ") + key.second;
+    return invalid_input(name + " has several steps, say which: " + list);
   }
-  const std::string key = key_of_step.begin()->second.second;
-  answer = client->request("GET", "/v1/steps/" + key + "/trace");
+  const report::Step& step = *last_restart.begin()->second;
+  answer =
+      client->request("GET", "/v1/steps/" + step.cluster + "/" + std::to_string(step.job) + "/" +
+                                 std::to_string(step.step) + "/" + std::to_string(step.restart) + "/trace");
   if (!answer) return answer.error();
   if (answer->status != 200) return error_of_response(*answer);
   if (answer->body.empty()) return Error{ErrorCode::kNotFound, name + ": no events are stored yet"};
@@ -377,10 +373,15 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const JobStep& wanted, const std::str
 Result<std::unique_ptr<WhatIfTrace>> open_trace(const std::string& what, const std::string& server) {
   std::error_code error;
   if (std::filesystem::exists(what, error)) return open_path(what);
-  const std::optional<JobStep> job = parse_job_step(what);
-  if (!job)
-    return Error{ErrorCode::kNotFound, what + ": no such trace file or folder, and not JOBID[.STEP] either"};
-  return fetch(*job, server);
+  const bool is_number = !what.empty() && std::isdigit(static_cast<unsigned char>(what.front())) != 0;
+  const auto jobs = report::parse_jobs(what);
+  if (!is_number || !jobs || jobs->size() != 1) {
+    return Error{ErrorCode::kNotFound,
+                 what +
+                     ": no such trace file or folder, and no job either (JOB, JOB_TASK or JOB+OFFSET, and "
+                     ".STEP behind it)"};
+  }
+  return fetch(jobs->front(), server);
 }
 
 }  // namespace lbf

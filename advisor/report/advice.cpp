@@ -162,7 +162,11 @@ std::string srun_flags(const Step& step, const TargetPrediction& target) {
     }
   }
   const auto fullest = fullest_node(*step.ranks, *target.nodes, target.placement);
-  if (target.cores && fullest && *fullest > *target.cores) flags += " --overcommit";
+  if (target.cores && fullest && *fullest > *target.cores) {
+    flags += " --overcommit";
+    // Alone it is one processor for each node; with -c it is this many for each node, not for each task.
+    if (*target.cores > 1) flags += fmt::format(" --cpus-per-task={}", *target.cores);
+  }
   return flags;
 }
 
@@ -232,7 +236,7 @@ std::string closing_note(const Step& step, std::size_t width) {
 }
 
 std::string brief_line(const Step& step) {
-  const std::string tail = fmt::format(": lbf-report -j {}", raw_job_id(step));
+  const std::string tail = fmt::format(": lbf-report -j {}", job_id(step));
   const std::string so_far = step.running()                      ? "so far, "
                              : step.state == StepState::kPartial ? "(partial) "
                                                                  : "";

@@ -98,7 +98,10 @@ const std::vector<Field> kFields{
     {"Overhead", 8, false, false, [](S s, T) { return percent(s.overhead_percent()); }},
     {"Placement", 12, true, true, [](S, T t) { return t != nullptr ? t->placement : std::string(); }},
     {"Predicted", 10, false, true,
-     [](S, T t) { return t != nullptr ? duration(t->predicted_s) : std::string(); }},
+     [](S, T t) {
+       if (t != nullptr && !t->why_stuck.empty()) return std::string("stuck");
+       return t != nullptr ? duration(t->predicted_s) : std::string();
+     }},
     {"PredictedRaw", 14, false, true,
      [](S, T t) { return t != nullptr ? number(t->predicted_s) : std::string(); }},
     {"Progress", 10, false, true,

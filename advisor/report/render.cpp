@@ -242,8 +242,15 @@ Result<std::string> join_answers(const std::vector<std::string>& answers) {
       return found != step.end() && found->is_number_unsigned() ? found->get<std::uint64_t>()
                                                                 : std::uint64_t{0};
     };
+    // An array's tasks and a heterogeneous job's components together and in their own order, whatever job ids
+    // they have.
     const auto key = [&](const Json& step) {
-      return std::make_tuple(number(step, "job"), number(step, "step"), number(step, "restart"));
+      const std::uint64_t array_job = number(step, "array_job");
+      const std::uint64_t het_job = number(step, "het_job");
+      const std::uint64_t job = number(step, "job");
+      return std::make_tuple(array_job != 0 ? array_job : (het_job != 0 ? het_job : job),
+                             number(step, "array_task"), number(step, "het_offset"), job,
+                             number(step, "step"), number(step, "restart"));
     };
     return key(a) < key(b);
   });

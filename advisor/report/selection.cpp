@@ -55,19 +55,28 @@ std::string percent_encoded(std::string_view text) {
 Result<std::vector<JobSelector>> parse_jobs(std::string_view list) {
   std::vector<JobSelector> out;
   for (const std::string_view item : split(list)) {
-    if (item.find_first_of("_+") != std::string_view::npos) {
-      return invalid_input(
-          fmt::format("'{}': array tasks and heterogeneous components have job ids of their own; "
-                      "`squeue -o %A` or `sacct -o JobIDRaw` shows them",
-                      item));
-    }
     const std::size_t dot = item.find('.');
-    const auto job = parse_u32(item.substr(0, dot));
+    const std::string_view name = item.substr(0, dot);
+    const std::size_t mark = name.find_first_of("_+");
+    const auto job = parse_u32(name.substr(0, mark));
     if (!job || *job == 0) {
       return invalid_input(
-          fmt::format("'{}' is no job; write JOB or JOB.STEP, for example 123 or 123.0", item));
+          fmt::format("'{}' is no job; write JOB, JOB_TASK or JOB+OFFSET, and .STEP behind it for one step: "
+                      "123, 123.0, 123_4, 123+1.0",
+                      item));
     }
-    JobSelector selector{*job, std::nullopt};
+    JobSelector selector;
+    selector.job = *job;
+    if (mark != std::string_view::npos) {
+      const bool array = name[mark] == '_';
+      const auto part = parse_u32(name.substr(mark + 1));
+      if (!part) {
+        return invalid_input(fmt::format("'{}': after {} stands one number, for example {}", item,
+                                         array ? "_ (task of an array)" : "+ (part of a heterogeneous job)",
+                                         array ? "123_4" : "123+1"));
+      }
+      (array ? selector.array_task : selector.het_offset) = *part;
+    }
     if (dot != std::string_view::npos) {
       selector.step = parse_step(item.substr(dot + 1));
       if (!selector.step) {
@@ -93,6 +102,7 @@ std::vector<std::string> request_targets(const Selection& selection) {
   std::string window = fmt::format("&limit={}", kStepLimit);
   if (selection.since) window += fmt::format("&since={}", *selection.since);
   if (selection.until) window += fmt::format("&until={}", *selection.until);
+  if (selection.detail) window += "&detail=1";
 
   std::vector<std::string> owners;
   const bool any_owner = !selection.jobs.empty() && selection.users.empty() && selection.operator_view;
@@ -108,9 +118,7 @@ std::vector<std::string> request_targets(const Selection& selection) {
   for (const std::string& owner : owners) {
     if (selection.jobs.empty()) queries.push_back(owner + window);
     for (const JobSelector& selector : selection.jobs) {
-      queries.push_back(fmt::format("&job={}{}{}{}", selector.job,
-                                    selector.step ? fmt::format("&step={}", *selector.step) : "", owner,
-                                    window));
+      queries.push_back("&" + query_of(selector) + owner + window);
     }
   }
   std::vector<std::string> out;
@@ -118,13 +126,25 @@ std::vector<std::string> request_targets(const Selection& selection) {
   return out;
 }
 
+std::string text_of(const JobSelector& selector) {
+  std::string out = std::to_string(selector.job);
+  if (selector.array_task) out += '_' + std::to_string(*selector.array_task);
+  if (selector.het_offset) out += '+' + std::to_string(*selector.het_offset);
+  if (selector.step) out += '.' + step_name(*selector.step);
+  return out;
+}
+
+std::string query_of(const JobSelector& selector) {
+  std::string out = fmt::format("job={}", selector.job);
+  if (selector.array_task) out += fmt::format("&array_task={}", *selector.array_task);
+  if (selector.het_offset) out += fmt::format("&het_offset={}", *selector.het_offset);
+  if (selector.step) out += fmt::format("&step={}", *selector.step);
+  return out;
+}
+
 std::string describe(const std::vector<JobSelector>& jobs) {
   std::string out = jobs.size() == 1 ? "job " : "jobs ";
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (i > 0) out += ", ";
-    out += std::to_string(jobs[i].job);
-    if (jobs[i].step) out += '.' + step_name(*jobs[i].step);
-  }
+  for (std::size_t i = 0; i < jobs.size(); ++i) out += (i > 0 ? ", " : "") + text_of(jobs[i]);
   return out;
 }
 

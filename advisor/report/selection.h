@@ -15,6 +15,8 @@ namespace lbf::report {
 struct JobSelector {
   std::uint32_t job = 0;
   std::optional<std::uint64_t> step;
+  std::optional<std::uint32_t> array_task;  // "12_3": `job` is the array's number
+  std::optional<std::uint32_t> het_offset;  // "12+1": `job` is the heterogeneous job's number
 
   friend bool operator==(const JobSelector&, const JobSelector&) = default;
 };
@@ -26,9 +28,11 @@ struct Selection {
   bool operator_view = true;  // with jobs and no users: ask for everybody's, which lbfd allows operators only
   std::optional<std::time_t> since;
   std::optional<std::time_t> until;
+  bool detail = false;  // also what lists leave out: rank_finish_s
 };
 
-// "12,13.0,14.batch". Errors: kInvalidInput, with the item that is wrong.
+// "12,13.0,14.batch,15_3.0,16+1". A job without _TASK or +OFFSET is all tasks of that array, all components
+// of that heterogeneous job. Errors: kInvalidInput, with the item that is wrong.
 Result<std::vector<JobSelector>> parse_jobs(std::string_view list);
 // "alice,1000". Errors: an empty item.
 Result<std::vector<std::string>> parse_users(std::string_view list);
@@ -40,6 +44,12 @@ inline constexpr std::size_t kStepLimit = 1000;
 // selection. With jobs but no users the owner does not matter (as with sacct -j), so all=1 is asked: lbfd
 // still shows only what the caller may see.
 std::vector<std::string> request_targets(const Selection& selection);
+
+// "12_3.0", as parse_jobs reads it.
+std::string text_of(const JobSelector& selector);
+
+// "job=12&array_task=3&step=0": parameters of GET /v1/steps.
+std::string query_of(const JobSelector& selector);
 
 // "job 12.0", "jobs 12, 13": for messages.
 std::string describe(const std::vector<JobSelector>& jobs);

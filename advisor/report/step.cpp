@@ -19,6 +19,8 @@ using Json = nlohmann::json;
 constexpr std::array<std::pair<std::uint64_t, std::string_view>, 3> kReservedSteps{
     {{0xfffffffb, "batch"}, {0xfffffffc, "extern"}, {0xfffffffa, "interactive"}}};
 
+constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";  // U+FFFD
+
 // Reads the keys of one object; the first key that is not what http-v1 says is remembered, the others are
 // read on.
 class ObjectReader {
@@ -140,6 +142,7 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
   out.speedup = in.number("speedup");
   out.self_error_percent = in.number("self_error_percent");
   out.partial = in.flag("partial");
+  out.why_stuck = in.text("why_stuck");
   out.progress_s = in.seconds("progress_s");
   out.measured_at_progress_s = in.seconds("measured_at_progress_s");
   if (!in.error().empty()) return answer_error(in.error());
@@ -150,11 +153,15 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
 void read_command(const Json& json, ObjectReader& in, Step& out) {
   const auto found = json.find("command");
   if (found != json.end() && found->is_array()) {
-    for (const std::string& word : in.texts("command")) {
-      if (!out.command.empty()) out.command += ' ';
-      out.command += shell_word(word);
+    const std::vector<std::string> words = in.texts("command");
+    out.command_exact = !in.flag("command_cut");
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      out.command += (i > 0 ? " " : "") + shell_word(words[i]);
+      // Made printable here, or by lbfd where it was no UTF-8: not the word that the program got.
+      out.command_exact = out.command_exact && words[i] == (*found)[i].get_ref<const std::string&>() &&
+                          words[i].find(kReplacementCharacter) == std::string::npos;
     }
-    out.command_exact = true;
+    if (in.flag("command_cut")) out.command += " ...";
     return;
   }
   out.command = in.text("command");

@@ -15,6 +15,7 @@
 
 #include "bench/replay_throughput/synth.h"
 #include "event/wire.h"
+#include "predictor/ingest/stream_merge.h"
 #include "predictor/metric/predictor.h"
 
 namespace {
@@ -60,26 +61,36 @@ std::vector<lbf::Target> make_targets(Rank ranks, std::size_t count, bool shared
   return targets;
 }
 
+class StreamOf final : public lbf::BatchSource {
+ public:
+  explicit StreamOf(const std::vector<std::string>& batches) : batches_(batches) {}
+  Result<std::span<const std::byte>> next() override {
+    if (at_ == batches_.size()) return std::span<const std::byte>();
+    return std::as_bytes(std::span<const char>(batches_[at_++]));
+  }
+
+ private:
+  const std::vector<std::string>& batches_;
+  std::size_t at_ = 0;
+};
+
 double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool shared, double& lbf_s) {
   const auto start = std::chrono::steady_clock::now();
   std::unique_ptr<lbf::Predictor> predictor =
       *lbf::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, shared));
   lbf::CommunicatorTable communicators;
-  lbf::BatchDecoder decoder(communicators, trace.ranks);
+  std::vector<std::unique_ptr<lbf::BatchSource>> sources;
+  for (const auto& stream : trace.streams) sources.push_back(std::make_unique<StreamOf>(stream));
+  lbf::StreamMerge merge(communicators, trace.ranks, std::move(sources));
   lbf::BatchSink sink;
   sink.on_event = [&](Rank rank, const lbf::Event& event) { return predictor->feed(rank, event); };
-  bool more = true;
-  for (std::size_t nth = 0; more; ++nth) {
-    more = false;
-    for (const auto& stream : trace.streams) {
-      if (nth >= stream.size()) continue;
-      more = true;
-      const Result<lbf::BatchHeader> header = decoder.decode(std::as_bytes(std::span(stream[nth])), sink);
-      if (!header) {
-        std::fprintf(stderr, "replay_throughput: %s\n", header.error().message.c_str());
-        std::exit(1);
-      }
+  for (bool more = true; more;) {
+    const Result<bool> read = merge.next(sink);
+    if (!read) {
+      std::fprintf(stderr, "replay_throughput: %s\n", read.error().message.c_str());
+      std::exit(1);
     }
+    more = *read;
   }
   for (Rank rank = 0; rank < trace.ranks; ++rank) predictor->close(rank);
   predictor->advance();
@@ -131,8 +142,8 @@ int main(int argc, char** argv) {
           const double peak_mib = status_mib("VmHWM:") - before_mib;
           const double rate = static_cast<double>(trace.events) / seconds / 1e6;
           std::printf("%-10s %6d %8llu %8.2f %-10s %7zu %10.2f %12.2f %10.1f\n", pattern.c_str(), count,
-                      static_cast<unsigned long long>(trace.events), stored_bytes_per_event, mode.c_str(), k, rate,
-                      rate * static_cast<double>(k), peak_mib);
+                      static_cast<unsigned long long>(trace.events), stored_bytes_per_event, mode.c_str(), k,
+                      rate, rate * static_cast<double>(k), peak_mib);
           std::fflush(stdout);
         }
       }

@@ -1,5 +1,5 @@
-// Synthetic traces, made in memory as the store holds them: one stream of batches per 8 ranks (a node), cut
-// as relays cut them.
+// Synthetic traces (event/synth.h), made in memory as the store holds them: one stream of batches per 8 ranks
+// (a node), cut as relays cut them.
 #pragma once
 
 #include <cstdint>

@@ -33,6 +33,13 @@ Result<std::optional<Number>> optional_number(const json& description, const cha
   return std::optional<Number>(static_cast<Number>(number));
 }
 
+Result<bool> optional_flag(const json& description, const char* key) {
+  const json* value = find(description, key);
+  if (value == nullptr) return false;
+  if (!value->is_boolean()) return wrong(key, "must be true or false");
+  return value->get<bool>();
+}
+
 Result<std::string> optional_text(const json& description, const char* key) {
   const json* value = find(description, key);
   if (value == nullptr) return std::string();
@@ -96,6 +103,10 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
   LBF_TAKE(job, optional_number<std::uint32_t>(raw, "job", kMaxU32));
   LBF_TAKE(step, optional_number<std::uint32_t>(raw, "step", kMaxU32));
   LBF_TAKE(restart, optional_number<std::uint32_t>(raw, "restart", kMaxU32));
+  LBF_TAKE(array_job, optional_number<std::uint32_t>(raw, "array_job", kMaxU32));
+  LBF_TAKE(array_task, optional_number<std::uint32_t>(raw, "array_task", kMaxU32));
+  LBF_TAKE(het_job, optional_number<std::uint32_t>(raw, "het_job", kMaxU32));
+  LBF_TAKE(het_offset, optional_number<std::uint32_t>(raw, "het_offset", kMaxU32));
   LBF_TAKE(user, optional_text(raw, "user"));
   LBF_TAKE(uid, optional_number<uid_t>(raw, "uid", kMaxU32 - 1));
   LBF_TAKE(job_name, optional_text(raw, "job_name"));
@@ -104,6 +115,7 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
            optional_numbers<std::uint32_t>(raw, "tasks_per_node", kMaxStepNodes, kMaxStepTasks));
   LBF_TAKE(task_ids, optional_numbers<Rank>(raw, "task_ids", kMaxStepTasks, kMaxStepTasks - 1));
   LBF_TAKE(command, optional_texts(raw, "command", std::size_t{1} << 20));
+  LBF_TAKE(command_cut, optional_flag(raw, "command_cut"));
   LBF_TAKE(networks, optional_texts(raw, "networks", 1024));
 #undef LBF_TAKE
   const auto node_index = optional_number<std::uint32_t>(raw, "node_index", kMaxStepNodes - 1);
@@ -120,6 +132,15 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
   if (!start) return start.error();
   description.start_realtime_ns = start->value_or(0);
 
+  // One without the other names nothing; plugins of lbf 0.1 wrote "array_job" for every job.
+  if (!description.array_job || !description.array_task) {
+    description.array_job.reset();
+    description.array_task.reset();
+  }
+  if (!description.het_job || !description.het_offset) {
+    description.het_job.reset();
+    description.het_offset.reset();
+  }
   if (description.tasks < 1) return wrong("tasks", "must be at least 1");
   if (description.nodes.empty()) return wrong("nodes", "must name at least one node");
   if (description.node_index >= description.nodes.size()) {

@@ -25,6 +25,10 @@ struct StepDescription {
   std::optional<std::uint32_t> job;
   std::optional<std::uint32_t> step;
   std::optional<std::uint32_t> restart;
+  std::optional<std::uint32_t> array_job;  // with array_task, or neither
+  std::optional<std::uint32_t> array_task;
+  std::optional<std::uint32_t> het_job;  // with het_offset, or neither
+  std::optional<std::uint32_t> het_offset;
   std::string user;
   std::optional<uid_t> uid;
   std::string job_name;
@@ -33,9 +37,10 @@ struct StepDescription {
   Rank tasks = 0;
   std::vector<std::uint32_t> tasks_per_node;  // empty: not said; else one per node, sum = tasks
   std::vector<Rank> task_ids;                 // of this node; empty: not said
-  std::uint32_t cpus_on_node = 0;             // 0: not said
+  std::uint32_t cpus_on_node = 0;             // that the step may use on this node; 0: not said
   Nanoseconds start_realtime_ns = 0;          // 0: not said
   std::vector<std::string> command;
+  bool command_cut = false;           // words or parts of words are missing from `command`
   std::vector<std::string> networks;  // the user's --lbf-networks; empty: all
   nlohmann::json raw;                 // as it came, unknown keys included
 

@@ -13,6 +13,7 @@
 #include "predictor/replay/dedicated_replay.h"
 #include "predictor/replay/observer.h"
 #include "predictor/replay/shared_replay.h"
+#include "predictor/replay/timeline.h"
 
 namespace lbf {
 namespace {
@@ -189,6 +190,13 @@ class PredictorOfTargets final : public Predictor {
     return true;
   }
 
+  void observe_timeline(TimelineObserver& observer) override {
+    timeline_.emplace(*store_, observer);
+    Replay* replay = replays_.front().get();
+    if (auto* dedicated = dynamic_cast<DedicatedReplay*>(replay)) dedicated->record(&*timeline_);
+    if (auto* shared = dynamic_cast<SharedReplay*>(replay)) shared->record(&*timeline_);
+  }
+
  private:
   std::string place(const Replay& replay, ProcessIndex process) const {
     const std::string rank = "rank " + std::to_string(store_->rank_of(process));
@@ -308,6 +316,7 @@ class PredictorOfTargets final : public Predictor {
   std::optional<Matcher> matcher_;
   std::vector<std::unique_ptr<Replay>> replays_;
   SharedReplay* observed_ = nullptr;
+  std::optional<TimelineRecorder> timeline_;
   Rank closed_ = 0;
   std::uint32_t events_in_round_ = 0;
   std::optional<Error> error_;

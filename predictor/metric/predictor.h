@@ -40,6 +40,8 @@ struct PredictorStats {
 // Rows of TSE Fig. 5, for tests and teaching (predictor/replay/observer.h); called by the shared
 // (process-sharing) replay of target 0 after each arrival and each report when set.
 class ReplayObserver;
+// When each op took place (predictor/replay/timeline.h).
+class TimelineObserver;
 
 class Predictor {
  public:
@@ -68,6 +70,9 @@ class Predictor {
   // event; `observer` outlives the predictor. False: no processors are shared on target 0, there is nothing
   // to observe.
   virtual bool observe(ReplayObserver* /*observer*/) { return false; }
+  // The ops of the only target as they take place. REQUIRES: one target; before the first event; `observer`
+  // outlives the predictor.
+  virtual void observe_timeline(TimelineObserver& /*observer*/) {}
 };
 
 }  // namespace lbf

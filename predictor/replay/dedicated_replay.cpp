@@ -69,10 +69,12 @@ void DedicatedReplay::run(ProcessIndex index) {
   bool resumed = process.waits_for != kNoMessage;  // the op's work is done
   process.waits_for = kNoMessage;
   while (const Op* op = store_.front(index, process.cursor)) {
+    if (timeline_ != nullptr && !resumed) timeline_->take(index, *op, process.events_done, clock[0]);
     if (!resumed && op->work_s != 0) {
       for (std::size_t k = 0; k < count_; ++k) clock[k] += op->work_s * inverse_speed[k];
     }
     resumed = false;
+    if (timeline_ != nullptr && op->kind != OpKind::kSend) timeline_->acted(index, clock[0]);
     switch (op->kind) {
       case OpKind::kCompute:
         break;
@@ -101,6 +103,7 @@ void DedicatedReplay::run(ProcessIndex index) {
         process.exited = true;
         break;
     }
+    if (timeline_ != nullptr) timeline_->done(index, clock[0]);
     process.measured_s += op->work_s + op->call_s;
     process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
     OpStore::pop(process.cursor);
@@ -141,6 +144,10 @@ bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
       for (std::size_t k = 0; k < count_; ++k) {
         clock[k] += row[(3 * locality(message, k) + 1) * count_ + k] * inverse_speed[k];
       }
+    }
+    if (timeline_ != nullptr) {
+      timeline_->acted(index, clock[0]);
+      timeline_->names(index, op.message);
     }
     bool waits = false;
     if (may_wait(message, op)) {
@@ -228,6 +235,10 @@ bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
   Seconds* const clock = &clock_s_[index * count_];
   const Seconds* const arrival = &arrival_s_[op.message * count_];
   for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], arrival[k]);
+  if (timeline_ != nullptr) {
+    timeline_->waited(index, clock[0]);
+    timeline_->names(index, op.message);
+  }
   if (costs_.has_recv_cpu() && (op.flags & kOpInternal) == 0) {
     const Message& message = store_.message(op.message);
     const Seconds* const row = costs_of(message);

@@ -15,6 +15,7 @@
 
 #include "predictor/replay/cost_table.h"
 #include "predictor/replay/replay.h"
+#include "predictor/replay/timeline.h"
 
 namespace lbf {
 
@@ -32,6 +33,9 @@ class DedicatedReplay final : public Replay {
   }
   bool exited(Rank rank) const override { return processes_[static_cast<std::size_t>(rank)].exited; }
   ProcessStatus status(ProcessIndex process) const override;
+
+  // Ops of the first target from here on. REQUIRES: before the first op; `timeline` outlives the replay.
+  void record(TimelineRecorder* timeline) { timeline_ = timeline; }
 
   // If a process waits for a receive to be posted whose message is eager on some targets: takes those targets
   // out into a replay of their own, which goes on. `moved`: their numbers k here, ascending; the others keep
@@ -116,6 +120,7 @@ class DedicatedReplay final : public Replay {
   std::vector<Slot> slots_;
   std::vector<Process> processes_;
   std::vector<ProcessIndex> ready_;
+  TimelineRecorder* timeline_ = nullptr;
 };
 
 }  // namespace lbf

@@ -208,11 +208,13 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
   const bool has_cost = costs_.has_cpu() && (op.flags & kOpInternal) == 0;
   if (process.stage == Stage::kStart) {
     process.stage = Stage::kAction;
+    if (timeline_ != nullptr) timeline_->take(index, op, process.events_done, now_s);
     Seconds work_s = op.work_s;
     if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message)).send_cpu_s;
     if (start_work(index, work_s, now_s)) return false;
   }
   if (process.stage == Stage::kAction) {
+    if (timeline_ != nullptr) timeline_->acted(index, now_s);
     switch (op.kind) {
       case OpKind::kBlocked:
         process.stage = Stage::kAfter;
@@ -220,6 +222,7 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
         break;
       case OpKind::kSend:
         process.stage = Stage::kAfter;
+        if (timeline_ != nullptr) timeline_->names(index, op.message);
         execute_send(op.message, now_s);
         break;
       case OpKind::kWaitSend:
@@ -234,6 +237,10 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
         execute_post(op.message, now_s);
         if (await(index, op.message, false, flights_[op.message].arrival_s, now_s)) return false;
         process.stage = Stage::kAfter;
+        if (timeline_ != nullptr) {
+          timeline_->waited(index, now_s);
+          timeline_->names(index, op.message);
+        }
         const Seconds work_s = has_cost ? cost(store_.message(op.message)).recv_cpu_s : 0;
         store_.used(op.message);
         if (start_work(index, work_s, now_s)) return false;
@@ -266,6 +273,7 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
 
 void SharedReplay::finish_op(ProcessIndex index, const Op& op, Seconds now_s) {
   Process& process = processes_[index];
+  if (timeline_ != nullptr) timeline_->done(index, now_s);
   process.finish_s = now_s;
   process.measured_s += op.work_s + op.call_s;
   process.events_done += (op.flags & kOpEndsEvent) != 0 ? 1 : 0;

@@ -17,6 +17,7 @@
 #include "predictor/replay/observer.h"
 #include "predictor/replay/rendezvous.h"
 #include "predictor/replay/replay.h"
+#include "predictor/replay/timeline.h"
 
 namespace lbf {
 
@@ -40,6 +41,8 @@ class SharedReplay final : public Replay {
   void observe(ReplayObserver* observer);
   // Event `number` of `rank` has arrived: the next advance() gives a row for it before it executes anything.
   void observe_arrival(Rank rank, std::uint64_t number);
+  // Ops from here on. REQUIRES: before the first op; `timeline` outlives the replay.
+  void record(TimelineRecorder* timeline) { timeline_ = timeline; }
 
  private:
   enum class State : std::uint8_t {
@@ -152,6 +155,7 @@ class SharedReplay final : public Replay {
   std::vector<ProcessIndex> starting_;      // scratch
   Seconds now_s_ = 0;
   ReplayObserver* observer_ = nullptr;
+  TimelineRecorder* timeline_ = nullptr;
   Rank arrived_rank_ = kAnyRank;
   std::uint64_t arrived_number_ = 0;
 };

@@ -239,7 +239,10 @@ ApiResponse Api::handle(const ApiRequest& request) {
     const auto target = Target::parse(request.target);
     if (!target) return error_response(target.error());
     if (is_open_to_all(request.method, request.target)) {
-      return json_response({{"status", "ok"}, {"version", version_}, {"steps_running", steps_.running()}});
+      return json_response({{"status", "ok"},
+                            {"version", version_},
+                            {"steps_running", steps_.running()},
+                            {"disk_full", steps_.disk_full()}});
     }
     int status = 401;
     const auto caller = authenticate(request, status);
@@ -271,9 +274,9 @@ ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const Ta
   const auto key = make_step_key(path[1], path[2], path[3], path[4]);
   if (!key) return error_response(key.error());
   if (path.size() == 5) {
-    const bool brief = target.is_set("brief");
-    const auto step = steps_.get(caller, *key, brief);
-    return step ? json_response(step_json(*step, brief)) : error_response(step.error());
+    const StepDetail detail = target.is_set("brief") ? StepDetail::kBrief : StepDetail::kFull;
+    const auto step = steps_.get(caller, *key, detail);
+    return step ? json_response(step_json(*step, detail)) : error_response(step.error());
   }
   if (path[5] != "trace") return nothing_here();
   auto trace = steps_.trace(caller, *key);
@@ -333,15 +336,18 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
   if (!all) query.uid = caller.uid;
   constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
   for (const auto& [name, value] : target.query) {
-    if (name == "all" || name == "brief") continue;
+    if (name == "all" || name == "brief" || name == "detail") continue;
     if (name == "cluster") {
       if (auto checked = check_cluster_name(value); !checked) return error_response(checked.error());
       query.cluster = value;
-    } else if (name == "job" || name == "step" || name == "restart" || name == "limit") {
+    } else if (name == "job" || name == "array_task" || name == "het_offset" || name == "step" ||
+               name == "restart" || name == "limit") {
       const auto number = parse_decimal(value, name == "limit" ? kMaxListLimit : kMaxId, name);
       if (!number) return error_response(number.error());
       const auto id = static_cast<std::uint32_t>(*number);
-      if (name == "job") query.job = id;
+      if (name == "job") query.job_group = id;
+      if (name == "array_task") query.array_task = id;
+      if (name == "het_offset") query.het_offset = id;
       if (name == "step") query.step = id;
       if (name == "restart") query.restart = id;
       if (name == "limit") query.limit = id;
@@ -360,14 +366,17 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
     } else {
       return error_response(
           invalid_input("unknown parameter '" + name.substr(0, 40) +
-                        "': cluster, job, step, restart, user, all, since, until, limit, brief"));
+                        "': cluster, job, array_task, het_offset, step, restart, user, all, since, until, "
+                        "limit, brief, detail"));
     }
   }
-  const bool brief = target.is_set("brief");
-  const auto steps = steps_.find(query, brief);
+  const StepDetail detail = target.is_set("brief")    ? StepDetail::kBrief
+                            : target.is_set("detail") ? StepDetail::kFull
+                                                      : StepDetail::kList;
+  const auto steps = steps_.find(query, detail);
   if (!steps) return error_response(steps.error());
   json list = json::array();
-  for (const StepView& step : *steps) list.push_back(step_json(step, brief));
+  for (const StepView& step : *steps) list.push_back(step_json(step, detail));
   return json_response({{"steps", std::move(list)}});
 }
 

@@ -115,7 +115,9 @@ DaemonConfig DaemonConfig::defaults() {
 Result<DaemonConfig> DaemonConfig::load(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
-  if (!file || !(text << file.rdbuf())) {
+  // An empty file is every default; << would call that a failure.
+  const bool is_empty = file && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
+  if (!is_empty && (!file || !(text << file.rdbuf()))) {
     return Error{ErrorCode::kNotFound,
                  path + ": cannot be read: give lbfd's configuration with --config FILE"};
   }

@@ -358,7 +358,8 @@ Result<ListenAddress> HttpServer::listen(const ListenAddress& address) {
       struct stat status {};
       if (::lstat(address.unix_path.c_str(), &status) == 0) {
         if (!S_ISSOCK(status.st_mode))
-          return cannot_listen(address, "a file that is no socket is in the way");
+          return cannot_listen(address,
+                               "a file that is no socket is in the way: remove it, or name another path");
         Local::socket probe(impl_->io);
         error_code refused;
         probe.connect(endpoint, refused);
@@ -394,8 +395,10 @@ Result<ListenAddress> HttpServer::listen(const ListenAddress& address) {
     }
   } catch (const boost::system::system_error& error) {
     return cannot_listen(address, error.code().message() +
-                                      ": choose another address with 'listen' in lbfd.toml, or "
-                                      "make its directory writable for lbfd");
+                                      (address.unix_path.empty()
+                                           ? ": choose another address with 'listen' in lbfd.toml"
+                                           : ": choose another path with 'listen' in lbfd.toml, or make its "
+                                             "directory, writable for lbfd"));
   }
   impl_->acceptors.back()->accept();
   return taken;

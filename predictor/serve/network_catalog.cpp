@@ -62,11 +62,6 @@ Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const 
             : "lbfd.toml does not say which network this cluster has (key network): the run is "
               "replayed as if messages took no time (network zero)";
   }
-  if (catalog.own_->contention() != Contention::kNone) {
-    return invalid_input("network '" + catalog.own_->name() +
-                         "' is the cluster's own, and its contention model is not supported yet: set model = "
-                         "\"none\" in its file, or name another one (network in lbfd.toml)");
-  }
   return catalog;
 }
 
@@ -78,15 +73,10 @@ NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>&
       selection.networks.push_back(network);
     }
   };
-  const auto predictable = [&selection](const std::string& name, const Network& network) {
-    if (network.contention() == Contention::kNone) return true;
-    selection.notes.push_back("network '" + name + "' is left out: its contention model is not supported yet");
-    return false;
-  };
   for (const std::string& name : names) {
     const auto found = networks_.find(name);
     if (found != networks_.end()) {
-      if (predictable(name, *found->second)) add(found->second);
+      add(found->second);
     } else if (name == "zero") {
       add(zero_);
     } else {
@@ -97,9 +87,7 @@ NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>&
   }
   if (selection.networks.empty()) {
     add(own_);
-    for (const auto& [name, network] : networks_) {
-      if (predictable(name, *network)) add(network);
-    }
+    for (const auto& [name, network] : networks_) add(network);
   }
   return selection;
 }

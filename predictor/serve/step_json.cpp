@@ -17,36 +17,44 @@ json calls_json(const std::vector<db::CallRecord>& calls) {
   return list;
 }
 
-json prediction_json(const db::PredictionRecord& prediction) {
-  return {{"target", prediction.target},
-          {"nodes", prediction.nodes},
-          {"cores", prediction.cores_per_node},
-          {"placement", prediction.placement},
-          {"network", prediction.network},
-          {"contention", prediction.contention},
-          {"speed", prediction.speed},
-          {"kind", prediction.kind},
-          {"predicted_s", prediction.predicted_s},
-          {"speedup", or_null(prediction.speedup)},
-          {"self_error_percent", or_null(prediction.self_error_percent)},
-          {"partial", prediction.partial},
-          {"progress_s", prediction.progress_s},
-          {"measured_at_progress_s", prediction.measured_at_progress_s},
-          {"rank_finish_s", prediction.rank_finish_s}};
+json prediction_json(const db::PredictionRecord& prediction, bool with_ranks) {
+  json out = {{"target", prediction.target},
+              {"nodes", prediction.nodes},
+              {"cores", prediction.cores_per_node},
+              {"placement", prediction.placement},
+              {"network", prediction.network},
+              {"contention", prediction.contention},
+              {"speed", prediction.speed},
+              {"kind", prediction.kind},
+              // A program that would wait for ever has no run time: nobody shall take the time until then for one.
+              {"predicted_s", prediction.why_stuck.empty() ? json(prediction.predicted_s) : json(nullptr)},
+              {"why_stuck", prediction.why_stuck},
+              {"speedup", or_null(prediction.speedup)},
+              {"self_error_percent", or_null(prediction.self_error_percent)},
+              {"partial", prediction.partial},
+              {"progress_s", prediction.progress_s},
+              {"measured_at_progress_s", prediction.measured_at_progress_s}};
+  if (with_ranks) out["rank_finish_s"] = prediction.rank_finish_s;
+  return out;
 }
 
 }  // namespace
 
-json step_json(const StepView& step, bool brief) {
+json step_json(const StepView& step, StepDetail detail) {
   const db::StepRecord& record = step.record;
   json out = {{"cluster", record.cluster},
               {"job", record.job},
               {"step", record.step},
               {"restart", record.restart},
+              {"array_job", or_null(record.array_job)},
+              {"array_task", or_null(record.array_task)},
+              {"het_job", or_null(record.het_job)},
+              {"het_offset", or_null(record.het_offset)},
               {"user", record.user_name},
               {"uid", record.uid},
               {"job_name", record.job_name},
-              {"command", record.command},
+              {"command", record.command_words ? json(*record.command_words) : json(record.command)},
+              {"command_cut", record.command_cut},
               {"state", db::name_of(record.state)},
               {"why_partial", record.why_partial},
               {"nodes", record.nodes},
@@ -69,10 +77,12 @@ json step_json(const StepView& step, bool brief) {
               {"capture_s", record.capture_s},
               {"relay_cpu_s", record.relay_cpu_s},
               {"lost_events", record.lost_events}};
-  if (brief) return out;
+  if (detail == StepDetail::kBrief) return out;
   out["calls"] = calls_json(record.calls);
   json predictions = json::array();
-  for (const auto& prediction : step.predictions) predictions.push_back(prediction_json(prediction));
+  for (const auto& prediction : step.predictions) {
+    predictions.push_back(prediction_json(prediction, detail == StepDetail::kFull));
+  }
   out["predictions"] = std::move(predictions);
   return out;
 }

@@ -7,8 +7,7 @@
 
 namespace lbf {
 
-// `brief`: without "calls" and "predictions".
-nlohmann::json step_json(const StepView& step, bool brief);
+nlohmann::json step_json(const StepView& step, StepDetail detail);
 
 // Bytes that are not UTF-8 (a user's command line may have them) become U+FFFD.
 std::string json_text(const nlohmann::json& value);

@@ -55,6 +55,10 @@ std::string listed(const std::vector<Rank>& ranks) {
   return text;
 }
 
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
 std::string command_line(const std::vector<std::string>& command) {
   std::string line;
   for (const std::string& word : command) line += (line.empty() ? "" : " ") + word;
@@ -96,6 +100,7 @@ struct StepRun::Stream {
   Seconds relay_cpu_s = 0;
   Bytes sent_bytes = 0;
   std::uint64_t relay_lost_batches = 0;
+  std::uint64_t processes_left_out = 0;  // by the relay; its notes say why
 
   Seconds mean_replayed_s() const { return ranks == 0 ? 0 : replayed_s / ranks; }
 };
@@ -111,6 +116,8 @@ struct StepRun::RankState {
   Seconds unread_gap_s = 0;
   Seconds capture_s = 0;
   std::uint64_t lost_records = 0;
+  std::uint64_t abandoned_calls = 0;
+  std::uint64_t events_without_communicator = 0;
   std::vector<std::pair<std::uint64_t, Seconds>> calls;  // by function id
 };
 
@@ -374,6 +381,7 @@ Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
     stream.relay_cpu_s = not_negative(number_or(record, "cpu_s", 0));
     stream.sent_bytes = count_or_zero(record, "bytes_sent");
     stream.relay_lost_batches = count_or_zero(record, "lost_batches");
+    stream.processes_left_out = count_or_zero(record, "processes_left_out");
     return {};
   }
   if (type == "note") {
@@ -395,6 +403,8 @@ Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
   } else if (type == "stats") {
     state.elapsed_s = std::max(state.elapsed_s, not_negative(number_or(record, "elapsed_s", 0)));
     state.lost_records = count_or_zero(record, "lost_records");
+    state.abandoned_calls = count_or_zero(record, "abandoned_calls");
+    state.events_without_communicator = count_or_zero(record, "events_without_communicator");
     state.unread_gap_s = not_negative(number_or(record, "unread_gap_s", 0));
     state.capture_s = not_negative(number_or(record, "capture_s", 0));
     const auto calls = record.find("calls");
@@ -450,7 +460,8 @@ void StepRun::finish(const std::vector<StreamState>& states) {
     if (!unfinished.empty()) add_reason("the end was not seen of rank " + listed(unfinished));
     if (lost_records > 0)
       add_reason(fmt::format("{} events were lost where the program ran (ring full)", lost_records));
-  } else {
+  } else if (std::none_of(streams_.begin(), streams_.end(),
+                          [](const auto& stream) { return stream.second->processes_left_out > 0; })) {
     add_note("no process of the step called MPI_Init");
   }
   for (const StreamState& state : states) {
@@ -459,6 +470,10 @@ void StepRun::finish(const std::vector<StreamState>& states) {
     const Stream& stream = *streams_[state.stream];
     const std::uint64_t lost = std::max(state.end->lost_batches, stream.relay_lost_batches);
     if (lost > 0) add_reason(fmt::format("node {} lost {} batches (its spool was full)", node, lost));
+    if (stream.processes_left_out > 0) {
+      add_reason(fmt::format("{} {} of node {} left out (a note says why)", stream.processes_left_out,
+                             stream.processes_left_out == 1 ? "process" : "processes", node));
+    }
     if (state.end->last_sequence >= state.next_sequence && state.end->lost_batches == 0) {
       add_reason(fmt::format("node {} ended before all of its batches were here", node));
     }
@@ -487,7 +502,11 @@ void StepRun::describe_calls(db::StepRecord& record, std::vector<std::string>& n
   std::vector<Total> totals(mpi_function_count() + 1);
   Seconds init_s = 0;
   Seconds unread_gap_s = 0;
+  std::uint64_t abandoned_calls = 0;
+  std::uint64_t events_without_communicator = 0;
   for (const RankState& state : rank_states_) {
+    abandoned_calls += state.abandoned_calls;
+    events_without_communicator += state.events_without_communicator;
     for (std::size_t function = 0; function < state.calls.size(); ++function) {
       totals[function].calls += state.calls[function].first;
       totals[function].total_s += state.calls[function].second;
@@ -528,6 +547,14 @@ void StepRun::describe_calls(db::StepRecord& record, std::vector<std::string>& n
                                                    100 * record.unmodelled_s / record.mpi_s)
                                      : fmt::format("{:.3g} s of MPI time unmodelled", record.unmodelled_s));
   }
+  if (abandoned_calls > 0) {
+    notes.push_back(fmt::format("{} left by longjmp or by an exception: kept as unmodelled time",
+                                counted(abandoned_calls, "MPI call was", "MPI calls were")));
+  }
+  if (events_without_communicator > 0) {
+    notes.push_back(fmt::format("{} on a communicator whose definition was lost: not replayed, kept as lost",
+                                counted(events_without_communicator, "event was", "events were")));
+  }
   if (unread_gap_s > 0 && record.measured_s.value_or(0) > 0) {
     const double percent = 100 * unread_gap_s / (*record.measured_s * static_cast<double>(ranks_));
     if (percent >= 1) {
@@ -546,9 +573,10 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
     return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
   };
   // What a prediction is compared with: the measured run where both are whole, else the measured time of the
-  // same events.
+  // same events. A run that was ended by force may have no message under way: then only the step's reasons tell.
   const auto measured_for = [&](const Prediction& prediction) {
-    const bool whole = finished_ && prediction.complete && record.measured_s.value_or(0) > 0;
+    const bool whole =
+        finished_ && reasons_.empty() && prediction.complete && record.measured_s.value_or(0) > 0;
     return whole ? *record.measured_s : largest(prediction.rank_measured_s);
   };
   std::optional<double> self_error_percent;
@@ -556,7 +584,9 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
     const Target& target = targets[i];
     const Prediction& prediction = predictions[i];
     const Seconds measured_s = measured_for(prediction);
-    if (i == 0 && measured_s > 0) self_error_percent = 100 * (prediction.lbf_s - measured_s) / measured_s;
+    // The step is whole, so it ends on some target: what holds it up on this one is the target.
+    const bool stuck = finished_ && reasons_.empty() && !prediction.why_stuck.empty();
+    if (i == 0 && measured_s > 0 && !stuck) self_error_percent = 100 * (prediction.lbf_s - measured_s) / measured_s;
 
     db::PredictionRecord out;
     out.nodes = target.nodes;
@@ -572,7 +602,8 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
                             target.node_of_rank == ran_.node_of_rank && target.speed == ran_.speed;
     out.kind = i == 0 ? "self" : same_network ? "LBF" : same_place ? "NF" : "LBF+NF";
     out.predicted_s = prediction.lbf_s;
-    if (prediction.lbf_s > 0 && measured_s > 0) out.speedup = measured_s / prediction.lbf_s;
+    if (stuck) out.why_stuck = prediction.why_stuck;
+    if (prediction.lbf_s > 0 && measured_s > 0 && !stuck) out.speedup = measured_s / prediction.lbf_s;
     out.self_error_percent = self_error_percent;
     out.partial = !prediction.complete || !reasons_.empty();
     out.progress_s = largest(prediction.rank_finish_s);
@@ -594,7 +625,13 @@ void StepRun::publish() {
   record.uid = trace_->owner();
   record.user_name = user_name_of(trace_->owner(), step.user);
   record.job_name = step.job_name;
+  record.array_job = step.array_job;
+  record.array_task = step.array_task;
+  record.het_job = step.het_job;
+  record.het_offset = step.het_offset;
   record.command = command_line(step.command);
+  record.command_words = step.command;
+  record.command_cut = step.command_cut;
   record.nodes = step.nodes;
   record.ranks = ranks_;
   record.node_of_rank = ran_.node_of_rank;
@@ -643,6 +680,12 @@ void StepRun::publish() {
                       stats.wildcard_receives));
     }
     view->predictions = describe_predictions(record);
+    const auto& all = view->predictions;
+    const auto is_stuck = [](const db::PredictionRecord& prediction) { return !prediction.why_stuck.empty(); };
+    if (const auto first = std::find_if(all.begin(), all.end(), is_stuck); first != all.end()) {
+      notes.push_back(fmt::format("on {} of {} targets the program would not end: {}",
+                                  std::count_if(all.begin(), all.end(), is_stuck), all.size(), first->why_stuck));
+    }
   }
   record.notes = std::move(notes);
   view->generation = ++generation_;

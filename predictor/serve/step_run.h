@@ -40,6 +40,14 @@ struct StepView {
   std::uint64_t generation = 0;                   // grows with each view of a step
 };
 
+// How much of a step is wanted. A list of steps of 64 k ranks with a dozen targets each would be mostly
+// rank_finish_s.
+enum class StepDetail {
+  kBrief,  // without calls and predictions
+  kList,   // without the predictions' rank_finish_s
+  kFull,
+};
+
 class StepRun {
  public:
   using Clock = std::chrono::steady_clock;

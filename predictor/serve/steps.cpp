@@ -21,6 +21,22 @@ constexpr std::chrono::seconds kKeepFinished{60};
 // Ended steps that wait for their replay after a start are loaded so many at a time.
 constexpr std::size_t kBacklogInMemory = 4;
 
+StepView copy_of(const StepView& view, StepDetail detail) {
+  if (detail == StepDetail::kFull) return view;
+  StepView copy;
+  copy.generation = view.generation;
+  copy.record = view.record;
+  if (detail == StepDetail::kBrief) {
+    copy.record.calls.clear();
+    return copy;
+  }
+  copy.predictions.reserve(view.predictions.size());
+  for (const db::PredictionRecord& prediction : view.predictions) {
+    copy.predictions.push_back(prediction.without_ranks());
+  }
+  return copy;
+}
+
 }  // namespace
 
 struct Steps::Entry {
@@ -218,9 +234,10 @@ bool Steps::persist(Entry& entry) {
   }
   const auto stored = step_store_.put(view->record, view->predictions);
   if (!stored) {
-    spdlog::error("step {}: {}", entry.trace->key().text(), stored.error().message);
+    database_disk_.failed("step " + entry.trace->key().text(), stored.error());
     return false;  // tick() tries again
   }
+  database_disk_.succeeded();
   const std::scoped_lock lock(entry.mutex);
   if (entry.run == run) {
     entry.persisted_generation = view->generation;
@@ -254,7 +271,7 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
                    entry->trace->key().text(), entry->trace->description().nodes[number],
                    std::chrono::duration_cast<std::chrono::seconds>(options_.stream_timeout).count());
     } else {
-      spdlog::error("step {}: {}", entry->trace->key().text(), ended.error().message);
+      trace_disk_.failed("step " + entry->trace->key().text(), ended.error());
     }
     schedule(entry);
   }
@@ -286,6 +303,8 @@ void Steps::tick() {
       if (entry->is_finished()) entries_.erase(entry->trace->key());
     }
   }
+  trace_disk_.tick(now);
+  database_disk_.tick(now);
   load_backlog();
   if (now - last_prune_ >= options_.prune_interval) prune();
 }
@@ -346,6 +365,15 @@ Result<void> Steps::reopen_if_timed_out(const EntryPtr& entry, std::uint32_t str
   return {};
 }
 
+// Faults of the disk go into the log; what a client did wrong is in its answer.
+template <typename T>
+Result<T> Steps::watched(const StepKey& key, std::uint32_t stream, Result<T> result) {
+  if (!result && (result.error().code == ErrorCode::kLimit || result.error().code == ErrorCode::kIo)) {
+    trace_disk_.failed(fmt::format("step {}, stream {}", key.text(), stream), result.error());
+  }
+  return result;
+}
+
 Result<std::uint64_t> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                              std::string_view description_json) {
   auto description = StepDescription::parse(description_json);
@@ -371,14 +399,20 @@ Result<std::uint64_t> Steps::register_stream(const Caller& caller, const StepKey
     if (made == nullptr) {
       const uid_t owner = description->uid.value_or(caller.uid);
       // A trace that retention has removed leaves its row, and that stays its user's.
-      auto known = step_store_.find({key.cluster, key.job, key.step, key.restart, {}, {}, {}, 1}, false);
+      db::StepQuery query;
+      query.cluster = key.cluster;
+      query.job = key.job;
+      query.step = key.step;
+      query.restart = key.restart;
+      query.limit = 1;
+      auto known = step_store_.find(query, false);
       if (!known) return known.error();
       if (!known->empty() && !caller.is_operator && known->front().record.uid != caller.uid) {
         return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " +
                                                  known->front().record.user_name + ", not to " +
                                                  user_name_of(caller.uid)};
       }
-      auto trace = traces_.create(key, *description, owner);
+      auto trace = watched(key, stream, traces_.create(key, *description, owner));
       if (!trace) return trace.error();
       made = adopt(std::move(trace).value(), true);
       spdlog::info("step {}: started, user {}, {} ranks on {} nodes", key.text(),
@@ -391,7 +425,7 @@ Result<std::uint64_t> Steps::register_stream(const Caller& caller, const StepKey
   if (!entry) return entry.error();
   (*entry)->heard(stream);
   if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
-  auto next = (*entry)->trace->register_stream(*description);
+  auto next = watched(key, stream, (*entry)->trace->register_stream(*description));
   if (next) schedule(*entry);
   return next;
 }
@@ -406,14 +440,11 @@ Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std
     if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
     result = (*entry)->trace->append(stream, sequence, batch);
   }
-  if (!result) {
-    const ErrorCode code = result.error().code;
-    if (code == ErrorCode::kLimit || code == ErrorCode::kIo) {
-      spdlog::error("step {}: stream {}: {}", key.text(), stream, result.error().message);
-    }
-    return result;
+  result = watched(key, stream, std::move(result));
+  if (result && result->outcome == AppendOutcome::kStored) {
+    trace_disk_.succeeded();
+    schedule(*entry);
   }
-  if (result->outcome == AppendOutcome::kStored) schedule(*entry);
   return result;
 }
 
@@ -424,19 +455,14 @@ Result<AppendResult> Steps::end_stream(const Caller& caller, const StepKey& key,
   if (!entry) return entry.error();
   (*entry)->heard(stream);
   if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
-  auto result = (*entry)->trace->end_stream(stream, end);
+  auto result = watched(key, stream, (*entry)->trace->end_stream(stream, end));
+  if (result && result->outcome == AppendOutcome::kStored) trace_disk_.succeeded();
   if (result) schedule(*entry);
   return result;
 }
 
-Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, bool brief) {
-  const auto matches = [&query](const db::StepRecord& step) {
-    return (!query.cluster || *query.cluster == step.cluster) && (!query.job || *query.job == step.job) &&
-           (!query.step || *query.step == step.step) && (!query.restart || *query.restart == step.restart) &&
-           (!query.uid || *query.uid == step.uid) &&
-           (!query.since_s || !step.end_s || *step.end_s >= *query.since_s) &&
-           (!query.until_s || step.start_s <= *query.until_s);
-  };
+Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail detail) {
+  const bool brief = detail == StepDetail::kBrief;
   std::map<StepKey, StepView> found;
   auto stored = step_store_.find(query, !brief);
   if (!stored) return stored.error();
@@ -445,7 +471,7 @@ Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, bool brief
     StepView view;
     view.record = std::move(step.record);
     if (!brief) {
-      auto predictions = prediction_store_.of_step(step.row);
+      auto predictions = prediction_store_.of_step(step.row, detail == StepDetail::kFull);
       if (!predictions) return predictions.error();
       view.predictions = std::move(predictions).value();
     }
@@ -457,13 +483,8 @@ Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, bool brief
     const auto view = run->view();
     const StepKey& key = entry->trace->key();
     found.erase(key);  // the view is the newer one, whether it still matches or not
-    if (!matches(view->record)) continue;
-    StepView copy = *view;
-    if (brief) {
-      copy.predictions.clear();
-      copy.record.calls.clear();
-    }
-    found.emplace(key, std::move(copy));
+    if (!query.matches(view->record)) continue;
+    found.emplace(key, copy_of(*view, detail));
   }
   std::vector<StepView> views;
   views.reserve(found.size());
@@ -475,13 +496,13 @@ Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, bool brief
   return views;
 }
 
-Result<StepView> Steps::get(const Caller& caller, const StepKey& key, bool brief) {
+Result<StepView> Steps::get(const Caller& caller, const StepKey& key, StepDetail detail) {
   db::StepQuery query;
   query.cluster = key.cluster;
   query.job = key.job;
   query.step = key.step;
   query.restart = key.restart;
-  auto found = find(query, brief);
+  auto found = find(query, detail);
   if (!found) return found.error();
   if (found->empty()) return Error{ErrorCode::kNotFound, "step " + key.text() + " is not known here"};
   StepView& view = found->front();
@@ -493,7 +514,7 @@ Result<StepView> Steps::get(const Caller& caller, const StepKey& key, bool brief
 }
 
 Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const StepKey& key) {
-  auto step = get(caller, key, /*brief=*/true);
+  auto step = get(caller, key, StepDetail::kBrief);
   if (!step) return step.error();
   if (EntryPtr entry = find_loaded(key)) return entry->trace;
   const std::scoped_lock lock(load_mutex_);

@@ -23,6 +23,7 @@
 #include "db/prediction_store.h"
 #include "db/step_store.h"
 #include "predictor/ingest/trace_store.h"
+#include "predictor/serve/disk_watch.h"
 #include "predictor/serve/network_catalog.h"
 #include "predictor/serve/step_run.h"
 
@@ -71,14 +72,17 @@ class Steps {
                                   const StreamEnd& end);
 
   // Steps under way as they are now, finished ones from the database; oldest first, the latest `query.limit`.
-  // `brief` leaves out calls and predictions. REQUIRES: the caller may see what the query selects.
-  Result<std::vector<StepView>> find(const db::StepQuery& query, bool brief);
+  // REQUIRES: the caller may see what the query selects.
+  Result<std::vector<StepView>> find(const db::StepQuery& query, StepDetail detail);
   // Errors: kNotFound; kPermission (another user's).
-  Result<StepView> get(const Caller& caller, const StepKey& key, bool brief);
+  Result<StepView> get(const Caller& caller, const StepKey& key, StepDetail detail);
   // For a copy of the stored trace. Errors: as get; kNotFound also when retention removed it.
   Result<std::shared_ptr<StepTrace>> trace(const Caller& caller, const StepKey& key);
 
   std::size_t running() const;
+
+  // Whether traces or database could not be written for want of room, and that is not over.
+  bool disk_full() const { return trace_disk_.is_full() || database_disk_.is_full(); }
 
  private:
   struct Entry;
@@ -96,12 +100,18 @@ class Steps {
   void prune();
   void load_backlog();
   std::vector<EntryPtr> entries() const;
+  template <typename T>
+  Result<T> watched(const StepKey& key, std::uint32_t stream, Result<T> result);
 
   TraceStore& traces_;
   db::StepStore step_store_;
   db::PredictionStore prediction_store_;
   const NetworkCatalog& networks_;
   const StepsOptions options_;
+
+  DiskWatch trace_disk_{"traces", "nothing was stored, relays keep their events and try again"};
+  DiskWatch database_disk_{"the database",
+                           "written later; until then a restart makes the predictions again from the traces"};
 
   mutable std::mutex mutex_;  // the map
   std::map<StepKey, EntryPtr> entries_;

@@ -19,6 +19,7 @@ namespace lbf::capture {
 constinit Process process;
 thread_local constinit Thread* available_thread = nullptr;
 thread_local constinit ThreadState thread_state = ThreadState::kUnasked;
+thread_local constinit Thread* own_thread = nullptr;
 
 namespace {
 
@@ -56,12 +57,14 @@ void after_fork_in_child() {
   process.start_lock.clear(std::memory_order_relaxed);
   process.lock.clear(std::memory_order_relaxed);
   available_thread = nullptr;
+  own_thread = nullptr;
   thread_state = ThreadState::kOff;
 }
 
 void release_thread(void* data) {
   auto* thread = static_cast<Thread*>(data);
   available_thread = nullptr;
+  own_thread = nullptr;
   thread_state = ThreadState::kOff;
   StartLock start_lock;
   {
@@ -250,10 +253,7 @@ Thread* open_ring() noexcept {
   return thread;
 }
 
-}  // namespace
-
 Thread* start_thread() noexcept {
-  if (thread_state != ThreadState::kUnasked) return nullptr;
   const int saved_errno = errno;
   thread_state = ThreadState::kOff;
   Thread* thread = nullptr;
@@ -273,9 +273,18 @@ Thread* start_thread() noexcept {
   if (thread != nullptr) {
     pthread_setspecific(thread_end_key, thread);
     thread_state = ThreadState::kOn;
+    own_thread = thread;
+    note_stack(*thread, static_cast<pid_t>(thread->header->tid));
   }
   errno = saved_errno;
   return thread;
+}
+
+}  // namespace
+
+Thread* enter_thread(const std::byte* frame, Entry entry) noexcept {
+  if (thread_state == ThreadState::kUnasked) return start_thread();
+  return own_thread != nullptr && resume_left_call(*own_thread, frame, entry) ? own_thread : nullptr;
 }
 
 void process_initialised(int thread_level) noexcept {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <sched.h>
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstddef>
@@ -174,6 +175,10 @@ struct alignas(64) Thread {
   std::uint64_t last_leave = 0;
   std::uint64_t cpu_threshold = kNever;
   ring::Header* header = nullptr;
+  // Of the outermost wrapper that was entered last: its frame (the stack pointer of its caller) and where it
+  // returns to. They tell whether it was left by a jump (left_call.cpp).
+  const std::byte* outer_frame = nullptr;
+  const void* outer_return = nullptr;
   MPI_Comm last_comm = nullptr;
   Communicator* last_communicator = nullptr;
   std::uint32_t last_comm_epoch = 0;
@@ -187,7 +192,12 @@ struct alignas(64) Thread {
   Scratch<std::int32_t> ranks;
   CompletedRequests completed;
   SnapshotEntry first_snapshot[16];
-  std::uint64_t mapped_bytes = 0;  // of the ring file
+  const std::byte* stack_low = nullptr;  // of the thread's own stack, as it was mapped when the capture began
+  const std::byte* stack_high = nullptr;
+  std::uint64_t nested_in = 0;       // which outermost call the two below belong to
+  std::uint64_t nested_entries = 0;  // calls inside it
+  std::uint64_t nested_calls = 0;    // of them those that would have been recorded
+  std::uint64_t mapped_bytes = 0;    // of the ring file
   Thread* next = nullptr;
 };
 
@@ -198,8 +208,22 @@ enum class ThreadState : std::uint8_t { kUnasked, kOn, kOff };
 extern thread_local constinit Thread* available_thread __attribute__((tls_model("initial-exec")));
 extern thread_local constinit ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
-// Starts the capture for this thread, if it is wanted; nullptr: off, or a nested call.
-Thread* start_thread() noexcept;
+extern thread_local constinit Thread* own_thread
+    __attribute__((tls_model("initial-exec")));  // whenever it has one
+
+enum class Entry : std::uint8_t { kCall, kLocalCall };
+
+// For a wrapper that found no `available_thread`. Starts the capture for this thread, if it is wanted; or
+// finds out that the call which seems to be under way was left by longjmp or by an exception: that one is
+// over then, as kUnmodelled. nullptr: capture is off, or this is a call inside another one. `frame`: the
+// stack pointer of the wrapper's caller.
+Thread* enter_thread(const std::byte* frame, Entry entry) noexcept;
+
+// left_call.cpp: whether the call that THREAD is inside of was left by a jump; then it is over, the thread
+// goes on.
+bool resume_left_call(Thread& thread, const std::byte* frame, Entry entry) noexcept;
+// Notes where the thread's own stack is. REQUIRES: called on that thread, `tid`.
+void note_stack(Thread& thread, pid_t tid) noexcept;
 
 // What MPI_Init found: called after it returned, capture on or off.
 void process_initialised(int thread_level) noexcept;

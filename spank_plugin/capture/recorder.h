@@ -32,6 +32,15 @@ inline StatusView view_status(const void* status) noexcept {
   return {s.MPI_SOURCE, s.MPI_TAG, s._cancelled != 0, s._ucount};
 }
 
+// The stack pointer of the caller of the wrapper that this is inlined into, and the address that it returns
+// to.
+[[gnu::always_inline]] inline const std::byte* wrapper_frame() noexcept {
+  return static_cast<const std::byte*>(__builtin_dwarf_cfa());
+}
+[[gnu::always_inline]] inline const void* wrapper_return() noexcept {
+  return __builtin_return_address(0);
+}
+
 // One MPI call on its way through a wrapper.
 class Call {
  public:
@@ -40,16 +49,20 @@ class Call {
   Call& operator=(const Call&) = delete;
 
   // false: forward the call and do nothing else (capture is off, or this is a call inside another one).
-  bool begin() noexcept {
+  [[gnu::always_inline]] bool begin() noexcept {
     Thread* thread = available_thread;
     if (thread == nullptr) [[unlikely]] {
-      thread = start_thread();
+      thread = enter_thread(wrapper_frame(), Entry::kCall);
       if (thread == nullptr) return false;
     }
     available_thread = nullptr;
+    thread->outer_frame = wrapper_frame();
+    thread->outer_return = wrapper_return();
     thread_ = thread;
-    thread->header->in_call.store(kInCall, std::memory_order_relaxed);
+    thread->header->in_call.store(ring::kInCall | static_cast<std::uint32_t>(function_) << ring::kWhereBits,
+                                  std::memory_order_relaxed);
     enter_ = ticks_now();
+    thread->header->call_enter_ticks.store(enter_, std::memory_order_relaxed);
     gap_ = enter_ - thread->last_leave;
     thread->ring.begin_call(enter_, function_);
     if (gap_ >= thread->cpu_threshold) [[unlikely]]
@@ -74,7 +87,7 @@ class Call {
     add(header->capture_ticks_estimate, thread->call_cost);
     thread->last_leave = leave;
     thread->last_was_failed_poll = failed_poll_;
-    header->in_call.store(kInProgram, std::memory_order_relaxed);
+    header->in_call.store(ring::kInProgram, std::memory_order_relaxed);
     available_thread = thread;
   }
 
@@ -99,8 +112,6 @@ class Call {
   bool snapshot_needs_status = false;
 
  private:
-  static constexpr std::uint32_t kInProgram = 1;  // ring.h, Header::in_call
-  static constexpr std::uint32_t kInCall = 2;
   void judge_long_gap() noexcept;
   std::uint64_t renew_clock(std::uint64_t now) noexcept;
   void without_record(std::uint64_t leave) noexcept;
@@ -116,13 +127,15 @@ class Call {
 // A call without communication: counted; its time stays process time.
 class LocalCall {
  public:
-  explicit LocalCall(std::uint16_t function) noexcept {
+  [[gnu::always_inline]] explicit LocalCall(std::uint16_t function) noexcept {
     thread_ = available_thread;
     if (thread_ == nullptr) [[unlikely]] {
-      thread_ = start_thread();
+      thread_ = enter_thread(wrapper_frame(), Entry::kLocalCall);
       if (thread_ == nullptr) return;
     }
     available_thread = nullptr;
+    thread_->outer_frame = wrapper_frame();
+    thread_->outer_return = wrapper_return();
     Call::add(thread_->header->calls[function].count, 1);
   }
   ~LocalCall() {
@@ -320,6 +333,8 @@ void comm_free(Call& call, MPI_Comm comm) noexcept;
 // ------------------------------------------------------------------------------ The communicator behind a
 // handle, its definition in the ring; `process.unknown` (foreign) where there is none.
 Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept;
+// For records whose communicator comes from a request or message: its definition in the ring, before them.
+void define_communicator(Call& call, Communicator& comm) noexcept;
 // A handle that came into being late (MPI_Comm_idup).
 void bind_communicator(MPI_Comm handle, Communicator* communicator) noexcept;
 void unreference(Communicator* communicator) noexcept;  // REQUIRES: the tables' lock is held

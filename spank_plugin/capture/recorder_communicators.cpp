@@ -65,11 +65,19 @@ void recycle(Communicator* comm) noexcept {
   process.pool.give_back(comm, sizeof(Communicator));
 }
 
-// The communicator's definition into the ring. Where it was lost (ring full) it is tried again at the next
-// use, since everything recorded on this communicator depends on it.
-void define(Call& call, Communicator& comm) noexcept {
-  if (comm.defined) [[likely]]
+enum class Whose : std::uint8_t {
+  kMadeByThisCall,  // no other thread has the handle before this call returns
+  kMadeEarlier,
+};
+
+// The communicator's definition into the ring. Without room for it the communicator stays undefined, and its
+// next use tries again: the definition goes before everything that refers to it, after the gap.
+void define(Call& call, Communicator& comm, Whose whose) noexcept {
+  std::atomic_ref<bool> defined(comm.defined);
+  if (defined.load(std::memory_order_acquire)) [[likely]]
     return;
+  RingWriter& ring = call.thread().ring;
+  const bool first_of_call = !ring.recorded();
   const std::uint32_t members = comm.size + comm.remote_size;
   ring::Record* const record = call.append(EventKind::kCommCreate, 2 + members);
   if (record == nullptr) return;
@@ -78,7 +86,12 @@ void define(Call& call, Communicator& comm) noexcept {
   values[0] = comm.uid;
   values[1] = comm.remote_size != 0 ? comm.size : 0;
   for (std::uint32_t i = 0; i < members; ++i) values[2 + i] = static_cast<std::uint64_t>(comm.world_ranks[i]);
-  comm.defined = true;
+  // It takes no time itself, and another thread may take the communicator for defined only when it is
+  // published.
+  if (first_of_call) ring.commit(call.enter());
+  const bool others_may_see = process.shared.load(std::memory_order_relaxed) && whose == Whose::kMadeEarlier;
+  // Else it is defined once more at the next use: readers take the same definition again.
+  if (first_of_call || !others_may_see) defined.store(true, std::memory_order_release);
 }
 
 // The synchronisation that creating a communicator is; with `made`, it ends at the request's wait.
@@ -199,8 +212,12 @@ Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept {
   if (comm == library.comm_world) [[likely]]
     return process.world;
   Communicator& found = look_up(call.thread(), comm);
-  define(call, found);
+  define(call, found, Whose::kMadeEarlier);
   return found;
+}
+
+void define_communicator(Call& call, Communicator& comm) noexcept {
+  define(call, comm, Whose::kMadeEarlier);
 }
 
 void bind_communicator(MPI_Comm handle, Communicator* communicator) noexcept {
@@ -232,7 +249,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     info.comm = make(call, nullptr, &parent);
     if (info.comm != nullptr) {
       info.comm->uid = child_uid(parent.uid, parent.children, leader_of(*info.comm));
-      define(call, *info.comm);
+      define(call, *info.comm, Whose::kMadeByThisCall);
     } else {
       info.kind = RequestKind::kCollective;  // the communicator itself stays unknown
     }
@@ -261,7 +278,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     comm->uid = child_uid(parent.uid, parent.children, leader_of(*comm));
   }
   bind_communicator(handle, comm);
-  define(call, *comm);
+  define(call, *comm, Whose::kMadeByThisCall);
   if (over_group) synchronise(call, *comm, 0, false);
 }
 
@@ -269,7 +286,7 @@ void comm_free(Call& call, MPI_Comm handle) noexcept {
   if (handle == library.comm_world || handle == library.comm_self) return;
   Communicator& comm = look_up(call.thread(), handle);
   if (comm.foreign) return unmodelled(call);
-  if (comm.defined) {
+  if (std::atomic_ref<bool>(comm.defined).load(std::memory_order_acquire)) {
     if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = comm.index;
   }
   const TableLock lock;

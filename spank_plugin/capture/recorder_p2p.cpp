@@ -248,6 +248,7 @@ void mrecv(Call& call, MPI_Message message, const void* status) noexcept {
   RequestInfo info;
   if (!take_message(message, info)) return unmodelled(call);
   const StatusView got = view_status(status);
+  define_communicator(call, *info.comm);
   ring::Record* const record = call.append(EventKind::kEndRecv);
   fill(record, *info.comm, got.source, got.tag, got.bytes, wildcards(info.peer, info.tag));
   fill_request(record, info.id);

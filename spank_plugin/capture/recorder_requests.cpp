@@ -47,6 +47,7 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
     append_with_request(call, EventKind::kCancel, info.id);
   } else if (info.kind == RequestKind::kRecv && status != nullptr) {
     const StatusView got = view_status(status);
+    define_communicator(call, *info.comm);
     if (ring::Record* record = call.append(EventKind::kEndRecv)) {
       record->peer = info.comm->peer_world_rank(got.source);
       record->tag = got.tag;
@@ -115,6 +116,7 @@ void start(Call& call, Requests requests) noexcept {
     }
     if (info.kind == RequestKind::kNothing) continue;
     const bool is_send = info.kind == RequestKind::kSend;
+    define_communicator(call, *info.comm);
     ring::Record* const record = call.append(is_send ? EventKind::kIsend : EventKind::kStartRecv);
     if (record == nullptr) continue;
     record->peer = info.comm->peer_world_rank(info.peer);

@@ -17,7 +17,7 @@
 namespace lbf::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31474e4952464c42;  // "BLFRING1"
-inline constexpr std::uint32_t kVersion = 1;
+inline constexpr std::uint32_t kVersion = 2;
 inline constexpr std::size_t kMaxFunctions = 640;
 inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
 
@@ -58,18 +58,25 @@ struct Header {
   std::atomic<std::uint64_t> failed_polls;          // Test/Iprobe calls that found nothing (no records)
   std::atomic<std::uint64_t> lost_records;
   std::atomic<std::uint64_t> capture_ticks_estimate;  // records * calibrated cost of one
-  // Where the thread is now, relaxed: 0 capture does not say, 1 in the program, 2 inside an MPI call. Only
-  // with 1 may the relay take processor time for process time before the next record says so (kKeepAlive): an
-  // MPI library spins while it waits.
+  // Where the thread is now, relaxed: kWhereUnknown, kInProgram, or kInCall with the function id above
+  // kWhereBits. Only with kInProgram may the relay take processor time for process time before the next
+  // record says so (kKeepAlive): an MPI library spins while it waits.
   std::atomic<std::uint32_t> in_call;
-  std::uint32_t reserved;
-  char executable[256];  // /proc/self/exe, cut, zero-terminated
-  char library[128];     // MPI_Get_library_version, first line
+  std::atomic<std::uint32_t> abandoned_calls;   // MPI calls that were left by a jump or an exception
+  std::atomic<std::uint64_t> call_enter_ticks;  // of the call under way or, outside of calls, the last one
+  char executable[256];                         // /proc/self/exe, cut, zero-terminated
+  char library[128];                            // MPI_Get_library_version, first line
   char host[64];
   alignas(64) std::atomic<std::uint64_t> head;   // bytes ever written (release by the producer)
   alignas(64) std::atomic<std::uint64_t> tail;   // bytes ever consumed (release by the relay)
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
 };
+
+// Header::in_call.
+inline constexpr std::uint32_t kWhereUnknown = 0;
+inline constexpr std::uint32_t kInProgram = 1;
+inline constexpr std::uint32_t kInCall = 2;
+inline constexpr unsigned kWhereBits = 8;
 
 // Kinds beyond lbf::EventKind (a record's kind is an EventKind, or one of these).
 inline constexpr std::uint8_t kRecordPad = 255;     // skip `words`: the data area's end was too near

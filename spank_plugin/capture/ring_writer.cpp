@@ -64,6 +64,14 @@ void RingWriter::stamp_others(std::uint64_t leave) noexcept {
   }
 }
 
+void RingWriter::lose_calls(std::uint64_t calls, std::uint64_t at) noexcept {
+  if (calls == 0) return;
+  if (gap_.records == 0) gap_.before = adjust_;
+  gap_.records += calls;
+  plain_ = false;
+  close_lost(at, at);
+}
+
 void RingWriter::close_lost(std::uint64_t lost_from, std::uint64_t leave) noexcept {
   if (gap_.enter == 0) gap_.enter = lost_from;
   gap_.leave = leave;

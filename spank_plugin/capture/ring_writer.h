@@ -45,6 +45,10 @@ class RingWriter {
     return reinterpret_cast<std::uint64_t*>(record + 1);
   }
 
+  // Of the call that began last.
+  std::uint64_t enter() const noexcept { return enter_; }
+  std::uint16_t function() const noexcept { return function_; }
+
   bool recorded() const noexcept { return first_ != nullptr || lost_in_call_; }
 
   // The call is over: stamps and publishes its records.
@@ -71,6 +75,9 @@ class RingWriter {
 
   // A record that will be missing for another reason than a full ring.
   void count_lost() noexcept { header_->lost_records.store(++lost_total_, std::memory_order_relaxed); }
+
+  // Calls that were not recorded, all over by `at`: a gap of as many records comes before the next one.
+  void lose_calls(std::uint64_t calls, std::uint64_t at) noexcept;
 
   // The next call may use the room that is kept back for the last records (kGap and kExit).
   void begin_last_call() noexcept { kept_back_ = 0; }

@@ -76,6 +76,23 @@ bool run_report(const std::string& program, std::vector<std::string> words, cons
   }
 }
 
+// What lbf-report -j takes for this step alone. The task that has its array's number, and the component that
+// has its heterogeneous job's, need their other name: `-j 12` means all of array 12.
+std::string report_id(std::uint32_t job, std::uint32_t step) {
+  const auto variable = [](const char* name) -> std::string {
+    const char* value = std::getenv(name);
+    return value == nullptr ? std::string() : value;
+  };
+  std::string id = std::to_string(job);
+  const std::string task = variable("SLURM_ARRAY_TASK_ID");
+  if (!task.empty() && variable("SLURM_ARRAY_JOB_ID") == id) {
+    id += "_" + task;
+  } else if (variable("SLURM_JOB_ID_HET_GROUP_0") == id || variable("SLURM_JOB_ID_PACK_GROUP_0") == id) {
+    id += "+0";
+  }
+  return id + "." + std::to_string(step);
+}
+
 }  // namespace
 
 void init_post_opt() {
@@ -96,7 +113,7 @@ void local_user_init(SpankHandle spank) {
 void exit() {
   const PluginState& plugin = state();
   if (!plugin.step_known || !plugin.admin || !plugin.step || !plugin.step->predict) return;
-  const std::string id = std::to_string(plugin.job_id) + "." + std::to_string(plugin.step_id);
+  const std::string id = report_id(plugin.job_id, plugin.step_id);
   if (!run_report(plugin.admin->report, {"--brief", "-j", id}, plugin.admin->lbfd)) {
     say("see lbf-report -j " + id);
   }

@@ -72,6 +72,15 @@ void inherit_options(const SpankHandle& spank) {
   pass("LBF_OVERHEAD", options.overhead, "");
 }
 
+// The batch step knows whether its job is a task of an array; its sruns only have the environment, which may
+// be that of the task that submitted this job.
+void disown_array(const SpankHandle& spank) {
+  const auto job = spank.item<std::uint32_t>(S_JOB_ID);
+  const auto task = spank.item<std::uint32_t>(S_JOB_ARRAY_TASK_ID);
+  if (!job || (task && *task != NO_VAL) || !spank.environment("SLURM_ARRAY_TASK_ID")) return;
+  spank.set_environment(kNotInArrayVariable, std::to_string(*job));
+}
+
 // A step inside a step (srun started by a task) inherits the outer step's capture: it is not meant for it.
 void clear_capture(const SpankHandle& spank, const AdminConfig& admin) {
   if (!spank.environment("LBF_CAPTURE_DIR")) return;
@@ -165,7 +174,7 @@ void finish() {
     case RelayOutcome::kDelivered:
       break;
     case RelayOutcome::kSpooled:
-      say(node + ": lbfd at " + plugin.admin->lbfd + " was not reached; the events wait in " +
+      say(node + ": lbfd at " + plugin.admin->lbfd + " was not reached or has no room; the events wait in " +
           plugin.admin->spool_dir + " and are delivered later");
       break;
     case RelayOutcome::kLost:
@@ -197,6 +206,7 @@ void user_init(SpankHandle spank) {
   const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
   if (step_id && (*step_id == SLURM_BATCH_SCRIPT || *step_id == SLURM_INTERACTIVE_STEP)) {
     inherit_options(spank);
+    if (*step_id == SLURM_BATCH_SCRIPT) disown_array(spank);
     return;
   }
   if (!step_id || *step_id > SLURM_MAX_NORMAL_STEP_ID) return;

@@ -5,17 +5,20 @@ extern "C" {
 #include <slurm/slurm.h>
 }
 
+#include <algorithm>
 #include <charconv>
 #include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 namespace lbf::plugin {
 namespace {
 
 constexpr std::size_t kMaxArguments = 256;  // of the command line: for people, not for a parser
 constexpr std::size_t kMaxArgumentBytes = 1024;
+constexpr std::uint32_t kMaxHetComponents = 128;  // Slurm's own limit
 
 // Slurm's own expansion of "node[1-3,7]".
 std::vector<std::string> expand_hosts(const std::string& text) {
@@ -30,12 +33,67 @@ std::vector<std::string> expand_hosts(const std::string& text) {
   return nodes;
 }
 
-template <typename T>
-void put_number(nlohmann::json& json, const char* key, const std::optional<std::string>& text) {
-  if (!text) return;
-  T value{};
+std::optional<std::uint32_t> number_of(const std::optional<std::string>& text) {
+  if (!text) return std::nullopt;
+  std::uint32_t value{};
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error == std::errc() && end == text->data() + text->size()) json[key] = value;
+  if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
+  return value;
+}
+
+// Which component of a heterogeneous job this is. SPANK has no item for it; the environment has the job id of
+// every component, under the name that Slurm's version gives it.
+struct HetComponent {
+  std::uint32_t leader = 0;  // job id of component 0, which stands for the whole job
+  std::uint32_t offset = 0;
+  std::string group;  // "_HET_GROUP_1": what the component's variables end with
+};
+
+std::optional<HetComponent> het_component(const SpankHandle& spank, std::uint32_t job) {
+  for (const char* kind : {"HET", "PACK"}) {
+    const auto size = number_of(spank.environment((std::string("SLURM_") + kind + "_SIZE").c_str()));
+    const std::string group = std::string("_") + kind + "_GROUP_";
+    const auto id_of = [&](std::uint32_t offset) {
+      return number_of(spank.environment(("SLURM_JOB_ID" + group + std::to_string(offset)).c_str()));
+    };
+    const auto leader = id_of(0);
+    if (!leader) continue;
+    for (std::uint32_t offset = 0; offset < std::min(size.value_or(0), kMaxHetComponents); ++offset) {
+      // A job that was submitted from inside another one inherits that one's variables: the id tells.
+      if (id_of(offset) == job) return HetComponent{*leader, offset, group + std::to_string(offset)};
+    }
+  }
+  return std::nullopt;
+}
+
+struct ArrayTask {
+  std::uint32_t array_job = 0;
+  std::uint32_t task = 0;
+};
+
+// slurmstepd takes the items of a step from SLURM_ARRAY_* in its environment. A job that was submitted from
+// inside an array's task has those of that task; its batch step says so (docs/formats/environment.md).
+std::optional<ArrayTask> array_task(const SpankHandle& spank) {
+  const auto array_job = spank.item<std::uint32_t>(S_JOB_ARRAY_ID);
+  const auto task = spank.item<std::uint32_t>(S_JOB_ARRAY_TASK_ID);
+  if (!array_job || *array_job == 0 || !task || *task == NO_VAL || *task == INFINITE) return std::nullopt;
+  const auto job = spank.item<std::uint32_t>(S_JOB_ID);
+  if (job && number_of(spank.environment(kNotInArrayVariable)) == job) return std::nullopt;
+  return ArrayTask{*array_job, *task};
+}
+
+// The nodes of this component's part of the step. SLURM_STEP_NODELIST has those of all components that the
+// step runs in; empty: not known.
+std::vector<std::string> nodes_of_step(const SpankHandle& spank, const std::optional<HetComponent>& het) {
+  auto nodelist = spank.environment("SLURM_STEP_NODELIST");
+  if (!nodelist) nodelist = spank.environment("SLURM_NODELIST");
+  std::vector<std::string> nodes = nodelist ? expand_hosts(*nodelist) : std::vector<std::string>();
+  const auto count = spank.item<std::uint32_t>(S_JOB_NNODES);
+  if (!het || !count || nodes.size() == *count) return nodes;
+  const auto own = spank.environment(("SLURM_JOB_NODELIST" + het->group).c_str());
+  nodes = own ? expand_hosts(*own) : std::vector<std::string>();
+  if (nodes.size() != *count) nodes.clear();
+  return nodes;
 }
 
 }  // namespace
@@ -50,9 +108,8 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
   const auto tasks = spank.item<std::uint32_t>(S_JOB_TOTAL_TASK_COUNT);
   const auto node_index = spank.item<std::uint32_t>(S_JOB_NODEID);
   if (!tasks || !node_index) return missing("the step's tasks");
-  auto nodelist = spank.environment("SLURM_STEP_NODELIST");
-  if (!nodelist) nodelist = spank.environment("SLURM_NODELIST");
-  const std::vector<std::string> nodes = nodelist ? expand_hosts(*nodelist) : std::vector<std::string>();
+  const auto het = het_component(spank, *job);
+  const std::vector<std::string> nodes = nodes_of_step(spank, het);
   if (*node_index >= nodes.size()) return missing("the step's nodes (SLURM_STEP_NODELIST)");
 
   nlohmann::json json{{"job", *job},
@@ -69,12 +126,17 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
   json["start_realtime_ns"] = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
   if (const auto uid = spank.item<uid_t>(S_JOB_UID)) json["uid"] = *uid;
   if (const auto gid = spank.item<gid_t>(S_JOB_GID)) json["gid"] = *gid;
-  if (const auto array_job = spank.item<std::uint32_t>(S_JOB_ARRAY_ID); array_job && *array_job != 0) {
-    json["array_job"] = *array_job;
-    const auto array_task = spank.item<std::uint32_t>(S_JOB_ARRAY_TASK_ID);
-    if (array_task && *array_task != NO_VAL) json["array_task"] = *array_task;
+  if (const auto task = array_task(spank)) {
+    json["array_job"] = task->array_job;
+    json["array_task"] = task->task;
   }
-  // CPUs of this node that the step may use, where Slurm says it; S_JOB_NCPUS is the job's on this node.
+  if (het) {
+    json["het_job"] = het->leader;
+    json["het_offset"] = het->offset;
+  }
+  // CPUs of this node that the step may use: in slurmstepd S_JOB_NCPUS is what the step's credential has here
+  // (--exact and --overcommit too; hardware threads count where Slurm counts them); SLURM_CPUS_ON_NODE is the
+  // job's.
   if (const auto cpus = spank.item<std::uint16_t>(S_JOB_NCPUS)) json["cpus_on_node"] = *cpus;
   if (const auto local = spank.item<std::uint32_t>(S_JOB_LOCAL_TASK_COUNT)) {
     std::vector<std::uint32_t> ids;
@@ -83,11 +145,20 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
     }
     json["task_ids"] = std::move(ids);
   }
-  auto per_node = spank.environment("SLURM_STEP_TASKS_PER_NODE");
-  if (!per_node) per_node = spank.environment("SLURM_TASKS_PER_NODE");
-  if (per_node) {
+  std::vector<const char*> per_node_variables{"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"};
+  const std::string het_per_node = het ? "SLURM_TASKS_PER_NODE" + het->group : std::string();
+  if (het) per_node_variables.push_back(het_per_node.c_str());
+  for (const char* variable : per_node_variables) {
+    const auto per_node = spank.environment(variable);
+    if (!per_node) continue;
     auto counts = parse_tasks_per_node(*per_node, nodes.size());
-    if (counts.size() == nodes.size()) json["tasks_per_node"] = std::move(counts);
+    // Of several components of a heterogeneous job, or of the job and not of the step: then not this one.
+    if (counts.size() != nodes.size() ||
+        std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != *tasks) {
+      continue;
+    }
+    json["tasks_per_node"] = std::move(counts);
+    break;
   }
   const auto put_text = [&](const char* key, const char* variable) {
     if (auto value = spank.environment(variable); value && !value->empty()) json[key] = std::move(*value);
@@ -98,13 +169,15 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
   put_text("partition", "SLURM_JOB_PARTITION");
   put_text("job_name", "SLURM_JOB_NAME");
   put_text("submit_host", "SLURM_SUBMIT_HOST");
-  put_number<std::uint32_t>(json, "het_job", spank.environment("SLURM_HET_JOB_ID"));
-  put_number<std::uint32_t>(json, "het_offset", spank.environment("SLURM_HET_JOB_OFFSET"));
   auto command = spank.arguments();
-  if (command.size() > kMaxArguments) command.resize(kMaxArguments);
+  bool cut = command.size() > kMaxArguments;
+  if (cut) command.resize(kMaxArguments);
   for (std::string& word : command) {
-    if (word.size() > kMaxArgumentBytes) word.resize(kMaxArgumentBytes);
+    if (word.size() <= kMaxArgumentBytes) continue;
+    word.resize(kMaxArgumentBytes);
+    cut = true;
   }
+  if (cut) json["command_cut"] = true;
   json["command"] = std::move(command);
   // Arguments may hold bytes that are no UTF-8.
   return StepDescription{json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),

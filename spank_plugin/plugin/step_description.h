@@ -10,6 +10,10 @@
 
 namespace lbf::plugin {
 
+// Set by the batch step to the job's id where SLURM_ARRAY_* in its environment are another job's
+// (docs/formats/environment.md).
+inline constexpr const char* kNotInArrayVariable = "LBF_NOT_IN_ARRAY";
+
 struct StepDescription {
   std::string json;
   std::string node;  // this node's name

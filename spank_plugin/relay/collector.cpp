@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/unique_handle.h"
+#include "event/mpi_function_table.h"
 #include "spank_plugin/relay/process_probe.h"
 
 namespace lbf::relay {
@@ -27,6 +28,9 @@ constexpr std::uint64_t kStatsIntervalNs = 2'000'000'000;
 constexpr std::uint64_t kDrainBytesPerPass = 2 << 20;  // of one ring, so that no rank starves the others
 constexpr std::size_t kMaxNotes = 100;  // a hostile directory must not fill the trace with notes
 constexpr std::size_t kMaxRings = 65536;
+// A send that is under way holds the records of the process's other threads back for this long at most.
+constexpr Seconds kLongestHoldS = 0.25;
+constexpr std::uint32_t kThreadSerialized = 2;  // MPI_THREAD_SERIALIZED; above it MPI_THREAD_MULTIPLE
 
 struct CloseDir {
   void operator()(DIR* dir) const noexcept { ::closedir(dir); }
@@ -49,6 +53,37 @@ std::int32_t pid_of_ring_name(std::string_view name) {
     return 0;
   }
   return pid > 1 && tid > 1 ? pid : 0;
+}
+
+// Records that take effect for other ranks when their call begins: a message is on its way, although the call
+// may return long after it was received. Everything else has happened when the call returns.
+bool begins_something(const ring::Record& record) {
+  switch (static_cast<EventKind>(record.kind)) {
+    case EventKind::kSend:
+    case EventKind::kIsend:
+    case EventKind::kStartRecv:
+    case EventKind::kIcollective:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A call of such a function may have taken effect although its records are not there yet.
+bool may_send(std::uint16_t function_id) {
+  const MpiFunction* function = mpi_function(function_id);
+  if (function == nullptr) return false;
+  switch (function->role) {
+    case MpiRole::kSend:
+    case MpiRole::kIsend:
+    case MpiRole::kSendrecv:
+    case MpiRole::kSendrecvReplace:
+    case MpiRole::kStart:
+    case MpiRole::kStartall:
+      return true;
+    default:
+      return false;
+  }
 }
 
 }  // namespace
@@ -105,12 +140,14 @@ void Collector::scan(ClockReading now, BatchBuilder& out) {
       process.start_time_clock = read_process_stat(pid).start_time_clock;
     }
     process.rings.push_back(Ring{std::move(name), std::move(*reader), {}, false});
+    process.from_its_begin &= process.rings.back().reader.consumed_bytes() == 0;
   }
 }
 
 void Collector::close_ring(Process& process, Ring& ring, const Error& error, ClockReading now,
                            BatchBuilder& out) {
   ring.broken = true;
+  ring.has_more = false;
   note(error.message + "; the rest of rank " + std::to_string(process.rank) + " is lost", now, out);
   if (process.taken) {
     // What comes after cannot be known: say so in the stream, so that predictions become partial.
@@ -155,7 +192,9 @@ bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tic
   process.taken_ns = now.monotonic_ns;
   process.stats_ns = now.monotonic_ns;
   process.rank = status.rank;
-  process.converter = RecordConverter(status.init_leave_ticks, status.world_size);
+  process.converter = RecordConverter(status.init_leave_ticks, status.world_size, process.from_its_begin);
+  process.threaded = status.thread_level >= kThreadSerialized;
+  threads_may_start_ |= process.threaded;
   const RingIdentity& id = first.reader.identity();
   const Seconds tick_s = id.clock_source == 0 ? seconds_per_tick : 1e-9;
   const std::uint64_t init_ticks =
@@ -178,77 +217,165 @@ bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tic
   return true;
 }
 
-std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds seconds_per_tick,
-                               BatchBuilder& out, PassResult& result) {
-  std::uint64_t bytes = 0;
-  const auto emit = [&](const Event& event) { out.add(process.rank, event, now.monotonic_ns); };
-  Result<void> converted;
-  const bool several = process.rings.size() > 1;
-  merge_records_.clear();
-  merge_values_.clear();
-  for (Ring& ring : process.rings) {
-    if (ring.broken) continue;
-    const Seconds tick_s = ring.reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
-    if (auto pending = ring.reader.pending_bytes();
-        pending && *pending > ring.reader.identity().capacity_bytes / 4) {
-      result.a_ring_was_full = true;
-    }
-    auto drained = ring.reader.drain(
-        kDrainBytesPerPass, [&](const ring::Record& record, std::span<const std::uint64_t> values) {
-          if (several) {
-            merge_records_.push_back({record, 0, merge_values_.size(), values.size()});
-            merge_values_.insert(merge_values_.end(), values.begin(), values.end());
-          } else if (converted.ok()) {
-            converted = process.converter.convert(record, values, tick_s, emit);
-          }
-        });
-    if (!drained) {
-      close_ring(process, ring, drained.error(), now, out);
-    } else {
-      bytes += *drained;
+Result<void> Collector::drain_ring(Ring& ring, const RecordSink& sink, PassResult& result) const {
+  if (auto pending = ring.reader.pending_bytes();
+      pending && *pending > ring.reader.identity().capacity_bytes / 4) {
+    result.a_ring_was_full = true;
+  }
+  auto drained = ring.reader.drain(kDrainBytesPerPass, sink);
+  if (!drained) return drained.error();
+  result.bytes += *drained;
+  ring.has_more = *drained >= kDrainBytesPerPass;
+  return {};
+}
+
+// An adjust record belongs before the record that follows it in its ring.
+void Collector::hold(Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values) const {
+  HeldRecord held{record, 0, ring.held_values.size(), values.size()};
+  ring.held_values.insert(ring.held_values.end(), values.begin(), values.end());
+  if (record.kind == ring::kRecordAdjust) {
+    ++ring.undated;
+    ring.held.push_back(held);
+    return;
+  }
+  const bool of_same_call = (record.flags & kFlagCallBegin) == 0;
+  if (begins_something(record)) {  // what a call begins, it begins all at once (MPI_Sendrecv, MPI_Startall)
+    held.order = of_same_call ? ring.last_order : record.enter;
+  } else {
+    held.order = std::max(record.enter, record.leave);
+  }
+  held.order = std::max(held.order, ring.last_order);  // a hostile ring's clock may go backwards
+  ring.last_order = held.order;
+  for (std::size_t i = ring.held.size() - ring.undated; i < ring.held.size(); ++i)
+    ring.held[i].order = held.order;
+  ring.undated = 0;
+  ring.held.push_back(held);
+}
+
+// One process is one sequence of events for the replay: its threads' records in the order in which they took
+// effect. Released is what took effect before this pass began and before any send that is under way.
+void Collector::release(Process& process, ClockReading now, Seconds seconds_per_tick, bool everything,
+                        BatchBuilder& out) {
+  const bool ticks = process.rings.front().reader.identity().clock_source == 0;
+  const Seconds tick_s = ticks ? seconds_per_tick : 1e-9;
+  std::uint64_t horizon = std::numeric_limits<std::uint64_t>::max();
+  if (!everything) {
+    const std::uint64_t begin = ticks ? now.ticks : now.monotonic_ns;
+    horizon = begin;
+    for (const Ring& ring : process.rings) {
+      if (ring.has_more) horizon = std::min(horizon, ring.last_order);
+      const std::uint64_t enter = ring.status.call_enter_ticks;
+      const bool sends =
+          !ring.broken && ring.status.where == ring::kInCall && may_send(ring.status.call_function);
+      if (sends && enter < begin && static_cast<double>(begin - enter) * tick_s < kLongestHoldS) {
+        horizon = std::min(horizon, enter);
+      }
     }
   }
-  if (several) {
-    // One process is one sequence of events for the replay: its threads' records by the time they were
-    // entered, within what one pass found. An adjust record belongs before the record that follows it in its
-    // ring.
-    std::uint64_t next_enter = std::numeric_limits<std::uint64_t>::max();
-    for (auto it = merge_records_.rbegin(); it != merge_records_.rend(); ++it) {
-      if (it->record.kind != ring::kRecordAdjust) next_enter = it->record.enter;
-      it->enter = next_enter;
+  merged_.clear();
+  const auto released = [&](const Ring& ring) {
+    const auto end = ring.held.end() - static_cast<std::ptrdiff_t>(ring.undated);
+    if (everything) return end;
+    return std::partition_point(ring.held.begin(), end,
+                                [&](const HeldRecord& held) { return held.order <= horizon; });
+  };
+  for (const Ring& ring : process.rings) {
+    for (auto held = ring.held.begin(); held != released(ring); ++held) merged_.emplace_back(&ring, &*held);
+  }
+  std::stable_sort(merged_.begin(), merged_.end(),
+                   [](const auto& x, const auto& y) { return x.second->order < y.second->order; });
+
+  const auto emit = [&](const Event& event) { out.add(process.rank, event, now.monotonic_ns); };
+  const auto values_of = [](const std::pair<const Ring*, const HeldRecord*>& entry) {
+    return std::span(entry.first->held_values)
+        .subspan(entry.second->values_begin, entry.second->values_count);
+  };
+  Result<void> converted;
+  for (const auto& entry : merged_) {
+    const ring::Record& record = entry.second->record;
+    if (record.kind != ring::kRecordAdjust &&
+        record.kind != static_cast<std::uint8_t>(EventKind::kCommCreate) &&
+        !process.converter.is_defined(record.comm)) {
+      // Two threads that first used it at the same time: the one that defined it is behind the other here.
+      for (const Ring& ring : process.rings) {
+        for (const HeldRecord& other : ring.held) {
+          if (other.record.comm == record.comm) {
+            process.converter.define_ahead(other.record, values_of({&ring, &other}), emit);
+          }
+        }
+      }
     }
-    std::stable_sort(merge_records_.begin(), merge_records_.end(),
-                     [](const PendingRecord& x, const PendingRecord& y) { return x.enter < y.enter; });
-    const Seconds tick_s =
-        process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
-    for (const PendingRecord& pending : merge_records_) {
-      if (!converted.ok()) break;
-      converted = process.converter.convert(
-          pending.record, std::span(merge_values_).subspan(pending.values_begin, pending.values_count),
-          tick_s, emit);
-    }
+    converted = process.converter.convert(record, values_of(entry), tick_s, emit);
+    if (!converted.ok()) break;
   }
   if (!converted) {
     for (Ring& ring : process.rings) {
+      ring.held.clear();
+      ring.held_values.clear();
+      ring.undated = 0;
       if (!ring.broken) close_ring(process, ring, converted.error(), now, out);
     }
+    return;
   }
-  if (bytes > 0) process.stats_due = true;
-  result.bytes += bytes;
-  return bytes;
+  for (Ring& ring : process.rings) {
+    ring.held.erase(ring.held.begin(), released(ring));
+    const std::size_t done = ring.held.empty() ? ring.held_values.size() : ring.held.front().values_begin;
+    ring.held_values.erase(ring.held_values.begin(),
+                           ring.held_values.begin() + static_cast<std::ptrdiff_t>(done));
+    for (HeldRecord& held : ring.held) held.values_begin -= done;
+  }
+}
+
+std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds seconds_per_tick,
+                               BatchBuilder& out, PassResult& result) {
+  const std::uint64_t before = result.bytes;
+  process.threaded |= process.rings.size() > 1;
+  const Seconds tick_s = process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
+  // Threads twice: whatever a record of the first round refers to is in the rings by the second one.
+  for (std::size_t nth = 0; nth < process.rings.size() * (process.threaded ? 2 : 1); ++nth) {
+    Ring& ring = process.rings[nth % process.rings.size()];
+    if (ring.broken) continue;
+    Result<void> done;
+    if (process.threaded) {
+      // A thread that is far ahead of the others waits in its ring.
+      if (ring.held.size() * sizeof(ring::Record) + ring.held_values.size() * 8 >= kDrainBytesPerPass) {
+        ring.has_more = true;
+        continue;
+      }
+      done = drain_ring(
+          ring,
+          [&](const ring::Record& record, std::span<const std::uint64_t> values) {
+            hold(ring, record, values);
+          },
+          result);
+    } else {
+      const auto emit = [&](const Event& event) { out.add(process.rank, event, now.monotonic_ns); };
+      Result<void> converted;
+      done = drain_ring(
+          ring,
+          [&](const ring::Record& record, std::span<const std::uint64_t> values) {
+            if (converted.ok()) converted = process.converter.convert(record, values, tick_s, emit);
+          },
+          result);
+      if (!converted) done = converted;
+    }
+    if (!done) close_ring(process, ring, done.error(), now, out);
+  }
+  if (process.threaded) release(process, now, seconds_per_tick, false, out);
+  if (result.bytes > before) process.stats_due = true;
+  return result.bytes - before;
 }
 
 void Collector::keep_alive(Process& process, ClockReading now, BatchBuilder& out) {
   const Ring& ring = process.rings.front();
   // Threads of one process run at the same time: their processor times do not add up to its progress.
   if (process.rings.size() != 1 || ring.broken || process.converter.exited()) return;
-  constexpr std::uint32_t kInProgram = 1;
   const std::uint64_t consumed = ring.reader.consumed_bytes();
   const bool quiet = process.cpu_known && process.cpu_at_bytes == consumed;
   if (now.monotonic_ns - process.cpu_read_ns < (quiet ? kKeepAliveIntervalNs : kCpuReadIntervalNs)) return;
   process.cpu_read_ns = now.monotonic_ns;
   // A quiet rank that is found in a call may be spinning in it: that time is no process time.
-  const auto cpu_ns = ring.status.in_call == kInProgram
+  const auto cpu_ns = ring.status.where == ring::kInProgram
                           ? read_thread_cpu_ns(process.pid, ring.reader.identity().tid)
                           : std::nullopt;
   if (quiet && cpu_ns && *cpu_ns > process.cpu_ns) {
@@ -276,12 +403,14 @@ void Collector::write_stats(Process& process, ClockReading now, Seconds seconds_
   std::map<std::uint16_t, std::pair<std::uint64_t, Seconds>> calls;
   std::uint64_t failed_polls = 0;
   std::uint64_t lost_records = 0;
+  std::uint64_t abandoned_calls = 0;
   Seconds unread_gap_s = 0;
   Seconds capture_s = 0;
   for (const Ring& ring : process.rings) {
     const Seconds tick_s = ring.reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
     failed_polls += ring.status.failed_polls;
     lost_records += ring.status.lost_records;
+    abandoned_calls += ring.status.abandoned_calls;
     unread_gap_s += static_cast<double>(ring.status.unread_gap_ticks) * tick_s;
     capture_s += static_cast<double>(ring.status.capture_ticks_estimate) * tick_s;
     if (auto totals = ring.reader.read_calls()) {
@@ -300,6 +429,8 @@ void Collector::write_stats(Process& process, ClockReading now, Seconds seconds_
                             {"calls", std::move(list)},
                             {"failed_polls", failed_polls},
                             {"lost_records", lost_records},
+                            {"abandoned_calls", abandoned_calls},
+                            {"events_without_communicator", process.converter.events_without_communicator()},
                             {"unread_gap_s", unread_gap_s},
                             {"capture_s", capture_s}};
   out.add_control(json.dump(), now.monotonic_ns);
@@ -316,6 +447,7 @@ void Collector::end(Process& process, const char* how, ClockReading now, Seconds
                     BatchBuilder& out) {
   process.ended = true;
   if (!process.taken) return;
+  release(process, now, seconds_per_tick, true, out);
   process.converter.close([&](const Event& event) { out.add(process.rank, event, now.monotonic_ns); });
   write_stats(process, now, seconds_per_tick, out);
   const nlohmann::json json{{"type", "process_end"},
@@ -373,7 +505,10 @@ void Collector::look_at(Process& process, ClockReading now, Seconds seconds_per_
 
 PassResult Collector::pass(ClockReading now, const TickRate& rate, BatchBuilder& out) {
   PassResult result;
-  if (scanned_ns_ == 0 || now.monotonic_ns - scanned_ns_ >= kScanIntervalNs) scan(now, out);
+  // A thread's ring is found before the records that were written after it: they may need its definitions.
+  if (scanned_ns_ == 0 || threads_may_start_ || now.monotonic_ns - scanned_ns_ >= kScanIntervalNs) {
+    scan(now, out);
+  }
   for (auto it = processes_.begin(); it != processes_.end();) {
     Process& process = it->second;
     look_at(process, now, rate.seconds_per_tick(), false, out, result);

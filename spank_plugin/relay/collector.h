@@ -11,6 +11,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -49,11 +50,25 @@ class Collector {
   std::size_t processes_left_out() const { return left_out_; }
 
  private:
+  // A record of a process with several threads, until its turn.
+  struct HeldRecord {
+    ring::Record record;
+    // When it took effect, never below the one before it in its ring; of an adjust record: that of the record
+    // it belongs to.
+    std::uint64_t order = 0;
+    std::size_t values_begin = 0;
+    std::size_t values_count = 0;
+  };
   struct Ring {
     std::string file;
     RingReader reader;
     RingStatus status;
     bool broken = false;
+    std::vector<HeldRecord> held{};
+    std::vector<std::uint64_t> held_values{};
+    std::uint64_t last_order = 0;
+    std::size_t undated = 0;  // adjust records at the end of `held` whose own record has not come
+    bool has_more = false;    // the last drain left records behind
   };
   struct Process {
     std::int32_t pid = 0;
@@ -63,6 +78,8 @@ class Collector {
     bool taken = false;  // its `process` record was written
     bool ended = false;  // its `process_end` record was written
     RecordConverter converter;
+    bool from_its_begin = true;  // no earlier relay took records of it
+    bool threaded = false;       // its records are merged
     std::uint64_t taken_ns = 0;
     std::uint64_t alive_check_ns = 0;
     std::uint64_t stats_ns = 0;
@@ -82,6 +99,10 @@ class Collector {
   bool take(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
   std::uint64_t drain(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out,
                       PassResult& result);
+  Result<void> drain_ring(Ring& ring, const RecordSink& sink, PassResult& result) const;
+  void hold(Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values) const;
+  void release(Process& process, ClockReading now, Seconds seconds_per_tick, bool everything,
+               BatchBuilder& out);
   void keep_alive(Process& process, ClockReading now, BatchBuilder& out);
   void write_stats(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
   void end(Process& process, const char* how, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
@@ -100,14 +121,9 @@ class Collector {
   std::size_t left_out_ = 0;
   std::size_t notes_ = 0;
 
-  struct PendingRecord {
-    ring::Record record;
-    std::uint64_t enter = 0;  // of an adjust record: that of the record it belongs to
-    std::size_t values_begin = 0;
-    std::size_t values_count = 0;
-  };
-  std::vector<PendingRecord> merge_records_;  // of a process with several rings, one pass
-  std::vector<std::uint64_t> merge_values_;
+  std::vector<std::pair<const Ring*, const HeldRecord*>> merged_;  // of one release
+  bool threads_may_start_ =
+      false;  // a process with more than MPI_THREAD_FUNNELED: look for rings in each pass
 };
 
 }  // namespace lbf::relay

@@ -50,7 +50,7 @@ Result<std::string> read_file(const std::string& path) {
 
 // For people: on stderr (which the plugin points at /dev/null) and in the system's log.
 void complain(const std::string& message) {
-  std::fprintf(stderr, "lbf-relay: %s\n", message.c_str());
+  std::fprintf(stderr, "lbf-relay: error: %s\n", message.c_str());
   ::syslog(LOG_WARNING, "%s", message.c_str());
 }
 
@@ -80,7 +80,7 @@ int run(int argc, char** argv) {
   CLI::App app(
       "lbf-relay: brings the events of one step on one node to lbfd. Started by the SPANK plugin; by hand "
       "only with --flush-spool.");
-  app.set_version_flag("--version", LBF_VERSION);
+  app.set_version_flag("--version", std::string("lbf-relay ") + LBF_VERSION);
   app.add_option("--ring-dir", options.ring_dir, "directory of the event rings");
   app.add_option("--server", options.server, "lbfd: unix:/path/of/socket or http://host:port");
   app.add_option("--step-file", step_file, "step description, JSON");
@@ -98,17 +98,19 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    std::fprintf(stderr, "lbf-relay: error: %s; lbf-relay --help lists the options\n", error.what());
+    return 2;
   }
 
   if (!flush_dir.empty()) {
-    auto left = lbf::relay::flush_spool(flush_dir, options.server);
+    auto left = lbf::relay::flush_spool(flush_dir, options.server, lbf::relay::make_request_function);
     if (!left) {
       complain(left.error().message);
       return 1;
     }
     if (*left > 0)
-      std::fprintf(stderr, "lbf-relay: %d spool files are left in %s\n", *left, flush_dir.c_str());
+      std::fprintf(stderr, "lbf-relay: error: %d spool files are left in %s\n", *left, flush_dir.c_str());
     return *left == 0 ? 0 : 1;
   }
   if (!cleanup_dir.empty()) {
@@ -129,7 +131,7 @@ int run(int argc, char** argv) {
   }
   if (options.ring_dir.empty() || options.server.empty() || step_file.empty()) {
     std::fprintf(stderr,
-                 "lbf-relay: --ring-dir, --server and --step-file are needed (or --flush-spool DIR)\n");
+                 "lbf-relay: error: --ring-dir, --server and --step-file are needed (or --flush-spool DIR)\n");
     return 2;
   }
   options.spool_limit_bytes = spool_limit_mb << 20;

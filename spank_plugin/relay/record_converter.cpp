@@ -5,6 +5,8 @@
 #include <limits>
 #include <string>
 
+#include "event/wire.h"
+
 namespace lbf::relay {
 namespace {
 
@@ -71,12 +73,16 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     }
   }
   if (event.kind == EventKind::kCommCreate) {
-    if (values.size() < 3 || values[1] > values.size() - 2) return bad_record(record, "a broken member list");
-    const auto world = static_cast<std::uint64_t>(world_size_);
-    if (std::any_of(values.begin() + 2, values.end(),
-                    [world](std::uint64_t rank) { return rank >= world; })) {
-      return bad_record(record, "a member outside the world");
-    }
+    if (auto checked = check_definition(record, values); !checked) return checked;
+    note_definition(record.comm);
+  }
+  if (event.kind == EventKind::kGap) definitions_known_ = true;  // what is not known now was lost
+  if (!is_defined(event.comm)) {
+    ++events_without_communicator_;
+    event = Event{};
+    event.kind = EventKind::kGap;
+    event.function = record.function;
+    event.bytes = 1;
   }
 
   const std::uint64_t leave = std::max(record.leave, record.enter);
@@ -101,6 +107,37 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   exited_ = event.kind == EventKind::kExit;
   sink(event);
   return {};
+}
+
+Result<void> RecordConverter::check_definition(const ring::Record& record,
+                                               std::span<const std::uint64_t> values) const {
+  if (record.comm == 0) return bad_record(record, "the number of MPI_COMM_WORLD");
+  if (values.size() < 3 || values[1] > values.size() - 2) return bad_record(record, "a broken member list");
+  const auto world = static_cast<std::uint64_t>(world_size_);
+  if (std::any_of(values.begin() + 2, values.end(), [world](std::uint64_t rank) { return rank >= world; })) {
+    return bad_record(record, "a member outside the world");
+  }
+  return {};
+}
+
+void RecordConverter::note_definition(std::uint32_t comm) {
+  if (comm >= kMaxTraceCommunicators) return;  // more of one rank than the whole trace may have
+  if (defined_.size() <= comm) defined_.resize(comm + std::size_t{1});
+  defined_[comm] = true;
+}
+
+void RecordConverter::define_ahead(const ring::Record& record, std::span<const std::uint64_t> values,
+                                   const RelayEventSink& sink) {
+  if (exited_ || record.kind != static_cast<std::uint8_t>(EventKind::kCommCreate)) return;
+  if (!check_definition(record, values) || (record.comm < defined_.size() && defined_[record.comm])) return;
+  note_definition(record.comm);
+  if (!is_defined(record.comm)) return;
+  Event event;
+  event.kind = EventKind::kCommCreate;
+  event.function = record.function;
+  event.comm = record.comm;
+  event.values = values;
+  sink(event);
 }
 
 void RecordConverter::keep_alive(Seconds process_s, const RelayEventSink& sink) {

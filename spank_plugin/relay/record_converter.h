@@ -5,11 +5,16 @@
 // what the kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it
 // (design.md, decision 7); preempted and waiting time is dropped. Sums are exact: what keep-alive events gave
 // the process in advance is taken from the gaps that follow.
+//
+// A record on a communicator whose definition never came (docs/capture.md, "Communicators") becomes a kGap
+// event of one event with its times: lbfd refuses what it cannot know, and the other ranks of the node with
+// it.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
@@ -24,13 +29,19 @@ class RecordConverter {
  public:
   RecordConverter() = default;
   // Time starts at START_TICKS (the return of MPI_Init). WORLD_SIZE bounds the ranks in the records.
-  RecordConverter(std::uint64_t start_ticks, Rank world_size)
-      : last_leave_ticks_(start_ticks), world_size_(world_size) {}
+  // FROM_ITS_BEGIN: no earlier relay took records (and definitions) of this process.
+  RecordConverter(std::uint64_t start_ticks, Rank world_size, bool from_its_begin = true)
+      : last_leave_ticks_(start_ticks), world_size_(world_size), definitions_known_(from_its_begin) {}
 
   // Errors: kInvalidInput, a record that capture never writes (a rank outside the world, broken values);
   // nothing of it reaches the sink.
   Result<void> convert(const ring::Record& record, std::span<const std::uint64_t> values,
                        Seconds seconds_per_tick, const RelayEventSink& sink);
+
+  // The definition in RECORD, which `convert` will get later, without time: for records of other threads that
+  // come before it. Does nothing where the communicator is defined, or RECORD is no sound definition.
+  void define_ahead(const ring::Record& record, std::span<const std::uint64_t> values,
+                    const RelayEventSink& sink);
 
   // A kKeepAlive event that gives the process `process_s` seconds of processor time before the record that
   // ends this gap is written. The gaps that follow are shortened by as much.
@@ -41,14 +52,25 @@ class RecordConverter {
 
   bool exited() const { return exited_; }
   std::uint64_t last_leave_ticks() const { return last_leave_ticks_; }
+  bool is_defined(std::uint32_t comm) const {
+    return comm == 0 || !definitions_known_ || (comm < defined_.size() && defined_[comm]);
+  }
+  // Events that became gaps, see above.
+  std::uint64_t events_without_communicator() const { return events_without_communicator_; }
 
  private:
+  Result<void> check_definition(const ring::Record& record, std::span<const std::uint64_t> values) const;
+  void note_definition(std::uint32_t comm);
+
   std::uint64_t last_leave_ticks_ = 0;
   std::uint64_t dropped_ticks_ = 0;  // preempted and waiting, since the last record
   std::uint64_t blocked_ticks_ = 0;
   Seconds credit_s_ = 0;  // given by keep-alives, not yet taken from a gap
   Rank world_size_ = 0;
   bool exited_ = false;
+  bool definitions_known_ = true;
+  std::vector<bool> defined_;  // by the process's own number of the communicator
+  std::uint64_t events_without_communicator_ = 0;
 };
 
 }  // namespace lbf::relay

@@ -205,18 +205,19 @@ void remove_ring_dir(const std::string& dir) {
 namespace {
 
 // All of this process's user's files. Returns how many are left.
-int flush_own_files(const std::vector<std::string>& paths, const std::string& server) {
+int flush_own_files(const std::vector<std::string>& paths, const std::string& server,
+                    const RequestFactory& make_request) {
   int left = 0;
   for (const std::string& path : paths) {
     auto file = SpoolFile::open(path);
     if (!file) {
-      std::fprintf(stderr, "lbf-relay: %s\n", file.error().message.c_str());
+      std::fprintf(stderr, "lbf-relay: error: %s\n", file.error().message.c_str());
       ++left;
       continue;
     }
-    auto request = make_request_function(server.empty() ? file->header().server : server);
+    auto request = make_request(server.empty() ? file->header().server : server);
     if (!request) {
-      std::fprintf(stderr, "lbf-relay: %s\n", request.error().message.c_str());
+      std::fprintf(stderr, "lbf-relay: error: %s\n", request.error().message.c_str());
       ++left;
       continue;
     }
@@ -224,7 +225,7 @@ int flush_own_files(const std::vector<std::string>& paths, const std::string& se
     for (;;) {
       auto done = delivery.step();
       if (!done) {
-        std::fprintf(stderr, "lbf-relay: %s\n", done.error().message.c_str());
+        std::fprintf(stderr, "lbf-relay: error: %s\n", done.error().message.c_str());
         if (done.error().code == ErrorCode::kUnavailable) ++left;
         break;
       }
@@ -236,12 +237,13 @@ int flush_own_files(const std::vector<std::string>& paths, const std::string& se
 
 }  // namespace
 
-Result<int> flush_spool(const std::string& dir, const std::string& server) {
+Result<int> flush_spool(const std::string& dir, const std::string& server,
+                        const RequestFactory& make_request) {
   if (::access(dir.c_str(), R_OK | X_OK) != 0) {
     return Error{ErrorCode::kIo, "cannot read spool directory " + dir + ": " + std::strerror(errno)};
   }
   const std::vector<std::string> paths = list_spool_files(dir);
-  if (::geteuid() != 0) return flush_own_files(paths, server);
+  if (::geteuid() != 0) return flush_own_files(paths, server, make_request);
   // Root hands each file to a child that is its owner: lbfd knows a step's user by who sends it, and nothing
   // that a user wrote is read with root's rights.
   int left = 0;
@@ -256,7 +258,7 @@ Result<int> flush_spool(const std::string& dir, const std::string& server) {
           ::setresuid(status.st_uid, status.st_uid, status.st_uid) != 0) {
         ::_exit(1);
       }
-      ::_exit(flush_own_files({path}, server) == 0 ? 0 : 1);
+      ::_exit(flush_own_files({path}, server, make_request) == 0 ? 0 : 1);
     }
     int code = 0;
     while (::waitpid(child, &code, 0) < 0 && errno == EINTR) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/result.h"
@@ -43,9 +44,16 @@ struct RelayResult {
 Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction& request,
                               const std::atomic<bool>& stop);
 
+// A RequestFunction on HttpClient with munge credentials. Errors: kInvalidInput (SERVER).
+Result<RequestFunction> make_request_function(const std::string& server);
+// How flush_spool makes them: it may be another lbfd for each file.
+using RequestFactory = std::function<Result<RequestFunction>(const std::string& server)>;
+
 // Delivers every spool file in DIR that no running relay uses: this user's, or, for root, each file as its
-// owner. SERVER overrides the one in the files; empty: theirs. Returns the number of files left.
-Result<int> flush_spool(const std::string& dir, const std::string& server);
+// owner. SERVER overrides the one in the files; empty: theirs. Returns the number of files left. Errors: kIo,
+// DIR cannot be read.
+Result<int> flush_spool(const std::string& dir, const std::string& server,
+                        const RequestFactory& make_request);
 
 // Removes a ring directory, and nothing but rings and the step file in it.
 void remove_ring_dir(const std::string& dir);
@@ -54,8 +62,5 @@ void remove_ring_dir(const std::string& dir);
 // batch (what the relay had taken out of the rings died with it). DESCRIPTION as in RelayOptions. Errors:
 // kInvalidInput, kUnavailable, or what lbfd answers.
 Result<void> abandon_stream(const std::string& description, const RequestFunction& request);
-
-// A RequestFunction on HttpClient with munge credentials. Errors: kInvalidInput (SERVER).
-Result<RequestFunction> make_request_function(const std::string& server);
 
 }  // namespace lbf::relay

@@ -148,7 +148,11 @@ Result<RingStatus> RingReader::read_status() const {
   status.failed_polls = field<std::uint64_t>(h, offsetof(ring::Header, failed_polls));
   status.lost_records = field<std::uint64_t>(h, offsetof(ring::Header, lost_records));
   status.capture_ticks_estimate = field<std::uint64_t>(h, offsetof(ring::Header, capture_ticks_estimate));
-  status.in_call = field<std::uint32_t>(h, offsetof(ring::Header, in_call));
+  const auto in_call = field<std::uint32_t>(h, offsetof(ring::Header, in_call));
+  status.where = in_call & ((1U << ring::kWhereBits) - 1);
+  status.call_function = static_cast<std::uint16_t>(in_call >> ring::kWhereBits);
+  status.call_enter_ticks = field<std::uint64_t>(h, offsetof(ring::Header, call_enter_ticks));
+  status.abandoned_calls = field<std::uint32_t>(h, offsetof(ring::Header, abandoned_calls));
   status.library = text(h + offsetof(ring::Header, library), sizeof(ring::Header::library));
   return status;
 }

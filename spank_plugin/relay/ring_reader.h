@@ -37,7 +37,10 @@ struct RingStatus {
   std::uint64_t failed_polls = 0;
   std::uint64_t lost_records = 0;
   std::uint64_t capture_ticks_estimate = 0;
-  std::uint32_t in_call = 0;
+  std::uint32_t where = ring::kWhereUnknown;  // Header::in_call
+  std::uint16_t call_function = 0;            // with kInCall
+  std::uint64_t call_enter_ticks = 0;
+  std::uint32_t abandoned_calls = 0;
   std::string library;  // MPI_Get_library_version; the program learns it in MPI_Init
 };
 

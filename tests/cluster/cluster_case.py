@@ -26,6 +26,7 @@ TEST_BIN = os.path.join(BUILD_DIR, "tests", "cluster")
 NODES = 4
 CPUS_PER_NODE = 2
 USER, OTHER_USER = "lbftest1", "lbftest2"
+LAYOUT = ("--nodes=2", "--ntasks=4")
 SKIPPED = 77
 CRASHED_STATUS = 128 + 11  # SIGSEGV
 STEP_TIMEOUT_S = 40.0
@@ -93,10 +94,7 @@ class ClusterCase(unittest.TestCase):
         reason = may_be_skipped()
         if reason:
             self.skipTest(reason)
-        self.name = cluster_name()
-        self.env = environment_of(self.name)
-        with open(self.state("cluster.json"), encoding="utf-8") as file:
-            self.facts = json.load(file)
+        self.use(cluster_name())
         if self.nodes_needed > self.facts["nodes"]:
             self.skipTest(f"needs {self.nodes_needed} nodes, and this machine allows no namespaces: one node only")
         self.root = os.getuid() == 0
@@ -107,6 +105,13 @@ class ClusterCase(unittest.TestCase):
         self.lbfd("start")
 
     # -- the cluster
+    def use(self, name):
+        """From now on jobs, nodes and lbfd are those of the cluster `name`, which is up."""
+        self.name = name
+        self.env = environment_of(name)
+        with open(self.state("cluster.json"), encoding="utf-8") as file:
+            self.facts = json.load(file)
+
     def state(self, *parts):
         return os.path.join(os.environ.get("LBF_CLUSTER_ROOT", "/var/tmp"), f"lbf-cluster-{self.name}", *parts)
 
@@ -162,7 +167,7 @@ class ClusterCase(unittest.TestCase):
 
     def srun(self, *arguments, **options):
         done = self.run_command("srun", "--mpi=pmix", *arguments, **options)
-        # Debian's Open MPI was seen to crash now and then at the end of a run on a busy machine, without lbf too. A
+        # Debian's Open MPI crashes now and then in MPI_Init on a busy machine (docs/cluster-harness.md). A
         # run that is not captured is only what another one is compared with: it may try again, a captured one not.
         if done.status == CRASHED_STATUS and not any(word.startswith("--job-name=") for word in arguments):
             done = self.run_command("srun", "--mpi=pmix", *arguments, **options)
@@ -211,6 +216,16 @@ class ClusterCase(unittest.TestCase):
                     continue
         return found
 
+    def assert_no_relays_or_rings_left(self, timeout_s=15):
+        nodes = [f"node{i}" for i in range(1, self.facts["nodes"] + 1)]
+
+        def rings():
+            return [path for node in nodes
+                    for path in cluster("exec", self.name, node, "find", "/dev/shm", "-name", "*lbf*").stdout.split()]
+
+        self.wait_for(lambda: not self.pids_of("lbf-relay"), timeout_s, "relays are still running")
+        self.wait_for(lambda: not rings(), timeout_s, f"rings are left: {rings()}")
+
     # -- what lbf says
     def report(self, *arguments, user=USER):
         return self.run_command(os.path.join(BIN, "lbf-report"), *arguments, user=user)
@@ -221,6 +236,14 @@ class ClusterCase(unittest.TestCase):
         if done.status != 0:
             return {}
         return {step["step"]: step for step in json.loads(done.out)["steps"]}
+
+    def running_step(self, job, step=0, enough_events=1):
+        """Waits until lbfd has events of a step that is under way."""
+        def heard():
+            seen = self.steps(job).get(step, {})
+            return seen if seen.get("events", 0) >= enough_events else None
+
+        return self.wait_for(heard, 30, f"lbfd hears nothing of the running step {job}.{step}")
 
     def step(self, job, step=0, state="complete", user=USER, timeout_s=STEP_TIMEOUT_S):
         """One step as soon as lbfd says that it is over; fails if it ends in another state than `state`."""

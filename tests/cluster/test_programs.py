@@ -8,9 +8,8 @@ import sys
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import PROGRAMS, ClusterCase  # noqa: E402
+from cluster_case import LAYOUT, PROGRAMS, ClusterCase  # noqa: E402
 
-LAYOUT = ("--nodes=2", "--ntasks=4")
 LAMMPS_INPUT = os.path.join(os.path.dirname(os.path.dirname(cluster_case.HERE)), "examples", "lammps", "in.liquid")
 
 

@@ -3,12 +3,13 @@
 
 import json
 import os
+import re
 import sys
 import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import OTHER_USER, USER, ClusterCase  # noqa: E402
+from cluster_case import LAYOUT, OTHER_USER, USER, ClusterCase  # noqa: E402
 
 
 class Slurm(ClusterCase):
@@ -60,6 +61,72 @@ class Slurm(ClusterCase):
         self.assertEqual(0, done.status, done)
         self.assert_counts(self.expected(30, 4), self.step(self.job_of(name)))
 
+    def test_salloc_passes_its_options_on_and_a_step_may_decline(self):
+        """Two steps of one allocation: the first inherits salloc's choice of networks, the second says no."""
+        name = f"lbf-{uuid.uuid4().hex[:12]}"
+        program = self.program("steps")
+        done = self.run_command("salloc", "--lbf-predict", "--lbf-networks=test-fast", f"--job-name={name}", *LAYOUT, "sh", "-c",
+                                f"srun --mpi=pmix {program} 30 && srun --mpi=pmix --lbf-predict=off {program} 40")
+        self.assertEqual(0, done.status, done)
+        self.assertEqual(2 * 4 * 6, len(re.findall(r"^count ", done.out, re.M)), done)
+        job = self.job_of(name)
+        step = self.step(job, 0)
+        self.assert_counts(self.expected(30, 4), step)
+        self.assertEqual({"test-fast"}, {prediction["network"] for prediction in step["predictions"]
+                                         if prediction["kind"] != "self"})
+        self.assertNotIn(1, self.steps(job))
+
+    def mpirun_in_a_batch_script(self):
+        """Open MPI's mpirun starts a daemon on the second node by a step of its own: 1 task, and a world of 4."""
+        program = self.program("steps")
+        jobs, printed = self.batch(f"mpirun --npernode 2 -n 4 {program} 50\n", "--lbf-predict", *LAYOUT)
+        self.assertEqual(4 * 6, len(re.findall(r"^count ", printed, re.M)), printed)
+        return self.step(jobs[0], state=None)
+
+    def test_mpirun_in_a_batch_script_is_not_predicted_and_says_why(self):
+        step = self.mpirun_in_a_batch_script()
+        self.assertEqual([], step["predictions"])
+        why = " ".join(step["notes"]) + str(step["why_partial"])
+        self.assertIn("is left out: its MPI_COMM_WORLD has 4 processes, the step 1 tasks", why)
+
+    def test_mpirun_in_a_batch_script_is_partial(self):
+        """docs/limits.md, Completeness: ranks that are not numbered as Slurm's tasks."""
+        self.assertEqual("partial", self.mpirun_in_a_batch_script()["state"])
+
+    def test_mpirun_on_the_batch_script_s_own_node_makes_no_step(self):
+        jobs, printed = self.batch(f"mpirun -n 2 {self.program('steps')} 50\n", "--lbf-predict", "--nodes=1", "--ntasks=2")
+        self.assertEqual(2 * 6, len(re.findall(r"^count ", printed, re.M)), printed)
+        said = self.report("-j", str(jobs[0]))
+        self.assertEqual(1, said.status, said)
+        self.assertIn("steps are recorded when they run with srun --lbf-predict", said.err)
+
+    def test_the_variables_instead_of_the_options(self):
+        """README: export LBF_PREDICT=1."""
+        name = f"lbf-{uuid.uuid4().hex[:12]}"
+        done = self.srun(f"--job-name={name}", *LAYOUT, self.program("steps"), "30",
+                         env={"LBF_PREDICT": "1", "LBF_NETWORKS": "test-fast"})
+        self.assertEqual(0, done.status, done)
+        step = self.step(self.job_of(name))
+        self.assert_counts(self.expected(30, 4), step)
+        self.assertEqual({"test-fast"}, {prediction["network"] for prediction in step["predictions"]})
+        declined = f"lbf-{uuid.uuid4().hex[:12]}"
+        self.srun(f"--job-name={declined}", "--lbf-predict=off", *LAYOUT, self.program("steps"), "30", env={"LBF_PREDICT": "1"})
+        self.assertEqual({}, self.steps(self.job_of(declined)))
+
+    def test_export_none_hides_the_variables_but_not_the_options(self):
+        """docs/plugin.md, Options: with --export=NONE the variables do not reach the step; an option does."""
+        program = self.program("steps")
+        # MPI's own variables do not reach the step either: one rank, which needs none.
+        command = ("--export=NONE", "--ntasks=1", program, "30")
+        hidden, seen = (f"lbf-{uuid.uuid4().hex[:12]}" for _ in range(2))
+        for name, option in ((hidden, ()), (seen, ("--lbf-predict",))):
+            done = self.srun(f"--job-name={name}", *option, *command, env={"LBF_PREDICT": "1"})
+            self.assertEqual((0, 6), (done.status, len(re.findall(r"^count ", done.out, re.M))), done)
+        self.assert_counts(self.expected(30, 1), self.step(self.job_of(seen)))
+        self.assertEqual({}, self.steps(self.job_of(hidden)))
+        jobs, _ = self.batch(f"srun --mpi=pmix --export=NONE -n1 {program} 30\n", "--lbf-predict", "--ntasks=1")
+        self.assert_counts(self.expected(30, 1), self.step(jobs[0]))
+
     def test_job_array(self):
         program = self.program("steps")
         jobs, printed = self.batch(f"srun --mpi=pmix {program} $((20 + SLURM_ARRAY_TASK_ID))\n", "--lbf-predict",
@@ -67,6 +134,45 @@ class Slurm(ClusterCase):
         self.assertEqual(3, len(jobs), printed)
         seen = sorted(self.calls_of(self.step(job))["MPI_Sendrecv"] for job in jobs)
         self.assertEqual([2 * 21, 2 * 22, 2 * 23], seen)
+        # As sacct: the array's number is all of its tasks, and each has its own name.
+        array = {self.step(job)["array_job"] for job in jobs}
+        self.assertEqual(1, len(array), array)
+        array = array.pop()
+        self.assertIn(array, jobs, "one of the tasks has the array's number")
+        listed = self.report("-n", "-P", "-o", "JobID", "-j", str(array))
+        self.assertEqual([f"{array}_{task}.0" for task in (1, 2, 3)], listed.out.split(), listed)
+        for job in jobs:
+            task = self.step(job)["array_task"]
+            self.assertEqual(2 * (20 + task), self.calls_of(self.step(job))["MPI_Sendrecv"])
+            one = self.report("-n", "-P", "-o", "JobIDRaw", "-j", f"{array}_{task}")
+            self.assertEqual([f"{job}.0"], one.out.split(), one)
+        # The line at srun's end names that task alone, also where its job has the array's number.
+        for task in (1, 2, 3):
+            self.assertRegex(printed, rf"lbf-report -j {array}_{task}\.0\b")
+
+    def test_a_job_submitted_from_an_array_s_task_is_no_task(self):
+        """sbatch hands SLURM_ARRAY_* on, and slurmstepd takes SPANK's items from there."""
+        inner = os.path.join(self.work, "inner.sh")
+        with open(inner, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\nsrun --mpi=pmix {self.program('steps')} 20\n")
+        os.chmod(inner, 0o755)
+        name = f"lbf-{uuid.uuid4().hex[:12]}"
+        jobs, printed = self.batch(f"sbatch --lbf-predict --job-name={name} --nodes=1 --ntasks=2 "
+                                   f"--output={self.work}/inner.out {inner}\n", "--array=5", "--ntasks=1", "--nodes=1")
+        step = self.step(self.job_of(name))
+        self.assertIsNone(step["array_job"], printed)
+        self.assertIsNone(step["array_task"])
+        self.assertEqual({}, self.steps(jobs[0]), "it is none of the array's")
+
+    def test_heterogeneous_job(self):
+        program = self.program("steps")
+        jobs, printed = self.batch(f"srun --mpi=pmix --het-group=1 {program} 20\nsrun --mpi=pmix {program} 30\n",
+                                   "--lbf-predict", "--nodes=1", "--ntasks=1", ":", "--nodes=1", "--ntasks=2")
+        leader = min(jobs)
+        listed = self.report("-n", "-P", "-o", "JobID,State,NTasks", "-j", str(leader))
+        self.assertEqual([f"{leader}+0.1|complete|1", f"{leader}+1.0|complete|2"], listed.out.split(), f"{listed}\n{printed}")
+        component = self.report("-n", "-P", "-o", "JobIDRaw", "-j", f"{leader}+1")
+        self.assertEqual([f"{leader + 1}.0"], component.out.split(), component)
 
     def test_two_jobs_at_once_on_the_same_node(self):
         names = [f"lbf-{uuid.uuid4().hex[:12]}" for _ in range(2)]

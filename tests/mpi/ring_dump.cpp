@@ -149,11 +149,11 @@ EventKind kind_of(const Entry& e) {
 // Requests are started once and completed once; communicators are defined before they are used.
 void check_life(const Ring& ring, const std::vector<Ring>& rings) {
   std::map<std::uint32_t, std::string> open;  // request -> kind that started it
-  std::map<std::uint32_t, bool> comms;
+  std::map<std::uint32_t, std::vector<std::uint64_t>> comms;
   for (const Ring& other : rings) {  // a communicator may be made by another thread of the process
     if (&other == &ring || other.header->pid != ring.header->pid) continue;
     for (const Entry& e : other.events) {
-      if (kind_of(e) == EventKind::kCommCreate) comms[e.record.comm] = true;
+      if (kind_of(e) == EventKind::kCommCreate) comms[e.record.comm] = e.values;
     }
   }
   if (ring.header->lost_records != 0) return;
@@ -183,8 +183,10 @@ void check_life(const Ring& ring, const std::vector<Ring>& rings) {
         open.erase(r.request);
         break;
       case EventKind::kCommCreate: {
-        check(!comms.contains(r.comm) && r.comm > 0, where + ": communicator defined twice");
-        comms[r.comm] = true;
+        // Several threads that first use it at the same time may each define it.
+        check(r.comm > 0 && (!comms.contains(r.comm) || comms[r.comm] == e.values),
+              where + ": communicator defined twice");
+        comms[r.comm] = e.values;
         const auto self = static_cast<std::uint64_t>(ring.header->rank.load());
         check(e.values.size() >= 3 && e.values[0] > 1 && e.values[1] <= e.values.size() - 2,
               where + ": broken definition");
@@ -342,9 +344,10 @@ void print_summary(const std::vector<Ring>& rings) {
         (static_cast<double>(h.finalize_enter_ticks) - static_cast<double>(h.init_leave_ticks)) / 1e6;
     std::cout << "ring rank=" << h.rank << " state=" << h.state << " level=" << h.thread_level
               << " events=" << ring.events.size() << " lost=" << h.lost_records
-              << " failed_polls=" << h.failed_polls << " preempted=" << ring.preempted
-              << " blocked=" << ring.blocked << " waiting=" << ring.waiting << " process=" << ring.process
-              << " elapsed_mticks=" << ms << " executable=" << h.executable << "\n";
+              << " abandoned=" << h.abandoned_calls << " failed_polls=" << h.failed_polls
+              << " preempted=" << ring.preempted << " blocked=" << ring.blocked << " waiting=" << ring.waiting
+              << " process=" << ring.process << " elapsed_mticks=" << ms << " executable=" << h.executable
+              << "\n";
     std::map<std::string, long> kinds;
     std::uint64_t gap = 0;
     for (const Entry& e : ring.events) {

@@ -20,7 +20,7 @@ TEST(UniqueHandle, ReleasesExactlyOnce) {
   {
     Handle first(&one);
     Handle second(std::move(first));
-    EXPECT_FALSE(first);
+    EXPECT_FALSE(first);  // NOLINT(bugprone-use-after-move): what is left is what is tested
     EXPECT_EQ(second.get(), &one);
     second.reset(&ten);
     EXPECT_EQ(released, 1);
@@ -53,7 +53,7 @@ TEST(ScopedFd, ClosesAndMoves) {
     ASSERT_TRUE(is_open(number));
     ScopedFd moved;
     moved = std::move(fd);
-    EXPECT_FALSE(fd);
+    EXPECT_FALSE(fd);  // NOLINT(bugprone-use-after-move): what is left is what is tested
     EXPECT_TRUE(is_open(number));
   }
   EXPECT_FALSE(is_open(number));

@@ -7,13 +7,13 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <thread>
 
 #include "base/crc32c.h"
 #include "base/munge_credential.h"
 #include "base/scoped_fd.h"
+#include "tests/support/temporary_directory.h"
 
 namespace lbf {
 namespace {
@@ -22,9 +22,6 @@ namespace {
 class OneAnswerServer {
  public:
   explicit OneAnswerServer(std::string answer) : answer_(std::move(answer)) {
-    std::string name = (std::filesystem::temp_directory_path() / "lbf-http-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-    path_ = folder_ + "/s";
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     std::strncpy(address.sun_path, path_.c_str(), sizeof address.sun_path - 1);
@@ -36,7 +33,6 @@ class OneAnswerServer {
   ~OneAnswerServer() {
     ::shutdown(listener_.get(), SHUT_RDWR);
     if (thread_.joinable()) thread_.join();
-    std::filesystem::remove_all(folder_);
   }
   OneAnswerServer(const OneAnswerServer&) = delete;
   OneAnswerServer& operator=(const OneAnswerServer&) = delete;
@@ -72,8 +68,8 @@ class OneAnswerServer {
   }
 
   std::string answer_;
-  std::string folder_;
-  std::string path_;
+  test::TemporaryDirectory folder_;
+  const std::string path_ = folder_.path() + "/s";
   std::string request_;
   ScopedFd listener_;
   std::thread thread_;
@@ -158,7 +154,9 @@ TEST(HttpClient, AddressesAreChecked) {
   }
   for (const char* bad : {"", "unix:", "unix:lbfd.sock", "http://", "https://x:1", "x:1", "http://x:1/v1",
                           "http://u@x:1", "http://x y"}) {
-    EXPECT_FALSE(HttpClient::make(bad).ok()) << bad;
+    const auto client = HttpClient::make(bad);
+    ASSERT_FALSE(client.ok()) << bad;
+    EXPECT_NE(client.error().message.find("'" + std::string(bad) + "'"), std::string::npos) << client.error().message;
   }
 }
 

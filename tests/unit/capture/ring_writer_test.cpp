@@ -202,6 +202,39 @@ TEST_F(RingWriterTest, ARecordThatCanNeverFitIsLostAlone) {
   EXPECT_EQ(all[1].record.bytes, 2u);
 }
 
+// How a communicator's definition goes out before the call that needs it is over.
+TEST_F(RingWriterTest, ARecordMayBePublishedAheadOfItsCall) {
+  writer_.begin_call(100, 7);
+  writer_.append(EventKind::kCommCreate, 3);
+  writer_.commit(100);
+  EXPECT_GT(header_->head.load(), 0u);
+  writer_.append(EventKind::kSend);
+  writer_.commit(140);
+  const auto all = drain();
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].record.enter, 100u);
+  EXPECT_EQ(all[0].record.leave, 100u);
+  EXPECT_EQ(all[1].record.enter, 100u);
+  EXPECT_EQ(all[1].record.leave, 140u);
+  EXPECT_EQ(all[1].record.flags, kFlagCallBegin);
+}
+
+TEST_F(RingWriterTest, CallsThatWereNotSeenAreAGap) {
+  call(10, 20);
+  writer_.lose_calls(0, 25);
+  call(30, 40);
+  writer_.lose_calls(3, 50);
+  writer_.lose_calls(2, 55);
+  call(60, 70);
+  const auto all = drain();
+  ASSERT_EQ(all.size(), 4u);
+  EXPECT_EQ(all[2].record.kind, static_cast<std::uint8_t>(EventKind::kGap));
+  EXPECT_EQ(all[2].record.bytes, 5u);
+  EXPECT_EQ(all[2].record.enter, 50u);
+  EXPECT_EQ(all[2].record.leave, 55u);
+  EXPECT_EQ(header_->lost_records.load(), 5u);
+}
+
 TEST_F(RingWriterTest, ATailThatLiesStopsTheWriterOnly) {
   header_->tail.store(std::uint64_t{1} << 60);  // from a broken relay: beyond the head
   for (int i = 0; i < 200; ++i) call(1, 2);

@@ -5,18 +5,17 @@
 // One run of mpirun takes several collectives, so their sums are compared; their sizes differ so much that
 // errors cannot cancel out.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "predictor/match/collective.h"
+#include "tests/support/temporary_directory.h"
 
 namespace lbf {
 namespace {
@@ -102,29 +101,14 @@ void add_expansion(const Case& c, std::uint32_t ranks, Traffic& traffic) {
   }
 }
 
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "lbf-collective-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // False: mpirun failed or counted nothing that could be read.
 bool measure(const std::vector<Case>& cases, std::uint32_t ranks, Traffic& traffic, std::string& output) {
-  const Folder folder;
+  const test::TemporaryDirectory folder;
   std::string command = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 120 " LBF_MPIEXEC
                         " --oversubscribe --mca btl self,vader --mca mpi_yield_when_idle 1"
                         " --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3"
                         " --mca pml_monitoring_filename " +
-                        (folder.path() / "sent").string() + " -np " + std::to_string(ranks) + " " LBF_MONITOR;
+                        folder.path() + "/sent" + " -np " + std::to_string(ranks) + " " LBF_MONITOR;
   for (const Case& c : cases) {
     const int op = c.bytes == ~Bytes{0} ? -1 : static_cast<int>(c.op);
     command += " " + std::to_string(op) + ":" + std::to_string(op < 0 ? 0 : c.bytes) + ":" +
@@ -136,7 +120,7 @@ bool measure(const std::vector<Case>& cases, std::uint32_t ranks, Traffic& traff
   while (std::fgets(line.data(), line.size(), pipe) != nullptr) output += line.data();
   if (::pclose(pipe) != 0) return false;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    std::ifstream file(folder.path() / ("sent." + std::to_string(rank) + ".prof"));
+    std::ifstream file(folder.path() + "/sent." + std::to_string(rank) + ".prof");
     if (!file) return false;
     for (std::string text; std::getline(file, text);) {
       unsigned source = 0;

@@ -6,11 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "db/migrations.h"
+#include "db/prediction_store.h"
+#include "db/step_store.h"
+#include "tests/support/temporary_directory.h"
 
 namespace lbf::db {
 namespace {
@@ -19,15 +21,8 @@ namespace fs = std::filesystem;
 
 class DatabaseTest : public testing::Test {
  protected:
-  DatabaseTest() {
-    std::string pattern = (fs::temp_directory_path() / "lbf-db-XXXXXX").string();
-    directory_ = ::mkdtemp(pattern.data());
-    path_ = directory_ + "/lbf.db";
-  }
-  ~DatabaseTest() override { fs::remove_all(directory_); }
-
-  std::string directory_;
-  std::string path_;
+  test::TemporaryDirectory directory_;
+  const std::string path_ = directory_.path() + "/lbf.db";
 };
 
 TEST_F(DatabaseTest, IsCreatedWithTheNewestSchemaAndReopened) {
@@ -62,6 +57,36 @@ TEST_F(DatabaseTest, MigrationsAreInOrderAndEachMovesTheVersion) {
   for (const Migration& migration : migrations()) {
     EXPECT_EQ(std::stoi(std::string(migration.name).substr(0, 4)), number++) << migration.name;
   }
+}
+
+// A database of the first lbf: its steps are there, what was not kept then is not known.
+TEST_F(DatabaseTest, StepsOfTheFirstSchemaAreKept) {
+  {
+    SQLite::Database old(path_, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE);
+    old.exec(migrations().front().sql);
+    old.exec("PRAGMA user_version = 1");
+    old.exec(
+        "INSERT INTO step VALUES (1, 'c', 7, 0, 0, 'u', 1000, 'name', './app a b', 'complete', '', "
+        "'[\"n1\"]', 1, "
+        "'[0]', 'zero', 1.0, 2.0, 1.0, 10, 0, 0, 0, 0, 0, 0, 0.0, 0.0, 0.0, 0.0, '[]')");
+    old.exec(
+        "INSERT INTO prediction VALUES (1, 0, '1 node', 1, 1, 'block', 'zero', 'none', 1.0, 'self', 1.5, "
+        "NULL, NULL, "
+        "0, 1.0, 1.0, '[1.5]')");
+  }
+  auto database = Database::open(path_);
+  ASSERT_TRUE(database.ok()) << database.error().message;
+  EXPECT_EQ((*database)->schema_version(), static_cast<int>(migrations().size()));
+  const auto steps = StepStore(**database).find({}, true);
+  ASSERT_TRUE(steps.ok());
+  ASSERT_EQ(steps->size(), 1u);
+  const StepRecord& step = steps->front().record;
+  EXPECT_EQ(step.job, 7u);
+  EXPECT_EQ(step.command, "./app a b");
+  EXPECT_FALSE(step.command_words);
+  EXPECT_FALSE(step.command_cut);
+  EXPECT_FALSE(step.array_job || step.array_task || step.het_job || step.het_offset);
+  EXPECT_EQ(PredictionStore(**database).of_step(1)->at(0).predicted_s, 1.5);
 }
 
 TEST_F(DatabaseTest, AFailedMigrationChangesNothing) {

@@ -4,15 +4,13 @@
 #include <SQLiteCpp/SQLiteCpp.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
+#include <functional>
 
 #include "db/prediction_store.h"
+#include "tests/support/temporary_directory.h"
 
 namespace lbf::db {
 namespace {
-
-namespace fs = std::filesystem;
 
 StepRecord step_of(std::uint32_t job, uid_t uid, double start_s, std::optional<double> end_s) {
   StepRecord step;
@@ -56,12 +54,9 @@ PredictionRecord prediction_of(const std::string& target, double predicted_s) {
 class StepStoreTest : public testing::Test {
  protected:
   StepStoreTest() {
-    std::string pattern = (fs::temp_directory_path() / "lbf-db-XXXXXX").string();
-    directory_ = ::mkdtemp(pattern.data());
-    auto database = Database::open(directory_ + "/lbf.db");
+    auto database = Database::open(directory_.path() + "/lbf.db");
     if (database) database_ = std::move(database).value();
   }
-  ~StepStoreTest() override { fs::remove_all(directory_); }
   std::vector<std::uint32_t> jobs(const StepQuery& query) {
     std::vector<std::uint32_t> found;
     const auto steps = StepStore(*database_).find(query, false);
@@ -70,7 +65,7 @@ class StepStoreTest : public testing::Test {
     return found;
   }
 
-  std::string directory_;
+  test::TemporaryDirectory directory_;
   std::unique_ptr<Database> database_;
 };
 
@@ -80,7 +75,9 @@ TEST_F(StepStoreTest, GivesBackWhatWasPut) {
   StepRecord step = step_of(7, 1000, 100.5, std::nullopt);
   step.measured_s = 3.25;
   step.why_partial = "because";
-  const auto row = steps.put(step, {prediction_of("first", 2.0), prediction_of("second", 3.0)});
+  PredictionRecord stuck = prediction_of("second", 3.0);
+  stuck.why_stuck = "cyclic wait";
+  const auto row = steps.put(step, {prediction_of("first", 2.0), stuck});
   ASSERT_TRUE(row.ok()) << row.error().message;
   const auto found = steps.find({}, true);
   ASSERT_TRUE(found.ok());
@@ -103,9 +100,82 @@ TEST_F(StepStoreTest, GivesBackWhatWasPut) {
   ASSERT_TRUE(listed.ok());
   ASSERT_EQ(listed->size(), 2u);
   EXPECT_EQ(listed->at(1).target, "second");
+  EXPECT_EQ(listed->at(0).why_stuck, "");
+  EXPECT_EQ(listed->at(1).why_stuck, "cyclic wait");
   EXPECT_EQ(listed->at(1).rank_finish_s, (std::vector<Seconds>{1.5, 3.0}));
+  const auto without_ranks = predictions.of_step(*row, /*with_ranks=*/false);
+  ASSERT_TRUE(without_ranks.ok());
+  EXPECT_TRUE(without_ranks->at(1).rank_finish_s.empty());
+  EXPECT_EQ(without_ranks->at(1).predicted_s, 3.0);
+  EXPECT_EQ(without_ranks->at(1).why_stuck, "cyclic wait");
   EXPECT_FALSE(listed->at(0).speedup.has_value());
   EXPECT_EQ(listed->at(0).self_error_percent, -2.5);
+}
+
+TEST_F(StepStoreTest, ArrayHetAndTheCommandsWordsComeBack) {
+  StepStore steps(*database_);
+  StepRecord step = step_of(7, 1000, 1, 2.0);
+  step.command_words = {"a", "b c", ""};
+  step.command_cut = true;
+  step.array_job = 5;
+  step.array_task = 0;
+  ASSERT_TRUE(steps.put(step, {}).ok());
+  StepRecord component = step_of(8, 1000, 2, 3.0);
+  component.het_job = 7;
+  component.het_offset = 1;
+  ASSERT_TRUE(steps.put(component, {}).ok());
+  const auto found = steps.find({}, false);
+  ASSERT_EQ(found->size(), 2u);
+  const StepRecord& task = found->at(0).record;
+  EXPECT_EQ(task.command_words, step.command_words);
+  EXPECT_TRUE(task.command_cut);
+  EXPECT_EQ(task.array_job, 5u);
+  EXPECT_EQ(task.array_task, 0u);
+  EXPECT_FALSE(task.het_job || task.het_offset);
+  const StepRecord& other = found->at(1).record;
+  EXPECT_FALSE(other.command_words) << "not said is not the empty command";
+  EXPECT_FALSE(other.array_job || other.array_task);
+  EXPECT_EQ(other.het_job, 7u);
+  EXPECT_EQ(other.het_offset, 1u);
+}
+
+// As sacct: a number is that job, all tasks of that array, and all components of that heterogeneous job. The
+// store and StepQuery::matches (of running steps) must agree.
+TEST_F(StepStoreTest, SelectsArraysAndHeterogeneousJobs) {
+  StepStore steps(*database_);
+  std::vector<StepRecord> all;
+  const auto add = [&](std::uint32_t job, const std::function<void(StepRecord&)>& change) {
+    all.push_back(step_of(job, 1000, job, job + 1.0));
+    change(all.back());
+    ASSERT_TRUE(steps.put(all.back(), {}).ok());
+  };
+  add(10,
+      [](StepRecord& step) { step.array_job = 10, step.array_task = 2; });  // the last task keeps the number
+  add(11, [](StepRecord& step) { step.array_job = 10, step.array_task = 1; });
+  add(12, [](StepRecord& step) { step.het_job = 12, step.het_offset = 0; });
+  add(13, [](StepRecord& step) { step.het_job = 12, step.het_offset = 1; });
+  add(14, [](StepRecord&) {});
+  using Jobs = std::vector<std::uint32_t>;
+  const auto expect = [&](const std::function<void(StepQuery&)>& ask, const Jobs& expected) {
+    StepQuery query;
+    ask(query);
+    EXPECT_EQ(jobs(query), expected);
+    Jobs matching;
+    for (const StepRecord& step : all) {
+      if (query.matches(step)) matching.push_back(step.job);
+    }
+    EXPECT_EQ(matching, expected);
+  };
+  expect([](StepQuery& query) { query.job_group = 10; }, {10, 11});
+  expect([](StepQuery& query) { query.job = 10; }, {10});
+  expect([](StepQuery& query) { query.job_group = 11; }, {11});
+  expect([](StepQuery& query) { query.job_group = 10, query.array_task = 2; }, {10});
+  expect([](StepQuery& query) { query.job_group = 10, query.array_task = 3; }, {});
+  expect([](StepQuery& query) { query.job_group = 12; }, {12, 13});
+  expect([](StepQuery& query) { query.job_group = 12, query.het_offset = 0; }, {12});
+  expect([](StepQuery& query) { query.job_group = 14; }, {14});
+  expect([](StepQuery& query) { query.job_group = 14, query.array_task = 0; }, {});
+  expect([](StepQuery& query) { query.array_task = 1; }, {11});
 }
 
 TEST_F(StepStoreTest, PuttingAgainReplaces) {

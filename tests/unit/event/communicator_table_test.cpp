@@ -104,5 +104,14 @@ TEST(CommunicatorTable, FarLocalIndexCostsNothing) {
   EXPECT_EQ(*table.translate(0, 4294967295u), 1u);
 }
 
+TEST(CommunicatorTable, GapsAreThoseOfARank) {
+  CommunicatorTable table;
+  EXPECT_FALSE(table.has_gap(0));
+  table.note_gap(2);
+  table.note_gap(-1);
+  EXPECT_TRUE(table.has_gap(2));
+  for (const Rank other : {-1, 0, 1, 3, 1 << 24}) EXPECT_FALSE(table.has_gap(other)) << other;
+}
+
 }  // namespace
 }  // namespace lbf

@@ -236,14 +236,45 @@ TEST(Wire, MoreShapesThanADecoderRemembers) {
     }
   }
   const std::string batch = encode(items);
-  const Decoded decoded = decode(bytes_of(batch));
+  Decoded decoded = decode(bytes_of(batch));
   ASSERT_TRUE(decoded.header.ok()) << decoded.header.error().message;
-  std::stable_sort(items.begin(), items.end(), [](const Item& a, const Item& b) { return a.rank < b.rank; });
+  const auto by_rank = [](const Item& a, const Item& b) { return a.rank < b.rank; };
+  std::stable_sort(items.begin(), items.end(), by_rank);
+  std::stable_sort(decoded.items.begin(), decoded.items.end(), by_rank);
   ASSERT_EQ(decoded.items.size(), items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     ASSERT_EQ(decoded.items[i].event.bytes, items[i].event.bytes) << i;
     ASSERT_EQ(decoded.items[i].values, items[i].values) << i;
   }
+}
+
+TEST(Wire, RanksComeSideBySideBlockByBlock) {
+  std::vector<Item> items;
+  for (std::size_t i = 0; i < 4 * wire::kMaxEncodedSectionEvents; ++i) {
+    for (const Rank rank : {0, 1}) items.push_back(item(rank, EventKind::kCompute, 1e-9));
+  }
+  const std::string batch = encode(items);
+  CommunicatorTable table;
+  BatchDecoder decoder(table, 2);
+  ASSERT_TRUE(decoder.open(bytes_of(batch)).ok());
+  std::vector<std::size_t> seen(2, 0);
+  BatchSink sink;
+  sink.on_event = [&](Rank rank, const Event&) -> Result<void> {
+    ++seen[static_cast<std::size_t>(rank)];
+    return {};
+  };
+  for (bool more = true; more;) {
+    const Rank next = decoder.next_rank();
+    ASSERT_NE(next, kAnyRank);
+    const std::size_t before = seen[static_cast<std::size_t>(next)];
+    const Result<bool> done = decoder.next(sink);
+    ASSERT_TRUE(done.ok());
+    more = *done;
+    EXPECT_EQ(seen[static_cast<std::size_t>(next)], before + wire::kMaxEncodedSectionEvents);
+    EXPECT_LE(std::max(seen[0], seen[1]) - std::min(seen[0], seen[1]), wire::kMaxEncodedSectionEvents);
+  }
+  EXPECT_EQ(decoder.next_rank(), kAnyRank);
+  EXPECT_EQ(seen[0] + seen[1], items.size());
 }
 
 TEST(Wire, LocalCommunicatorsBecomeGlobalOnes) {
@@ -277,6 +308,80 @@ TEST(Wire, LocalCommunicatorsBecomeGlobalOnes) {
   ASSERT_TRUE(next.header.ok()) << next.header.error().message;
   EXPECT_EQ(next.items.at(0).event.comm, 3u);
   EXPECT_FALSE(decode(bytes_of(encode({later})), 3).header.ok());  // not without that batch
+}
+
+Item gap_item(Rank rank, Bytes events) {
+  Item gap = item(rank, EventKind::kGap, 0);
+  gap.event.bytes = events;
+  return gap;
+}
+
+Item collective_on(Rank rank, std::uint32_t comm) {
+  Item call = item(rank, EventKind::kCollective, 0);
+  call.event.comm = comm;
+  call.event.process_s = 2;
+  call.event.call_s = 3;
+  return call;
+}
+
+TEST(Wire, AnUnknownCommunicatorAfterAGapIsPartOfTheGap) {
+  Item defined = item(0, EventKind::kCommCreate, 0);
+  defined.event.comm = 5;
+  defined.values = {77, 0, 0, 1};
+  const std::vector<Item> items = {gap_item(0, 10), collective_on(0, 4), collective_on(0, 4),
+                                   defined,         collective_on(0, 5), collective_on(0, 0)};
+  CommunicatorTable table;
+  const Decoded decoded = decode(bytes_of(encode(items)), 2, &table);
+  ASSERT_TRUE(decoded.header.ok()) << decoded.header.error().message;
+  ASSERT_EQ(decoded.items.size(), items.size());
+  Bytes lost = 0;
+  for (const Item& made : decoded.items) lost += made.event.kind == EventKind::kGap ? made.event.bytes : 0;
+  EXPECT_EQ(lost, 12u);
+  for (const std::size_t i : {1u, 2u}) {
+    EXPECT_EQ(decoded.items[i].event.kind, EventKind::kGap);
+    EXPECT_EQ(decoded.items[i].event.comm, 0u);
+    EXPECT_DOUBLE_EQ(decoded.items[i].event.process_s, 2);  // its time has passed all the same
+    EXPECT_DOUBLE_EQ(decoded.items[i].event.call_s, 3);
+  }
+  EXPECT_EQ(decoded.items[4].event.kind, EventKind::kCollective);
+  EXPECT_EQ(decoded.items[4].event.comm, 1u);
+  EXPECT_EQ(decoded.items[5].event.kind, EventKind::kCollective);
+
+  // In later batches as well, but for that rank only.
+  EXPECT_TRUE(decode(bytes_of(encode({collective_on(0, 9)})), 2, &table).header.ok());
+  EXPECT_FALSE(decode(bytes_of(encode({collective_on(1, 9)})), 2, &table).header.ok());
+}
+
+TEST(Wire, MoreCommunicatorsThanATraceMayHaveAreAGap) {
+  std::vector<Item> items;
+  for (const std::uint32_t comm : {1u, 2u, 3u}) {
+    Item& made = items.emplace_back(item(0, EventKind::kCommCreate, 0));
+    made.event.comm = comm;
+    made.values = {100 + comm, 0, 0};
+  }
+  for (const std::uint32_t comm : {3u, 2u}) items.push_back(collective_on(0, comm));
+  CommunicatorTable table(2);
+  const Decoded decoded = decode(bytes_of(encode(items)), 2, &table);
+  ASSERT_TRUE(decoded.header.ok()) << decoded.header.error().message;
+  std::vector<EventKind> kinds;
+  for (const Item& made : decoded.items) kinds.push_back(made.event.kind);
+  EXPECT_THAT(kinds, ElementsAre(EventKind::kCommCreate, EventKind::kCommCreate, EventKind::kGap,
+                                 EventKind::kGap, EventKind::kCollective));
+  EXPECT_EQ(table.size(), 3u);
+}
+
+TEST(Wire, RequestsGoOnAcrossAnEventThatAGapTookAlong) {
+  Item lost = item(0, EventKind::kIsend, 0);
+  lost.event.comm = 3;
+  lost.event.flags = kFlagHasRequest;
+  lost.event.request = 41;
+  Item next = item(0, EventKind::kIsend, 0);
+  next.event.flags = kFlagHasRequest;
+  next.event.request = 42;
+  const Decoded decoded = decode(bytes_of(encode({gap_item(0, 1), lost, next})), 2);
+  ASSERT_TRUE(decoded.header.ok()) << decoded.header.error().message;
+  EXPECT_EQ(decoded.items.at(1).event.kind, EventKind::kGap);
+  EXPECT_EQ(decoded.items.at(2).event.request, 42u);
 }
 
 TEST(Wire, SinkErrorsComeBack) {

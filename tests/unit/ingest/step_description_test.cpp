@@ -38,6 +38,31 @@ TEST(StepDescription, ReadsAllAndKeepsUnknownKeys) {
   EXPECT_EQ(description->raw["future_key"]["x"], 1);
 }
 
+TEST(StepDescription, ArrayTasksAndHetComponentsComeInPairs) {
+  json description = good();
+  description["array_job"] = 40;
+  EXPECT_FALSE(StepDescription::parse(description.dump())->array_job)
+      << "a number without the other: no task";
+  description["array_task"] = 0;
+  const auto task = StepDescription::parse(description.dump());
+  ASSERT_TRUE(task.ok());
+  EXPECT_EQ(task->array_job, 40u);
+  EXPECT_EQ(task->array_task, 0u);
+  EXPECT_FALSE(task->het_job);
+  description = good();
+  description["het_offset"] = 0;
+  EXPECT_FALSE(StepDescription::parse(description.dump())->het_offset);
+  description["het_job"] = 7;
+  EXPECT_EQ(StepDescription::parse(description.dump())->het_offset, 0u);
+}
+
+TEST(StepDescription, SaysWhetherTheCommandIsWhole) {
+  json description = good();
+  EXPECT_FALSE(StepDescription::parse(description.dump())->command_cut);
+  description["command_cut"] = true;
+  EXPECT_TRUE(StepDescription::parse(description.dump())->command_cut);
+}
+
 TEST(StepDescription, NeedsTheRequiredKeysOnly) {
   for (const char* key : {"job", "step", "nodes", "node_index", "tasks"}) {
     json description = good();
@@ -55,6 +80,11 @@ TEST(StepDescription, RefusesWrongTypesAndValues) {
                                                 {"job", -1},
                                                 {"job", 4294967296},
                                                 {"job", 1.5},
+                                                {"array_task", "5"},
+                                                {"array_job", -1},
+                                                {"het_job", 4294967296},
+                                                {"het_offset", 0.5},
+                                                {"command_cut", 1},
                                                 {"nodes", json::array()},
                                                 {"nodes", "n1"},
                                                 {"nodes", {1, 2}},

@@ -12,8 +12,8 @@
 #include <fstream>
 
 #include "predictor/ingest/file_io.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/unit/ingest/batches.h"
-#include "tests/unit/ingest/temporary_directory.h"
 
 namespace lbf {
 namespace {

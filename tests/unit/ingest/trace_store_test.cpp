@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/temporary_directory.h"
 #include "tests/unit/ingest/batches.h"
-#include "tests/unit/ingest/temporary_directory.h"
 
 namespace lbf {
 namespace {

@@ -5,9 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <limits>
+
+#include "tests/support/temporary_directory.h"
 
 namespace lbf {
 namespace {
@@ -155,12 +156,12 @@ TEST(Network, LoadSaysWhatIsWrongWithTheFile) {
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(none.error().message, HasSubstr("/nonexistent/net.toml"));
   EXPECT_FALSE(Network::load("/").ok());
-  const std::filesystem::path path = std::filesystem::path(testing::TempDir()) / "lbf-network-test.toml";
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/lbf-network-test.toml";
   std::ofstream(path) << kPath;
-  const Result<Network> network = Network::load(path.string());
+  const Result<Network> network = Network::load(path);
   ASSERT_TRUE(network.ok()) << network.error().message;
   EXPECT_EQ(network->name(), "a");
-  std::filesystem::remove(path);
 }
 
 TEST(Network, ZeroTakesNoTime) {

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "event/mpi_function_table.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/unit/relay/fake_lbfd.h"
 #include "tests/unit/relay/ring_file.h"
 
@@ -57,6 +59,10 @@ class CollectorTest : public testing::Test {
     collector_->finish({now_ns_, now_ns_}, rate_, builder_);
     return lbfd_.decode("s");
   }
+  std::size_t events_so_far() {
+    builder_.flush();
+    return lbfd_.decode("s").events.size();
+  }
   static std::vector<nlohmann::json> of_type(const FakeLbfd::Decoded& decoded, const std::string& type) {
     std::vector<nlohmann::json> out;
     for (const auto& json : decoded.controls) {
@@ -65,7 +71,7 @@ class CollectorTest : public testing::Test {
     return out;
   }
 
-  TempDir dir_;
+  test::TemporaryDirectory dir_;
   FakeLbfd lbfd_;
   BatchBuilder builder_;
   TickRate rate_;
@@ -182,6 +188,140 @@ TEST_F(CollectorTest, ThreadsOfAProcessAreMergedByEnter) {
   }
   EXPECT_THAT(order, testing::ElementsAre(1500, 2000, 3000, 4000));
   EXPECT_NEAR(decoded.events[2].second.process_s, (3000 - 2010 - 100) * 1e-9, 1e-12);
+}
+
+// What a receive waits for may be sent by a thread whose own call returns later: sends count from their
+// begin, receives from their end.
+TEST_F(CollectorTest, AReceiveOfOneThreadDoesNotComeBeforeWhatAnotherSentMeanwhile) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  const auto put = [](RingFile& file, EventKind kind, std::uint64_t enter, std::uint64_t leave,
+                      std::uint8_t flags = kFlagCallBegin) {
+    ring::Record r = RingFile::record(kind, enter, leave);
+    r.bytes = enter;
+    r.flags = flags;
+    file.append(r);
+  };
+  put(main_thread, EventKind::kRecv, 2000, 9000);
+  put(other, EventKind::kSend, 3000, 3100);
+  put(other, EventKind::kStartRecv, 4000, 20000);  // MPI_Sendrecv: its message is under way from 4000 on
+  put(other, EventKind::kSend, 20000, 20000, 0);
+  put(other, EventKind::kEndRecv, 20000, 20000, 0);
+  pass();
+  std::vector<EventKind> order;
+  for (const auto& [rank, event] : finish().events) order.push_back(event.kind);
+  EXPECT_THAT(order, testing::ElementsAre(EventKind::kSend, EventKind::kStartRecv, EventKind::kSend,
+                                          EventKind::kRecv, EventKind::kEndRecv, EventKind::kExit));
+}
+
+TEST_F(CollectorTest, ASendThatIsUnderWayHoldsTheOtherThreadsBack) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  const std::uint64_t begin = now_ns_ + 1'000'000;
+  constexpr std::uint32_t kSend = 6;
+  ASSERT_EQ(mpi_function(kSend)->name, "MPI_Send");
+  other.put(offsetof(ring::Header, in_call), ring::kInCall | kSend << ring::kWhereBits);
+  other.put(offsetof(ring::Header, call_enter_ticks), begin);
+  main_thread.append(RingFile::record(EventKind::kRecv, begin - 10, begin + 10));
+  pass(2);
+  // Its message may be what the receive's sender waited for: nothing of the receive yet.
+  EXPECT_EQ(events_so_far(), 0U);
+  other.append(RingFile::record(EventKind::kSend, begin, begin + 5000));
+  other.put(offsetof(ring::Header, in_call), ring::kInProgram);
+  pass(2);
+  EXPECT_EQ(events_so_far(), 2U);
+  const auto decoded = finish();
+  EXPECT_EQ(decoded.events.at(0).second.kind, EventKind::kSend);
+  EXPECT_EQ(decoded.events.at(1).second.kind, EventKind::kRecv);
+}
+
+TEST_F(CollectorTest, ASendThatTakesForEverDoesNotHoldForEver) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  other.put(offsetof(ring::Header, in_call), ring::kInCall | std::uint32_t{6} << ring::kWhereBits);
+  other.put(offsetof(ring::Header, call_enter_ticks), now_ns_);
+  main_thread.append(RingFile::record(EventKind::kRecv, now_ns_ - 10, now_ns_ + 10));
+  pass(100);
+  EXPECT_EQ(events_so_far(), 0U);
+  pass(200);
+  EXPECT_EQ(events_so_far(), 1U);
+  (void)finish();
+}
+
+TEST_F(CollectorTest, WhatIsYoungerThanThePassWaitsForTheNext) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  const std::uint64_t soon = now_ns_ + 150'000'000 + 1000;  // a pass's time is read before its rings are
+  main_thread.append(RingFile::record(EventKind::kRecv, soon, soon + 10));
+  pass();
+  EXPECT_EQ(events_so_far(), 0U);
+  other.append(RingFile::record(EventKind::kRecv, soon - 500, soon - 400));
+  pass();
+  const auto decoded = finish();
+  ASSERT_EQ(decoded.events.size(), 3U);
+  EXPECT_NEAR(decoded.events[0].second.call_s, 100e-9, 1e-12);
+  EXPECT_NEAR(decoded.events[1].second.call_s, 10e-9, 1e-12);
+}
+
+TEST_F(CollectorTest, AThreadsCommunicatorIsDefinedForTheOthers) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  ring::Record use = RingFile::record(EventKind::kSend, 2000, 6000);
+  use.comm = 1;
+  main_thread.append(use);
+  ring::Record definition = RingFile::record(EventKind::kCommCreate, 3000, 3000);
+  definition.comm = 1;
+  other.append(definition, {42, 0, 0, 1});
+  pass();
+  const auto decoded = finish();
+  std::vector<EventKind> order;
+  for (const auto& [rank, event] : decoded.events) order.push_back(event.kind);
+  EXPECT_THAT(order, testing::ElementsAre(EventKind::kCommCreate, EventKind::kSend, EventKind::kCommCreate,
+                                          EventKind::kExit));
+}
+
+// One thread has more in its ring than a pass takes: the other's later records wait for it.
+TEST_F(CollectorTest, AThreadThatIsFarAheadWaits) {
+  Sleeper process;
+  RingFile busy(dir_.path(), process.pid(), process.pid(), 8 << 20);
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  constexpr std::uint64_t kRecords = (6 << 20) / sizeof(ring::Record);
+  std::vector<ring::Record> records;
+  for (std::uint64_t i = 0; i < kRecords; ++i) {
+    records.push_back(RingFile::record(EventKind::kRecv, 2000 + 10 * i, 2000 + 10 * i + 5));
+  }
+  busy.append_all(records);
+  ring::Record last = RingFile::record(EventKind::kProbe, 2000 + 10 * kRecords, 2000 + 10 * kRecords);
+  other.append(last);
+  pass();
+  EXPECT_LT(events_so_far(), kRecords);
+  for (int i = 0; i < 10; ++i) pass();
+  const auto decoded = finish();
+  ASSERT_EQ(decoded.events.size(), kRecords + 2);
+  EXPECT_EQ(decoded.events[kRecords].second.kind, EventKind::kProbe);
+  Seconds process_s = 0;
+  for (const auto& [rank, event] : decoded.events) process_s += event.process_s;
+  EXPECT_NEAR(process_s, 1000e-9 + static_cast<double>(kRecords) * 5e-9, 1e-12);
+}
+
+TEST_F(CollectorTest, CallsThatWereLeftAreCounted) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  file.put(offsetof(ring::Header, abandoned_calls), std::uint32_t{3});
+  pass();
+  ring::Record use = RingFile::record(EventKind::kSend, 2000, 6000);
+  use.comm = 1;
+  file.append(use);
+  pass();
+  const auto stats = of_type(finish(), "stats");
+  ASSERT_FALSE(stats.empty());
+  EXPECT_EQ(stats.back()["abandoned_calls"], 3);
+  EXPECT_EQ(stats.back()["events_without_communicator"], 1);
 }
 
 TEST_F(CollectorTest, AHostileRingBecomesAGapAndANoteAndHarmsNobodyElse) {

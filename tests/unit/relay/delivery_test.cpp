@@ -10,6 +10,7 @@
 #include <fstream>
 #include <random>
 
+#include "tests/support/temporary_directory.h"
 #include "tests/unit/relay/fake_lbfd.h"
 #include "tests/unit/relay/ring_file.h"
 
@@ -63,7 +64,7 @@ class DeliveryTest : public testing::Test {
     return out;
   }
 
-  TempDir spool_;
+  test::TemporaryDirectory spool_;
   FakeLbfd lbfd_;
   bool reachable_ = true;
   std::uint64_t now_ns_ = kSecondNs;
@@ -276,7 +277,7 @@ class SpoolTest : public testing::Test {
       ++count;
     }
   }
-  TempDir dir_;
+  test::TemporaryDirectory dir_;
 };
 
 TEST_F(SpoolTest, EveryCutAndEveryFlippedByteIsNoticed) {

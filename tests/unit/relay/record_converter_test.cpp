@@ -6,6 +6,7 @@
 
 #include <random>
 
+#include "event/wire.h"
 #include "spank_plugin/relay/tick_rate.h"
 #include "tests/unit/relay/ring_file.h"
 
@@ -132,12 +133,16 @@ TEST(RecordConverter, RanksOutsideTheWorldAreRefused) {
   r.peer = 2;
   EXPECT_FALSE(converter.convert(r, {}, kNs, out.sink()).ok());
   r = RingFile::record(EventKind::kCommCreate, 1, 2);
+  r.comm = 1;
   const std::vector<std::uint64_t> outside{1, 0, 0, 2};
   EXPECT_FALSE(converter.convert(r, outside, kNs, out.sink()).ok());
   const std::vector<std::uint64_t> cut{1, 5, 0};
   EXPECT_FALSE(converter.convert(r, cut, kNs, out.sink()).ok());
   EXPECT_TRUE(out.events.empty());
   const std::vector<std::uint64_t> good{1, 0, 0, 1};
+  r.comm = 0;  // MPI_COMM_WORLD is not defined by anybody
+  EXPECT_FALSE(converter.convert(r, good, kNs, out.sink()).ok());
+  r.comm = 1;
   EXPECT_TRUE(converter.convert(r, good, kNs, out.sink()).ok());
 }
 
@@ -151,6 +156,82 @@ TEST(RecordConverter, CollectiveRootAndOpAreTakenOver) {
   EXPECT_EQ(out.events[0].op, CollectiveOp::kReduce);
   EXPECT_EQ(out.events[0].root, 3);
   EXPECT_EQ(out.events[0].peer, kAnyRank);
+}
+
+ring::Record on_comm(EventKind kind, std::uint32_t comm, std::uint64_t enter, std::uint64_t leave) {
+  ring::Record r = RingFile::record(kind, enter, leave);
+  r.comm = comm;
+  return r;
+}
+
+TEST(RecordConverter, ARecordOnAnUnknownCommunicatorIsAGap) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  const std::vector<std::uint64_t> members{9, 0, 0, 1};
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kSend, 3, 10, 25), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kCommCreate, 3, 25, 25), members, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kSend, 3, 30, 31), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kCommFree, 3, 32, 33), {}, kNs, out.sink()).ok());
+  // A receive may end after MPI_Comm_free.
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kEndRecv, 3, 34, 35), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 5U);
+  EXPECT_EQ(out.events[0].kind, EventKind::kGap);
+  EXPECT_EQ(out.events[0].bytes, 1U);
+  EXPECT_EQ(out.events[0].comm, 0U);
+  EXPECT_DOUBLE_EQ(out.events[0].process_s, 10e-9);
+  EXPECT_DOUBLE_EQ(out.events[0].call_s, 15e-9);
+  EXPECT_EQ(out.events[2].kind, EventKind::kSend);
+  EXPECT_EQ(out.events[2].comm, 3U);
+  EXPECT_EQ(out.events[4].kind, EventKind::kEndRecv);
+  EXPECT_EQ(converter.events_without_communicator(), 1U);
+}
+
+TEST(RecordConverter, MoreCommunicatorsThanATraceMayHaveAreAGap) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  const std::vector<std::uint64_t> members{9, 0, 0, 1};
+  constexpr auto kFirstTooMany = static_cast<std::uint32_t>(kMaxTraceCommunicators);
+  ASSERT_TRUE(
+      converter.convert(on_comm(EventKind::kCommCreate, kFirstTooMany, 1, 1), members, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kSend, kFirstTooMany, 2, 3), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(
+      converter.convert(on_comm(EventKind::kCommCreate, kFirstTooMany - 1, 4, 4), members, kNs, out.sink())
+          .ok());
+  ASSERT_EQ(out.events.size(), 3U);
+  EXPECT_EQ(out.events[0].kind, EventKind::kGap);
+  EXPECT_EQ(out.events[1].kind, EventKind::kGap);
+  EXPECT_EQ(out.events[2].kind, EventKind::kCommCreate);
+}
+
+// An earlier relay took the definitions: lbfd knows them. After a gap of its own the converter knows what is
+// lost.
+TEST(RecordConverter, ARelayThatCameLaterTrustsUntilItSeesAGap) {
+  RecordConverter converter(0, 2, false);
+  Recorded out;
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kSend, 3, 10, 25), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kGap, 26, 27), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kSend, 4, 30, 31), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 3U);
+  EXPECT_EQ(out.events[0].kind, EventKind::kSend);
+  EXPECT_EQ(out.events[2].kind, EventKind::kGap);
+}
+
+TEST(RecordConverter, ADefinitionAheadTakesNoTime) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  const std::vector<std::uint64_t> members{9, 0, 0, 1};
+  const ring::Record definition = on_comm(EventKind::kCommCreate, 3, 40, 45);
+  converter.define_ahead(definition, members, out.sink());
+  converter.define_ahead(definition, members, out.sink());
+  converter.define_ahead(on_comm(EventKind::kCommCreate, 4, 1, 1), std::vector<std::uint64_t>{9, 0, 7},
+                         out.sink());
+  ASSERT_EQ(out.events.size(), 1U);
+  EXPECT_DOUBLE_EQ(out.events[0].process_s, 0);
+  ASSERT_TRUE(converter.convert(on_comm(EventKind::kSend, 3, 10, 20), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(definition, members, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 3U);
+  EXPECT_EQ(out.events[1].kind, EventKind::kSend);
+  EXPECT_DOUBLE_EQ(out.events[2].process_s, 20e-9);
 }
 
 TEST(RecordConverter, NothingFollowsTheExit) {

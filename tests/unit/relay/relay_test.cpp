@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/scoped_fd.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/unit/relay/fake_lbfd.h"
 #include "tests/unit/relay/ring_file.h"
 
@@ -130,8 +131,8 @@ class RelayTest : public testing::Test {
     return std::make_unique<RingFile>(rings_.path(), ::getpid(), ::getpid(), 1 << 16);
   }
 
-  TempDir rings_;
-  TempDir spool_;
+  test::TemporaryDirectory rings_;
+  test::TemporaryDirectory spool_;
   ScopedFd end_read_;
   ScopedFd end_write_;
   RelayOptions options_;
@@ -230,6 +231,111 @@ TEST_F(RelayTest, WithoutLbfdEverythingWaitsForTheNextRelay) {
   EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
 }
 
+// lbf-relay --flush-spool
+class FlushSpoolTest : public RelayTest {
+ protected:
+  FlushSpoolTest() {
+    factory_ = [this](const std::string& server) -> Result<RequestFunction> {
+      servers_.push_back(server);
+      auto client = HttpClient::make(server);
+      if (!client) return client.error();
+      auto shared = std::make_shared<HttpClient>(std::move(*client));
+      return RequestFunction([shared](std::string_view method, std::string_view target, std::string_view body,
+                                      std::string_view type) {
+        return shared->request(method, target, body, type, HttpAuth::kNone);
+      });
+    };
+  }
+  // What a relay leaves that never reached its lbfd. Returns that one's port.
+  std::uint16_t leave_a_spool_file() {
+    std::uint16_t port = 0;
+    {
+      HttpServer probe(lbfd_);
+      port = probe.port();
+    }
+    use(port);
+    auto file = ring();
+    run_program(*file, 100);
+    end_write_.reset();
+    auto result = run_relay(options_, request_, stop_);
+    EXPECT_TRUE(result.ok() && result->outcome == Outcome::kSpooled);
+    EXPECT_EQ(list_spool_files(spool_.path()).size(), 1U);
+    return port;
+  }
+  RequestFactory factory_;
+  std::vector<std::string> servers_;
+};
+
+TEST_F(FlushSpoolTest, DeliversToTheServerOfTheFile) {
+  const std::uint16_t port = leave_a_spool_file();
+  auto unreachable = flush_spool(spool_.path(), "", factory_);
+  ASSERT_TRUE(unreachable.ok());
+  EXPECT_EQ(*unreachable, 1);
+  EXPECT_EQ(list_spool_files(spool_.path()).size(), 1U);
+
+  HttpServer server(lbfd_, port);
+  auto left = flush_spool(spool_.path(), "", factory_);
+  ASSERT_TRUE(left.ok()) << left.error().message;
+  EXPECT_EQ(*left, 0);
+  EXPECT_EQ(lbfd_.decode(kTarget).events.size(), 101U);
+  EXPECT_EQ(lbfd_.ends[kTarget]["reason"], "step_end");
+  EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
+}
+
+TEST_F(FlushSpoolTest, DeliversToAnotherServerAndTwiceIsOnce) {
+  leave_a_spool_file();
+  const std::string path = list_spool_files(spool_.path()).at(0);
+  const std::string copy =
+      path.substr(0, path.size() - std::string(kSpoolSuffix).size()) + "2" + std::string(kSpoolSuffix);
+  std::filesystem::copy_file(path, copy);
+  HttpServer server(lbfd_);
+  auto left = flush_spool(spool_.path(), "http://127.0.0.1:" + std::to_string(server.port()), factory_);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(*left, 0);
+  EXPECT_EQ(lbfd_.decode(kTarget).events.size(), 101U);
+  EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
+}
+
+TEST_F(FlushSpoolTest, WhatLbfdRefusesForGoodIsRemovedWhatIsDamagedOrInUseStays) {
+  leave_a_spool_file();
+  const std::string path = list_spool_files(spool_.path()).at(0);
+  std::ofstream(spool_.path() + "/damaged" + std::string(kSpoolSuffix)) << "LBFSPL01 and no more";
+  HttpServer server(lbfd_);
+  const std::string url = "http://127.0.0.1:" + std::to_string(server.port());
+  {
+    auto in_use = SpoolFile::open(path);
+    ASSERT_TRUE(in_use.ok());
+    auto left = flush_spool(spool_.path(), url, factory_);
+    ASSERT_TRUE(left.ok());
+    EXPECT_EQ(*left, 2);
+  }
+  lbfd_.refuse_batch = 1;
+  auto left = flush_spool(spool_.path(), url, factory_);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(*left, 1);  // the damaged one: somebody should look at it
+  EXPECT_FALSE(std::filesystem::exists(path));
+  EXPECT_FALSE(flush_spool(spool_.path() + "/nowhere", url, factory_).ok());
+}
+
+TEST_F(FlushSpoolTest, RootDeliversEachFileAsItsOwner) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root may";
+  leave_a_spool_file();
+  constexpr uid_t kNobody = 65534;
+  const std::string path = list_spool_files(spool_.path()).at(0);
+  ASSERT_EQ(::chmod(spool_.path().c_str(), 01777), 0);
+  ASSERT_EQ(::chown(path.c_str(), kNobody, kNobody), 0);
+  HttpServer server(lbfd_);
+  RequestFactory as_owner = [this](const std::string& url) -> Result<RequestFunction> {
+    if (::geteuid() != kNobody) return Error{ErrorCode::kUnavailable, "not the owner"};
+    return factory_(url);
+  };
+  auto left = flush_spool(spool_.path(), "http://127.0.0.1:" + std::to_string(server.port()), as_owner);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(*left, 0);
+  EXPECT_EQ(lbfd_.decode(kTarget).events.size(), 101U);
+  EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
+}
+
 TEST_F(RelayTest, AStopSignalSpoolsAtOnce) {
   use(1);  // nobody listens there
   auto file = ring();
@@ -269,7 +375,7 @@ TEST_F(RelayTest, TheStreamOfAKilledRelayIsEndedAsPartial) {
 }
 
 TEST_F(RelayTest, RemoveRingDirTakesOnlyWhatTheRelayMade) {
-  TempDir other;
+  test::TemporaryDirectory other;
   std::ofstream(other.path() + "/step.json") << "{}";
   std::ofstream(other.path() + "/1.1.ring") << "x";
   std::ofstream(other.path() + "/precious.txt") << "x";

@@ -9,7 +9,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
 #include <initializer_list>
 #include <string>
@@ -19,22 +18,6 @@
 #include "spank_plugin/capture/ring.h"
 
 namespace lbf::relay {
-
-class TempDir {
- public:
-  TempDir() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "lbf-relay-test-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ~TempDir() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 // Writes with pwrite, like a producer that shares the page cache with the relay. clock_source 1: ticks are
 // ns.
@@ -112,6 +95,15 @@ class RingFile {
     head_ += bytes;
     put(offsetof(ring::Header, head), head_);
     return true;
+  }
+  // Many at once, without values, into a ring that has room for them before its end.
+  void append_all(const std::vector<ring::Record>& records) {
+    const std::size_t bytes = records.size() * sizeof(ring::Record);
+    ASSERT_LE(head_ + bytes, capacity_);
+    ASSERT_EQ(::pwrite(fd_, records.data(), bytes, static_cast<off_t>(sizeof(ring::Header) + head_)),
+              static_cast<ssize_t>(bytes));
+    head_ += bytes;
+    put(offsetof(ring::Header, head), head_);
   }
   void append_adjust(std::uint64_t preempted, std::uint64_t blocked, std::uint64_t waiting) {
     ring::Record r{};

@@ -9,6 +9,7 @@
 #include <random>
 
 #include "base/scoped_fd.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/unit/relay/ring_file.h"
 
 namespace lbf::relay {
@@ -21,7 +22,7 @@ class RingReaderTest : public testing::Test {
   RingReaderTest() : dir_fd_(::open(dir_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
   Result<RingReader> open(const RingFile& file) { return RingReader::open(dir_fd_.get(), file.name); }
 
-  TempDir dir_;
+  test::TemporaryDirectory dir_;
   ScopedFd dir_fd_;
   volatile std::uint64_t touched_ = 0;  // so that every value is really read
 };
@@ -114,7 +115,7 @@ TEST_F(RingReaderTest, WrongHeadersAreRefused) {
   const Case cases[] = {
       {offsetof(ring::Header, magic), 0, 8, ErrorCode::kNotFound},  // not ready yet: tried again
       {offsetof(ring::Header, magic), 1, 8, ErrorCode::kInvalidInput},
-      {offsetof(ring::Header, version), 2, 4, ErrorCode::kInvalidInput},
+      {offsetof(ring::Header, version), ring::kVersion + 1, 4, ErrorCode::kInvalidInput},
       {offsetof(ring::Header, header_bytes), 0, 4, ErrorCode::kInvalidInput},
       {offsetof(ring::Header, header_bytes), 0xffffffff, 4, ErrorCode::kInvalidInput},
       {offsetof(ring::Header, capacity_bytes), 0, 8, ErrorCode::kInvalidInput},

@@ -36,12 +36,13 @@ TEST(SrunFlags, SayNodesRanksAndDistribution) {
 
 TEST(SrunFlags, OvercommitWhereRanksShareProcessors) {
   EXPECT_EQ(flags(4, target(1, 1, "block")), "-N1 -n4 --overcommit");
-  EXPECT_EQ(flags(5, target(2, 2, "cyclic")), "-N2 -n5 --distribution=cyclic --overcommit")
+  EXPECT_EQ(flags(5, target(2, 2, "cyclic")), "-N2 -n5 --distribution=cyclic --overcommit --cpus-per-task=2")
       << "3 on the first node";
   EXPECT_EQ(flags(3, target(2, 1, "map=0,0,1")), "-N2 -n3 --distribution=arbitrary --overcommit");
   // Planes of 3: node 0 gets ranks 0-2 and 6, node 1 gets 3-5: 4 on the fullest.
   EXPECT_EQ(flags(7, target(2, 4, "plane=3")), "-N2 -n7 --distribution=plane=3");
-  EXPECT_EQ(flags(7, target(2, 3, "plane=3")), "-N2 -n7 --distribution=plane=3 --overcommit");
+  EXPECT_EQ(flags(7, target(2, 3, "plane=3")),
+            "-N2 -n7 --distribution=plane=3 --overcommit --cpus-per-task=3");
   // One short plane: everything is on the first node.
   EXPECT_EQ(flags(2, target(2, 1, "plane=3")), "-N2 -n2 --distribution=plane=3 --overcommit");
 }
@@ -86,6 +87,16 @@ TEST(Advise, AnErrorThatAllTargetsShareIsNoGain) {
   EXPECT_THAT(note, HasSubstr("is large (-21.0 %)"));
 }
 
+TEST(Advise, NeverATargetOnWhichTheProgramWouldNotEnd) {
+  Step step = fixture("normal.json")[0];
+  TargetPrediction& here = step.predictions[2];
+  ASSERT_EQ(advise(step).here, &here);
+  here.predicted_s.reset();
+  here.speedup.reset();
+  here.why_stuck = "cyclic wait";
+  EXPECT_NE(advise(step).here, &here);
+}
+
 TEST(Advise, NothingWithoutASelfPrediction) {
   Step step = fixture("normal.json")[0];
   step.predictions.erase(step.predictions.begin());
@@ -106,7 +117,7 @@ TEST(ClosingNote, SaysWhatToType) {
   const Step step = fixture("normal.json")[0];
   EXPECT_THAT(closing_note(step, 80),
               AllOf(HasSubstr("On 1 node it would take 12.30 s instead of 15.20 s (1.24x):\n"
-                              "    srun -N1 -n4 --overcommit /usr/bin/lmp -in in.melt\n"),
+                              "    srun -N1 -n4 --overcommit --cpus-per-task=2 /usr/bin/lmp -in in.melt\n"),
                     HasSubstr("On network lan-fast, 2 nodes, it would take 8.000 s"),
                     HasSubstr("    srun -N2 -n4 --distribution=block /usr/bin/lmp")));
 }
@@ -134,6 +145,13 @@ TEST(BriefLine, IsOneLineWithTheBestTarget) {
   EXPECT_EQ(line,
             "lbf: 1 node would take 12.3 s on lan-100 (now 15.2 s, 1.24x; self-prediction error -1.2 %): "
             "lbf-report -j 123.0");
+}
+
+TEST(BriefLine, NamesAnArraysTaskSoThatItIsThisOneAlone) {
+  Step step = fixture("normal.json")[0];
+  step.array_job = step.job;
+  step.array_task = 4;
+  EXPECT_THAT(brief_line(step), HasSubstr("lbf-report -j 123_4.0"));
 }
 
 TEST(BriefLine, OfEveryOtherState) {

@@ -49,12 +49,23 @@ TEST_F(Render, ANormalStep) {
   Note: process time is known to 0.1 ms
 
 On 1 node it would take 12.30 s instead of 15.20 s (1.24x):
-    srun -N1 -n4 --overcommit /usr/bin/lmp -in in.melt
+    srun -N1 -n4 --overcommit --cpus-per-task=2 /usr/bin/lmp -in in.melt
 On network lan-fast, 2 nodes, it would take 8.000 s instead of 15.20 s (1.90x);
 the network is not chosen by an srun flag but by the partition, a constraint or
 settings of MPI, with these flags:
     srun -N2 -n4 --distribution=block /usr/bin/lmp -in in.melt
 )");
+}
+
+TEST_F(Render, ATargetOnWhichTheProgramWouldNotEnd) {
+  Step step = fixture("normal.json")[0];
+  TargetPrediction& elsewhere = step.predictions.back();
+  elsewhere.predicted_s.reset();
+  elsewhere.speedup.reset();
+  elsewhere.why_stuck = "cyclic wait";
+  const std::string page = render_step(step, PageStyle{});
+  EXPECT_THAT(page, HasSubstr("2 lan-fast block     NF          stuck        -     -1.2%\n"));
+  EXPECT_THAT(page, Not(HasSubstr("On network lan-fast")));
 }
 
 TEST_F(Render, ARunningStepSaysSoFar) {
@@ -133,6 +144,20 @@ TEST_F(Render, JsonKeepsEverythingAndActsOnNoTerminal) {
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(nlohmann::json::parse(*text), nlohmann::json::parse(fixture_text("odd_texts.json")));
   for (const char c : *text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << static_cast<int>(c);
+}
+
+TEST(JoinAnswers, KeepsArraysAndHeterogeneousJobsTogetherInTheirOwnOrder) {
+  // The last task of an array has the array's number; one job asked for twice is there once.
+  const auto joined = join_answers({R"({"steps":[
+      {"job":7,"step":0,"array_job":7,"array_task":3},{"job":9,"step":0,"array_job":7,"array_task":2},
+      {"job":8,"step":0,"array_job":null,"array_task":null}]})",
+                                    R"({"steps":[{"job":9,"step":0,"array_job":7,"array_task":2},
+      {"job":6,"step":0,"het_job":5,"het_offset":1},{"job":5,"step":0,"het_job":5,"het_offset":0}]})"});
+  ASSERT_TRUE(joined.ok());
+  const auto steps = nlohmann::json::parse(*joined)["steps"];
+  std::vector<int> jobs;
+  for (const auto& step : steps) jobs.push_back(step["job"]);
+  EXPECT_EQ(jobs, (std::vector<int>{5, 6, 9, 7, 8}));
 }
 
 }  // namespace

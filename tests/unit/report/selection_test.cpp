@@ -12,18 +12,37 @@ using ::testing::HasSubstr;
 TEST(ParseJobs, ReadsJobsAndSteps) {
   const auto jobs = parse_jobs("12,13.0,14.batch");
   ASSERT_TRUE(jobs.ok());
-  EXPECT_THAT(*jobs,
-              ElementsAre(JobSelector{12, std::nullopt}, JobSelector{13, 0}, JobSelector{14, 0xfffffffbU}));
+  EXPECT_THAT(*jobs, ElementsAre(JobSelector{12, std::nullopt, std::nullopt, std::nullopt},
+                                 JobSelector{13, 0, std::nullopt, std::nullopt},
+                                 JobSelector{14, 0xfffffffbU, std::nullopt, std::nullopt}));
   EXPECT_EQ(describe(*jobs), "jobs 12, 13.0, 14.batch");
 }
 
 TEST(ParseJobs, NamesWhatIsWrong) {
-  for (const char* list : {"", "x", "12,", "0", "12.x", "12.", "-3", "4294967296", "12 13"}) {
+  for (const char* list : {"", "x", "12,", "0", "12.x", "12.", "-3", "4294967296", "12 13", "12_", "12+",
+                           "_3", "12_x", "12_3_4", "12_3+1", "12_[1-3]", "12.0_3", "12_4294967296"}) {
     EXPECT_FALSE(parse_jobs(list).ok()) << list;
   }
-  const auto array = parse_jobs("12_3");
-  ASSERT_FALSE(array.ok());
-  EXPECT_THAT(array.error().message, HasSubstr("JobIDRaw"));
+  EXPECT_THAT(parse_jobs("12_x").error().message, HasSubstr("123_4"));
+  EXPECT_THAT(parse_jobs("12+").error().message, HasSubstr("123+1"));
+}
+
+TEST(ParseJobs, ReadsArraysTasksAndHeterogeneousJobsComponents) {
+  const auto jobs = parse_jobs("12_0,13_4.2,14+1,15+0.batch");
+  ASSERT_TRUE(jobs.ok());
+  EXPECT_THAT(*jobs,
+              ElementsAre(JobSelector{12, std::nullopt, 0, std::nullopt}, JobSelector{13, 2, 4, std::nullopt},
+                          JobSelector{14, std::nullopt, std::nullopt, 1},
+                          JobSelector{15, 0xfffffffbU, std::nullopt, 0}));
+  EXPECT_EQ(describe(*jobs), "jobs 12_0, 13_4.2, 14+1, 15+0.batch");
+  Selection selection;
+  selection.jobs = *jobs;
+  selection.operator_view = false;
+  EXPECT_THAT(request_targets(selection),
+              ElementsAre("/v1/steps?job=12&array_task=0&limit=1000",
+                          "/v1/steps?job=13&array_task=4&step=2&limit=1000",
+                          "/v1/steps?job=14&het_offset=1&limit=1000",
+                          "/v1/steps?job=15&het_offset=0&step=4294967291&limit=1000"));
 }
 
 TEST(RequestTargets, AskForTheCallerTodayByDefault) {
@@ -36,7 +55,7 @@ TEST(RequestTargets, AskForTheCallerTodayByDefault) {
 
 TEST(RequestTargets, JobsAreAskedWhoeverOwnsThem) {
   Selection selection;
-  selection.jobs = {{12, std::nullopt}, {13, 0}};
+  selection.jobs = {{12, std::nullopt, std::nullopt, std::nullopt}, {13, 0, std::nullopt, std::nullopt}};
   EXPECT_THAT(request_targets(selection),
               ElementsAre("/v1/steps?job=12&all=1&limit=1000", "/v1/steps?job=13&step=0&all=1&limit=1000"));
   selection.operator_view = false;  // lbfd said that the caller is no operator
@@ -44,9 +63,16 @@ TEST(RequestTargets, JobsAreAskedWhoeverOwnsThem) {
               ElementsAre("/v1/steps?job=12&limit=1000", "/v1/steps?job=13&step=0&limit=1000"));
 }
 
+TEST(RequestTargets, AskForWhatListsLeaveOutOnlyWhenWanted) {
+  Selection selection;
+  selection.jobs = {{12, std::nullopt, std::nullopt, std::nullopt}};
+  selection.detail = true;
+  EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps?job=12&all=1&limit=1000&detail=1"));
+}
+
 TEST(RequestTargets, OneRequestPerUserAndJob) {
   Selection selection;
-  selection.jobs = {{1, std::nullopt}};
+  selection.jobs = {{1, std::nullopt, std::nullopt, std::nullopt}};
   selection.users = {"alice", "b&c=d /%"};
   EXPECT_THAT(request_targets(selection), ElementsAre("/v1/steps?job=1&user=alice&limit=1000",
                                                       "/v1/steps?job=1&user=b%26c%3Dd%20%2F%25&limit=1000"));

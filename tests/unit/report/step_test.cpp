@@ -44,6 +44,14 @@ TEST(ParseSteps, MissingAndNullKeysAreUnknownNotZero) {
   EXPECT_FALSE(running[0].mpi_s.has_value());
 }
 
+TEST(ParseSteps, ATargetOnWhichTheProgramWouldNotEndHasNoTime) {
+  const auto steps = parse_steps(
+      R"({"job":1,"step":2,"state":"complete","predictions":[{"kind":"NF","predicted_s":null,"why_stuck":"cyclic wait"}]})");
+  ASSERT_TRUE(steps.ok()) << steps.error().message;
+  EXPECT_EQ(steps->front().predictions[0].why_stuck, "cyclic wait");
+  EXPECT_FALSE(steps->front().predictions[0].predicted_s.has_value());
+}
+
 TEST(ParseSteps, ReadsASingleStep) {
   const auto steps = parse_steps(R"({"job":1,"step":2,"state":"running"})");
   ASSERT_TRUE(steps.ok());
@@ -75,8 +83,23 @@ TEST(ParseSteps, NamesTheKeyThatBreaksTheContract) {
 
 TEST(ParseSteps, TakesTheCommandAsWordsOrAsALine) {
   const Step words = fixture("odd_texts.json")[0];
-  EXPECT_TRUE(words.command_exact);
   EXPECT_THAT(words.command, HasSubstr("--name 'it'\\''s | a"));
+  EXPECT_FALSE(words.command_exact) << "a control character was replaced";
+  const auto quoted =
+      parse_steps(R"({"job":1,"step":0,"state":"running","command":["/opt/a","-t","two words","","it's"]})");
+  ASSERT_TRUE(quoted.ok());
+  EXPECT_EQ(quoted->front().command, "/opt/a -t 'two words' '' 'it'\\''s'");
+  EXPECT_EQ(command_line(quoted->front()), "a -t 'two words' '' 'it'\\''s'");
+  EXPECT_TRUE(quoted->front().command_exact);
+  const auto cut =
+      parse_steps(R"({"job":1,"step":0,"state":"running","command":["a","b"],"command_cut":true})");
+  ASSERT_TRUE(cut.ok());
+  EXPECT_EQ(cut->front().command, "a b ...");
+  EXPECT_FALSE(cut->front().command_exact);
+  const auto no_utf8 =
+      parse_steps("{\"job\":1,\"step\":0,\"state\":\"running\",\"command\":[\"a\xef\xbf\xbd\"]}");
+  ASSERT_TRUE(no_utf8.ok());
+  EXPECT_FALSE(no_utf8->front().command_exact) << "lbfd replaced a byte";
   const Step line = fixture("running.json")[0];
   EXPECT_EQ(command_line(line), "solve -x a;b");
   EXPECT_FALSE(line.command_exact) << "was it one word or two commands?";
@@ -85,6 +108,17 @@ TEST(ParseSteps, TakesTheCommandAsWordsOrAsALine) {
   EXPECT_TRUE(plain->front().command_exact);
   EXPECT_EQ(command_line(plain->front()), "a in.x");
   EXPECT_FALSE(parse_steps(R"({"job":1,"step":0,"state":"running","command":7})").ok());
+}
+
+TEST(JobId, IsReadFromWhatLbfdTells) {
+  const auto steps = parse_steps(R"({"steps":[
+    {"job":50,"step":0,"state":"running","array_job":48,"array_task":0,"het_job":null,"het_offset":null},
+    {"job":51,"step":1,"state":"running","array_job":null,"array_task":null,"het_job":49,"het_offset":0},
+    {"job":52,"step":0,"state":"running","array_job":52,"array_task":null,"het_job":null,"het_offset":null}]})");
+  ASSERT_TRUE(steps.ok());
+  EXPECT_EQ(job_id(steps->at(0)), "48_0.0");
+  EXPECT_EQ(job_id(steps->at(1)), "49+0.1");
+  EXPECT_EQ(job_id(steps->at(2)), "52.0");
 }
 
 TEST(JobId, IsWrittenAsSacctWritesIt) {

@@ -36,6 +36,17 @@ TEST(DaemonConfig, AnEmptyFileIsTheDefaults) {
   EXPECT_EQ(config->stream_timeout.count(), 120);
 }
 
+TEST(DaemonConfig, AFileOfNoBytesIsTheDefaults) {
+  const test::TemporaryDirectory directory;
+  const std::string path = directory.path() + "/lbfd.toml";
+  std::ofstream(path).flush();
+  const auto config = DaemonConfig::load(path);
+  ASSERT_TRUE(config.ok()) << config.error().message;
+  EXPECT_EQ(config->listen.size(), 2u);
+  EXPECT_FALSE(DaemonConfig::load(directory.path() + "/none.toml").ok());
+  EXPECT_FALSE(DaemonConfig::load(directory.path()).ok()) << "a folder";
+}
+
 TEST(DaemonConfig, ErrorsNameFileLineAndKey) {
   const std::pair<const char*, const char*> wrong[] = {
       {"\nstate_dirr = \"/x\"\n", "f:2: state_dirr: unknown key"},

@@ -119,7 +119,7 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
       }
       for (int round = 0; round < rounds; ++round) {
         compute(1e-3 * (rank + 1));
-        if (rank == 0) {
+        if (rank == 0 || all_send_first) {
           send();
           receive();
         } else {
@@ -127,13 +127,13 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
           send();
         }
       }
-      encoder.add_control(json{
-          {"type", "stats"},
-          {"rank", rank},
-          {"elapsed_s", 0.5 + 0.1 * rank + batch},
-          {"calls", {{1, (batch + 1) * rounds, 0.001 * (batch + 1)}}},
-          {"capture_s",
-           0.001}}.dump());
+      json stats = {{"type", "stats"},
+                    {"rank", rank},
+                    {"elapsed_s", 0.5 + 0.1 * rank + batch},
+                    {"calls", {{1, (batch + 1) * rounds, 0.001 * (batch + 1)}}},
+                    {"capture_s", 0.001}};
+      if (static_cast<std::size_t>(rank) < more_stats.size()) stats.update(more_stats[static_cast<std::size_t>(rank)]);
+      encoder.add_control(stats.dump());
       if (batch + 1 == batches) {
         const bool killed = rank == killed_rank;
         if (!killed) {
@@ -219,20 +219,35 @@ void DaemonTest::write_config(const std::string& more) {
                                    << more;
 }
 
-void DaemonTest::start(const std::vector<std::string>& more_arguments) {
+// Whether it answers; if not, it has ended with `wait_status` (-1: it hangs).
+bool DaemonTest::launch(const std::vector<std::string>& more_arguments, int& wait_status) {
   std::vector<std::string> command = {LBFD_COMMAND, "--config", path("lbfd.toml")};
   command.insert(command.end(), more_arguments.begin(), more_arguments.end());
+  wait_status = -1;
   lbfd_ = spawn(command, path("lbfd.log"));
   auto client = HttpClient::make("unix:" + socket());
-  ASSERT_TRUE(client.ok());
+  if (!client) return false;
   client_ = std::make_unique<HttpClient>(std::move(client).value());
   for (int i = 0; i < 400; ++i) {
     const auto health = client_->request("GET", "/v1/health", {}, {}, HttpAuth::kNone);
-    if (health.ok() && health->status == 200) return;
-    ASSERT_TRUE(runs(lbfd_)) << "lbfd ended: " << log();
+    if (health.ok() && health->status == 200) return true;
+    if (::waitpid(lbfd_, &wait_status, WNOHANG) == lbfd_) {
+      lbfd_ = -1;
+      return false;
+    }
     std::this_thread::sleep_for(25ms);
   }
-  FAIL() << "lbfd does not answer: " << log();
+  return false;
+}
+
+void DaemonTest::start(const std::vector<std::string>& more_arguments) {
+  int wait_status = 0;
+  ASSERT_TRUE(launch(more_arguments, wait_status)) << "lbfd does not answer: " << log();
+}
+
+int DaemonTest::start_and_wait_for_end() {
+  int wait_status = 0;
+  return launch({}, wait_status) ? -1 : wait_status;
 }
 
 int DaemonTest::stop(int signal) {

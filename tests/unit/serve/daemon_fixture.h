@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/http_client.h"
-#include "tests/unit/ingest/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace lbf::test {
 
@@ -22,6 +22,8 @@ struct RingProgram {
   int rounds = 40;
   int batches = 4;  // of each stream
   int killed_rank = -1;
+  bool all_send_first = false;            // relies on buffers: where no message is eager nobody gets further
+  std::vector<nlohmann::json> more_stats;  // keys for the stats of the ranks, by rank
 
   int ranks() const;
   nlohmann::json description(std::uint32_t node, std::uint32_t job) const;
@@ -36,7 +38,8 @@ class DaemonTest : public testing::Test {
 
   void write_config(const std::string& more = "");
   void start(const std::vector<std::string>& more_arguments = {});  // waits until it answers
-  int stop(int signal);                                             // and the wait status
+  int start_and_wait_for_end();               // its wait status; -1: it answers, as after start()
+  int stop(int signal);                       // and the wait status
   void limit_file_size(std::uint64_t bytes);  // of every file that lbfd writes: a full disk
 
   HttpResponse request(const std::string& method, const std::string& target, const std::string& body = {});
@@ -66,6 +69,7 @@ class DaemonTest : public testing::Test {
 
  private:
   void start_munged();
+  bool launch(const std::vector<std::string>& more_arguments, int& wait_status);
 
   TemporaryDirectory directory_;
   pid_t munged_ = -1;

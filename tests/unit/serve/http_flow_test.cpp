@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 
@@ -28,7 +29,10 @@ TEST_F(HttpFlow, AStepFromItsFirstStreamToItsPredictions) {
   EXPECT_EQ(step["why_partial"], "");
   EXPECT_EQ(step["cluster"], "c");
   EXPECT_EQ(step["job_name"], "ring");
-  EXPECT_EQ(step["command"], "./ring x");
+  EXPECT_EQ(step["command"], json({"./ring", "x"}));
+  EXPECT_EQ(step["command_cut"], false);
+  EXPECT_TRUE(step["array_job"].is_null());
+  EXPECT_TRUE(step["het_offset"].is_null());
   EXPECT_EQ(step["uid"], ::getuid());
   EXPECT_EQ(step["ranks"], 4);
   EXPECT_EQ(step["nodes"], json({"n0", "n1"}));
@@ -211,6 +215,22 @@ TEST_F(HttpFlow, AStepWithoutMpiIsCompleteAndSaysSo) {
   EXPECT_THAT(step["notes"].dump(), HasSubstr("MPI_Init"));
 }
 
+// mpirun inside a job: its daemon is the step's one task, the program's processes are not Slurm's.
+TEST_F(HttpFlow, ProcessesThatTheRelayLeftOutMakeTheStepPartial) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0}};
+  put(program, 7, 0);
+  BatchEncoder encoder;
+  encoder.add_control(json{{"type", "relay"}, {"node_index", 0}, {"processes_left_out", 2}}.dump());
+  post(7, 0, 1, encoder.finish(0, 1));
+  end(7, 0, 1);
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "partial");
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("2 processes of node n0 left out"));
+  EXPECT_THAT(step["notes"].dump(), testing::Not(HasSubstr("MPI_Init")));
+}
+
 TEST_F(HttpFlow, TwoProgramsThatAreBothRankZeroAreNoticed) {
   start();
   RingProgram program;  // srun -n2 of a program that does not find PMIx: two worlds of one rank
@@ -275,6 +295,99 @@ TEST_F(HttpFlow, ListsAndFilters) {
     EXPECT_EQ(request("GET", std::string("/v1/steps") + bad).status, 400) << bad;
   }
   EXPECT_EQ(request("GET", key(99)).status, 404);
+}
+
+// `job=N` is what `sacct -j N` is: that job, every task of that array, every component of that heterogeneous
+// job.
+TEST_F(HttpFlow, ArraysAndHeterogeneousJobsAreSelectedAsSacctDoes) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  program.batches = 1;
+  const auto run = [&](std::uint32_t job, const json& ids, bool finish) {
+    json description = program.description(0, job);
+    description.update(ids);
+    json_request("PUT", stream(job, 0), description.dump());
+    post(job, 0, 1, program.batches_of(0)[0]);
+    if (!finish) return;
+    end(job, 0, 1);
+    wait_until_final(job);
+  };
+  run(21, {{"array_job", 20}, {"array_task", 1}}, true);
+  run(20, {{"array_job", 20}, {"array_task", 2}}, true);  // the last task has the array's number
+  run(22, {{"array_job", 20}, {"array_task", 3}}, false);
+  run(30, {{"het_job", 30}, {"het_offset", 0}}, true);
+  run(31, {{"het_job", 30}, {"het_offset", 1}}, true);
+  const auto jobs = [&](const std::string& query) {
+    std::vector<int> found;
+    const json answer = json_request("GET", "/v1/steps?" + query);
+    for (const json& step : answer["steps"]) found.push_back(step["job"]);
+    std::sort(found.begin(), found.end());
+    return found;
+  };
+  using Jobs = std::vector<int>;
+  for (const bool restarted : {false, true}) {  // running steps from memory, all from database and traces
+    EXPECT_EQ(jobs("job=20"), (Jobs{20, 21, 22}));
+    EXPECT_EQ(jobs("job=20&array_task=2"), (Jobs{20}));
+    EXPECT_EQ(jobs("job=20&array_task=3"), (Jobs{22}));
+    EXPECT_EQ(jobs("job=20&array_task=4"), (Jobs{}));
+    EXPECT_EQ(jobs("job=21"), (Jobs{21}));
+    EXPECT_EQ(jobs("job=20&step=1"), (Jobs{}));
+    EXPECT_EQ(jobs("job=30"), (Jobs{30, 31}));
+    EXPECT_EQ(jobs("job=30&het_offset=0"), (Jobs{30}));
+    EXPECT_EQ(jobs("job=31"), (Jobs{31}));
+    const json task = json_request("GET", key(20));  // a key is one step, never a group
+    EXPECT_EQ(task["job"], 20);
+    EXPECT_EQ(task["array_job"], 20);
+    EXPECT_EQ(task["array_task"], 2);
+    EXPECT_TRUE(task["het_job"].is_null());
+    if (restarted) break;
+    stop(SIGTERM);
+    start();
+  }
+  EXPECT_EQ(request("GET", "/v1/steps?array_task=x").status, 400);
+}
+
+TEST_F(HttpFlow, ArgumentsWithBlanksStayWords) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  json description = program.description(0, 7);
+  description["command"] = {"./my app", "-t", "two words", "", "it's \"x\""};
+  json_request("PUT", stream(7, 0), description.dump());
+  end(7, 0, 0);
+  EXPECT_EQ(wait_until_final(7)["command"], description["command"]);
+  stop(SIGTERM);
+  start();  // from the database
+  EXPECT_EQ(json_request("GET", key(7))["command"], description["command"]);
+}
+
+// 64 k ranks with a dozen targets are megabytes for each step of a list.
+TEST_F(HttpFlow, ListsLeaveOutWhatEachRankDid) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  send_all(program, 7);
+  ASSERT_FALSE(wait_until_final(7)["predictions"].empty());
+  put(program, 8, 0);
+  post(8, 0, 1, program.batches_of(0)[0]);
+  wait_for(8, [](const json& step) { return !step["predictions"].empty(); });
+  for (const int job : {7, 8}) {  // from the database, from memory
+    const std::string list = "/v1/steps?job=" + std::to_string(job);
+    const json step = json_request("GET", list)["steps"][0];
+    ASSERT_FALSE(step["predictions"].empty());
+    for (const json& prediction : step["predictions"]) {
+      EXPECT_FALSE(prediction.contains("rank_finish_s"));
+      EXPECT_TRUE(prediction.contains("predicted_s"));
+    }
+    const json full = json_request("GET", list + "&detail=1")["steps"][0];
+    EXPECT_EQ(full["predictions"][0]["rank_finish_s"].size(), 2u);
+    EXPECT_EQ(
+        json_request("GET", key(static_cast<std::uint32_t>(job)))["predictions"][0]["rank_finish_s"].size(),
+        2u);
+    EXPECT_FALSE(
+        json_request("GET", list + "&detail=0")["steps"][0]["predictions"][0].contains("rank_finish_s"));
+  }
 }
 
 TEST_F(HttpFlow, UsersSeeAndWriteTheirOwnStepsOnly) {

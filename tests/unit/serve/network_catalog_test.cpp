@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "tests/unit/ingest/temporary_directory.h"
+#include "tests/support/temporary_directory.h"
 
 namespace lbf {
 namespace {
@@ -59,6 +59,18 @@ TEST_F(NetworkCatalogTest, TwoFilesWithOneNameAreRefused) {
   const auto catalog = NetworkCatalog::load(directory_.path(), "");
   ASSERT_FALSE(catalog.ok());
   EXPECT_THAT(catalog.error().message, HasSubstr("b.toml"));
+}
+
+TEST_F(NetworkCatalogTest, TakesNetworksWithContention) {
+  add("a.toml", "alpha");
+  add("b.toml", "beta");
+  std::ofstream(directory_.path() + "/b.toml", std::ios::app)
+      << "[contention]\nmodel = \"nic\"\nbandwidth_MBps = 10.0\n";
+  EXPECT_EQ(load("beta").own()->contention(), Contention::kNic);
+  const auto selection = load("alpha").select({});
+  ASSERT_EQ(selection.networks.size(), 2u);
+  EXPECT_EQ(selection.networks[1]->name(), "beta");
+  EXPECT_TRUE(selection.notes.empty());
 }
 
 TEST_F(NetworkCatalogTest, SelectsByName) {

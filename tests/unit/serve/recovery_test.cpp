@@ -1,12 +1,19 @@
 // kill -9 at any moment: nothing that was acknowledged is lost, and predictions complete as if nothing had
 // been.
 #include <gmock/gmock.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "tests/unit/serve/daemon_fixture.h"
@@ -159,6 +166,7 @@ TEST_F(Recovery, AFullDiskIsSaidAndGotOver) {
   EXPECT_EQ(full["code"], "limit");
   EXPECT_EQ(std::filesystem::file_size(path("state/traces/c/7.0.0/stream-0.lbfw")), batches[0].size());
   std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // the database was due to be written
+  EXPECT_EQ(json_request("GET", "/v1/health")["disk_full"], true);
   limit_file_size(RLIM_INFINITY);
   EXPECT_EQ(json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"], 2);
   for (std::uint64_t sequence = 2; sequence <= 4; ++sequence) post(7, 0, sequence, batches[sequence - 1]);
@@ -171,6 +179,139 @@ TEST_F(Recovery, AFullDiskIsSaidAndGotOver) {
   stop(SIGTERM);
   start();
   EXPECT_EQ(essence(wait_until_final(7)), essence(step));  // it did get into the database
+}
+
+// The same on a file system that is really full: everything that lbfd writes is on it, the database and its
+// log too. Whatever was acknowledged is there in the end, and lbfd says once, not for every batch, what is
+// wrong.
+class FullDisk : public Recovery {
+ protected:
+  void SetUp() override {
+    DaemonTest::SetUp();
+    if (IsSkipped()) return;
+    // A mount namespace of its own: what is mounted goes when this process goes.
+    std::filesystem::create_directory(path("state"));
+    if (::unshare(CLONE_NEWNS) != 0 || ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("tmpfs", path("state").c_str(), "tmpfs", 0, "size=2m,mode=700") != 0) {
+      GTEST_SKIP() << "no file system can be mounted here: " << std::strerror(errno);
+    }
+    mounted_ = true;
+  }
+  void TearDown() override {
+    DaemonTest::TearDown();
+    if (mounted_) ::umount2(path("state").c_str(), MNT_DETACH);
+  }
+  // A file that takes all the room there is but `left_bytes`.
+  void fill(std::uint64_t left_bytes) {
+    std::ofstream file(path("state/filler"), std::ios::binary);
+    const std::string page(4096, 'f');
+    while (file.write(page.data(), static_cast<std::streamsize>(page.size())).flush()) {
+    }
+    file.close();
+    const std::uint64_t size = std::filesystem::file_size(path("state/filler"));
+    std::filesystem::resize_file(path("state/filler"), size - std::min(size, left_bytes));
+  }
+  void make_room() { std::filesystem::remove(path("state/filler")); }
+  std::size_t lines_with(const std::string& text) const {
+    std::istringstream lines(log());
+    std::size_t count = 0;
+    for (std::string line; std::getline(lines, line);) count += line.find(text) != std::string::npos ? 1 : 0;
+    return count;
+  }
+  void wait_for_log(const std::string& text) {
+    for (int i = 0; i < 200 && lines_with(text) == 0; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+    EXPECT_GE(lines_with(text), 1u) << text;
+  }
+
+  bool mounted_ = false;
+};
+
+TEST_F(FullDisk, NothingAcknowledgedIsLostAndAllGoesOnOnceThereIsRoom) {
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  program.batches = 60;  // more than fit into the last page of the trace
+  const auto batches = program.batches_of(0);
+  start();
+  send_all(program, 6);
+  const json undisturbed = wait_until_final(6);
+  put(program, 7, 0);
+  post(7, 0, 1, batches[0]);
+  EXPECT_EQ(json_request("GET", "/v1/health")["disk_full"], false);
+
+  fill(0);
+  std::uint64_t sequence = 2;
+  for (int refused = 0; refused < 20;) {  // as a relay does; the last page of the file takes some
+    const HttpResponse answer =
+        request("POST", stream(7, 0) + "/batches/" + std::to_string(sequence), batches[sequence - 1]);
+    if (answer.status == 200) {
+      ASSERT_LT(++sequence, batches.size()) << "it was not full";
+      continue;
+    }
+    ++refused;
+    ASSERT_EQ(answer.status, 507) << answer.body;
+    EXPECT_EQ(json::parse(answer.body)["code"], "limit");
+  }
+  EXPECT_EQ(request("PUT", stream(9, 0), program.description(0, 9).dump()).status,
+            507);  // another job begins
+  EXPECT_EQ(json_request("GET", "/v1/health")["disk_full"], true);
+  EXPECT_EQ(json_request("GET", key(6))["state"], "complete");  // what is known is still told
+  EXPECT_EQ(json_request("GET", "/v1/steps")["steps"].size(), 2u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(2500));  // the database was due to be written
+  EXPECT_EQ(lines_with("no room for traces"), 1u);
+  EXPECT_EQ(lines_with("no room for the database"), 1u);
+
+  make_room();
+  EXPECT_EQ(json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"], sequence);
+  for (; sequence <= batches.size(); ++sequence) post(7, 0, sequence, batches[sequence - 1]);
+  end(7, 0, batches.size());
+  const json step = wait_until_final(7);
+  EXPECT_EQ(essence(step), essence(undisturbed));
+  wait_for_log("there is room for traces again");
+  wait_for_log("there is room for the database again");
+  EXPECT_EQ(json_request("GET", "/v1/health")["disk_full"], false);
+  stop(SIGTERM);
+  start();
+  EXPECT_EQ(essence(wait_until_final(7)), essence(undisturbed));
+}
+
+TEST_F(FullDisk, KilledWhileItIsFullItGoesOnWhereItWas) {
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  const auto batches = program.batches_of(0);
+  start();
+  send_all(program, 6);
+  const json undisturbed = wait_until_final(6);
+  put(program, 7, 0);
+  for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) post(7, 0, sequence, batches[sequence - 1]);
+  fill(0);
+  // Its batches are all here, and its end can be written no more than its prediction.
+  (void)request("POST", stream(7, 0) + "/batches/4", batches[3]);
+  EXPECT_EQ(request("POST", stream(7, 0) + "/end", R"({"last_sequence":3,"lost_batches":1})").status, 507);
+  stop(SIGKILL);
+  make_room();
+  start();
+  const auto next = json_request("PUT", stream(7, 0), program.description(0, 7).dump())["next_sequence"]
+                        .get<std::uint64_t>();
+  EXPECT_GE(next, 4u);
+  for (std::uint64_t sequence = next; sequence <= 4; ++sequence) post(7, 0, sequence, batches[sequence - 1]);
+  end(7, 0, 4);
+  EXPECT_EQ(essence(wait_until_final(7)), essence(undisturbed));
+}
+
+// Started again while it is full (by systemd, say): it either serves or says in one line that there is no
+// room.
+TEST_F(FullDisk, StartedOnAFullDiskItSaysWhatToDo) {
+  start();
+  stop(SIGTERM);
+  fill(0);
+  const int status = start_and_wait_for_end();
+  if (status == -1) return;  // it serves
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  EXPECT_EQ(lines_with("lbfd: error: "), 1u) << log();
+  EXPECT_EQ(lines_with("free space"), 1u) << log();
 }
 
 }  // namespace

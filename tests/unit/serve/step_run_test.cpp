@@ -1,12 +1,14 @@
 // StepRun without a daemon: placements' names, and that the order of streams does not matter.
 #include "predictor/serve/step_run.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <fstream>
 
+#include "predictor/serve/step_json.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/unit/ingest/batches.h"
-#include "tests/unit/ingest/temporary_directory.h"
 #include "tests/unit/serve/daemon_fixture.h"
 
 namespace lbf {
@@ -70,6 +72,68 @@ TEST_F(StepRunTest, TheOrderOfStreamsDoesNotMatter) {
   for (std::size_t i = 0; i < one->predictions.size(); ++i) {
     EXPECT_EQ(one->predictions[i].rank_finish_s, two->predictions[i].rank_finish_s);
   }
+}
+
+const std::vector<std::uint32_t> kInTurns = {0, 1, 0, 1, 0, 1, 0, 1};
+
+// All ranks send before they receive. Remote messages of 1000 bytes wait for their receive on "strict": on 4
+// nodes all of them, and the ring is closed; on 2 nodes ranks 0 and 2 send within their node and go on.
+TEST_F(StepRunTest, ATargetOnWhichTheProgramWouldNotEndIsNotAdvised) {
+  std::ofstream(directory_.path() + "/default.toml")
+      << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 50.0]]\n";
+  std::ofstream(directory_.path() + "/strict.toml")
+      << "name = \"strict\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\neager_limit_bytes = 999\n"
+         "[[path]]\nlocality = \"self-node\"\ntable = [[0, 1.0]]\n";
+  test::RingProgram program;
+  program.all_send_first = true;
+  const auto view = run(program, kInTurns, "stuck");
+  EXPECT_EQ(view->record.state, db::StepState::kComplete) << view->record.why_partial;
+  int stuck = 0;
+  for (const db::PredictionRecord& prediction : view->predictions) {
+    const bool expected = prediction.network == "strict" && prediction.nodes == 4;
+    stuck += expected ? 1 : 0;
+    EXPECT_EQ(!prediction.why_stuck.empty(), expected) << prediction.target << ' ' << prediction.network;
+    EXPECT_EQ(prediction.speedup.has_value(), !expected) << prediction.target << ' ' << prediction.network;
+    EXPECT_EQ(prediction.partial, expected);
+    EXPECT_TRUE(prediction.self_error_percent.has_value());
+  }
+  EXPECT_EQ(stuck, 1);
+  EXPECT_THAT(view->record.notes,
+              testing::Contains(testing::StartsWith(
+                  "on 1 of " + std::to_string(view->predictions.size()) +
+                  " targets the program would not end: cyclic wait: ")));
+  const nlohmann::json json = step_json(*view, StepDetail::kFull);
+  for (const nlohmann::json& prediction : json["predictions"]) {
+    EXPECT_EQ(prediction["predicted_s"].is_null(), prediction["why_stuck"] != "") << prediction;
+  }
+}
+
+// A rank that is killed when no message is under way leaves predictions that lack nothing but its end.
+TEST_F(StepRunTest, APartIsComparedWithTheMeasuredTimeOfThatPart) {
+  test::RingProgram program;
+  program.killed_rank = 1;
+  const auto view = run(program, kInTurns, "killed");
+  EXPECT_EQ(view->record.state, db::StepState::kPartial);
+  ASSERT_FALSE(view->predictions.empty());
+  for (const db::PredictionRecord& prediction : view->predictions) {
+    ASSERT_TRUE(prediction.speedup);
+    EXPECT_DOUBLE_EQ(*prediction.speedup, prediction.measured_at_progress_s / prediction.predicted_s);
+    EXPECT_NE(prediction.measured_at_progress_s, *view->record.measured_s);
+    EXPECT_EQ(prediction.why_stuck, "") << "the rank was killed; the target holds nothing up";
+  }
+  const db::PredictionRecord& self = view->predictions.front();
+  EXPECT_DOUBLE_EQ(*self.self_error_percent, 100 * (self.predicted_s / self.measured_at_progress_s - 1));
+}
+
+TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {
+  test::RingProgram program;
+  program.more_stats = {{{"abandoned_calls", 1}}, {{"abandoned_calls", 0}, {"events_without_communicator", 2}}};
+  const auto view = run(program, kInTurns, "counts");
+  EXPECT_THAT(view->record.notes, testing::Contains(testing::StartsWith("1 MPI call was left by longjmp")));
+  EXPECT_THAT(view->record.notes,
+              testing::Contains(testing::StartsWith("2 events were on a communicator whose definition was lost")));
+  EXPECT_THAT(run(test::RingProgram(), kInTurns, "none")->record.notes,
+              testing::Not(testing::Contains(testing::HasSubstr("longjmp"))));
 }
 
 // With a tiny limit a stream that is ahead waits on disk, and everything still comes out.

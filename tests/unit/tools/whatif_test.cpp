@@ -2,7 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
@@ -14,6 +13,7 @@
 
 #include "event/text_trace.h"
 #include "event/wire.h"
+#include "tests/support/temporary_directory.h"
 
 namespace lbf {
 namespace {
@@ -29,13 +29,6 @@ struct Outcome {
 
 class WhatIf : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = testing::TempDir() + "/lbf-whatif-XXXXXX";
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    dir_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(dir_); }
-
   // `arguments` are quoted by the test.
   Outcome run(const std::string& arguments, const std::string& environment = "") {
     const std::string error_file = dir_ + "/stderr";
@@ -63,14 +56,14 @@ class WhatIf : public testing::Test {
     const Outcome result = run(arguments);
     EXPECT_EQ(result.status, 2) << arguments;
     EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-whatif: "), HasSubstr(says)));
+    EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-whatif: error: "), HasSubstr(says)));
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
   void expect_failure(const std::string& arguments, const std::string& says) {
     const Outcome result = run(arguments);
     EXPECT_EQ(result.status, 1) << arguments;
     EXPECT_EQ(result.out, "");
-    EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-whatif: "), HasSubstr(says)));
+    EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-whatif: error: "), HasSubstr(says)));
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
 
@@ -96,7 +89,8 @@ class WhatIf : public testing::Test {
     return streams;
   }
 
-  std::string dir_;
+  test::TemporaryDirectory directory_;
+  const std::string dir_ = directory_.path();
   const std::string fig3_ = std::string(LBF_GOLDEN_DIR) + "/fig3.lbf";
   const std::string fig3_options_ = " --placement map=0,0,1 --cores 1 --network zero";
 };
@@ -177,12 +171,17 @@ TEST_F(WhatIf, DamagedStoredTraces) {
 
 TEST_F(WhatIf, UsageErrorsExit2) {
   expect_usage_error("", "TRACE");
+  expect_usage_error("--nodes 1 --unknown", "--unknown");  // before what is missing
+  expect_usage_error(fig3_ + " --nodes 1 --waiting sleep", "--waiting");
+  expect_usage_error(fig3_ + " --nodes 1 --speed 1,0", "--speed");
   expect_usage_error(fig3_, "--nodes");
   expect_usage_error(fig3_ + " --nodes 0", "--nodes");
   expect_usage_error(fig3_ + " --nodes two", "--nodes");
   expect_usage_error(fig3_ + " --nodes 1 --cores 0", "--cores");
   expect_usage_error(fig3_ + " --nodes 1 --speed 0", "--speed");
   expect_usage_error(fig3_ + " --nodes 1 --speed -1", "--speed");
+  expect_usage_error(fig3_ + " --nodes 1 --speed nan", "'nan' is no number above 0");
+  expect_usage_error("12 --nodes 1 --server lbfd.sock", "'lbfd.sock' is no address of lbfd");
   expect_usage_error(fig3_ + " --nodes 1 --contention wifi", "--contention");
   expect_usage_error(fig3_ + " --nodes 1 --nonsense", "--nonsense");
   EXPECT_EQ(run("--help").status, 0);
@@ -197,16 +196,100 @@ TEST_F(WhatIf, FailuresExit1AndSayWhatToDo) {
   expect_failure(fig3_ + " --nodes 1 --placement round", "'round'");
   expect_failure(fig3_ + " --nodes 1 --network nowhere --networks-dir " + dir_, "no network 'nowhere'");
   expect_failure(fig3_ + " --nodes 1 --network ./missing.toml", "missing.toml");
-  expect_failure(fig3_ + " --nodes 1 --contention nic", "not supported yet: use none");
+  expect_failure(fig3_ + " --nodes 2,3 --cores 1,2,1", "--cores has 3 values for 2 nodes");
+  expect_failure(fig3_ + " --nodes 1 --speed 1,2", "--speed has 2 values for 1 node: ");
   expect_failure(write("bad.lbf", "lbf-trace 1\nranks 2\n0 dance 1\n") + " --nodes 1", "bad.lbf:3");
   expect_failure(write("none.lbf", "lbf-trace 1\n") + " --nodes 1", "none.lbf");
   expect_failure(write("empty.bin", "") + " --nodes 1", "empty");
   expect_failure(write("noise.bin", std::string(100, 'x')) + " --nodes 1", "noise.bin");
   ASSERT_TRUE(std::filesystem::create_directory(dir_ + "/folder"));
   expect_failure(dir_ + "/folder --nodes 1", "stream-*.lbfw");
+  expect_failure(fig3_ + " --nodes 1 --network lan --networks-dir " + dir_ + "/none", "cannot be read");
+  for (const char* job : {"12_", "12_x", "12+", "12.x", "12,13", "_3", "12_3_4"}) {
+    expect_failure(std::string(job) + " --nodes 1", "no job either");
+  }
   const Outcome job = run("12.0 --nodes 1 --server unix:" + dir_ + "/nobody.sock");
   EXPECT_EQ(job.status, 1);
-  EXPECT_THAT(job.err, HasSubstr("nobody.sock"));
+  EXPECT_THAT(job.err, AllOf(HasSubstr("nobody.sock"), HasSubstr("--server or LBF_SERVER")));
+  for (const char* name : {"12_3", "12+1", "12_3.0"}) {  // these are asked for, too
+    EXPECT_THAT(run(std::string(name) + " --nodes 1 --server unix:" + dir_ + "/nobody.sock").err,
+                HasSubstr("cannot reach lbfd"));
+  }
+}
+
+// Two ranks on node 0 send 1 MB each to node 1 at the same time; alone a message takes 1 s, the slope of the
+// table is 1 s per MB.
+TEST_F(WhatIf, ContentionOfANetworkThatNamesNoBandwidth) {
+  const std::string lan = write("lan.toml",
+                                "name = \"lan\"\n[[path]]\nlocality = \"remote\"\n"
+                                "table = [[0, 0.0], [1000000, 1000000.0]]\n");
+  const std::string trace = write("two.lbf",
+                                  "lbf-trace 1\nranks 4\n0 send 2 to=2 tag=1 bytes=1000000\n"
+                                  "1 send 2 to=3 tag=1 bytes=1000000\n2 startRecv 0 from=0 tag=1\n"
+                                  "2 endRecv 0 from=0 tag=1 bytes=1000000\n3 startRecv 0 from=1 tag=1\n"
+                                  "3 endRecv 0 from=1 tag=1 bytes=1000000\n"
+                                  "0 exit 0\n1 exit 0\n2 exit 0\n3 exit 0\n");
+  const auto predicted_s = [&](const std::string& options) {
+    const Outcome result = run(trace + " --nodes 2 --cores 2 --network " + lan + " --json" + options);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(result.out)["predictions"][0]["lbf_s"].get<double>();
+  };
+  EXPECT_NEAR(predicted_s(""), 3.0, 1e-9);
+  EXPECT_NEAR(predicted_s(" --contention nic"), 4.0, 1e-9);
+  EXPECT_NEAR(predicted_s(" --contention bus"), 4.0, 1e-9);
+}
+
+// Rank 0 computes for 4 s and sends; rank 1 on the same processor waits for it. Where it spins, rank 0 has half a
+// processor.
+TEST_F(WhatIf, WaitingRanksSpinOrBlock) {
+  const std::string trace =
+      write("spin.lbf", "lbf-trace 1\nranks 2\n0 send 4 to=1 tag=1 bytes=1\n1 startRecv 0 from=0 tag=1\n"
+                        "1 endRecv 0 from=0 tag=1 bytes=1\n0 exit 0\n1 exit 0\n");
+  const auto predicted = [&](const std::string& options) {
+    const Outcome result = run(trace + " --nodes 1 --json" + options);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return nlohmann::json::parse(result.out)["predictions"][0];
+  };
+  EXPECT_EQ(predicted("")["lbf_s"], 4.0);
+  EXPECT_EQ(predicted("")["waiting"], "block");
+  EXPECT_EQ(predicted(" --waiting spin")["lbf_s"], 8.0);
+  EXPECT_EQ(predicted(" --waiting spin")["waiting"], "spin");
+  EXPECT_EQ(predicted(" --waiting spin --cores 2")["lbf_s"], 4.0);
+  EXPECT_THAT(run(trace + " --nodes 1 --waiting spin").out, HasSubstr("keep their share"));
+}
+
+TEST_F(WhatIf, NodesThatAreNotAlike) {
+  const std::string trace = write("alike.lbf", "lbf-trace 1\nranks 4\n0 exit 2\n1 exit 2\n2 exit 2\n3 exit 2\n");
+  const Outcome result = run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25 --json");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const nlohmann::json p = nlohmann::json::parse(result.out)["predictions"][0];
+  EXPECT_EQ(p["rank_finish_s"], nlohmann::json({4.0, 4.0, 8.0, 8.0}));  // two share one processor; 2 / 0.25
+  EXPECT_EQ(p["cores"], nlohmann::json({1, 2}));
+  EXPECT_EQ(p["speed"], nlohmann::json({1.0, 0.25}));
+  EXPECT_THAT(run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25").out, AllOf(HasSubstr("1,2"), HasSubstr("1,0.25")));
+}
+
+// Both send before they receive: messages above the eager limit wait for each other.
+TEST_F(WhatIf, ATargetOnWhichTheProgramWouldNotEndIsSaidToBeStuck) {
+  const std::string strict =
+      write("strict.toml",
+            "name = \"strict\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\neager_limit_bytes = 10\n");
+  const std::string trace = write("buffers.lbf",
+                                  "lbf-trace 1\nranks 2\n0 send 1 to=1 tag=1 bytes=11\n1 send 1 to=0 tag=1 bytes=11\n"
+                                  "0 startRecv 0 from=1 tag=1\n0 endRecv 0 from=1 tag=1 bytes=11\n"
+                                  "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=11\n"
+                                  "0 exit 0\n1 exit 0\n");
+  const Outcome result = run(trace + " --nodes 2 --network zero," + strict + " --json");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_THAT(result.err,
+              testing::StartsWith("lbf-whatif: warning: on 1 of 2 targets the program would not end: cyclic wait: "));
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["why_partial"], "");
+  EXPECT_EQ(json["predictions"][0]["lbf_s"], 1.0);
+  EXPECT_EQ(json["predictions"][0]["partial"], false);
+  EXPECT_TRUE(json["predictions"][1]["lbf_s"].is_null());
+  EXPECT_THAT(json["predictions"][1]["why_stuck"].get<std::string>(), testing::StartsWith("cyclic wait: "));
+  EXPECT_THAT(run(trace + " --nodes 2 --network zero," + strict).out, AllOf(HasSubstr("1.000000"), HasSubstr("stuck\n")));
 }
 
 TEST_F(WhatIf, AProgramThatCannotEndIsSaidToBePartial) {
@@ -215,8 +298,8 @@ TEST_F(WhatIf, AProgramThatCannotEndIsSaidToBePartial) {
                                   "0 endRecv 0 from=1 tag=5 bytes=0\n0 exit 1\n");
   const Outcome result = run(trace + " --nodes 2 --json");
   EXPECT_EQ(result.status, 0);
-  EXPECT_THAT(result.err,
-              HasSubstr("rank 0 waits at its event 2 for a message from rank 1, tag 5, communicator 0"));
+  EXPECT_THAT(result.err, HasSubstr("lbf-whatif: warning: the prediction is partial: rank 0 waits at its "
+                                    "event 2 for a message from rank 1, tag 5, communicator 0"));
   EXPECT_EQ(nlohmann::json::parse(result.out)["predictions"][0]["partial"], true);
 }
 

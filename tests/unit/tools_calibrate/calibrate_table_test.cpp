@@ -19,12 +19,14 @@ PingPong read(std::initializer_list<const char*> lines) {
 
 TEST(PingPongLines, AreAddedUp) {
   const PingPong measured = read({"library Open MPI v4.1.4", "node 0 node1", "node 1 node2", "yield 1",
-                                  "batch 8 100 200", "batch 0 50", "batch 8 300", "work 8 10 20", "end"});
+                                  "batch 8 100 200", "batch 0 50", "batch 8 300", "eager 65507", "work 8 10 20", "end"});
   EXPECT_EQ(measured.library, "Open MPI v4.1.4");
   EXPECT_EQ(measured.nodes[0], "node1");
   EXPECT_EQ(measured.nodes[1], "node2");
   EXPECT_TRUE(measured.yielded);
   EXPECT_TRUE(measured.complete);
+  EXPECT_EQ(measured.eager, PingPong::Eager::kUpToLimit);
+  EXPECT_EQ(measured.eager_limit_bytes, 65507U);
   EXPECT_EQ(measured.half_round_trips_ns.at(8), (std::vector<Nanoseconds>{100, 200, 300}));
   EXPECT_EQ(measured.half_round_trips_ns.at(0), (std::vector<Nanoseconds>{50}));
   EXPECT_EQ(measured.send_work_ns.at(8), (std::vector<Nanoseconds>{10}));
@@ -34,10 +36,64 @@ TEST(PingPongLines, AreAddedUp) {
 TEST(PingPongLines, ForeignOutputIsRefused) {
   for (const char* line :
        {"Welcome to node1", "batch", "batch 8", "batch 8 x", "batch -1 5", "batch 8 -5", "node 2 a", "node 0",
-        "node 0 a b", "yield 2", "library", "end now", "work 8 1", "work 8 1 2 3"}) {
+        "node 0 a b", "yield 2", "library", "end now", "work 8 1", "work 8 1 2 3", "eager", "eager -1", "eager some", "eager 1 2"}) {
     PingPong measured;
     EXPECT_FALSE(read_pingpong_line(line, measured).ok()) << line;
   }
+}
+
+TEST(PingPongLines, AnEagerLimitMayBeUnknownOrNone) {
+  EXPECT_EQ(read({"node 0 a"}).eager, PingPong::Eager::kNotMeasured);
+  EXPECT_EQ(read({"eager unknown"}).eager, PingPong::Eager::kNotMeasured);
+  EXPECT_EQ(read({"eager all"}).eager, PingPong::Eager::kAll);
+}
+
+LinkRates read_link(std::initializer_list<const char*> lines) {
+  LinkRates measured;
+  for (const char* line : lines) EXPECT_TRUE(read_link_line(line, measured).ok()) << line;
+  return measured;
+}
+
+TEST(LinkLines, AreAddedUpByPairs) {
+  const LinkRates measured =
+      read_link({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "yield 0", "stream 1 100", "stream 2 150",
+                 "stream 1 120", "end"});
+  EXPECT_EQ(measured.nodes[0], "a");
+  EXPECT_EQ(measured.nodes[1], "b");
+  EXPECT_TRUE(measured.complete);
+  EXPECT_EQ(measured.bytes_per_s.at(1), (std::vector<double>{100, 120}));
+  EXPECT_EQ(measured.bytes_per_s.at(2), (std::vector<double>{150}));
+}
+
+TEST(LinkLines, ForeignOutputIsRefused) {
+  for (const char* line : {"Welcome to node1", "stream", "stream 1", "stream 0 5", "stream 1 0", "stream 1 -5",
+                           "stream 1 5 6", "stream x 5", "node 2 a", "yield 2", "end now"}) {
+    LinkRates measured;
+    EXPECT_FALSE(read_link_line(line, measured).ok()) << line;
+  }
+}
+
+TEST(LinkBandwidth, IsTheLargerOfTheMedians) {
+  // Medians: 1 pair 100, 2 pairs 105; 900 is a disturbance.
+  const LinkBandwidth full = link_bandwidth(read_link(
+      {"stream 1 100", "stream 2 105", "stream 1 98", "stream 2 106", "stream 1 900", "stream 2 60"}));
+  EXPECT_DOUBLE_EQ(full.median_bytes_per_s.at(1), 100);
+  EXPECT_DOUBLE_EQ(full.bytes_per_s, 105);
+  EXPECT_FALSE(full.grew);
+  // Several pairs in each other's way: one of them alone fills the link.
+  EXPECT_DOUBLE_EQ(link_bandwidth(read_link({"stream 1 100", "stream 2 90"})).bytes_per_s, 100);
+}
+
+TEST(LinkBandwidth, ThatStillGrewIsALowerBound) {
+  EXPECT_TRUE(link_bandwidth(read_link({"stream 1 100", "stream 2 111"})).grew);
+  EXPECT_FALSE(link_bandwidth(read_link({"stream 1 100", "stream 2 109"})).grew);
+  EXPECT_TRUE(link_bandwidth(read_link({"stream 1 100"})).grew);  // nobody tried more
+}
+
+TEST(StreamMessages, AreLongUnlessTheNetworkIsSlow) {
+  EXPECT_EQ(stream_message_bytes(read({"batch 0 1", "batch 4194304 4194304"}), 0.2), Bytes{1} << 20);  // 1 GB/s
+  EXPECT_EQ(stream_message_bytes(read({"batch 0 1", "batch 4194304 41943040"}), 0.2), Bytes{1} << 19);  // 100 MB/s
+  EXPECT_EQ(stream_message_bytes(read({"batch 0 1", "batch 1000 1000000"}), 0.2), Bytes{1} << 17);     // 1 MB/s
 }
 
 TEST(SpreadOf, InterpolatesQuartiles) {
@@ -102,6 +158,29 @@ TEST(NetworkFile, IsReadByThePredictor) {
   }
   EXPECT_NEAR(network->path(true).flight.at(1024), 3e-6, 1e-9);
   EXPECT_NEAR(network->path(true).send_cpu.at(1024), 0, 1e-12);
+}
+
+TEST(NetworkFile, HasEagerLimitsAndWhatTheLinkCarries) {
+  const PingPong remote = read({"node 0 a", "node 1 b", "batch 0 20000", "batch 1024 60000", "eager 1000", "end"});
+  const PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 2000", "eager all", "end"});
+  const LinkRates link = read_link({"node 0 a", "node 1 b", "stream 1 11500000", "stream 2 11800000", "end"});
+  Calibration calibration;
+  calibration.name = "lan-100";
+  calibration.remote = &remote;
+  calibration.self_node = &self_node;
+  calibration.link = &link;
+  calibration.link_message_bytes = 131072;
+  const auto network = Network::parse(network_file(calibration), "lan-100.toml");
+  ASSERT_TRUE(network.ok()) << network.error().message;
+  EXPECT_EQ(network->path(false).eager_limit_bytes, 1000U);
+  EXPECT_EQ(network->path(true).eager_limit_bytes, ~Bytes{0});
+  EXPECT_EQ(network->contention(), Contention::kNic);
+  EXPECT_DOUBLE_EQ(network->contention_bytes_per_s(), 11.8e6);
+  EXPECT_NE(network->description().find("1 pair 11.5 MB/s, 2 pairs 11.8 MB/s"), std::string::npos)
+      << network->description();
+  EXPECT_NE(network->description().find("bandwidth_is_lower_bound: false"), std::string::npos);
+  calibration.link = nullptr;
+  EXPECT_EQ(Network::parse(network_file(calibration), "lan-100.toml")->contention(), Contention::kNone);
 }
 
 TEST(NetworkFile, OneLocalityIsEnough) {

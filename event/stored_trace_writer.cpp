@@ -1,0 +1,59 @@
+#include "event/stored_trace_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace lbf {
+
+StoredTraceWriter::StoredTraceWriter(Rank ranks, BatchWriter write, StoredTraceOptions options)
+    : ranks_(ranks), write_(std::move(write)), options_(options) {
+  const Rank per_stream = options_.ranks_per_stream > 0 ? options_.ranks_per_stream : std::max(ranks, 1);
+  const auto streams = static_cast<std::size_t>((std::max(ranks, 1) - 1) / per_stream + 1);
+  for (std::size_t stream = 0; stream < streams; ++stream) {
+    encoders_.push_back(std::make_unique<BatchEncoder>());
+  }
+  sequence_.resize(streams, 0);
+  options_.ranks_per_stream = per_stream;
+  if (options_.with_world_size) {
+    encoders_.front()->add_control(R"({"type":"process","rank":0,"world_size":)" + std::to_string(ranks) + "}");
+  }
+}
+
+Result<void> StoredTraceWriter::add(Rank rank, const Event& event) {
+  if (rank < 0 || rank >= ranks_) {
+    return invalid_input("event of rank " + std::to_string(rank) + " in a trace of " + std::to_string(ranks_) +
+                         " ranks");
+  }
+  const auto stream = static_cast<std::size_t>(rank / options_.ranks_per_stream);
+  // An event costs at most some hundred bytes beside its values, a value at most 10.
+  constexpr std::size_t kRoomBytes = std::size_t{64} << 10;
+  constexpr std::size_t kMaxValues = (kMaxBatchRawBytes - kMaxBatchRawBytes / 64 - kRoomBytes) / 10;
+  if (event.values.size() > kMaxValues) {
+    return Error{ErrorCode::kLimit, "an event of rank " + std::to_string(rank) + " with " +
+                                        std::to_string(event.values.size()) + " values is too large to be stored"};
+  }
+  BatchEncoder& encoder = *encoders_[stream];
+  if (!encoder.empty() && encoder.raw_bytes() + 10 * event.values.size() + kRoomBytes >
+                              kMaxBatchRawBytes - kMaxBatchRawBytes / 64) {
+    if (Result<void> done = cut(stream); !done) return done;
+  }
+  encoder.add(rank, event);
+  ++events_;
+  return encoder.raw_bytes() >= options_.batch_raw_bytes ? cut(stream) : Result<void>();
+}
+
+Result<void> StoredTraceWriter::finish() {
+  for (std::size_t stream = 0; stream < encoders_.size(); ++stream) {
+    if (encoders_[stream]->empty()) continue;
+    if (Result<void> done = cut(stream); !done) return done;
+  }
+  return {};
+}
+
+Result<void> StoredTraceWriter::cut(std::size_t stream) {
+  std::string batch = encoders_[stream]->finish(static_cast<std::uint32_t>(stream), ++sequence_[stream]);
+  bytes_ += batch.size();
+  return write_(static_cast<std::uint32_t>(stream), std::move(batch));
+}
+
+}  // namespace lbf

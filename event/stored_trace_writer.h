@@ -1,0 +1,54 @@
+// StoredTraceWriter: events -> batches of a stored trace, for programs that make or convert traces (lbf-trace,
+// benchmarks). What a job's relays send is made by spank_plugin/relay. Implements docs/formats/wire-v1.md.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "event/event.h"
+#include "event/wire.h"
+
+namespace lbf {
+
+struct StoredTraceOptions {
+  Rank ranks_per_stream = 0;                            // 0: all ranks in stream 0
+  std::size_t batch_raw_bytes = std::size_t{1} << 20;  // where batches are cut, as relays do
+  // A first control record that says how many ranks there are (http-v1.md, "process"): readers of a trace
+  // without it take those that have events.
+  bool with_world_size = true;
+};
+
+class StoredTraceWriter {
+ public:
+  // Takes each finished batch; an error ends the writing.
+  using BatchWriter = std::function<Result<void>(std::uint32_t stream, std::string batch)>;
+
+  StoredTraceWriter(Rank ranks, BatchWriter write, StoredTraceOptions options = {});
+
+  // A rank's events in its order. Communicators: any numbers that the rank defines with kCommCreate events
+  // before it uses them. Errors: a rank out of range, an event too large for a batch, those of the BatchWriter.
+  Result<void> add(Rank rank, const Event& event);
+  // Writes what is left. Nothing may be added afterwards.
+  Result<void> finish();
+
+  std::uint64_t events() const { return events_; }
+  std::uint64_t bytes() const { return bytes_; }  // of all batches so far
+
+ private:
+  Result<void> cut(std::size_t stream);
+
+  Rank ranks_;
+  BatchWriter write_;
+  StoredTraceOptions options_;
+  std::vector<std::unique_ptr<BatchEncoder>> encoders_;  // by stream
+  std::vector<std::uint64_t> sequence_;                  // of the last batch, by stream
+  std::uint64_t events_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace lbf

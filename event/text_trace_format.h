@@ -1,0 +1,83 @@
+// What the reader and the writer of text traces must agree on (docs/formats/text-trace-v1.md): limits and
+// names. No other file needs it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "event/event.h"
+
+namespace lbf::text_trace {
+
+inline constexpr Seconds kMaxTimeS = 1e9;  // 31 years: beyond it is a mistake
+inline constexpr std::uint64_t kMaxBytes = std::uint64_t{1} << 50;
+inline constexpr std::size_t kMaxCommGap =
+    65536;  // communicator numbers are dense: a wild one must not cost memory
+
+struct TextOp {
+  std::string_view name;
+  CollectiveOp op;
+};
+inline constexpr std::array<TextOp, 10> kTextOps{{{"allreduce", CollectiveOp::kAllreduce},
+                                                  {"barrier", CollectiveOp::kBarrier},
+                                                  {"bcast", CollectiveOp::kBcast},
+                                                  {"reduce", CollectiveOp::kReduce},
+                                                  {"gather", CollectiveOp::kGather},
+                                                  {"scatter", CollectiveOp::kScatter},
+                                                  {"allgather", CollectiveOp::kAllgather},
+                                                  {"alltoall", CollectiveOp::kAlltoall},
+                                                  {"reduce_scatter", CollectiveOp::kReduceScatterBlock},
+                                                  {"scan", CollectiveOp::kScan}}};
+
+enum Key : unsigned {
+  kTo = 1u << 0,
+  kFrom = 1u << 1,
+  kTag = 1u << 2,
+  kBytes = 1u << 3,
+  kComm = 1u << 4,
+  kSync = 1u << 5,
+  kReq = 1u << 6,
+  kOp = 1u << 7,
+  kRoot = 1u << 8,
+  kOff = 1u << 9,
+  kProc = 1u << 10,
+};
+struct KeyName {
+  std::string_view name;
+  Key key;
+};
+inline constexpr std::array<KeyName, 11> kKeyNames{{{"to", kTo},
+                                                    {"from", kFrom},
+                                                    {"tag", kTag},
+                                                    {"bytes", kBytes},
+                                                    {"comm", kComm},
+                                                    {"sync", kSync},
+                                                    {"req", kReq},
+                                                    {"op", kOp},
+                                                    {"root", kRoot},
+                                                    {"off", kOff},
+                                                    {"proc", kProc}}};
+
+struct LineKind {
+  std::string_view name;
+  EventKind kind;
+  unsigned required;
+  unsigned optional;
+};
+inline constexpr std::array<LineKind, 11> kLineKinds{{
+    {"compute", EventKind::kCompute, 0, 0},
+    {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync},
+    {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync},
+    {"startRecv", EventKind::kStartRecv, kFrom | kTag, kComm | kReq},
+    {"endRecv", EventKind::kEndRecv, kFrom | kTag | kBytes, kComm | kReq},
+    {"wait", EventKind::kWait, kReq, 0},
+    {"coll", EventKind::kCollective, kOp, kBytes | kRoot | kComm},
+    {"blocked", EventKind::kBlocked, kOff, 0},
+    {"enter", EventKind::kEnter, kProc, 0},
+    {"leave", EventKind::kLeave, kProc, 0},
+    {"exit", EventKind::kExit, 0, 0},
+}};
+
+}  // namespace lbf::text_trace

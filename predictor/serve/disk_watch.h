@@ -1,0 +1,45 @@
+// DiskWatch: says in lbfd's log that there is no room to write, once and not for every batch, and that there
+// is room again.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <mutex>
+#include <string>
+
+#include "base/result.h"
+
+namespace lbf {
+
+// Thread-safe.
+class DiskWatch {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  // For the log: `what` is written, and `consequence` becomes of what cannot be.
+  DiskWatch(std::string what, std::string consequence)
+      : what_(std::move(what)), consequence_(std::move(consequence)) {}
+
+  // What a write came to. Errors other than kLimit are logged as they come. `whose`: the step.
+  void failed(const std::string& whose, const Error& error, Clock::time_point now = Clock::now());
+  void succeeded();
+
+  // About once a second: says that there is room again, once writes have succeeded for a while.
+  void tick(Clock::time_point now = Clock::now());
+
+  bool is_full() const { return full_; }
+
+ private:
+  const std::string what_;
+  const std::string consequence_;
+  std::atomic<bool> full_{false};
+  std::mutex mutex_;  // of the members below
+  bool success_since_ = false;
+  std::uint64_t refused_ = 0;
+  Clock::time_point began_{};
+  Clock::time_point last_failed_{};
+  Clock::time_point last_said_{};
+};
+
+}  // namespace lbf

@@ -1,0 +1,174 @@
+#!/usr/bin/python3
+"""Steps that Slurm ends: scancel, signals, the time limit, under both ways of keeping track of a step's processes."""
+
+import os
+import sys
+import uuid
+
+sys.dont_write_bytecode = True
+import cluster_case  # noqa: E402
+from cluster_case import CPUS_PER_NODE, HERE, LAYOUT, ClusterCase, cluster, cluster_name  # noqa: E402
+
+LONG = ("4000", "20000")   # iterations and their pause: ends in more than a minute if nobody ends it before
+RELAY_END_S = 12           # relay_wait_s (10) and some time to look
+TIME_LIMIT_S = 90          # slurmctld looks at time limits twice a minute; then KillWait
+
+
+class StepsThatSlurmEnds(ClusterCase):
+    """What the classes below share; it has no tests."""
+
+    def start_step(self, *command, options=()):
+        """A predicted step of 4 ranks on 2 nodes under a name of its own; returns (process, job)."""
+        name = f"lbf-{uuid.uuid4().hex[:12]}"
+        process = self.start("srun", "--mpi=pmix", "--lbf-predict", f"--job-name={name}", *LAYOUT, *options, *command)
+        return process, self.job_of(name)
+
+    def scancel(self, *arguments):
+        done = self.run_command("scancel", *map(str, arguments))
+        self.assertEqual(0, done.status, done)
+
+    def status_without_lbf(self, end, *command):
+        """Exit status of the same program without --lbf-predict, ended by end(job)."""
+        name = f"bare-{uuid.uuid4().hex[:12]}"
+        process = self.start("srun", "--mpi=pmix", f"--job-name={name}", *LAYOUT, *command)
+        job = self.job_of(name)
+        self.wait_for(lambda: len(self.pids_of("steps")) == 4, 30, "the bare program does not start")
+        end(job)
+        return self.finish(process).status
+
+    def assert_is_kept(self, process, job, before):
+        """The step has ended by force: what was known is there, marked as a part, and nothing is left on the nodes."""
+        captured = self.finish(process)
+        self.assertTrue([line for line in captured.lbf_lines() if "(partial)" in line], captured)
+        self.assert_no_relays_or_rings_left(RELAY_END_S)
+        step = self.step(job, state="partial")
+        self.assertIn("killed before MPI_Finalize: rank 0, 1, 2, 3", step["why_partial"])
+        self.assertGreaterEqual(step["events"], before["events"])
+        self.assertEqual(0, step["lost_events"])
+        self.assert_predicts(step)
+        self.assertEqual({True}, {prediction["partial"] for prediction in step["predictions"]})
+        return captured
+
+    def assert_scancel_keeps_the_prediction(self, *command):
+        process, job = self.start_step(*command)
+        before = self.running_step(job, enough_events=500)
+        self.scancel(job)
+        captured = self.assert_is_kept(process, job, before)
+        self.assertEqual(self.status_without_lbf(self.scancel, *command), captured.status)
+        return job
+
+
+class Endings(StepsThatSlurmEnds):
+    def test_scancel(self):
+        self.assert_scancel_keeps_the_prediction(self.program("steps"), *LONG)
+
+    def test_scancel_of_a_program_that_ignores_sigterm(self):
+        """Slurm sends SIGKILL after KillWait: the relay, which is not the step's child, still delivers everything."""
+        self.assert_scancel_keeps_the_prediction("sh", "-c", f"trap '' TERM; exec {self.program('steps')} {' '.join(LONG)}")
+
+    def test_a_part_is_compared_with_the_measured_time_of_that_part(self):
+        """docs/formats/http-v1.md, speedup and self_error_percent of a run that is not whole."""
+        # The ranks are ended in their pauses of 2 s, when every message has arrived.
+        process, job = self.start_step(self.program("steps"), "100", "2000000")
+        self.running_step(job, enough_events=40)
+        self.scancel(job)
+        self.finish(process)
+        own = [prediction for prediction in self.step(job, state="partial")["predictions"] if prediction["kind"] == "self"][0]
+        self.assertAlmostEqual(100 * (own["predicted_s"] / own["measured_at_progress_s"] - 1), own["self_error_percent"], 3)
+
+    def test_scancel_of_a_batch_job(self):
+        script = os.path.join(self.work, "job.sh")
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\nsrun --mpi=pmix {self.program('steps')} {' '.join(LONG)}\n")
+        os.chmod(script, 0o755)
+        submitted = self.run_command("sbatch", "--parsable", "--lbf-predict", *LAYOUT, f"--output={self.work}/out", script)
+        self.assertEqual(0, submitted.status, submitted)
+        job = int(submitted.out)
+        before = self.running_step(job, enough_events=500)
+        self.scancel(job)
+        self.assert_no_relays_or_rings_left(RELAY_END_S)
+        step = self.step(job, state="partial")
+        self.assertIn("killed before MPI_Finalize: rank 0, 1, 2, 3", step["why_partial"])
+        self.assertGreaterEqual(step["events"], before["events"])
+        self.assert_predicts(step)
+
+    def test_a_signal_that_the_program_does_not_mind(self):
+        """scancel --signal reaches the program and nothing of lbf's: the step goes on and is complete."""
+        command = ("sh", "-c", f"trap '' USR1; exec {self.program('steps')} 300 10000")
+        bare = self.srun(*LAYOUT, *command)
+        process, job = self.start_step(*command)
+        self.running_step(job)
+        relays = self.pids_of("lbf-relay")
+        self.scancel("--signal=USR1", job)
+        captured = self.finish(process)
+        self.assertEqual(2, len(relays), "one relay on each node of the step")
+        self.assert_same_program(bare, captured)
+        self.assert_counts(self.printed_counts(captured), self.step(job))
+
+    def test_a_signal_that_ends_the_program(self):
+        command = (self.program("steps"), *LONG)
+        process, job = self.start_step(*command)
+        before = self.running_step(job, enough_events=500)
+        self.scancel("--signal=USR1", job)
+        captured = self.assert_is_kept(process, job, before)
+        self.assertEqual(self.status_without_lbf(lambda bare: self.scancel("--signal=USR1", bare), *command), captured.status)
+
+    def test_the_time_limit(self):
+        process, job = self.start_step(self.program("steps"), *LONG, options=("--time=1",))
+        before = self.running_step(job, enough_events=500)
+        # Slurm counts in minutes; the administrator can take the rest of one away.
+        update = self.run_command("scontrol", "update", f"JobId={job}", "EndTime=now+2", user=None)
+        self.assertEqual(0, update.status, update)
+        self.wait_for(lambda: process.poll() is not None, TIME_LIMIT_S, "Slurm does not end the job")
+        captured = self.assert_is_kept(process, job, before)
+        self.assertIn("DUE TO TIME LIMIT", captured.err)
+
+
+class ProctrackCgroup(StepsThatSlurmEnds):
+    """The same with ProctrackType=proctrack/cgroup, where Slurm finds a step's processes by their cgroup."""
+
+    def setUp(self):
+        super().setUp()
+        name = cluster_name("c")
+        users = ["--users"] if self.root else []
+        up = cluster("up", name, "--nodes", "2", "--cpus-per-node", str(CPUS_PER_NODE), "--cgroups",
+                     "--lbf", cluster_case.BUILD_DIR, "--networks", os.path.join(HERE, "networks.d"),
+                     "--lbfd-setting", "stream_timeout_s=8", "--lbfd-setting", 'network="test-fast"', *users, check=False)
+        if up.returncode != 0 and "--cgroups: " in up.stderr:
+            self.skipTest(up.stderr.strip())
+        self.assertEqual(0, up.returncode, up.stderr)
+        self.addCleanup(cluster, "down", name)
+        self.use(name)
+        shown = self.run_command("scontrol", "show", "config")
+        self.assertRegex(shown.out, r"ProctrackType\s*= proctrack/cgroup")
+
+    def cgroup_of(self, pid):
+        with open(f"/proc/{pid}/cgroup", encoding="ascii") as file:
+            return [line.rstrip("\n").split(":")[2] for line in file if ":freezer:" in line][0]
+
+    def test_a_run_to_its_end(self):
+        bare = self.srun(*LAYOUT, self.program("steps"), "60")
+        captured, job = self.predict(*LAYOUT, self.program("steps"), "60")
+        self.assert_same_program(bare, captured)
+        self.assert_counts(self.printed_counts(captured), self.step(job))
+        self.assert_no_relays_or_rings_left()
+
+    def test_the_relay_is_inside_the_job(self):
+        process, job = self.start_step(self.program("steps"), *LONG)
+        self.running_step(job)
+        self.assertEqual(2, len(self.pids_of("lbf-relay")))
+        for pid in self.pids_of("lbf-relay"):
+            self.assertIn(f"/job_{job}", self.cgroup_of(pid), "what the relay uses counts as the job's")
+        self.scancel(job)
+        self.finish(process)
+
+    def test_scancel(self):
+        self.assert_scancel_keeps_the_prediction(self.program("steps"), *LONG)
+
+    def test_scancel_of_a_program_that_ignores_sigterm(self):
+        """SIGKILL goes to every process in the step's cgroup."""
+        self.assert_scancel_keeps_the_prediction("sh", "-c", f"trap '' TERM; exec {self.program('steps')} {' '.join(LONG)}")
+
+
+if __name__ == "__main__":
+    cluster_case.main()
