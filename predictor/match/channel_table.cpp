@@ -1,62 +1,69 @@
 #include "predictor/match/channel_table.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace lbf {
 namespace {
-constexpr std::size_t kFirstSlots = 64;
+constexpr std::size_t kFirstSlots = 16;
 }  // namespace
 
-std::size_t ChannelTable::home(const ChannelKey& key) const {
-  std::uint64_t hash = (static_cast<std::uint64_t>(static_cast<std::uint32_t>(key.src)) << 32) |
-                       static_cast<std::uint32_t>(key.dst);
-  hash *= 0x9e3779b97f4a7c15;
-  hash ^= hash >> 29;
-  hash += (static_cast<std::uint64_t>(key.comm) << 32) | static_cast<std::uint32_t>(key.tag);
+std::size_t ChannelTable::home(const Table& table, std::uint32_t comm, Rank src, std::int32_t tag) {
+  std::uint64_t hash =
+      (static_cast<std::uint64_t>(static_cast<std::uint32_t>(src)) << 32) | static_cast<std::uint32_t>(tag);
+  hash += static_cast<std::uint64_t>(comm) * 0x9e3779b97f4a7c15;
   hash *= 0xbf58476d1ce4e5b9;
   hash ^= hash >> 32;
-  return static_cast<std::size_t>(hash) & (slots_.size() - 1);
+  return static_cast<std::size_t>(hash) & (table.slots.size() - 1);
 }
 
-void ChannelTable::rebuild() {
+void ChannelTable::rebuild(Table& table) {
   std::size_t busy = 0;
-  for (const Channel& channel : slots_) {
+  for (const Channel& channel : table.slots) {
     busy += channel.used && (channel.head != kNoMessage || channel.peeked != kNoMessage) ? 1 : 0;
   }
-  std::size_t size = slots_.empty() ? kFirstSlots : slots_.size();
+  std::size_t size = table.slots.empty() ? kFirstSlots : table.slots.size();
   // At most a quarter full afterwards: the next rebuild is then at least a quarter of the slots away.
   while (busy * 4 > size) size *= 2;
-  std::vector<Channel> old = std::move(slots_);
-  slots_.assign(size, Channel{});
-  used_ = busy;
+  const std::vector<Channel> old = std::move(table.slots);
+  table.slots.assign(size, Channel{});
+  table.used = busy;
   for (const Channel& channel : old) {
     if (!channel.used || (channel.head == kNoMessage && channel.peeked == kNoMessage)) continue;
-    std::size_t i = home(channel.key);
-    while (slots_[i].used) i = (i + 1) & (size - 1);
-    slots_[i] = channel;
+    std::size_t i = home(table, channel.comm, channel.src, channel.tag);
+    while (table.slots[i].used) i = (i + 1) & (size - 1);
+    table.slots[i] = channel;
   }
 }
 
 ChannelTable::Channel& ChannelTable::at(const ChannelKey& key) {
-  if (used_ * 2 >= slots_.size()) rebuild();
-  std::size_t i = home(key);
-  while (slots_[i].used) {
-    if (slots_[i].key == key) return slots_[i];
-    i = (i + 1) & (slots_.size() - 1);
+  const auto dst = static_cast<std::size_t>(key.dst);
+  if (dst >= tables_.size()) tables_.resize(std::max(dst + 1, static_cast<std::size_t>(store_.ranks())));
+  Table& table = tables_[dst];
+  if (table.used * 2 >= table.slots.size()) rebuild(table);
+  std::size_t i = home(table, key.comm, key.src, key.tag);
+  for (; table.slots[i].used; i = (i + 1) & (table.slots.size() - 1)) {
+    Channel& channel = table.slots[i];
+    if (channel.src == key.src && channel.tag == key.tag && channel.comm == key.comm) return channel;
   }
-  slots_[i] = Channel{};
-  slots_[i].key = key;
-  slots_[i].used = true;
-  ++used_;
-  return slots_[i];
+  Channel& channel = table.slots[i];
+  channel = Channel{};
+  channel.comm = key.comm;
+  channel.src = key.src;
+  channel.tag = key.tag;
+  channel.used = true;
+  ++table.used;
+  return channel;
 }
 
-MessageIndex ChannelTable::append(Channel& channel, bool sender) {
+MessageIndex ChannelTable::append(Channel& channel, const ChannelKey& key, bool sender) {
   const MessageIndex index = store_.new_message();
   Message& message = store_.message(index);
-  message.src = channel.key.src;
-  message.dst = channel.key.dst;
-  message.comm = channel.key.comm & 0x7fffffffU;
-  message.collective = (channel.key.comm & 0x80000000U) != 0;
-  message.tag = channel.key.tag;
+  message.src = key.src;
+  message.dst = key.dst;
+  message.comm = key.comm & 0x7fffffffU;
+  message.collective = (key.comm & 0x80000000U) != 0;
+  message.tag = key.tag;
   if (channel.head == kNoMessage) {
     channel.head = index;
   } else {
@@ -84,7 +91,7 @@ MessageIndex ChannelTable::pop(Channel& channel) {
 MessageIndex ChannelTable::take_send(const ChannelKey& key, bool& paired) {
   Channel& channel = at(key);
   paired = channel.head != kNoMessage && !channel.sender_ahead;
-  return paired ? pop(channel) : append(channel, true);
+  return paired ? pop(channel) : append(channel, key, true);
 }
 
 MessageIndex ChannelTable::take_receive(const ChannelKey& key, bool& paired) {
@@ -96,7 +103,7 @@ MessageIndex ChannelTable::take_receive(const ChannelKey& key, bool& paired) {
     return index;
   }
   paired = channel.head != kNoMessage && channel.sender_ahead;
-  return paired ? pop(channel) : append(channel, false);
+  return paired ? pop(channel) : append(channel, key, false);
 }
 
 MessageIndex ChannelTable::peek(const ChannelKey& key, bool& paired) {
@@ -104,7 +111,7 @@ MessageIndex ChannelTable::peek(const ChannelKey& key, bool& paired) {
   paired = false;
   if (channel.peeked == kNoMessage) {
     paired = channel.head != kNoMessage && channel.sender_ahead;
-    channel.peeked = paired ? pop(channel) : append(channel, false);
+    channel.peeked = paired ? pop(channel) : append(channel, key, false);
   }
   return channel.peeked;
 }

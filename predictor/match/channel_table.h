@@ -26,7 +26,9 @@ struct ChannelKey {
 class ChannelTable {
  public:
   struct Channel {
-    ChannelKey key;
+    std::uint32_t comm = 0;
+    Rank src = 0;
+    std::int32_t tag = 0;
     MessageIndex head = kNoMessage;  // messages that one side has and the other does not yet
     MessageIndex tail = kNoMessage;
     MessageIndex peeked = kNoMessage;  // a probe saw it, the next receive takes it
@@ -50,26 +52,34 @@ class ChannelTable {
   // Messages that one side waits for or has sent.
   template <typename Visit>
   void for_each_outstanding(Visit visit) const {
-    for (const Channel& channel : slots_) {
-      if (!channel.used) continue;
-      for (MessageIndex m = channel.head; m != kNoMessage; m = store_.message(m).next) {
-        visit(m, channel.sender_ahead);
+    for (const Table& table : tables_) {
+      for (const Channel& channel : table.slots) {
+        if (!channel.used) continue;
+        for (MessageIndex m = channel.head; m != kNoMessage; m = store_.message(m).next) {
+          visit(m, channel.sender_ahead);
+        }
       }
     }
   }
 
  private:
+  // Channels into one rank. A table of their own: what a rank posts then lies close together, however many
+  // ranks there are.
+  struct Table {
+    std::vector<Channel> slots;
+    std::size_t used = 0;
+  };
+
   Channel& at(const ChannelKey& key);
-  std::size_t home(const ChannelKey& key) const;
-  void rebuild();
-  MessageIndex append(Channel& channel, bool sender);
+  static std::size_t home(const Table& table, std::uint32_t comm, Rank src, std::int32_t tag);
+  static void rebuild(Table& table);
+  MessageIndex append(Channel& channel, const ChannelKey& key, bool sender);
   MessageIndex pop(Channel& channel);
   // REQUIRES: the message was sent, and so were all others of the channel's list.
   void push_front(Channel& channel, MessageIndex message);
 
   OpStore& store_;
-  std::vector<Channel> slots_;
-  std::size_t used_ = 0;
+  std::vector<Table> tables_;  // by destination
 };
 
 }  // namespace lbf

@@ -24,7 +24,8 @@ enum MessageUse : std::uint8_t {
   kWaitToCome = 4,  // a kWaitSend
 };
 
-struct Message {
+// A cache line: most uses of a message touch most of it, and nothing near it.
+struct alignas(64) Message {
   Bytes bytes = 0;  // from the send; valid once it was matched
   Rank src = kAnyRank;
   Rank dst = kAnyRank;
@@ -42,6 +43,7 @@ struct Message {
   bool collective = false;
   bool internal = false;  // fork or join of an actor
 };
+static_assert(sizeof(Message) == 64);
 
 class OpStore {
  public:

@@ -19,7 +19,8 @@ DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& st
       store_(store),
       count_(targets_.size()),
       eager_up_to_(0),
-      costs_(targets_) {
+      costs_(targets_),
+      messages_(targets_.size()) {
   const std::size_t ranks = static_cast<std::size_t>(store.ranks());
   for (std::size_t rank = 0; rank < ranks; ++rank) {
     for (const Target* target : targets_) {
@@ -43,10 +44,8 @@ void DedicatedReplay::add_processes() {
 }
 
 void DedicatedReplay::grow_slots() {
-  if (slots_.size() >= store_.message_slots()) return;
-  slots_.resize(std::max(store_.message_slots(), slots_.size() * 2));
-  arrival_s_.resize(slots_.size() * count_);
-  free_s_.resize(slots_.size() * count_);
+  if (messages_.size() >= store_.message_slots()) return;
+  messages_.reserve(std::max(store_.message_slots(), messages_.size() * 2));
 }
 
 void DedicatedReplay::advance() {
@@ -90,7 +89,7 @@ void DedicatedReplay::run(ProcessIndex index) {
       case OpKind::kPost:
         if (op->message != kNoMessage) {
           execute_post(index, op->message);
-          use(op->message, slots_[op->message]);
+          use(op->message, messages_.slot(op->message));
         }
         break;
       case OpKind::kRecv:
@@ -111,7 +110,7 @@ void DedicatedReplay::run(ProcessIndex index) {
 }
 
 DedicatedReplay::Slot& DedicatedReplay::slot_of(MessageIndex index) {
-  Slot& slot = slots_[index];
+  Slot& slot = messages_.slot(index);
   const std::uint32_t generation = store_.message(index).generation;
   if (slot.generation != generation) {
     slot = Slot{};
@@ -124,7 +123,7 @@ bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, bool for_po
   Process& process = processes_[index];
   process.waits_for = message;
   process.for_post = for_post;
-  Slot& slot = slots_[message];
+  Slot& slot = messages_.slot(message);
   (for_post ? slot.sender : slot.receiver) = index;
   return false;
 }
@@ -134,7 +133,7 @@ bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
   Process& process = processes_[index];
   Slot& slot = slot_of(op.message);
   Seconds* const clock = &clock_s_[index * count_];
-  Seconds* const arrival = &arrival_s_[op.message * count_];
+  Seconds* const arrival = messages_.arrival_s(op.message);
   const bool internal = (op.flags & kOpInternal) != 0;
   if (!process.in_send) {
     const bool costs_time = !internal && (costs_.has_flight() || costs_.has_cpu());
@@ -159,7 +158,7 @@ bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
         arrival[k] = clock[k] + (costs_time ? row[3 * locality(message, k) * count_ + k] : 0);
       }
       slot.matched = true;
-      if (may_wait(message, op)) std::copy_n(clock, count_, &free_s_[op.message * count_]);
+      if (may_wait(message, op)) std::copy_n(clock, count_, messages_.free_s(op.message));
       wake(slot.receiver);
     } else {
       std::copy_n(clock, count_, arrival);
@@ -177,7 +176,7 @@ bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
   }
   process.in_send = false;
   if ((op.flags & kOpNonblocking) == 0 && may_wait(message, op)) {
-    const Seconds* const free = &free_s_[op.message * count_];
+    const Seconds* const free = messages_.free_s(op.message);
     for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
   }
   use(op.message, slot);
@@ -189,7 +188,7 @@ bool DedicatedReplay::execute_wait_send(ProcessIndex index, const Op& op) {
   if (may_wait(store_.message(op.message), op)) {
     if (!slot.matched) return wait(index, op.message, true);
     Seconds* const clock = &clock_s_[index * count_];
-    const Seconds* const free = &free_s_[op.message * count_];
+    const Seconds* const free = messages_.free_s(op.message);
     for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
   }
   use(op.message, slot);
@@ -200,14 +199,14 @@ void DedicatedReplay::execute_post(ProcessIndex index, MessageIndex message) {
   Slot& slot = slot_of(message);
   if (slot.posted || slot.matched) return;
   slot.posted = true;
-  std::copy_n(&clock_s_[index * count_], count_, &free_s_[message * count_]);
+  std::copy_n(&clock_s_[index * count_], count_, messages_.free_s(message));
   if (slot.sent) match(message, slot);
 }
 
 void DedicatedReplay::match(MessageIndex index, Slot& slot) {
   const Message& message = store_.message(index);
-  Seconds* const arrival = &arrival_s_[index * count_];
-  Seconds* const free = &free_s_[index * count_];
+  Seconds* const arrival = messages_.arrival_s(index);
+  Seconds* const free = messages_.free_s(index);
   const Seconds* const row = costs_of(message);
   for (std::size_t k = 0; k < count_; ++k) {
     const std::size_t where = locality(message, k);
@@ -233,7 +232,7 @@ bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
   if (!slot.matched && !slot.posted) execute_post(index, op.message);
   if (!slot.matched) return wait(index, op.message, false);
   Seconds* const clock = &clock_s_[index * count_];
-  const Seconds* const arrival = &arrival_s_[op.message * count_];
+  const Seconds* const arrival = messages_.arrival_s(op.message);
   for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], arrival[k]);
   if (timeline_ != nullptr) {
     timeline_->waited(index, clock[0]);
@@ -255,7 +254,7 @@ bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
   Slot& slot = slot_of(op.message);
   if (!slot.sent) return wait(index, op.message, false);
   Seconds* const clock = &clock_s_[index * count_];
-  const Seconds* const arrival = &arrival_s_[op.message * count_];
+  const Seconds* const arrival = messages_.arrival_s(op.message);
   if (slot.matched) {
     for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], arrival[k]);
   } else {
@@ -310,8 +309,7 @@ void DedicatedReplay::keep_targets(const std::vector<std::size_t>& kept) {
   keep_columns(eager_limit_, count_, kept);
   keep_columns(empty_flight_s_, count_, kept);
   keep_columns(clock_s_, count_, kept);
-  keep_columns(arrival_s_, count_, kept);
-  keep_columns(free_s_, count_, kept);
+  messages_.keep(kept);
   count_ = kept.size();
   eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
   costs_ = CostTable(targets_);
@@ -334,9 +332,10 @@ std::unique_ptr<DedicatedReplay> DedicatedReplay::split_stuck(std::vector<std::s
   for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(processes_.size()); ++index) {
     store_.add_reader_of(index, processes_[index].cursor);
   }
-  for (MessageIndex index = 0; index < static_cast<MessageIndex>(slots_.size()); ++index) {
-    if (index < store_.message_slots() && slots_[index].generation == store_.message(index).generation) {
-      store_.add_uses(index, slots_[index].uses);
+  for (MessageIndex index = 0; index < static_cast<MessageIndex>(messages_.size()); ++index) {
+    if (index < store_.message_slots() &&
+        messages_.slot(index).generation == store_.message(index).generation) {
+      store_.add_uses(index, messages_.slot(index).uses);
     }
   }
   keep_targets(kept);
@@ -348,10 +347,10 @@ std::unique_ptr<DedicatedReplay> DedicatedReplay::split_stuck(std::vector<std::s
 
 // What is eager on all targets that are left needs no receive.
 void DedicatedReplay::go_on() {
-  for (MessageIndex index = 0; index < static_cast<MessageIndex>(slots_.size()); ++index) {
+  for (MessageIndex index = 0; index < static_cast<MessageIndex>(messages_.size()); ++index) {
     if (index >= store_.message_slots()) break;
     const Message& message = store_.message(index);
-    Slot& slot = slots_[index];
+    Slot& slot = messages_.slot(index);
     if (slot.generation != message.generation || !slot.sent || slot.matched) continue;
     bool eager = true;
     for (std::size_t k = 0; k < count_; ++k) eager = eager && !is_rendezvous(message, k);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "predictor/replay/cost_table.h"
+#include "predictor/replay/message_times.h"
 #include "predictor/replay/replay.h"
 #include "predictor/replay/timeline.h"
 
@@ -52,16 +53,7 @@ class DedicatedReplay final : public Replay {
     bool in_send = false;   // the op in hand is a kSend that is done up to its wait
     bool exited = false;
   };
-  // What this replay knows of a message; of another one that had the slot before if the generation differs.
-  struct Slot {
-    std::uint32_t generation = ~std::uint32_t{0};
-    std::uint32_t uses = 0;           // ops that name it, executed here
-    ProcessIndex receiver = kNobody;  // waits for it to be sent
-    ProcessIndex sender = kNobody;    // waits for it to be posted
-    bool sent = false;
-    bool posted = false;
-    bool matched = false;  // arrival and end of send are known
-  };
+  using Slot = MessageTimes::Slot;
 
   DedicatedReplay(const DedicatedReplay&) = default;
   void keep_targets(const std::vector<std::size_t>& kept);
@@ -113,11 +105,7 @@ class DedicatedReplay final : public Replay {
   std::vector<Seconds> empty_flight_s_;  // [locality][K] of a message with 0 bytes
   CostTable costs_;
   std::vector<Seconds> clock_s_;  // [process][K]
-  // [message slot][K]. Sent, not matched: when the send was ready; matched: arrival.
-  std::vector<Seconds> arrival_s_;
-  // [message slot][K]. Posted, not matched: when; matched: when the sender is free.
-  std::vector<Seconds> free_s_;
-  std::vector<Slot> slots_;
+  MessageTimes messages_;
   std::vector<Process> processes_;
   std::vector<ProcessIndex> ready_;
   TimelineRecorder* timeline_ = nullptr;

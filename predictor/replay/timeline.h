@@ -18,12 +18,12 @@ struct TimelineOp {
   Rank rank = 0;       // whose op it is ...
   bool actor = false;  // ... or whose non-blocking collective's
   OpKind kind = OpKind::kCompute;
-  std::uint8_t flags = 0;       // OpFlags
-  std::uint64_t event = 0;      // the rank's event that it belongs to, 1 = its first; 0 for an actor
-  Seconds begin_s = kNeverS;    // the process took it up
-  Seconds acted_s = kNeverS;    // its processor work was done; a message of a kSend left then
-  Seconds waited_s = kNeverS;   // what it waited for was there (a kRecv: its message); kBlocked: it was over
-  Seconds end_s = kNeverS;      // ... and the receiver's protocol processing done
+  std::uint8_t flags = 0;        // OpFlags
+  std::uint64_t event = 0;       // the rank's event that it belongs to, 1 = its first; 0 for an actor
+  Seconds begin_s = kNeverS;     // the process took it up
+  Seconds acted_s = kNeverS;     // its processor work was done; a message of a kSend left then
+  Seconds waited_s = kNeverS;    // what it waited for was there (a kRecv: its message); kBlocked: it was over
+  Seconds end_s = kNeverS;       // ... and the receiver's protocol processing done
   std::uint64_t message_id = 0;  // the same for the send and the receive of a message, of no other; 0: none
   Message message;               // valid if message_id is not 0
 };

@@ -1,0 +1,81 @@
+// MessageTimes: what DedicatedReplay knows of each message, its two times on K targets beside it.
+//
+// One record per message slot, so that a message costs one or two cache lines and not one per array.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "predictor/match/op_store.h"
+
+namespace lbf {
+
+class MessageTimes {
+ public:
+  // Of another message that had the slot before if the generation differs.
+  struct Slot {
+    std::uint32_t generation = ~std::uint32_t{0};
+    std::uint32_t uses = 0;           // ops that name it, executed here
+    ProcessIndex receiver = kNobody;  // waits for it to be sent
+    ProcessIndex sender = kNobody;    // waits for it to be posted
+    bool sent = false;
+    bool posted = false;
+    bool matched = false;  // arrival and end of send are known
+    // From here on: Seconds arrival[K], free[K].
+  };
+  static_assert(sizeof(Slot) % alignof(Seconds) == 4 && sizeof(Slot) == 20);
+
+  explicit MessageTimes(std::size_t targets) : targets_(targets) {}
+  MessageTimes(const MessageTimes& other) : targets_(other.targets_) {
+    reserve(other.size_);
+    if (size_ > 0) std::memcpy(bytes_.get(), other.bytes_.get(), size_ * stride());
+  }
+  MessageTimes& operator=(const MessageTimes&) = delete;
+
+  std::size_t size() const { return size_; }
+  // At least `slots`, new ones as Slot{}.
+  void reserve(std::size_t slots) {
+    if (slots <= size_) return;
+    std::unique_ptr<std::byte[]> grown(new std::byte[slots * stride()]);
+    if (size_ > 0) std::memcpy(grown.get(), bytes_.get(), size_ * stride());
+    for (std::size_t i = size_; i < slots; ++i) new (grown.get() + i * stride()) Slot{};
+    bytes_ = std::move(grown);
+    size_ = slots;
+  }
+  // Only these targets, in this order.
+  void keep(const std::vector<std::size_t>& kept) {
+    MessageTimes other(kept.size());
+    other.reserve(size_);
+    for (MessageIndex index = 0; index < static_cast<MessageIndex>(size_); ++index) {
+      other.slot(index) = slot(index);
+      for (std::size_t k = 0; k < kept.size(); ++k) {
+        other.arrival_s(index)[k] = arrival_s(index)[kept[k]];
+        other.free_s(index)[k] = free_s(index)[kept[k]];
+      }
+    }
+    targets_ = kept.size();
+    bytes_ = std::move(other.bytes_);
+  }
+  Slot& slot(MessageIndex index) { return *std::launder(reinterpret_cast<Slot*>(at(index))); }
+  // Sent, not matched: when the send was ready; matched: arrival.
+  Seconds* arrival_s(MessageIndex index) { return reinterpret_cast<Seconds*>(at(index) + kTimesAt); }
+  // Posted, not matched: when; matched: when the sender is free.
+  Seconds* free_s(MessageIndex index) { return arrival_s(index) + targets_; }
+
+ private:
+  static constexpr std::size_t kTimesAt = 24;
+  std::size_t stride() const { return kTimesAt + 2 * targets_ * sizeof(Seconds); }
+  std::byte* at(MessageIndex index) { return bytes_.get() + index * stride(); }
+
+  std::size_t targets_;
+  std::size_t size_ = 0;
+  std::unique_ptr<std::byte[]> bytes_;
+};
+
+}  // namespace lbf
