@@ -55,7 +55,7 @@ enum EventFlags : std::uint8_t {
   kFlagSync = 4,            // synchronous send: ends only when its receive was posted
   kFlagHasRequest = 8,      // `request` is valid
   kFlagCallBegin = 16,      // first event of one MPI call (a Waitall makes several events)
-  kFlagVoid = 32,           // reserved
+  kFlagBuffered = 32,       // buffered send: never waits for its receive
   kFlagInPlace = 64,        // collective with MPI_IN_PLACE
 };
 

@@ -43,12 +43,13 @@ enum Key : unsigned {
   kRoot = 1u << 8,
   kOff = 1u << 9,
   kProc = 1u << 10,
+  kBuffered = 1u << 11,
 };
 struct KeyName {
   std::string_view name;
   Key key;
 };
-inline constexpr std::array<KeyName, 11> kKeyNames{{{"to", kTo},
+inline constexpr std::array<KeyName, 12> kKeyNames{{{"to", kTo},
                                                     {"from", kFrom},
                                                     {"tag", kTag},
                                                     {"bytes", kBytes},
@@ -58,7 +59,8 @@ inline constexpr std::array<KeyName, 11> kKeyNames{{{"to", kTo},
                                                     {"op", kOp},
                                                     {"root", kRoot},
                                                     {"off", kOff},
-                                                    {"proc", kProc}}};
+                                                    {"proc", kProc},
+                                                    {"buffered", kBuffered}}};
 
 struct LineKind {
   std::string_view name;
@@ -68,8 +70,8 @@ struct LineKind {
 };
 inline constexpr std::array<LineKind, 11> kLineKinds{{
     {"compute", EventKind::kCompute, 0, 0},
-    {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync},
-    {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync},
+    {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync | kBuffered},
+    {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync | kBuffered},
     {"startRecv", EventKind::kStartRecv, kFrom | kTag, kComm | kReq},
     {"endRecv", EventKind::kEndRecv, kFrom | kTag | kBytes, kComm | kReq},
     {"wait", EventKind::kWait, kReq, 0},

@@ -292,10 +292,13 @@ class Reader : private Lines {
     if (!tag) return tag.error();
     event.peer = world_rank(*to, comm);
     event.tag = *tag;
-    if ((keys.seen & kSync) != 0) {
-      const std::string_view sync = value_of(keys, kSync);
-      if (sync != "0" && sync != "1") return fail("sync must be 0 or 1, not " + quoted(sync));
-      if (sync == "1") event.flags |= kFlagSync;
+    for (const auto& [key, name, flag] :
+         {std::tuple{kSync, "sync", kFlagSync}, {kBuffered, "buffered", kFlagBuffered}}) {
+      if ((keys.seen & key) == 0) continue;
+      const std::string_view value = value_of(keys, key);
+      if (value != "0" && value != "1")
+        return fail(std::string(name) + " must be 0 or 1, not " + quoted(value));
+      if (value == "1") event.flags |= flag;
     }
     if (event.kind == EventKind::kIsend) return start_request(rank, keys, {.kind = EventKind::kIsend}, event);
     return {};

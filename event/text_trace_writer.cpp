@@ -170,6 +170,7 @@ Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
       }
       append_comm();
       if ((event.flags & kFlagSync) != 0) line_ += " sync=1";
+      if ((event.flags & kFlagBuffered) != 0) line_ += " buffered=1";
       break;
     case EventKind::kStartRecv:
       start_line("startRecv", event.process_s);

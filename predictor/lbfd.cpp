@@ -42,7 +42,7 @@ constexpr std::chrono::seconds kTick{1};
 constexpr std::chrono::seconds kStopPatience{10};
 
 int fail(int status, const std::string& message) {
-  std::fprintf(stderr, "lbfd: error: %s\n", message.c_str());
+  (void)std::fprintf(stderr, "lbfd: error: %s\n", message.c_str());
   return status;
 }
 
@@ -197,9 +197,7 @@ int run(const lbf::DaemonConfig& config) {
   return 0;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int main_of(int argc, char** argv) {
   CLI::App app{"lbfd: predicts, while MPI jobs run, how long they would have taken elsewhere"};
   Arguments arguments;
   app.set_version_flag("--version", std::string("lbfd ") + LBF_VERSION);
@@ -221,13 +219,22 @@ int main(int argc, char** argv) {
   spdlog::set_default_logger(spdlog::stderr_logger_mt("lbfd"));
   spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
   spdlog::set_level(spdlog::level::from_str(config->log_level));
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, not the end of lbfd
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, not the end of lbfd
   ::umask(0077);
   raise_descriptor_limit();
+  return run(*config);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    return run(*config);
+    return main_of(argc, argv);
   } catch (const std::exception& exception) {
-    return fail(kExitFailure, exception.what());
+    (void)std::fprintf(stderr, "lbfd: error: %s\n", exception.what());
+  } catch (...) {
+    (void)std::fprintf(stderr, "lbfd: error: an exception without a message\n");
   }
+  return kExitFailure;
 }

@@ -40,6 +40,7 @@ enum { kSlowNs = 10000000 }; /* an exchange that takes longer needs no warm-up b
 enum { kLargestBurstBytes = 32768, kLongestBurst = 16, kBursts = 24, kFewBursts = 6 };
 enum { kSettleNs = 2000000, kLongSettleNs = 50000000 };
 enum { kEagerSettleNs = 5000000, kEagerTries = 3, kEagerFirstBytes = 1024 };
+static const double kLongSettle_s = 0.05;
 static const double kEagerPatience_s = 4; /* for the whole search, which takes some 0.2 to 1 s */
 
 /* One batch, as rank 0 announces it to rank 1: exchanges of the ping-pong, or a burst of messages that rank 1
@@ -158,8 +159,10 @@ static double half_s_at(int64_t bytes, const struct Size* sizes, int count) {
   return 1e-9 * (double)sizes[i].half_sum_ns / (double)sizes[i].samples;
 }
 
-static int is_eager(int64_t bytes, int tries, double half_s, char* buffer) {
-  const double settle_s = 1e-9 * kEagerSettleNs + 4 * half_s; /* an eager send may wait for the link, too */
+static int is_eager(int64_t bytes, int twice, double half_s, char* buffer) {
+  const double settle_s = 1e-9 * kEagerSettleNs + 2 * half_s; /* an eager send may wait for the link, too */
+  /* Where the network is slow, so much time cannot be a disturbance. */
+  const int tries = (settle_s > kLongSettle_s ? 1 : kEagerTries) * (twice ? 2 : 1);
   int eager = 0;
   for (int i = 0; i < tries && !eager; ++i) {
     struct Batch batch = {bytes, 0, 1, (int64_t)(settle_s * 1e9), 0};
@@ -189,19 +192,19 @@ static int64_t eager_limit(const struct Size* sizes, int count, char* buffer) {
       if (low == largest) return kAllEager;
       high = low < kEagerFirstBytes ? kEagerFirstBytes : 2 * low;
       if (high > largest) high = largest;
-      if (!is_eager(high, kEagerTries, half_s_at(high, sizes, count), buffer)) break;
+      if (!is_eager(high, 0, half_s_at(high, sizes, count), buffer)) break;
       low = high;
     }
     while (high - low > 1 && now_s() < give_up_s) {
       const int64_t middle = low + (high - low) / 2;
-      if (is_eager(middle, kEagerTries, half_s_at(middle, sizes, count), buffer)) {
+      if (is_eager(middle, 0, half_s_at(middle, sizes, count), buffer)) {
         low = middle;
       } else {
         high = middle;
       }
     }
     if (high - low > 1) break;
-    if (!is_eager(high, 2 * kEagerTries, half_s_at(high, sizes, count), buffer)) return low;
+    if (!is_eager(high, 1, half_s_at(high, sizes, count), buffer)) return low;
     low = high; /* a disturbance made it look as if it waited */
   }
   return kEagerUnknown;

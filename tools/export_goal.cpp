@@ -14,6 +14,7 @@ namespace {
 struct Dependency {
   std::uint64_t label = 0;
   bool start_only = false;
+  bool operator==(const Dependency&) const = default;
 };
 
 class Export final : public GoalExport, private OpWalk::Visitor {
@@ -122,7 +123,8 @@ class Export final : public GoalExport, private OpWalk::Visitor {
         }
         const std::uint64_t label =
             add_line(rank, message_line("recv ", message.src), known.posted ? known.tail : process.tail);
-        if (!known.posted) process.tail.clear();
+        // What the receive waits for need not be said again by what follows it.
+        if (!known.posted || known.tail == process.tail) process.tail.clear();
         process.tail.push_back({label, false});
         break;
       }

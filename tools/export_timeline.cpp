@@ -96,14 +96,15 @@ class Export final : public TimelineExport, private TimelineObserver {
     append_us(time_s);
   }
 
-  void slice(const TimelineOp& op, const std::string& name, const char* category, Seconds begin_s, Seconds end_s) {
-    if (end_s <= begin_s) return;
+  void slice(const TimelineOp& op, const std::string& name, const char* category, Seconds begin_s, Seconds end_s,
+             bool also_empty = false) {
+    if (end_s <= begin_s && !also_empty) return;
     begin_entry();
     text_ += R"("ph":"X","name":")" + name + R"(","cat":")" + category + '"';
     place(op, begin_s);
     text_ += R"(,"dur":)";
     append_us(end_s - begin_s);
-    if (op.message_id != 0 && !op.message.internal) {
+    if (op.message_id != 0 && !op.message.internal && begin_s >= op.acted_s) {
       text_ += R"(,"args":{"from":)" + std::to_string(op.message.src) + R"(,"to":)" + std::to_string(op.message.dst) +
                R"(,"bytes":)" + std::to_string(op.message.bytes) + R"(,"comm":)" + std::to_string(op.message.comm) +
                (op.message.collective ? R"(,"collective":)" : R"(,"tag":)") + std::to_string(op.message.tag) + '}';
@@ -114,8 +115,8 @@ class Export final : public TimelineExport, private TimelineObserver {
   // An arrow's end lies in the slice that is there at its time.
   void arrow(const TimelineOp& op, char phase, Seconds time_s) {
     begin_entry();
-    text_ += std::string(R"("ph":")") + phase + R"(","name":"message","cat":"message","id":)" +
-             std::to_string(op.message_id) + (phase == 'f' ? R"(,"bp":"e")" : "");
+    text_ += std::string(R"("ph":")") + phase + R"(","name":"message","cat":"message","id":")" +
+             std::to_string(op.message_id) + (phase == 'f' ? R"(","bp":"e")" : "\"");
     place(op, time_s);
     text_ += '}';
   }
@@ -141,12 +142,13 @@ class Export final : public TimelineExport, private TimelineObserver {
     const std::string name = name_of(op);
     const bool internal = (op.flags & kOpInternal) != 0;
     slice(op, "process", "process", op.begin_s, op.acted_s);
+    // A send that waits for nothing takes no time: its arrow needs a slice all the same.
+    const bool has_arrow = !internal && op.message_id != 0 && (op.kind == OpKind::kSend || op.kind == OpKind::kRecv);
     if (!(op.actor && internal)) {
-      const bool blocked = op.kind == OpKind::kBlocked;
-      slice(op, name, blocked ? "blocked" : "waiting", op.acted_s, op.waited_s);
+      slice(op, name, op.kind == OpKind::kBlocked ? "blocked" : "waiting", op.acted_s, op.waited_s, has_arrow);
     }
     slice(op, name, "protocol", op.waited_s, op.end_s);
-    if (internal || op.message_id == 0) return;
+    if (!has_arrow) return;
     if (op.kind == OpKind::kSend) arrow(op, 's', op.acted_s);
     if (op.kind == OpKind::kRecv) arrow(op, 'f', op.waited_s);
   }

@@ -64,12 +64,12 @@ class OpWalk {
 
 // A tag for formats that have neither communicators nor messages of collectives: messages that this maps to
 // one tag are on one channel, but for chance collisions between communicators. Point-to-point messages of
-// MPI_COMM_WORLD with tags below 2^30 keep theirs.
+// MPI_COMM_WORLD keep theirs; the others get tags from 2^30 on, which programs hardly use.
 constexpr std::uint32_t flat_tag(const Message& message) {
   const auto tag = static_cast<std::uint32_t>(message.tag);
   if (message.collective) return 0x60000000U | ((message.comm * 0x9E3779B1U + tag) & 0x1FFFFFFFU);
   if (message.comm != 0) return 0x40000000U | (((message.comm - 1) * 0x9E3779B1U + tag) & 0x1FFFFFFFU);
-  return tag & 0x3FFFFFFFU;
+  return tag;
 }
 
 }  // namespace lbf

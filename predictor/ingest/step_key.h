@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "base/result.h"
 
@@ -19,7 +20,12 @@ struct StepKey {
   std::uint32_t step = 0;     // Slurm's step id, decimal
   std::uint32_t restart = 0;  // how often the job was requeued before
 
-  auto operator<=>(const StepKey&) const = default;
+  bool operator==(const StepKey&) const = default;
+  // Not defaulted: clang-tidy takes the 0 that the compiler compares with for a null pointer.
+  std::strong_ordering operator<=>(const StepKey& other) const {
+    return std::tie(cluster, job, step, restart) <=>
+           std::tie(other.cluster, other.job, other.step, other.restart);
+  }
 
   std::string text() const;            // "cluster/12/0/0"
   std::string directory_name() const;  // "12.0.0", inside a directory named as the cluster

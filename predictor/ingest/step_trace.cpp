@@ -108,7 +108,7 @@ class WindowReader {
 
 // The writer holds `mutex` through decoding and fdatasync; readers see the last published state without
 // waiting for that.
-struct StepTrace::Stream {
+struct StepTrace::Stream {  // NOLINT(bugprone-exception-escape): see StepDescription
   std::mutex mutex;
   StepDescription description;  // guarded by StepTrace::mutex_
   ScopedFd fd;

@@ -213,14 +213,16 @@ Result<void> Matcher::feed_send(Rank rank, const Event& event) {
     request.peer = event.peer;
     request.tag = event.tag;
     request.message = message;
-    request.waits = event.bytes > eager_up_to_ || (event.flags & kFlagSync) != 0;
+    request.waits =
+        (event.flags & kFlagBuffered) == 0 && (event.bytes > eager_up_to_ || (event.flags & kFlagSync) != 0);
     if (request.waits) store_.message(message).to_come |= kWaitToCome;
     emit(static_cast<ProcessIndex>(rank), OpKind::kSend, message, event.process_s, event.call_s,
          kOpEndsEvent | kOpNonblocking);
     return {};
   }
+  const bool waits = (event.flags & kFlagBuffered) == 0;
   emit(static_cast<ProcessIndex>(rank), OpKind::kSend, send_message(rank, event), event.process_s,
-       event.call_s, kOpEndsEvent);
+       event.call_s, waits ? kOpEndsEvent : kOpEndsEvent | kOpNonblocking);
   return {};
 }
 

@@ -49,9 +49,9 @@ AFTER = {
     'abort': None,
     'pcontrol': ('phase', 'level'),
     'unmodelled': ('unmodelled', ''),
-    'send': ('send', '=sync count datatype dest tag comm'),
-    'isend': ('isend', '=sync count datatype dest tag comm request_out'),
-    'persistent_init_send': ('send_init', '=sync count datatype dest tag comm request_out'),
+    'send': ('send', '=mode count datatype dest tag comm'),
+    'isend': ('isend', '=mode count datatype dest tag comm request_out'),
+    'persistent_init_send': ('send_init', '=mode count datatype dest tag comm request_out'),
     'recv': ('recv', 'source tag comm status'),
     'irecv': ('irecv', 'count datatype source tag comm request_out'),
     'persistent_init_recv': ('recv_init', 'count datatype source tag comm request_out'),
@@ -199,8 +199,8 @@ class Generator:
         for word in spec.split():
             if word == '=op':
                 result.append(f'CollectiveOp::{camel(function["op"])}')
-            elif word == '=sync':
-                result.append('true' if function['mode'] == 'synchronous' else 'false')
+            elif word == '=mode':
+                result.append({'synchronous': 'kFlagSync', 'buffered': 'kFlagBuffered'}.get(function['mode'], '0'))
             elif word == '=how':
                 result.append(f'How::{camel(function["how"])}')
             elif word == '=tag':

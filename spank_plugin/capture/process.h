@@ -58,6 +58,7 @@ struct RequestInfo {
   bool active : 1 = false;
   bool cancelled : 1 = false;  // MPI_Cancel was called: the status tells whether it worked
   bool synchronous : 1 = false;
+  bool buffered : 1 = false;
   bool fortran_new_comm : 1 = false;  // kCommIdup: the handle will be a Fortran one
   std::int32_t peer = 0;              // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL
   std::int32_t tag = 0;
@@ -66,6 +67,14 @@ struct RequestInfo {
     std::uint64_t bytes = 0;
     const void* new_comm;  // kCommIdup: where the handle will stand
   };
+  // The mode of a send as EventFlags.
+  std::uint8_t mode_flags() const {
+    return static_cast<std::uint8_t>((synchronous ? kFlagSync : 0) | (buffered ? kFlagBuffered : 0));
+  }
+  void set_mode(std::uint8_t flags) {
+    synchronous = (flags & kFlagSync) != 0;
+    buffered = (flags & kFlagBuffered) != 0;
+  }
 };
 static_assert(sizeof(RequestInfo) == 32);  // looked up, copied and erased on the MPI path
 

@@ -262,11 +262,11 @@ void phase(Call& call, int level) noexcept;
 void unmodelled(Call& call) noexcept;
 void type_freed() noexcept;
 
-void send(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag,
+void send(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
           MPI_Comm comm) noexcept;
-void isend(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
            MPI_Request request) noexcept;
-void send_init(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+void send_init(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                MPI_Request request) noexcept;
 void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) noexcept;
 void irecv(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,

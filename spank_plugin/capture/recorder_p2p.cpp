@@ -28,10 +28,6 @@ bool is_sentinel(const void* const (&sentinels)[4], const void* p) noexcept {
   return false;
 }
 
-std::uint8_t send_flags(bool synchronous) noexcept {
-  return synchronous ? kFlagSync : 0;
-}
-
 void fill(ring::Record* record, const Communicator& comm, int peer, int tag, std::uint64_t bytes,
           std::uint8_t flags) noexcept {
   if (record == nullptr) return;
@@ -102,38 +98,38 @@ MPI_Fint* completion_statuses_for(Call& call, MPI_Fint* statuses) noexcept {
   return ours != nullptr ? reinterpret_cast<MPI_Fint*>(ours) : statuses;
 }
 
-void send(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag,
+void send(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
           MPI_Comm comm) noexcept {
   if (dest == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   fill(call.append(EventKind::kSend), where, dest, tag, message_bytes(call.thread(), count, type),
-       send_flags(synchronous));
+       mode_flags);
 }
 
-void isend(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
            MPI_Request request) noexcept {
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   RequestInfo info =
       request_info(RequestKind::kSend, where, dest, tag, message_bytes(call.thread(), count, type));
-  info.synchronous = synchronous;
+  info.set_mode(mode_flags);
   info.id = new_request_id();
   ring::Record* const record = call.append(EventKind::kIsend);
-  fill(record, where, dest, tag, info.bytes, send_flags(synchronous));
+  fill(record, where, dest, tag, info.bytes, mode_flags);
   fill_request(record, info.id);
   keep_request(call, request, info);
 }
 
-void send_init(Call& call, bool synchronous, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
+void send_init(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
                MPI_Request request) noexcept {
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;
   RequestInfo info =
       request_info(RequestKind::kSend, where, dest, tag, message_bytes(call.thread(), count, type));
-  info.synchronous = synchronous;
+  info.set_mode(mode_flags);
   info.persistent = true;
   info.active = false;
   keep_request(call, request, info);

@@ -124,7 +124,7 @@ void start(Call& call, Requests requests) noexcept {
     record->comm = info.comm->index;
     record->bytes = info.bytes;
     record->request = info.id;
-    const std::uint8_t flags = is_send ? (info.synchronous ? kFlagSync : 0) : wildcards(info.peer, info.tag);
+    const std::uint8_t flags = is_send ? info.mode_flags() : wildcards(info.peer, info.tag);
     record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | flags);
   }
 }

@@ -70,6 +70,16 @@ TEST_P(RendezvousOn, ASynchronousSendWaitsWhateverItsSize) {
               ElementsAre(21, 22));
 }
 
+TEST_P(RendezvousOn, ABufferedSendWaitsForNobody) {
+  EXPECT_THAT(
+      finish("0 send 0 to=1 tag=0 bytes=100 buffered=1\n0 isend 0 to=1 tag=1 bytes=100 buffered=1 req=1\n"
+             "0 wait 0 req=1\n0 exit 0\n"
+             "1 startRecv 20 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=100\n"
+             "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=100\n1 exit 0\n",
+             2),
+      ElementsAre(0, 38));
+}
+
 TEST_P(RendezvousOn, ANonBlockingSendOverlapsWithWork) {
   // Starts at 1, arrives at 10, free at 9: 5 s of work fit in, 4 s of waiting are left.
   EXPECT_THAT(finish("0 isend 0 to=1 tag=0 bytes=100 req=1\n0 wait 5 req=1\n0 exit 0\n"

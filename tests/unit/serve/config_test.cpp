@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
+#include "tests/support/temporary_directory.h"
+
 namespace lbf {
 namespace {
 

@@ -122,7 +122,7 @@ TEST_F(StepRunTest, APartIsComparedWithTheMeasuredTimeOfThatPart) {
     EXPECT_EQ(prediction.why_stuck, "") << "the rank was killed; the target holds nothing up";
   }
   const db::PredictionRecord& self = view->predictions.front();
-  EXPECT_DOUBLE_EQ(*self.self_error_percent, 100 * (self.predicted_s / self.measured_at_progress_s - 1));
+  EXPECT_NEAR(*self.self_error_percent, 100 * (self.predicted_s / self.measured_at_progress_s - 1), 1e-9);
 }
 
 TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {

@@ -1,0 +1,59 @@
+// lbf-trace convert: text <-> stored, nothing lost that both can say.
+#include "tests/unit/tools_trace/fixture.h"
+
+namespace lbf::trace_test {
+namespace {
+
+using testing::HasSubstr;
+
+TEST_F(TraceCommand, TextToStoredToText) {
+  for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+    const Rank ranks = 2 + static_cast<Rank>(seed % 5);
+    const std::string text = random_program(seed, ranks, true, 60);
+    write("t.lbf", text);
+    output_of("convert t.lbf -o t.lbfw");
+    const std::string back = output_of("convert t.lbfw");
+    EXPECT_EQ(lines_of_ranks(back, ranks), lines_of_ranks(text, ranks)) << "seed " << seed;
+    EXPECT_EQ(predicted_s("t.lbf", "--nodes 1"), predicted_s("t.lbfw", "--nodes 1"));
+    write("back.lbf", back);
+    output_of("convert back.lbf -o again.lbfw");
+    // Ranks that come in another order have other batches; what is in them is the same.
+    EXPECT_EQ(lines_of_ranks(output_of("dump again.lbfw"), ranks), lines_of_ranks(output_of("dump t.lbfw"), ranks));
+  }
+}
+
+TEST_F(TraceCommand, StoredToStoredIsTheSameTrace) {
+  write("t.lbf", random_program(3, 4, true, 40));
+  output_of("convert t.lbf -o once.lbfw");
+  output_of("convert once.lbfw --to stored -o twice.lbfw");
+  EXPECT_EQ(output_of("dump once.lbfw"), output_of("dump twice.lbfw"));
+}
+
+TEST_F(TraceCommand, RanksWithoutEventsAreKept) {
+  write("t.lbf", "lbf-trace 1\nranks 5\n0 exit 1\n");
+  output_of("convert t.lbf -o t.lbfw");
+  EXPECT_EQ(nlohmann::json::parse(output_of("info --json t.lbfw")).at("ranks"), 5);
+  EXPECT_THAT(output_of("convert t.lbfw"), testing::StartsWith("lbf-trace 1\nranks 5\n0 exit 1\n"));
+}
+
+TEST_F(TraceCommand, ManyBatchesAreOneTrace) {
+  output_of("synth --pattern alltoall --ranks 24 --iterations 200 -o big.lbfw");
+  const nlohmann::json info = nlohmann::json::parse(output_of("info --json big.lbfw"));
+  EXPECT_EQ(info.at("messages"), 24 * 23 * 200);
+  output_of("convert big.lbfw -o big.lbf");
+  output_of("convert big.lbf -o again.lbfw");
+  EXPECT_EQ(nlohmann::json::parse(output_of("info --json again.lbfw")).at("messages"), 24 * 23 * 200);
+}
+
+TEST_F(TraceCommand, WhatTextCannotSayIsRefusedWithTheRemedy) {
+  Event gap;
+  gap.kind = EventKind::kGap;
+  gap.bytes = 1;
+  write("gap.lbfw", stored(1, {{0, gap}}));
+  expect_error(1, "convert gap.lbfw -o out", "--to stored and lbf-trace dump keep everything");
+  output_of("convert gap.lbfw --to stored -o out");
+  EXPECT_EQ(output_of("dump out"), "0 gap 0 lost=1\n");
+}
+
+}  // namespace
+}  // namespace lbf::trace_test

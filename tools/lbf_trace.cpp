@@ -1,0 +1,472 @@
+// lbf-trace: looks into traces, converts them, and carries them from and to other tools. docs/man/lbf-trace.1 is
+// its manual, design.md section 6 the contract (subcommands, `synth`'s options, the JSON keys of `info`).
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advisor/report/text.h"
+#include "base/http_client.h"
+#include "event/stored_trace_writer.h"
+#include "event/synth.h"
+#include "event/text_trace.h"
+#include "tools/event_text.h"
+#include "tools/export_goal.h"
+#include "tools/export_ti.h"
+#include "tools/export_timeline.h"
+#include "tools/import_ti.h"
+#include "tools/progress.h"
+#include "tools/trace_info.h"
+#include "tools/trace_output.h"
+#include "tools/whatif_targets.h"
+#include "tools/whatif_trace.h"
+
+namespace {
+
+using lbf::Error;
+using lbf::Event;
+using lbf::Rank;
+using lbf::Result;
+
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+std::string from_environment(const char* name, const char* otherwise) {
+  const char* value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+// `what` may have a file's name or a trace's words in it: one line, nothing that acts on a terminal.
+int fail(int status, const std::string& what) {
+  std::fprintf(stderr, "lbf-trace: error: %s\n", lbf::report::printable(what).c_str());
+  return status;
+}
+void warn(const std::string& what) {
+  std::fprintf(stderr, "lbf-trace: warning: %s\n", lbf::report::printable(what).c_str());
+}
+
+struct Options {
+  std::string trace;
+  std::string server = from_environment("LBF_SERVER", "unix:/run/lbf/lbfd.sock");
+  std::string output = "-";
+  std::string to;      // "text", "stored"
+  std::string format;  // of import and export
+  bool json = false;
+  std::vector<Rank> ranks;  // dump
+  std::uint64_t limit = 0;
+  double flops_per_second = lbf::kDefaultFlopsPerSecond;
+  lbf::WhatIfOptions target;
+  std::string pattern;
+  Rank synth_ranks = 0;
+  std::uint64_t iterations = 0;
+};
+
+// --- traces
+
+// Bytes of the trace's files; of a job's trace what lbfd sent is not on this machine: 0.
+struct TraceForm {
+  std::string name = "stored";
+  std::uint64_t bytes = 0;
+};
+TraceForm form_of(const std::string& path) {
+  TraceForm form;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("stream-") && name.ends_with(".lbfw")) form.bytes += entry.file_size(error);
+    }
+    return form;
+  }
+  form.bytes = std::filesystem::file_size(path, error);
+  if (error) form.bytes = 0;
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return form;
+  char start[9] = {};
+  const std::size_t got = std::fread(start, 1, sizeof(start), file);
+  std::fclose(file);
+  if (got == sizeof(start) && std::string_view(start, sizeof(start)) == "lbf-trace") form.name = "text";
+  return form;
+}
+
+// Writes events in one of the two forms; nothing is left of a failed one.
+class TraceSink {
+ public:
+  static Result<std::unique_ptr<TraceSink>> open(const std::string& path, const std::string& form, Rank ranks) {
+    if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
+      return lbf::invalid_input("a stored trace is not for a terminal: name a file with -o FILE, or --to text");
+    }
+    Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(path);
+    if (!output) return output.error();
+    auto sink = std::make_unique<TraceSink>();
+    sink->output_ = std::move(*output);
+    if (form == "text") {
+      sink->text_.emplace(sink->output_->stream(), ranks);
+    } else {
+      lbf::TraceOutput* out = sink->output_.get();
+      sink->stored_.emplace(ranks, [out](std::uint32_t, const std::string& batch) { return out->write(batch); });
+    }
+    return sink;
+  }
+  Result<void> add(Rank rank, const Event& event) {
+    if (!text_) return stored_->add(rank, event);
+    Result<void> added = text_->add(rank, event);
+    if (added || added.error().code != lbf::ErrorCode::kInvalidInput) return added;
+    return lbf::invalid_input(added.error().message + "; --to stored and lbf-trace dump keep everything");
+  }
+  Result<void> finish() {
+    if (stored_) {
+      if (Result<void> done = stored_->finish(); !done) return done;
+    }
+    return output_->commit();
+  }
+
+ private:
+  std::unique_ptr<lbf::TraceOutput> output_;
+  std::optional<lbf::TextTraceWriter> text_;
+  std::optional<lbf::StoredTraceWriter> stored_;
+};
+
+Result<void> print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return Error{lbf::ErrorCode::kIo,
+                 "cannot write the result to standard output; is the disk full or the pipe closed?"};
+  }
+  return {};
+}
+
+Result<void> read(lbf::WhatIfTrace& trace, const char* what, const lbf::EventSink& sink) {
+  lbf::Progress progress("lbf-trace", what);
+  return trace.read(sink, [&progress](double share) { progress.show(share); });
+}
+
+// --- the subcommands
+
+Result<void> info(const Options& options) {
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  if (!trace) return trace.error();
+  lbf::TraceInfoCount count((*trace)->ranks());
+  const Result<void> done =
+      read(**trace, "read", [&count](Rank rank, const Event& event) { return count.add(rank, event); });
+  if (!done) return done;
+  const TraceForm form = form_of(options.trace);
+  return print(options.json ? count.json(options.trace, form.name, form.bytes)
+                            : count.table(options.trace, form.name, form.bytes));
+}
+
+Result<void> dump(const Options& options) {
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  if (!trace) return trace.error();
+  std::vector<bool> wanted(static_cast<std::size_t>((*trace)->ranks()), options.ranks.empty());
+  for (Rank rank : options.ranks) {
+    if (rank >= (*trace)->ranks()) {
+      return lbf::invalid_input("--rank " + std::to_string(rank) + ": the trace has ranks 0 to " +
+                                std::to_string((*trace)->ranks() - 1));
+    }
+    wanted[static_cast<std::size_t>(rank)] = true;
+  }
+  Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(options.output);
+  if (!output) return output.error();
+  std::uint64_t lines = 0;
+  bool enough = false;
+  const auto sink = [&](Rank rank, const Event& event) -> Result<void> {
+    if (!wanted[static_cast<std::size_t>(rank)]) return {};
+    if (Result<void> done = (*output)->write(lbf::event_line(rank, event) + "\n"); !done) return done;
+    enough = options.limit > 0 && ++lines >= options.limit;
+    return enough ? Result<void>(Error{lbf::ErrorCode::kLimit, "--limit"}) : Result<void>();
+  };
+  if (Result<void> done = read(**trace, "dumped", sink); !done && !enough) return done;
+  return (*output)->commit();
+}
+
+Result<void> convert(const Options& options) {
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  if (!trace) return trace.error();
+  const bool from_text = form_of(options.trace).name == "text";
+  const std::string to = !options.to.empty() ? options.to : from_text ? "stored" : "text";
+  Result<std::unique_ptr<TraceSink>> sink = TraceSink::open(options.output, to, (*trace)->ranks());
+  if (!sink) return sink.error();
+  const Result<void> done =
+      read(**trace, "converted", [&](Rank rank, const Event& event) { return (*sink)->add(rank, event); });
+  if (!done) return done;
+  return (*sink)->finish();
+}
+
+Result<void> import_trace(const Options& options) {
+  Result<std::unique_ptr<lbf::TiTrace>> trace = lbf::TiTrace::open(options.trace, options.flops_per_second);
+  if (!trace) return trace.error();
+  Result<std::unique_ptr<TraceSink>> sink =
+      TraceSink::open(options.output, options.to.empty() ? "stored" : options.to, (*trace)->ranks());
+  if (!sink) return sink.error();
+  {
+    lbf::Progress progress("lbf-trace", "imported");
+    const Result<void> done =
+        (*trace)->read([&](Rank rank, const Event& event) { return (*sink)->add(rank, event); },
+                       [&progress](double share) { progress.show(share); });
+    if (!done) return done;
+  }
+  if (Result<void> done = (*sink)->finish(); !done) return done;
+  for (const std::string& note : (*trace)->notes()) warn(note);
+  return {};
+}
+
+void warn_about(const lbf::ExportNotes& notes) {
+  const auto note = [](std::uint64_t count, const char* what) {
+    if (count > 0) warn(std::to_string(count) + " " + what);
+  };
+  note(notes.synchronous_sends, "synchronous sends are written as ordinary ones: the format has no others");
+  note(notes.left_out_probes, "probes are left out: the format has none");
+  note(notes.late_collectives, "non-blocking collectives happen where they are waited for: the format has none");
+  note(notes.unmodelled_calls, "calls without a model are written as the time that they took");
+  note(notes.approximated_collectives, "collective calls are written with the closest algorithm, not the real one");
+  note(notes.never_sent, "receives are left out: nobody sends their messages");
+  if (!notes.why_partial.empty()) warn("the trace is partial: " + notes.why_partial);
+}
+
+Result<void> export_timeline(const Options& options, lbf::WhatIfTrace& trace) {
+  const Result<std::vector<lbf::Target>> targets = lbf::make_targets(options.target, trace.ranks());
+  if (!targets) return targets.error();
+  if (targets->size() != 1) {
+    return lbf::invalid_input("a timeline shows one target, these options name " + std::to_string(targets->size()) +
+                              ": give one of --nodes, --placement and --network each");
+  }
+  Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(options.output);
+  if (!output) return output.error();
+  Result<std::unique_ptr<lbf::TimelineExport>> timeline =
+      lbf::TimelineExport::make(trace.ranks(), targets->front(), **output);
+  if (!timeline) return timeline.error();
+  const Result<void> done =
+      read(trace, "replayed", [&](Rank rank, const Event& event) { return (*timeline)->feed(rank, event); });
+  if (!done) return done;
+  const Result<lbf::TimelineResult> result = (*timeline)->finish();
+  if (!result) return result.error();
+  if (!result->why_partial.empty()) warn("the timeline is partial: " + result->why_partial);
+  return (*output)->commit();
+}
+
+Result<void> export_goal(const Options& options, lbf::WhatIfTrace& trace) {
+  Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(options.output);
+  if (!output) return output.error();
+  Result<std::unique_ptr<lbf::GoalExport>> goal = lbf::GoalExport::make(trace.ranks(), **output, "");
+  if (!goal) return goal.error();
+  const Result<void> done =
+      read(trace, "exported", [&](Rank rank, const Event& event) { return (*goal)->feed(rank, event); });
+  if (!done) return done;
+  const Result<lbf::ExportNotes> notes = (*goal)->finish();
+  if (!notes) return notes.error();
+  warn_about(*notes);
+  return (*output)->commit();
+}
+
+Result<void> export_ti(const Options& options, lbf::WhatIfTrace& trace) {
+  Result<std::unique_ptr<lbf::TiExport>> ti =
+      lbf::TiExport::make(trace.ranks(), options.output, options.flops_per_second);
+  if (!ti) return ti.error();
+  const Result<void> done =
+      read(trace, "exported", [&](Rank rank, const Event& event) { return (*ti)->feed(rank, event); });
+  if (!done) return done;
+  const Result<lbf::ExportNotes> notes = (*ti)->finish();
+  if (!notes) return notes.error();
+  warn_about(*notes);
+  return {};
+}
+
+Result<void> export_trace(const Options& options) {
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  if (!trace) return trace.error();
+  if (options.format == "goal") return export_goal(options, **trace);
+  if (options.format == "ti") return export_ti(options, **trace);
+  return export_timeline(options, **trace);
+}
+
+Result<void> synth(const Options& options) {
+  Result<std::unique_ptr<TraceSink>> sink =
+      TraceSink::open(options.output, options.to.empty() ? "stored" : options.to, options.synth_ranks);
+  if (!sink) return sink.error();
+  {
+    lbf::Progress progress("lbf-trace", "made");
+    const double all = static_cast<double>(lbf::synth_events_per_iteration(options.pattern, options.synth_ranks)) *
+                       static_cast<double>(options.iterations);
+    std::uint64_t events = 0;
+    const Result<void> done = lbf::synthesize(
+        options.pattern, options.synth_ranks, options.iterations, [&](Rank rank, const Event& event) {
+          constexpr std::uint64_t kEventsPerTick = 1 << 16;
+          if (++events % kEventsPerTick == 0) progress.show(static_cast<double>(events) / all);
+          return (*sink)->add(rank, event);
+        });
+    if (!done) return done;
+  }
+  return (*sink)->finish();
+}
+
+// --- options
+
+std::string check_positive(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) && value > 0;
+  return good ? std::string() : "'" + text + "' is no number above 0";
+}
+
+constexpr const char* kTraceHelp =
+    "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOB[.STEP] of a job that lbfd knows";
+
+void add_trace(CLI::App& command, Options& options) {
+  command.add_option("TRACE", options.trace, kTraceHelp)->required();
+  command.add_option("--server", options.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)")
+      ->check([](const std::string& server) {
+        const auto client = lbf::HttpClient::make(server);
+        return client ? std::string() : client.error().message;
+      });
+}
+void add_output(CLI::App& command, Options& options, const char* help, bool required = false) {
+  command.add_option("-o,--output", options.output, help)->required(required);
+}
+void add_form(CLI::App& command, Options& options, const char* help) {
+  command.add_option("--to", options.to, help)->check(CLI::IsMember({"text", "stored"}));
+}
+void add_flops(CLI::App& command, Options& options, const char* help) {
+  command.add_option("--flops-per-second", options.flops_per_second, help)->check(check_positive);
+}
+
+// As in lbf-whatif.
+void add_target(CLI::App& command, lbf::WhatIfOptions& target) {
+  target.networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
+  const std::string group = "Target (timeline)";
+  command.add_option("--nodes", target.nodes, "nodes (default with map=...: those it names)")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 1u << 24))
+      ->group(group);
+  command.add_option("--cores", target.cores, "processors per node, or by node as in 4,4,2 (default 1)")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 1u << 20))
+      ->group(group);
+  command.add_option("--placement", target.placements, "block, cyclic, plane=K or map=N0,N1,... (default block)")
+      ->allow_extra_args(false)
+      ->group(group);
+  command.add_option("--network", target.networks, "name or file (default zero)")->delimiter(',')->group(group);
+  command.add_option("--speed", target.speeds,
+                     "of each processor, relative to the one that ran, or by node as in 1,1,0.5 (default 1)")
+      ->delimiter(',')
+      ->check(check_positive)
+      ->group(group);
+  command.add_option("--contention", target.contention, "none, bus or nic (default: what the network file says)")
+      ->check(CLI::IsMember({"none", "bus", "nic"}))
+      ->group(group);
+  command.add_option_function<std::string>(
+             "--waiting",
+             [&target](const std::string& name) {
+               target.waiting = name == "spin" ? lbf::Waiting::kSpin : lbf::Waiting::kBlock;
+             },
+             "what a rank does that waits for a message: block gives its processor away, spin keeps its share "
+             "(default block)")
+      ->check(CLI::IsMember({"block", "spin"}))
+      ->group(group);
+  command.add_option("--networks-dir", target.networks_dir,
+                     "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)")
+      ->group(group);
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Looks into recorded programs, converts them, and carries them from and to other tools.", "lbf-trace"};
+  app.set_version_flag("--version", std::string("lbf-trace ") + LBF_VERSION);
+  app.require_subcommand(1);
+
+  CLI::App* info_command = app.add_subcommand("info", "what is in a trace: ranks, events, messages, calls, durations");
+  add_trace(*info_command, options);
+  info_command->add_flag("--json", options.json, "print JSON");
+
+  CLI::App* dump_command = app.add_subcommand("dump", "every event in one line, with all that is known of it");
+  add_trace(*dump_command, options);
+  add_output(*dump_command, options, "file to write (default standard output)");
+  dump_command->add_option("--rank", options.ranks, "of these ranks only, as in 0,3")
+      ->delimiter(',')
+      ->check(CLI::Range(0, (1 << 24) - 1));
+  dump_command->add_option("--limit", options.limit, "stop after so many events")
+      ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}));
+
+  CLI::App* convert_command = app.add_subcommand("convert", "a text trace <-> a stored trace");
+  add_trace(*convert_command, options);
+  add_output(*convert_command, options, "file to write (default standard output)");
+  add_form(*convert_command, options, "text or stored (default: the other form)");
+
+  CLI::App* import_command = app.add_subcommand("import", "a trace of another tool -> a trace of lbf");
+  import_command
+      ->add_option("FILE", options.trace, "the list of the ranks' files, or one file with the actions of all ranks")
+      ->required();
+  import_command->add_option("--format", options.format, "ti: SimGrid's time-independent trace (default)")
+      ->check(CLI::IsMember({"ti"}));
+  add_output(*import_command, options, "file to write (default standard output)");
+  add_form(*import_command, options, "text or stored (default stored)");
+  add_flops(*import_command, options, "flops of a compute action that take one second (default 1e9)");
+
+  CLI::App* export_command = app.add_subcommand("export", "a trace of lbf -> a trace of another tool");
+  add_trace(*export_command, options);
+  export_command
+      ->add_option("--format", options.format,
+                   "goal (LogGOPSim), ti (SimGrid), timeline (Chrome and Perfetto: a predicted run)")
+      ->required()
+      ->check(CLI::IsMember({"goal", "ti", "timeline"}));
+  add_output(*export_command, options, "file to write (default standard output; ti needs a file)");
+  add_flops(*export_command, options, "ti: flops of one second of process time (default 1e9)");
+  add_target(*export_command, options.target);
+
+  CLI::App* synth_command = app.add_subcommand("synth", "makes a trace of a well-known pattern");
+  std::vector<std::string> patterns(lbf::kSynthPatterns.begin(), lbf::kSynthPatterns.end());
+  synth_command->add_option("--pattern", options.pattern, "ring, stencil2d, alltoall or allreduce")
+      ->required()
+      ->check(CLI::IsMember(patterns));
+  synth_command->add_option("--ranks", options.synth_ranks, "ranks of the program")
+      ->required()
+      ->check(CLI::Range(lbf::kMinSynthRanks, lbf::kMaxSynthRanks));
+  synth_command->add_option("--iterations", options.iterations, "how often the pattern is repeated")
+      ->required()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  add_output(*synth_command, options, "file to write (default standard output)");
+  add_form(*synth_command, options, "text or stored (default stored)");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    const auto parsed = app.get_subcommands();
+    const std::string help = parsed.empty() ? "lbf-trace --help" : "lbf-trace " + parsed.front()->get_name() + " --help";
+    return fail(kUsage, std::string(error.what()) + "; " + help + " lists what there is");
+  }
+  if (export_command->parsed()) {
+    if (options.format == "ti" && options.output == "-") {
+      return fail(kUsage, "--format ti writes a list and a folder of files: name the list with -o FILE");
+    }
+    for (const std::string& placement : options.target.placements) {
+      if (options.format == "timeline" && options.target.nodes.empty() && !placement.starts_with("map=")) {
+        return fail(kUsage, "--nodes is missing: how many nodes? (only --placement map=... says it itself)");
+      }
+    }
+  }
+  const Result<void> done = info_command->parsed()      ? info(options)
+                            : dump_command->parsed()    ? dump(options)
+                            : convert_command->parsed() ? convert(options)
+                            : import_command->parsed()  ? import_trace(options)
+                            : export_command->parsed()  ? export_trace(options)
+                                                        : synth(options);
+  return done ? 0 : fail(kFailure, done.error().message);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    return fail(kFailure, error.what());
+  }
+}
