@@ -12,13 +12,13 @@
 namespace lbf {
 
 enum class ErrorCode {
-  kInvalidInput,   // the input breaks its format or asks for the impossible
+  kInvalidInput,  // the input breaks its format or asks for the impossible
   kNotFound,
-  kPermission,     // the caller may not
-  kUnavailable,    // a peer or a resource cannot be reached now; trying again may help
-  kLimit,          // a bound was reached (size, memory, spool, disk)
-  kIo,             // the operating system said no
-  kInternal,       // an invariant of this program is broken
+  kPermission,   // the caller may not
+  kUnavailable,  // a peer or a resource cannot be reached now; trying again may help
+  kLimit,        // a bound was reached (size, memory, spool, disk)
+  kIo,           // the operating system said no
+  kInternal,     // an invariant of this program is broken
 };
 
 // One line for people: what is wrong, where, and what to do about it.
@@ -30,16 +30,27 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT(google-explicit-constructor)
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
+  Result(T value)
+      : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT(google-explicit-constructor)
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
   // REQUIRES: ok()
-  T& value() & { assert(ok()); return *std::get_if<0>(&state_); }
-  const T& value() const& { assert(ok()); return *std::get_if<0>(&state_); }
-  T&& value() && { assert(ok()); return std::move(*std::get_if<0>(&state_)); }
+  T& value() & {
+    assert(ok());
+    return *std::get_if<0>(&state_);
+  }
+  const T& value() const& {
+    assert(ok());
+    return *std::get_if<0>(&state_);
+  }
+  T&& value() && {
+    assert(ok());
+    return std::move(*std::get_if<0>(&state_));
+  }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -47,7 +58,10 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &value(); }
 
   // REQUIRES: !ok()
-  const Error& error() const { assert(!ok()); return *std::get_if<1>(&state_); }
+  const Error& error() const {
+    assert(!ok());
+    return *std::get_if<1>(&state_);
+  }
 
  private:
   std::variant<T, Error> state_;
@@ -61,13 +75,18 @@ class [[nodiscard]] Result<void> {
 
   bool ok() const { return ok_; }
   explicit operator bool() const { return ok_; }
-  const Error& error() const { assert(!ok_); return error_; }
+  const Error& error() const {
+    assert(!ok_);
+    return error_;
+  }
 
  private:
   Error error_{};
   bool ok_ = true;
 };
 
-inline Error invalid_input(std::string message) { return {ErrorCode::kInvalidInput, std::move(message)}; }
+inline Error invalid_input(std::string message) {
+  return {ErrorCode::kInvalidInput, std::move(message)};
+}
 
 }  // namespace lbf

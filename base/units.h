@@ -6,16 +6,18 @@
 
 namespace lbf {
 
-using Rank = std::int32_t;          // a rank of MPI_COMM_WORLD unless the name says otherwise
+using Rank = std::int32_t;  // a rank of MPI_COMM_WORLD unless the name says otherwise
 inline constexpr Rank kAnyRank = -1;
 inline constexpr std::int32_t kAnyTag = -1;
 
 using Bytes = std::uint64_t;
 using Nanoseconds = std::int64_t;
-using Seconds = double;             // the replay's time: one double holds 100 days at 2 ns
+using Seconds = double;  // the replay's time: one double holds 100 days at 2 ns
 
 inline constexpr Seconds kNeverS = 1e300;  // "not known yet": later than every time that can occur
 
-constexpr Seconds seconds_from_ns(Nanoseconds ns) { return static_cast<Seconds>(ns) * 1e-9; }
+constexpr Seconds seconds_from_ns(Nanoseconds ns) {
+  return static_cast<Seconds>(ns) * 1e-9;
+}
 
 }  // namespace lbf

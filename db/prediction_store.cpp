@@ -63,10 +63,9 @@ Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step, boo
   auto done = database_.read([&](SQLite::Database& connection) {
     SQLite::Statement query(
         connection,
-        std::string(
-            "SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
-            "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
-            "why_stuck, ") +
+        std::string("SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
+                    "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
+                    "why_stuck, ") +
             (with_ranks ? "rank_finish_s_json" : "'[]'") +
             " FROM prediction WHERE step_row = ? ORDER BY position");
     query.bind(1, step);

@@ -84,10 +84,12 @@ struct PredictionRecord {
   std::vector<Seconds> rank_finish_s;
 
   PredictionRecord without_ranks() const {
-    return {
-        target,      nodes,   cores_per_node,     placement, network,    contention,
-        speed,       kind,    why_stuck,          predicted_s, speedup,  self_error_percent,
-        partial,     progress_s, measured_at_progress_s, {}};
+    return {target,      nodes,      cores_per_node,
+            placement,   network,    contention,
+            speed,       kind,       why_stuck,
+            predicted_s, speedup,    self_error_percent,
+            partial,     progress_s, measured_at_progress_s,
+            {}};
   }
 };
 

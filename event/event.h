@@ -36,16 +36,16 @@ enum class EventKind : std::uint8_t {
   kKeepAlive = 14,   // advances the process by its process time, never enters the graph (TSE Sec. 2.1)
   kCommCreate = 15,  // defines communicator `comm`: values = [uid, L, members...]: uid is the number that all
                      // members computed alike without talking to each other; members = world ranks in rank
-                     // order; an intercommunicator has L > 0: the first L members are this rank's local group,
-                     // the rest the remote one (so the two sides list them in opposite order); else L = 0.
-                     // Takes no time itself; the synchronisation that creating it costs is a kCollective
+                     // order; an intercommunicator has L > 0: the first L members are this rank's local
+                     // group, the rest the remote one (so the two sides list them in opposite order); else L
+                     // = 0. Takes no time itself; the synchronisation that creating it costs is a kCollective
                      // kCommCreate event on the parent before it.
   kCommFree = 16,
-  kCancel = 17,      // request `request` was cancelled before it matched: its posted receive or send is void
-  kRequestFree = 18, // MPI_Request_free on an active request: nobody will wait for it
-  kPhase = 19,       // MPI_Pcontrol(level): `tag` = level
-  kGap = 20,         // `bytes` events of this rank were lost here (ring full); predictions become partial
-  kExit = 21,        // the process reached MPI_Finalize (or the end of what was captured)
+  kCancel = 17,       // request `request` was cancelled before it matched: its posted receive or send is void
+  kRequestFree = 18,  // MPI_Request_free on an active request: nobody will wait for it
+  kPhase = 19,        // MPI_Pcontrol(level): `tag` = level
+  kGap = 20,          // `bytes` events of this rank were lost here (ring full); predictions become partial
+  kExit = 21,         // the process reached MPI_Finalize (or the end of what was captured)
 };
 inline constexpr std::uint8_t kEventKindCount = 22;
 
@@ -61,10 +61,27 @@ enum EventFlags : std::uint8_t {
 
 // Append only: wire format and text trace.
 enum class CollectiveOp : std::uint8_t {
-  kBarrier = 0, kBcast = 1, kReduce = 2, kAllreduce = 3, kGather = 4, kScatter = 5, kAllgather = 6,
-  kAlltoall = 7, kReduceScatterBlock = 8, kScan = 9, kExscan = 10,
-  kGatherv = 11, kScatterv = 12, kAllgatherv = 13, kAlltoallv = 14, kAlltoallw = 15, kReduceScatter = 16,
-  kNeighborAllgather = 17, kNeighborAllgatherv = 18, kNeighborAlltoall = 19, kNeighborAlltoallv = 20,
+  kBarrier = 0,
+  kBcast = 1,
+  kReduce = 2,
+  kAllreduce = 3,
+  kGather = 4,
+  kScatter = 5,
+  kAllgather = 6,
+  kAlltoall = 7,
+  kReduceScatterBlock = 8,
+  kScan = 9,
+  kExscan = 10,
+  kGatherv = 11,
+  kScatterv = 12,
+  kAllgatherv = 13,
+  kAlltoallv = 14,
+  kAlltoallw = 15,
+  kReduceScatter = 16,
+  kNeighborAllgather = 17,
+  kNeighborAllgatherv = 18,
+  kNeighborAlltoall = 19,
+  kNeighborAlltoallv = 20,
   kNeighborAlltoallw = 21,
   kCommCreate = 22,  // the synchronisation inside MPI_Comm_dup/split/create...: an allreduce of 8 bytes
 };
@@ -76,20 +93,20 @@ inline constexpr Rank kRootIsElsewhere = -2;  // another rank of this group is
 
 struct Event {
   EventKind kind = EventKind::kCompute;
-  std::uint8_t flags = 0;          // EventFlags
-  std::uint16_t function = 0;      // MPI function id (event/mpi_functions.yml); 0 = none (text traces)
+  std::uint8_t flags = 0;      // EventFlags
+  std::uint16_t function = 0;  // MPI function id (event/mpi_functions.yml); 0 = none (text traces)
   CollectiveOp op = CollectiveOp::kBarrier;
-  std::int32_t peer = kAnyRank;    // world rank: destination, or source that was asked for / that matched
+  std::int32_t peer = kAnyRank;  // world rank: destination, or source that was asked for / that matched
   std::int32_t tag = kAnyTag;
   std::uint32_t comm = 0;
-  std::uint32_t request = 0;       // valid with kFlagHasRequest; unique per rank and trace while active
-  Rank root = 0;                   // collective: rank *in comm*; on an intercommunicator also kRootIsMe or
-                                   // kRootIsElsewhere
-  Bytes bytes = 0;                 // message bytes; collective: what one rank sends to one peer
-                                   // (reduce/allreduce/bcast/scan: the vector)
-  Seconds process_s = 0;           // process time since this rank's previous event (TSE Sec. 2)
-  Seconds call_s = 0;              // wall time inside the MPI call (0 in text traces)
-  Seconds off_s = 0;               // kBlocked only
+  std::uint32_t request = 0;  // valid with kFlagHasRequest; unique per rank and trace while active
+  Rank root = 0;              // collective: rank *in comm*; on an intercommunicator also kRootIsMe or
+                              // kRootIsElsewhere
+  Bytes bytes = 0;            // message bytes; collective: what one rank sends to one peer
+                              // (reduce/allreduce/bcast/scan: the vector)
+  Seconds process_s = 0;      // process time since this rank's previous event (TSE Sec. 2)
+  Seconds call_s = 0;         // wall time inside the MPI call (0 in text traces)
+  Seconds off_s = 0;          // kBlocked only
   // kWait: several requests. kCommCreate: see there. v-collectives: bytes to each peer of the communicator
   // then bytes from each peer (2 * size values; alltoall v/w), or bytes per peer (size values: gatherv at
   // the root, scatterv at the root, allgatherv, reduce_scatter). Neighbour collectives: n, n destination

@@ -15,14 +15,15 @@ StoredTraceWriter::StoredTraceWriter(Rank ranks, BatchWriter write, StoredTraceO
   sequence_.resize(streams, 0);
   options_.ranks_per_stream = per_stream;
   if (options_.with_world_size) {
-    encoders_.front()->add_control(R"({"type":"process","rank":0,"world_size":)" + std::to_string(ranks) + "}");
+    encoders_.front()->add_control(R"({"type":"process","rank":0,"world_size":)" + std::to_string(ranks) +
+                                   "}");
   }
 }
 
 Result<void> StoredTraceWriter::add(Rank rank, const Event& event) {
   if (rank < 0 || rank >= ranks_) {
-    return invalid_input("event of rank " + std::to_string(rank) + " in a trace of " + std::to_string(ranks_) +
-                         " ranks");
+    return invalid_input("event of rank " + std::to_string(rank) + " in a trace of " +
+                         std::to_string(ranks_) + " ranks");
   }
   const auto stream = static_cast<std::size_t>(rank / options_.ranks_per_stream);
   // An event costs at most some hundred bytes beside its values, a value at most 10.
@@ -30,7 +31,8 @@ Result<void> StoredTraceWriter::add(Rank rank, const Event& event) {
   constexpr std::size_t kMaxValues = (kMaxBatchRawBytes - kMaxBatchRawBytes / 64 - kRoomBytes) / 10;
   if (event.values.size() > kMaxValues) {
     return Error{ErrorCode::kLimit, "an event of rank " + std::to_string(rank) + " with " +
-                                        std::to_string(event.values.size()) + " values is too large to be stored"};
+                                        std::to_string(event.values.size()) +
+                                        " values is too large to be stored"};
   }
   BatchEncoder& encoder = *encoders_[stream];
   if (!encoder.empty() && encoder.raw_bytes() + 10 * event.values.size() + kRoomBytes >

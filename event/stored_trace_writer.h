@@ -1,5 +1,6 @@
-// StoredTraceWriter: events -> batches of a stored trace, for programs that make or convert traces (lbf-trace,
-// benchmarks). What a job's relays send is made by spank_plugin/relay. Implements docs/formats/wire-v1.md.
+// StoredTraceWriter: events -> batches of a stored trace, for programs that make or convert traces
+// (lbf-trace, benchmarks). What a job's relays send is made by spank_plugin/relay. Implements
+// docs/formats/wire-v1.md.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +17,7 @@
 namespace lbf {
 
 struct StoredTraceOptions {
-  Rank ranks_per_stream = 0;                            // 0: all ranks in stream 0
+  Rank ranks_per_stream = 0;                           // 0: all ranks in stream 0
   std::size_t batch_raw_bytes = std::size_t{1} << 20;  // where batches are cut, as relays do
   // A first control record that says how many ranks there are (http-v1.md, "process"): readers of a trace
   // without it take those that have events.
@@ -31,7 +32,8 @@ class StoredTraceWriter {
   StoredTraceWriter(Rank ranks, BatchWriter write, StoredTraceOptions options = {});
 
   // A rank's events in its order. Communicators: any numbers that the rank defines with kCommCreate events
-  // before it uses them. Errors: a rank out of range, an event too large for a batch, those of the BatchWriter.
+  // before it uses them. Errors: a rank out of range, an event too large for a batch, those of the
+  // BatchWriter.
   Result<void> add(Rank rank, const Event& event);
   // Writes what is left. Nothing may be added afterwards.
   Result<void> finish();

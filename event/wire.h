@@ -125,12 +125,13 @@ class BatchDecoder {
   BatchDecoder& operator=(const BatchDecoder&) = delete;
   Result<BatchHeader> decode(std::span<const std::byte> batch, const BatchSink& sink);
 
-  // The same in steps. open() checks a batch, which may then go away; each next() hands on one block of it,
-  // the events of one rank or a control record, and says whether there are more.
+  // The same in steps. open() checks a batch, which may then go away.
   Result<BatchHeader> open(std::span<const std::byte> batch);
-  Result<bool> next(const BatchSink& sink);
-  // Whose events the next next() hands on; kAnyRank: a control record, or nothing.
-  Rank next_rank() const;
+  // The ranks whose events come next; the control records before them are handed on. When all events of all
+  // of them were taken, the next call gives further ones. Empty: the batch is over.
+  Result<std::span<const Rank>> ranks(const BatchSink& sink);
+  // Hands on at most `most` of the rank's events. False: there are no more of it now.
+  Result<bool> next(Rank rank, std::uint64_t most, const BatchSink& sink);
 
  private:
   struct State;

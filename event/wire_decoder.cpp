@@ -146,11 +146,26 @@ struct BatchDecoder::State {
     std::uint8_t extra = 0;
     RequestUse use = RequestUse::kNone;
   };
+  static constexpr std::uint32_t kNoSection = std::numeric_limits<std::uint32_t>::max();
+  // A section that was found and not read to its end.
+  struct Section {
+    Rank rank = 0;
+    std::uint64_t events = 0;
+    std::uint64_t done = 0;
+    const unsigned char* control = nullptr;
+    Cursor data{nullptr, nullptr};
+    std::uint32_t next = kNoSection;  // of this rank
+  };
   struct RankState {
     std::uint64_t last_started = 0;
     std::uint64_t last_completed = 0;
-    std::uint32_t first_shape = kNoShape;        // successor of "none"
+    std::uint32_t first_shape = kNoShape;  // successor of "none"
+    std::uint32_t previous_shape =
+        kNoShape;  // of the section at hand; kNoShape: none, or one for one event only
     std::vector<std::uint32_t> shape_by_number;  // number - 1 -> index into `shapes`
+    std::vector<std::uint32_t> global_by_local;  // kUnknownComm: look it up
+    std::uint32_t section = kNoSection;          // the one at hand, of the segment
+    std::uint32_t last_section = kNoSection;
   };
 
   CommunicatorTable& communicators;
@@ -161,15 +176,19 @@ struct BatchDecoder::State {
   Shape once;                                   // a shape for one event only
   std::vector<std::uint64_t> values;            // of all shapes (kWait: differences)
   std::vector<std::uint64_t> several_requests;  // kWait's values of the event at hand
-  std::vector<std::uint32_t> global_by_local;  // of the rank of the section at hand, kUnknownComm: look it up
   std::unordered_map<Rank, RankState> state_by_rank;
+  // The segment at hand: the sections up to the next control record. Ranks are independent of each other in
+  // it.
+  std::vector<Section> sections;
+  std::size_t sections_left = 0;
+  std::vector<Rank> ranks;      // that have a section, in the order of their first ones
   BatchHeader header;           // of the batch at hand
   Cursor at{nullptr, nullptr};  // its next block
   std::uint64_t events_seen = 0;
   bool lost_in_gap = false;  // the event at hand refers to what a gap took along
   std::string batch_name;
 
-  State(CommunicatorTable& table, Rank ranks) : communicators(table), max_ranks(ranks) {
+  State(CommunicatorTable& table, Rank rank_limit) : communicators(table), max_ranks(rank_limit) {
     if (zstd == nullptr) throw std::bad_alloc();
   }
   ~State() { ZSTD_freeDCtx(zstd); }
@@ -206,46 +225,46 @@ struct BatchDecoder::State {
     once = Shape{};
     values.clear();
     state_by_rank.clear();
+    sections.clear();
+    ranks.clear();
+    sections_left = 0;
     events_seen = 0;
     lost_in_gap = false;
     at = {raw.data(), raw.data() + header.raw_bytes};
     return header;
   }
 
-  Result<bool> next(const BatchSink& sink) {
-    if (at.left() > 0) {
-      Cursor cursor = std::exchange(at, {nullptr, nullptr});  // after an error there is nothing more
+  // Hands on the control records that come next and finds the sections up to the next one. False: the batch
+  // is over.
+  Result<bool> next_segment(const BatchSink& sink) {
+    sections.clear();
+    ranks.clear();
+    Cursor cursor = std::exchange(at, {nullptr, nullptr});  // after an error there is nothing more
+    while (cursor.left() > 0) {
+      const unsigned char* const block = cursor.at;
       const std::uint8_t type = cursor.byte();
-      Result<void> done = type == wire::kSectionBlock   ? read_section(cursor, sink)
-                          : type == wire::kControlBlock ? read_control(cursor, sink)
-                                                        : fail("unknown block type " + std::to_string(type));
-      if (!done) return done.error();
-      at = cursor;
+      if (type == wire::kControlBlock) {
+        if (!sections.empty()) {
+          cursor.at = block;
+          break;
+        }
+        if (Result<void> done = read_control(cursor, sink); !done) return done.error();
+      } else if (type == wire::kSectionBlock) {
+        if (Result<void> done = find_section(cursor); !done) return done.error();
+      } else {
+        return fail("unknown block type " + std::to_string(type));
+      }
     }
-    if (at.left() > 0) return true;
-    if (events_seen != header.events) {
+    at = cursor;
+    sections_left = sections.size();
+    if (at.left() == 0 && events_seen != header.events) {
       return fail("it has " + std::to_string(events_seen) + " events; the header says " +
                   std::to_string(header.events));
     }
-    return false;
+    return !sections.empty();
   }
 
-  Rank next_rank() const {
-    Cursor cursor = at;
-    if (cursor.left() == 0 || cursor.byte() != wire::kSectionBlock) return kAnyRank;
-    const std::uint64_t rank = cursor.varint();
-    return cursor.ok && rank < static_cast<std::uint64_t>(max_ranks) ? static_cast<Rank>(rank) : kAnyRank;
-  }
-
-  Result<void> read_control(Cursor& cursor, const BatchSink& sink) {
-    const std::uint64_t size = cursor.varint_up_to(kMaxControlBytes);
-    if (!cursor.ok || size > cursor.left()) return fail("a control record is longer than it may be");
-    const std::string_view json(reinterpret_cast<const char*>(cursor.at), static_cast<std::size_t>(size));
-    cursor.at += size;
-    return sink.on_control ? sink.on_control(json) : Result<void>();
-  }
-
-  Result<void> read_section(Cursor& cursor, const BatchSink& sink) {
+  Result<void> find_section(Cursor& cursor) {
     const std::uint64_t rank_number = cursor.varint();
     const std::uint64_t count = cursor.varint();
     const std::uint64_t data_bytes = cursor.varint();
@@ -257,21 +276,62 @@ struct BatchDecoder::State {
                   std::to_string(max_ranks) + " ranks");
     }
     if (count == 0) return fail("a section without events");
-    const auto rank = static_cast<Rank>(rank_number);
-    const unsigned char* control = cursor.at;
+    const auto index = static_cast<std::uint32_t>(sections.size());
+    Section& section = sections.emplace_back();
+    section.rank = static_cast<Rank>(rank_number);
+    section.events = count;
+    section.control = cursor.at;
     cursor.at += count;
-    Cursor data{cursor.at, cursor.at + data_bytes};
+    section.data = {cursor.at, cursor.at + data_bytes};
     cursor.at += data_bytes;
-    global_by_local.clear();
+    events_seen += count;
+    RankState& state = state_by_rank[section.rank];
+    if (state.section == kNoSection) {
+      state.section = index;
+      ranks.push_back(section.rank);
+    } else {
+      sections[state.last_section].next = index;
+    }
+    state.last_section = index;
+    return {};
+  }
 
+  // At most `most` events of the rank. False: it has no more in this segment.
+  Result<bool> next(Rank rank, std::uint64_t most, const BatchSink& sink) {
+    const auto found = state_by_rank.find(rank);
+    if (found == state_by_rank.end() || found->second.section == kNoSection) return false;
+    RankState& state = found->second;
+    Section& section = sections[state.section];
+    if (Result<void> done = read_events(section, state, most, sink); !done) return done.error();
+    if (section.done == section.events) {
+      state.section = section.next;
+      state.previous_shape = kNoShape;
+      --sections_left;
+    }
+    return state.section != kNoSection;
+  }
+
+  Result<void> read_control(Cursor& cursor, const BatchSink& sink) {
+    const std::uint64_t size = cursor.varint_up_to(kMaxControlBytes);
+    if (!cursor.ok || size > cursor.left()) return fail("a control record is longer than it may be");
+    const std::string_view json(reinterpret_cast<const char*>(cursor.at), static_cast<std::size_t>(size));
+    cursor.at += size;
+    return sink.on_control ? sink.on_control(json) : Result<void>();
+  }
+
+  Result<void> read_events(Section& section, RankState& state, std::uint64_t most, const BatchSink& sink) {
+    const Rank rank = section.rank;
+    Cursor& data = section.data;
     const auto event_error = [&](std::uint64_t i, const std::string& what) {
       return fail("rank " + std::to_string(rank) + ", event " + std::to_string(i + 1) +
                   " of its section: " + what);
     };
-    RankState& state = state_by_rank[rank];
-    std::uint32_t* expected = &state.first_shape;  // where it is noted which shape follows here
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const unsigned bits = control[i];
+    // Where it is noted which shape follows here.
+    std::uint32_t* expected =
+        state.previous_shape == kNoShape ? &state.first_shape : &shapes[state.previous_shape].successor;
+    const std::uint64_t end = section.done + std::min(most, section.events - section.done);
+    for (std::uint64_t i = section.done; i < end; ++i) {
+      const unsigned bits = section.control[i];
       const unsigned process_length = bits & wire::kTimeLengthMask;
       const unsigned call_length = bits >> wire::kCallLengthShift & wire::kTimeLengthMask;
       if (data.left() < process_length + call_length) return event_error(i, "its times are cut short");
@@ -308,6 +368,7 @@ struct BatchDecoder::State {
         shape = &shapes[*expected];
       }
       expected = shape != &once ? &shape->successor : &state.first_shape;
+      state.previous_shape = shape != &once ? static_cast<std::uint32_t>(shape - shapes.data()) : kNoShape;
 
       Event& event = shape->event;
       event.process_s = seconds_from_ns(static_cast<Nanoseconds>(process_ns));
@@ -328,8 +389,10 @@ struct BatchDecoder::State {
       }
       if (Result<void> done = sink.on_event(rank, event); !done) return done;
     }
-    if (data.left() != 0) return fail("a section of rank " + std::to_string(rank) + " has bytes left over");
-    events_seen += count;
+    section.done = end;
+    if (end == section.events && data.left() != 0) {
+      return fail("a section of rank " + std::to_string(rank) + " has bytes left over");
+    }
     return {};
   }
 
@@ -448,8 +511,9 @@ struct BatchDecoder::State {
     }
     if ((shape.extra & kNoteGap) != 0) communicators.note_gap(rank);
     if ((shape.extra & kTranslateComm) != 0) {
-      if (shape.local_comm < global_by_local.size() && global_by_local[shape.local_comm] != kUnknownComm) {
-        event.comm = global_by_local[shape.local_comm];
+      if (shape.local_comm < state.global_by_local.size() &&
+          state.global_by_local[shape.local_comm] != kUnknownComm) {
+        event.comm = state.global_by_local[shape.local_comm];
       } else {
         Result<std::uint32_t> global = communicators.translate(rank, shape.local_comm);
         if (!global && communicators.has_gap(rank)) {
@@ -458,7 +522,7 @@ struct BatchDecoder::State {
         }
         if (!global) return global.error();
         event.comm = *global;
-        remember_comm(shape.local_comm, *global);
+        remember_comm(state, shape.local_comm, *global);
       }
     }
     if ((shape.extra & kDefineComm) != 0) {
@@ -470,15 +534,16 @@ struct BatchDecoder::State {
       }
       if (!global) return global.error();
       event.comm = *global;
-      remember_comm(shape.local_comm, *global);
+      remember_comm(state, shape.local_comm, *global);
     }
     return {};
   }
 
-  void remember_comm(std::uint32_t local, std::uint32_t global) {
+  static void remember_comm(RankState& state, std::uint32_t local, std::uint32_t global) {
     if (local >= kMaxCachedComms) return;
-    if (global_by_local.size() <= local) global_by_local.resize(local + std::size_t{1}, kUnknownComm);
-    global_by_local[local] = global;
+    std::vector<std::uint32_t>& known = state.global_by_local;
+    if (known.size() <= local) known.resize(local + std::size_t{1}, kUnknownComm);
+    known[local] = global;
   }
 };
 
@@ -489,20 +554,28 @@ BatchDecoder::~BatchDecoder() = default;
 Result<BatchHeader> BatchDecoder::open(std::span<const std::byte> batch) {
   return state_->open(batch);
 }
-Result<bool> BatchDecoder::next(const BatchSink& sink) {
-  return state_->next(sink);
+Result<std::span<const Rank>> BatchDecoder::ranks(const BatchSink& sink) {
+  if (state_->sections_left == 0) {
+    const Result<bool> found = state_->next_segment(sink);
+    if (!found) return found.error();
+  }
+  return std::span<const Rank>(state_->ranks);
 }
-Rank BatchDecoder::next_rank() const {
-  return state_->next_rank();
+Result<bool> BatchDecoder::next(Rank rank, std::uint64_t most, const BatchSink& sink) {
+  return state_->next(rank, most, sink);
 }
 
 Result<BatchHeader> BatchDecoder::decode(std::span<const std::byte> batch, const BatchSink& sink) {
   const Result<BatchHeader> header = open(batch);
   if (!header) return header;
   for (;;) {
-    const Result<bool> more = next(sink);
-    if (!more) return more.error();
-    if (!*more) return header;
+    const Result<bool> found = state_->next_segment(sink);
+    if (!found) return found.error();
+    if (!*found) return header;
+    for (std::size_t i = 0; i < state_->sections.size(); ++i) {  // as the batch has them
+      const Result<bool> done = state_->next(state_->sections[i].rank, state_->sections[i].events, sink);
+      if (!done) return done.error();
+    }
   }
 }
 

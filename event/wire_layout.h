@@ -56,8 +56,8 @@ inline constexpr std::uint32_t kFirstShapeCode = 2;
 // Shapes of all ranks of one batch that have a number: bounds a decoder's memory.
 inline constexpr std::uint32_t kMaxShapes = 262144;
 
-// Events after which the encoder ends a section and starts a new one: readers that hand events on as they decode
-// them then see a node's ranks side by side, and what has to wait for other ranks stays little.
+// Events after which the encoder ends a section and starts a new one: readers that hand events on as they
+// decode them then see a node's ranks side by side, and what has to wait for other ranks stays little.
 inline constexpr std::size_t kMaxEncodedSectionEvents = 256;
 
 // How the request numbers of an event are coded.

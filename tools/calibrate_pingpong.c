@@ -226,8 +226,9 @@ static int64_t next_batch(const struct Size* size, double share_s, int64_t min_s
 int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "link") == 0) return measure_link(argc - 1, argv + 1);
   if (argc < 4) {
-    fprintf(stderr, "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]\n"
-                    "       lbf-calibrate-pingpong link MILLISECONDS PAIRS BYTES\n");
+    fprintf(stderr,
+            "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]\n"
+            "       lbf-calibrate-pingpong link MILLISECONDS PAIRS BYTES\n");
     return 2;
   }
   const double seconds = (double)parse_number(argv[1], 1, 86400, "SECONDS");

@@ -17,7 +17,8 @@ namespace {
 constexpr Bytes kLargestMessageBytes = Bytes{1} << 30;
 constexpr Bytes kLargestDefaultBytes = Bytes{4} << 20;
 constexpr Bytes kLongestStreamMessage = Bytes{1} << 20;
-constexpr Bytes kShortestStreamMessage = Bytes{1} << 17;  // above usual eager limits: long messages are what fills links
+constexpr Bytes kShortestStreamMessage =
+    Bytes{1} << 17;  // above usual eager limits: long messages are what fills links
 constexpr double kMessagesInRound = 20;
 constexpr double kStillGrew = 1.1;
 
@@ -151,8 +152,9 @@ std::string eager_text(const PingPong& measured) {
     case PingPong::Eager::kUpToLimit:
       return "measured: the largest message whose send returns before its receive is posted";
     case PingPong::Eager::kAll:
-      return fmt::format("measured: sends up to {} bytes, the largest size, return before their receive is posted",
-                         measured.half_round_trips_ns.rbegin()->first);
+      return fmt::format(
+          "measured: sends up to {} bytes, the largest size, return before their receive is posted",
+          measured.half_round_trips_ns.rbegin()->first);
     case PingPong::Eager::kNotMeasured:
       break;
   }

@@ -46,8 +46,8 @@ Result<void> read_link_line(std::string_view line, LinkRates& measured);
 struct LinkBandwidth {
   std::map<int, double> median_bytes_per_s;  // by number of pairs
   double bytes_per_s = 0;
-  bool grew = false;  // the most pairs were faster than one by more than a tenth, or there was only one: it may
-                      // carry more still
+  bool grew = false;  // the most pairs were faster than one by more than a tenth, or there was only one: it
+                      // may carry more still
 };
 // REQUIRES: at least one rate.
 LinkBandwidth link_bandwidth(const LinkRates& measured);

@@ -10,16 +10,32 @@ namespace lbf {
 namespace {
 
 constexpr std::array<std::string_view, kEventKindCount> kKinds{
-    "compute", "send",    "isend",      "startRecv",  "endRecv", "recv",   "wait",  "probe",
-    "coll",    "icoll",   "blocked",    "unmodelled", "enter",   "leave",  "alive", "commCreate",
-    "commFree", "cancel", "requestFree", "phase",     "gap",     "exit"};
-constexpr std::array<std::string_view, kCollectiveOpCount> kCollectives{
-    "barrier",       "bcast",         "reduce",      "allreduce",
-    "gather",        "scatter",       "allgather",   "alltoall",
-    "reduce_scatter_block", "scan",   "exscan",      "gatherv",
-    "scatterv",      "allgatherv",    "alltoallv",   "alltoallw",
-    "reduce_scatter", "neighbor_allgather", "neighbor_allgatherv", "neighbor_alltoall",
-    "neighbor_alltoallv", "neighbor_alltoallw", "comm_create"};
+    "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",  "probe",
+    "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "alive", "commCreate",
+    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit"};
+constexpr std::array<std::string_view, kCollectiveOpCount> kCollectives{"barrier",
+                                                                        "bcast",
+                                                                        "reduce",
+                                                                        "allreduce",
+                                                                        "gather",
+                                                                        "scatter",
+                                                                        "allgather",
+                                                                        "alltoall",
+                                                                        "reduce_scatter_block",
+                                                                        "scan",
+                                                                        "exscan",
+                                                                        "gatherv",
+                                                                        "scatterv",
+                                                                        "allgatherv",
+                                                                        "alltoallv",
+                                                                        "alltoallw",
+                                                                        "reduce_scatter",
+                                                                        "neighbor_allgather",
+                                                                        "neighbor_allgatherv",
+                                                                        "neighbor_alltoall",
+                                                                        "neighbor_alltoallv",
+                                                                        "neighbor_alltoallw",
+                                                                        "comm_create"};
 
 void append(std::string& line, std::string_view key, std::int64_t value) {
   line += ' ';
@@ -108,12 +124,13 @@ std::string event_line(Rank rank, const Event& event) {
   if (has(kFlagHasRequest)) append(line, "req", event.request);
   if (event.comm != 0 || event.kind == EventKind::kCommCreate) append(line, "comm", event.comm);
   if (has(kFlagSync)) line += " sync=1";
+  if (has(kFlagBuffered)) line += " buffered=1";
   if (!event.values.empty()) {
-    line += event.kind == EventKind::kWait                                              ? " reqs="
+    line += event.kind == EventKind::kWait                                       ? " reqs="
             : event.kind == EventKind::kEnter || event.kind == EventKind::kLeave ? " proc="
-            : event.kind == EventKind::kCommCreate                                     ? " uid,L,members="
-            : is_collective                                                            ? " counts="
-                                                                                       : " values=";
+            : event.kind == EventKind::kCommCreate                               ? " uid,L,members="
+            : is_collective                                                      ? " counts="
+                                                                                 : " values=";
     char separator = '\0';
     for (const std::uint64_t value : event.values) {
       if (std::exchange(separator, ',') != '\0') line += ',';

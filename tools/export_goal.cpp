@@ -34,7 +34,8 @@ class Export final : public GoalExport, private OpWalk::Visitor {
 
   Result<ExportNotes> finish() override {
     if (Result<void> done = walk_.finish(); !done) return done.error();
-    if (Result<void> done = output_.write("num_ranks " + std::to_string(ranks_) + "\n"); !done) return done.error();
+    if (Result<void> done = output_.write("num_ranks " + std::to_string(ranks_) + "\n"); !done)
+      return done.error();
     for (Rank rank = 0; rank < ranks_; ++rank) {
       Result<void> done = output_.write("\nrank " + std::to_string(rank) + " {\n");
       if (done) done = spool_.read(rank, [this](std::string_view text) { return output_.write(text); });
@@ -85,8 +86,8 @@ class Export final : public GoalExport, private OpWalk::Visitor {
     const double nanoseconds = std::floor(process.rounded_s * 1e9 + 0.5);
     if (nanoseconds < 1) return;
     process.rounded_s -= nanoseconds * 1e-9;
-    const std::uint64_t label = add_line(rank, "calc " + std::to_string(static_cast<std::uint64_t>(nanoseconds)),
-                                         process.tail);
+    const std::uint64_t label =
+        add_line(rank, "calc " + std::to_string(static_cast<std::uint64_t>(nanoseconds)), process.tail);
     process.tail.assign(1, {label, false});
   }
 
@@ -138,7 +139,8 @@ class Export final : public GoalExport, private OpWalk::Visitor {
     const std::string name = 'l' + std::to_string(label);
     lines_ += name + ": " + action + '\n';
     for (const Dependency& before : tail) {
-      lines_ += name + (before.start_only ? " irequires l" : " requires l") + std::to_string(before.label) + '\n';
+      lines_ +=
+          name + (before.start_only ? " irequires l" : " requires l") + std::to_string(before.label) + '\n';
     }
     return label;
   }

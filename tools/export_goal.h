@@ -1,4 +1,5 @@
-// A trace as a GOAL schedule: the text that LogGOPSim's txt2bin reads. Implements docs/formats/exports.md.
+// A trace as a GOAL schedule: the text that LogGOPSim's txt2bin reads. Implements
+// docs/formats/interchange.md.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,8 @@ namespace lbf {
 class GoalExport {
  public:
   // REQUIRES: `output` outlives the export. `spool_folder`: see RankSpool. Errors: kIo.
-  static Result<std::unique_ptr<GoalExport>> make(Rank ranks, TraceOutput& output, const std::string& spool_folder);
+  static Result<std::unique_ptr<GoalExport>> make(Rank ranks, TraceOutput& output,
+                                                  const std::string& spool_folder);
   virtual ~GoalExport() = default;
   virtual Result<void> feed(Rank rank, const Event& event) = 0;
   // Writes the schedule; the output is not committed.

@@ -38,7 +38,8 @@ std::string count_of(Bytes bytes) {
   return ' ' + std::to_string(std::min<Bytes>((bytes + 7) / 8, kMaxCount)) + " 0";
 }
 
-// The action of a blocking collective of all ranks; empty: SimGrid's replay has none, or cannot hold its counts.
+// The action of a blocking collective of all ranks; empty: SimGrid's replay has none, or cannot hold its
+// counts.
 std::string action_of(const Event& event, Rank ranks) {
   const auto size = static_cast<std::size_t>(ranks);
   const auto list = [&](std::size_t first) {
@@ -84,9 +85,11 @@ std::string action_of(const Event& event, Rank ranks) {
       return text + " 0";
     }
     case CollectiveOp::kReduceScatter:
-      return event.values.size() == size && sum(0) <= kMaxCount ? "reducescatter" + list(0) + " 0" : std::string();
+      return event.values.size() == size && sum(0) <= kMaxCount ? "reducescatter" + list(0) + " 0"
+                                                                : std::string();
     case CollectiveOp::kAllgatherv:
-      return event.values.size() == size && sum(0) <= kMaxCount ? "allgatherv" + bytes + list(0) : std::string();
+      return event.values.size() == size && sum(0) <= kMaxCount ? "allgatherv" + bytes + list(0)
+                                                                : std::string();
     case CollectiveOp::kAlltoallv: {
       if (event.values.size() != 2 * size || sum(0) > kMaxCount || sum(size) > kMaxCount) return {};
       return "alltoallv " + std::to_string(sum(0)) + list(0) + ' ' + std::to_string(sum(size)) + list(size);
@@ -101,7 +104,8 @@ class Export final : public TiExport, private OpWalk::Visitor {
   Export(Rank ranks, std::string path, double flops_per_second)
       : path_(std::move(path)),
         flops_per_second_(flops_per_second),
-        limit_(std::clamp<std::size_t>(kMemory / static_cast<std::size_t>(ranks), 512, std::size_t{256} << 10)),
+        limit_(
+            std::clamp<std::size_t>(kMemory / static_cast<std::size_t>(ranks), 512, std::size_t{256} << 10)),
         ranks_(static_cast<std::size_t>(ranks)),
         walk_(ranks, 0, *this) {}
 
@@ -122,11 +126,14 @@ class Export final : public TiExport, private OpWalk::Visitor {
     if (event.kind == EventKind::kProbe) ++notes_.left_out_probes;
     if (event.kind == EventKind::kIcollective) ++notes_.late_collectives;
     if ((event.flags & kFlagSync) != 0) ++notes_.synchronous_sends;
-    const bool known_rank = rank >= 0 && static_cast<std::size_t>(rank) < ranks_.size();
-    if (known_rank && event.kind == EventKind::kCollective && event.comm == 0) {
-      if (std::string action = action_of(event, static_cast<Rank>(ranks_.size())); !action.empty()) {
-        ranks_[static_cast<std::size_t>(rank)].collectives.push_back(
-            {walk_.matcher().events_of(rank) + 1, std::move(action)});
+    const bool is_buffered = (event.flags & kFlagBuffered) != 0 &&
+                             (event.kind == EventKind::kSend || event.kind == EventKind::kIsend);
+    const bool is_collective = event.kind == EventKind::kCollective && event.comm == 0;
+    if (rank >= 0 && static_cast<std::size_t>(rank) < ranks_.size() && (is_collective || is_buffered)) {
+      Special special{walk_.matcher().events_of(rank) + 1, ""};
+      if (is_collective) special.action = action_of(event, static_cast<Rank>(ranks_.size()));
+      if (is_buffered || !special.action.empty()) {
+        ranks_[static_cast<std::size_t>(rank)].special.push_back(std::move(special));
       }
     }
     return walk_.feed(rank, event);
@@ -151,9 +158,10 @@ class Export final : public TiExport, private OpWalk::Visitor {
   }
 
  private:
-  struct Collective {
+  // An event whose ops do not say all.
+  struct Special {
     std::uint64_t event;
-    std::string action;
+    std::string action;  // the collective that is written for its ops; empty: a buffered send
   };
   // "RANK irecv SOURCE TAG" whose size is not known yet, or a complete line.
   struct Line {
@@ -162,17 +170,17 @@ class Export final : public TiExport, private OpWalk::Visitor {
   };
   struct RankState {
     std::uint64_t events_done = 0;
-    std::deque<Collective> collectives;  // fed, their ops not visited
-    std::deque<Line> waiting;            // lines from the first incomplete one on
-    std::uint64_t lines_gone = 0;        // lines before them
-    std::string pending;                 // for the rank's file
+    std::deque<Special> special;   // fed, their ops not visited
+    std::deque<Line> waiting;      // lines from the first incomplete one on
+    std::uint64_t lines_gone = 0;  // lines before them
+    std::string pending;           // for the rank's file
   };
   // What is known of a message; of another one that had its slot before if the generation differs.
   struct Note {
     std::uint32_t generation = ~std::uint32_t{0};
     bool posted = false;
-    bool started = false;          // its send is an isend
-    std::uint64_t post_line = 0;   // number of the irecv's line among the rank's
+    bool started = false;            // its send is an isend
+    std::uint64_t post_line = 0;     // number of the irecv's line among the rank's
     std::vector<std::string> lines;  // a join: what the actor did
   };
 
@@ -240,23 +248,24 @@ class Export final : public TiExport, private OpWalk::Visitor {
     }
     RankState& state = ranks_[static_cast<std::size_t>(rank)];
     if (op.work_s > 0) add_line(rank, "compute " + number(op.work_s * flops_per_second_));
-    const bool is_action = !state.collectives.empty() && state.collectives.front().event == state.events_done + 1;
-    if (!is_action) {
-      visit_op(rank, op, message, sent);
-    } else if ((op.flags & kOpEndsEvent) != 0) {
-      add_line(rank, state.collectives.front().action);
-      state.collectives.pop_front();
+    const bool ends_event = (op.flags & kOpEndsEvent) != 0;
+    const bool is_special = !state.special.empty() && state.special.front().event == state.events_done + 1;
+    if (!is_special || state.special.front().action.empty()) {
+      visit_op(rank, op, message, sent, is_special);
+    } else if (ends_event) {
+      add_line(rank, state.special.front().action);
     }
-    if ((op.flags & kOpEndsEvent) != 0) ++state.events_done;
+    if (is_special && ends_event) state.special.pop_front();
+    if (ends_event) ++state.events_done;
     return state.pending.size() >= limit_ ? flush(rank) : Result<void>();
   }
 
-  std::string send_action(const Op& op, const Message& message) {
+  std::string send_action(const Op& op, const Message& message, bool buffered) {
     // SimGrid keeps the requests that no wait takes: what is not waited for is written as a send.
-    const bool starts = (op.flags & kOpNonblocking) != 0 && (message.bytes > 0 || message.sync);
+    const bool starts = (op.flags & kOpNonblocking) != 0 && !buffered && (message.bytes > 0 || message.sync);
     note(op, message).started = starts;
-    return (starts ? "isend " : "send ") + std::to_string(message.dst) + ' ' + std::to_string(flat_tag(message)) +
-           count_of(message.bytes);
+    return (starts ? "isend " : "send ") + std::to_string(message.dst) + ' ' +
+           std::to_string(flat_tag(message)) + count_of(message.bytes);
   }
   static std::string wait_action(const Message& message) {
     return "wait " + std::to_string(message.src) + ' ' + std::to_string(message.dst) + ' ' +
@@ -266,11 +275,11 @@ class Export final : public TiExport, private OpWalk::Visitor {
     return std::to_string(message.src) + ' ' + std::to_string(flat_tag(message));
   }
 
-  void visit_op(Rank rank, const Op& op, const Message* message, bool sent) {
+  void visit_op(Rank rank, const Op& op, const Message* message, bool sent, bool buffered) {
     const bool internal = (op.flags & kOpInternal) != 0;
     switch (op.kind) {
       case OpKind::kSend:
-        if (!internal) add_line(rank, send_action(op, *message));
+        if (!internal) add_line(rank, send_action(op, *message, buffered));
         break;
       case OpKind::kWaitSend:
         if (note(op, *message).started) add_line(rank, wait_action(*message));
@@ -323,7 +332,7 @@ class Export final : public TiExport, private OpWalk::Visitor {
         if (internal) {
           note(op, *message).lines = std::exchange(lines, {});
         } else {
-          lines.push_back(send_action(op, *message));
+          lines.push_back(send_action(op, *message, false));
         }
         break;
       case OpKind::kWaitSend:
@@ -361,7 +370,8 @@ class Export final : public TiExport, private OpWalk::Visitor {
 
 }  // namespace
 
-Result<std::unique_ptr<TiExport>> TiExport::make(Rank ranks, const std::string& path, double flops_per_second) {
+Result<std::unique_ptr<TiExport>> TiExport::make(Rank ranks, const std::string& path,
+                                                 double flops_per_second) {
   auto made = std::make_unique<Export>(ranks, path, flops_per_second);
   if (Result<void> started = made->start(); !started) return started.error();
   return std::unique_ptr<TiExport>(std::move(made));

@@ -1,5 +1,5 @@
 // A trace as SimGrid's time-independent trace: a list of files, one for each rank, that `smpirun -replay`
-// takes. Implements docs/formats/exports.md.
+// takes. Implements docs/formats/interchange.md.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ inline constexpr double kDefaultFlopsPerSecond = 1e9;
 
 class TiExport {
  public:
-  // Writes PATH, and the ranks' files in the folder PATH_files. Errors: kIo, kInvalidInput where one of them is
-  // there already and is something else.
+  // Writes PATH, and the ranks' files in the folder PATH_files. Errors: kIo, kInvalidInput where one of them
+  // is there already and is something else.
   static Result<std::unique_ptr<TiExport>> make(Rank ranks, const std::string& path, double flops_per_second);
   virtual ~TiExport() = default;
   virtual Result<void> feed(Rank rank, const Event& event) = 0;

@@ -31,7 +31,8 @@ class Export final : public TimelineExport, private TimelineObserver {
       metadata("process_sort_index", node, 0, R"("sort_index":)" + std::to_string(node));
     }
     for (ProcessIndex rank = 0; rank < static_cast<ProcessIndex>(ranks_.size()); ++rank) {
-      metadata("thread_name", node_of(static_cast<Rank>(rank)), rank, R"("name":"rank )" + std::to_string(rank) + '"');
+      metadata("thread_name", node_of(static_cast<Rank>(rank)), rank,
+               R"("name":"rank )" + std::to_string(rank) + '"');
     }
     return flush(0);
   }
@@ -52,7 +53,8 @@ class Export final : public TimelineExport, private TimelineObserver {
     predictor_->advance();
     TimelineResult result;
     result.lbf_s = predictor_->predictions().front().lbf_s;
-    if (const Result<void> whole = predictor_->diagnosis(); !whole) result.why_partial = whole.error().message;
+    if (const Result<void> whole = predictor_->diagnosis(); !whole)
+      result.why_partial = whole.error().message;
     text_ += "\n]}\n";
     if (Result<void> done = flush(0); !done) return done.error();
     return result;
@@ -80,8 +82,8 @@ class Export final : public TimelineExport, private TimelineObserver {
   }
   void metadata(const char* name, std::uint32_t node, ProcessIndex row, const std::string& arguments) {
     begin_entry();
-    text_ += R"("ph":"M","name":")" + std::string(name) + R"(","pid":)" + std::to_string(node) + R"(,"tid":)" +
-             std::to_string(row) + R"(,"args":{)" + arguments + "}}";
+    text_ += R"("ph":"M","name":")" + std::string(name) + R"(","pid":)" + std::to_string(node) +
+             R"(,"tid":)" + std::to_string(row) + R"(,"args":{)" + arguments + "}}";
   }
   // Microseconds with three decimals: the format's unit, to the nanosecond.
   void append_us(Seconds time_s) {
@@ -96,8 +98,8 @@ class Export final : public TimelineExport, private TimelineObserver {
     append_us(time_s);
   }
 
-  void slice(const TimelineOp& op, const std::string& name, const char* category, Seconds begin_s, Seconds end_s,
-             bool also_empty = false) {
+  void slice(const TimelineOp& op, const std::string& name, const char* category, Seconds begin_s,
+             Seconds end_s, bool also_empty = false) {
     if (end_s <= begin_s && !also_empty) return;
     begin_entry();
     text_ += R"("ph":"X","name":")" + name + R"(","cat":")" + category + '"';
@@ -105,9 +107,11 @@ class Export final : public TimelineExport, private TimelineObserver {
     text_ += R"(,"dur":)";
     append_us(end_s - begin_s);
     if (op.message_id != 0 && !op.message.internal && begin_s >= op.acted_s) {
-      text_ += R"(,"args":{"from":)" + std::to_string(op.message.src) + R"(,"to":)" + std::to_string(op.message.dst) +
-               R"(,"bytes":)" + std::to_string(op.message.bytes) + R"(,"comm":)" + std::to_string(op.message.comm) +
-               (op.message.collective ? R"(,"collective":)" : R"(,"tag":)") + std::to_string(op.message.tag) + '}';
+      text_ += R"(,"args":{"from":)" + std::to_string(op.message.src) + R"(,"to":)" +
+               std::to_string(op.message.dst) + R"(,"bytes":)" + std::to_string(op.message.bytes) +
+               R"(,"comm":)" + std::to_string(op.message.comm) +
+               (op.message.collective ? R"(,"collective":)" : R"(,"tag":)") + std::to_string(op.message.tag) +
+               '}';
     }
     text_ += '}';
   }
@@ -143,9 +147,11 @@ class Export final : public TimelineExport, private TimelineObserver {
     const bool internal = (op.flags & kOpInternal) != 0;
     slice(op, "process", "process", op.begin_s, op.acted_s);
     // A send that waits for nothing takes no time: its arrow needs a slice all the same.
-    const bool has_arrow = !internal && op.message_id != 0 && (op.kind == OpKind::kSend || op.kind == OpKind::kRecv);
+    const bool has_arrow =
+        !internal && op.message_id != 0 && (op.kind == OpKind::kSend || op.kind == OpKind::kRecv);
     if (!(op.actor && internal)) {
-      slice(op, name, op.kind == OpKind::kBlocked ? "blocked" : "waiting", op.acted_s, op.waited_s, has_arrow);
+      slice(op, name, op.kind == OpKind::kBlocked ? "blocked" : "waiting", op.acted_s, op.waited_s,
+            has_arrow);
     }
     slice(op, name, "protocol", op.waited_s, op.end_s);
     if (!has_arrow) return;
@@ -164,7 +170,8 @@ class Export final : public TimelineExport, private TimelineObserver {
 
 }  // namespace
 
-Result<std::unique_ptr<TimelineExport>> TimelineExport::make(Rank ranks, const Target& target, TraceOutput& output) {
+Result<std::unique_ptr<TimelineExport>> TimelineExport::make(Rank ranks, const Target& target,
+                                                             TraceOutput& output) {
   Result<std::unique_ptr<Predictor>> predictor = Predictor::make(ranks, {target});
   if (!predictor) return predictor.error();
   auto made = std::make_unique<Export>(std::move(*predictor), ranks, output);

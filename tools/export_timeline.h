@@ -1,5 +1,5 @@
 // A predicted run as a timeline in Chrome's trace event format, which Perfetto and chrome://tracing show: a
-// row for each rank, grouped by node, arrows for messages. Implements docs/formats/exports.md.
+// row for each rank, grouped by node, arrows for messages. Implements docs/formats/interchange.md.
 #pragma once
 
 #include <memory>

@@ -23,17 +23,23 @@ constexpr Bytes kMaxBytes = Bytes{1} << 50;
 constexpr Seconds kMaxTimeS = 1e9;
 constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxActiveRequests = std::size_t{1} << 24;  // of one rank
-constexpr std::uint64_t kBytesPerTurn = std::uint64_t{8} << 10;  // of one rank's file before the next one's
+constexpr std::uint64_t kBytesPerTurn = std::uint64_t{8} << 10;   // of one rank's file before the next one's
 constexpr std::size_t kMaxOpenFiles = 256;
 
 // Bytes of SimGrid's datatypes by their numbers in a trace; 0: has no size.
 constexpr std::array<std::uint8_t, 60> kDatatypeBytes{
-    8, 4,  1, 2, 8, 4, 1, 8, 1, 1,    // double int char short long float byte llong schar uchar
-    2, 4,  8, 8, 16, 4, 1, 1, 2, 4,   // ushort uint ulong ullong ldouble wchar bool i8 i16 i32
-    8, 1,  2, 4, 8, 8, 16, 32, 8, 8,  // i64 u8 u16 u32 u64 cfloat cdouble cldouble aint offset
-    8, 16, 16, 8, 8, 8, 16, 16, 4, 4,  // float_int long_int double_int short_int 2int 2float 2double 2long real real4
-    8, 16, 8, 16, 16, 4, 2, 4, 8, 16,  // real8 real16 complex8 16 32, integer1 2 4 8 16
-    32, 1, 8, 16, 32, 0, 0, 1, 8, 8};  // ldouble_int cxxbool cxx complexes ub lb packed ptr count
+    8,  4,  1,  2,  8,
+    4,  1,  8,  1,  1,  // double int char short long float byte llong schar uchar
+    2,  4,  8,  8,  16,
+    4,  1,  1,  2,  4,  // ushort uint ulong ullong ldouble wchar bool i8 i16 i32
+    8,  1,  2,  4,  8,
+    8,  16, 32, 8,  8,  // i64 u8 u16 u32 u64 cfloat cdouble cldouble aint offset
+    8,  16, 16, 8,  8,
+    8,  16, 16, 4,  4,  // float_int long_int double_int short_int 2int 2float 2double 2long real real4
+    8,  16, 8,  16, 16,
+    4,  2,  4,  8,  16,  // real8 real16 complex8 16 32, integer1 2 4 8 16
+    32, 1,  8,  16, 32,
+    0,  0,  1,  8,  8};  // ldouble_int cxxbool cxx complexes ub lb packed ptr count
 constexpr int kDouble = 0;
 constexpr int kByte = 6;
 
@@ -61,7 +67,8 @@ class RankActions {
 
 class Reader final : public TiTrace {
  public:
-  Reader(std::string path, double flops_per_second) : path_(std::move(path)), flops_per_second_(flops_per_second) {}
+  Reader(std::string path, double flops_per_second)
+      : path_(std::move(path)), flops_per_second_(flops_per_second) {}
 
   Result<void> index() {
     std::ifstream in(path_, std::ios::binary);
@@ -73,11 +80,13 @@ class Reader final : public TiTrace {
     while (next_line(in, line, place)) {
       const std::vector<std::string_view> words = split(line);
       if (words.size() < 2) {
-        if (top >= 0) return error(path_, number, "'" + std::string(words[0]) + "' is no action: RANK ACTION ...");
+        if (top >= 0)
+          return error(path_, number, "'" + std::string(words[0]) + "' is no action: RANK ACTION ...");
         Result<std::string> found = find_file(std::string(words[0]), number);
         if (!found) return found.error();
         files_.push_back({*found, 0, {}, false});
-        if (files_.size() > static_cast<std::size_t>(kMaxRanks)) return error(path_, number, "too many files");
+        if (files_.size() > static_cast<std::size_t>(kMaxRanks))
+          return error(path_, number, "too many files");
         continue;
       }
       if (!files_.empty()) return error(path_, number, "a list of files has one name a line");
@@ -135,7 +144,8 @@ class Reader final : public TiTrace {
         while (file.place.offset - start < kBytesPerTurn) {
           if (!next_line(in, line, file.place)) {
             if (in.bad()) return Error{ErrorCode::kIo, file.name + ": cannot be read"};
-            if (line.size() > kMaxLineBytes) return error(file.name, file.place.line, "the line is longer than 256 MiB");
+            if (line.size() > kMaxLineBytes)
+              return error(file.name, file.place.line, "the line is longer than 256 MiB");
             file.done = true;
             --left;
             in.close();
@@ -162,7 +172,8 @@ class Reader final : public TiTrace {
     const auto note = [&notes](std::uint64_t count, const std::string& what) {
       if (count > 0) notes.push_back(std::to_string(count) + " " + what);
     };
-    note(tests_, "test actions are polls that found nothing: their requests complete in the next wait or waitall");
+    note(tests_,
+         "test actions are polls that found nothing: their requests complete in the next wait or waitall");
     note(never_waited_, "requests that no action waits for are completed at the end of their rank");
     note(without_finalize_, "ranks have no finalize: they end after their last action");
     note(ignored_, "actions without a meaning for a replay (location, comm_size, ...) are left out");
@@ -224,8 +235,9 @@ class Reader final : public TiTrace {
       std::error_code ignored;
       if (std::filesystem::is_regular_file(candidate, ignored)) return candidate.string();
     }
-    return error(path_, line,
-                 name + ": no such file, neither from here nor beside the list (and an action is RANK ACTION ...)");
+    return error(
+        path_, line,
+        name + ": no such file, neither from here nor beside the list (and an action is RANK ACTION ...)");
   }
 
   Result<void> count_bytes() {
@@ -438,8 +450,8 @@ class Reader final : public TiTrace {
       const double flops = p.flops(2);
       return p.result() ? add_time(rank, seconds_of(flops)) : p.result();
     }
-    if (action == "send" || action == "isend" || action == "Ssend" || action == "ISsend" || action == "bsend" ||
-        action == "ibsend") {
+    if (action == "send" || action == "isend" || action == "Ssend" || action == "ISsend" ||
+        action == "bsend" || action == "ibsend") {
       return send(rank, action, words, p);
     }
     if (action == "recv" || action == "irecv") return receive(rank, action == "irecv", words, p);
@@ -495,6 +507,7 @@ class Reader final : public TiTrace {
     event.bytes = p.bytes(p.count(4), p.datatype(5));
     if (!p.result()) return p.result();
     if (action == "Ssend" || action == "ISsend") event.flags |= kFlagSync;
+    if (action == "bsend" || action == "ibsend") event.flags |= kFlagBuffered;
     if (event.kind == EventKind::kSend) return emit(rank, event);
     return start_request(rank, event, {rank, event.peer, event.tag}, {});
   }
@@ -585,7 +598,8 @@ class Reader final : public TiTrace {
       event.bytes = p.bytes(p.count(2), p.datatype(5));
     } else if (action == "gatherv" || action == "allgatherv") {
       const bool rooted = action == "gatherv";
-      if (Result<void> ok = check(words, size + 1, "gatherv COUNT COUNT... [ROOT [DATATYPE DATATYPE]]"); !ok) {
+      if (Result<void> ok = check(words, size + 1, "gatherv COUNT COUNT... [ROOT [DATATYPE DATATYPE]]");
+          !ok) {
         return ok;
       }
       event.op = rooted ? CollectiveOp::kGatherv : CollectiveOp::kAllgatherv;
@@ -598,7 +612,8 @@ class Reader final : public TiTrace {
       event.bytes = p.bytes(p.count(2), p.datatype(types));
       if (!rooted || event.root == rank) counts(3, p.datatype(types + 1));
     } else if (action == "scatterv") {
-      if (Result<void> ok = check(words, size + 1, "scatterv COUNT... COUNT [ROOT [DATATYPE DATATYPE]]"); !ok) {
+      if (Result<void> ok = check(words, size + 1, "scatterv COUNT... COUNT [ROOT [DATATYPE DATATYPE]]");
+          !ok) {
         return ok;
       }
       event.op = CollectiveOp::kScatterv;
@@ -616,7 +631,8 @@ class Reader final : public TiTrace {
         values_.clear();
       }
     } else if (action == "alltoallv") {
-      if (Result<void> ok = check(words, 2 * size + 2, "alltoallv SIZE COUNT... SIZE COUNT... [DATATYPE DATATYPE]");
+      if (Result<void> ok =
+              check(words, 2 * size + 2, "alltoallv SIZE COUNT... SIZE COUNT... [DATATYPE DATATYPE]");
           !ok) {
         return ok;
       }

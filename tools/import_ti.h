@@ -1,5 +1,5 @@
-// SimGrid's time-independent traces as events: what SMPI of SimGrid 3.32 writes (--cfg=tracing/smpi/format:TI)
-// and `smpirun -replay` replays. Implements docs/formats/imports.md.
+// SimGrid's time-independent traces as events: what SMPI of SimGrid 3.32 writes
+// (--cfg=tracing/smpi/format:TI) and `smpirun -replay` replays. Implements docs/formats/interchange.md.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,8 @@ class TiTrace {
   static Result<std::unique_ptr<TiTrace>> open(const std::string& path, double flops_per_second);
   virtual ~TiTrace() = default;
   virtual Rank ranks() const = 0;
-  // Hands all events to `sink`; `progress` gets the share done (0 to 1) now and then. Errors name file and line.
+  // Hands all events to `sink`; `progress` gets the share done (0 to 1) now and then. Errors name file and
+  // line.
   virtual Result<void> read(const EventSink& sink, const std::function<void(double)>& progress) = 0;
   // What was read over, one line each: "12 test actions: ...". After read().
   virtual std::vector<std::string> notes() const = 0;

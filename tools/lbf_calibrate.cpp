@@ -1,8 +1,8 @@
 // lbf-calibrate: measures what messages cost on this cluster and writes a network file for lbfd.
 //
-// Runs the ping-pong program (calibrate_pingpong.c) through srun, between two nodes, inside one, and once more
-// between two nodes as streams of several pairs (calibrate_link.h); writes the medians, eager limits and the
-// link's rate (docs/formats/network-v1.md; TSE Sec. 2.2: "half of the round trip time").
+// Runs the ping-pong program (calibrate_pingpong.c) through srun, between two nodes, inside one, and once
+// more between two nodes as streams of several pairs (calibrate_link.h); writes the medians, eager limits and
+// the link's rate (docs/formats/network-v1.md; TSE Sec. 2.2: "half of the round trip time").
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
@@ -38,11 +38,13 @@ constexpr Seconds kDefaultSeconds = 20;
 constexpr Seconds kQuickSeconds = 5;
 constexpr int kDefaultRepeats = 20;
 constexpr int kDefaultPairs = 2;
-constexpr int kMostPairs = 64;  // as in calibrate_link.c
+constexpr int kMostPairs = 64;           // as in calibrate_link.c
 constexpr Seconds kShortestRound = 0.2;  // of the streams
 constexpr Seconds kLongestRound = 0.5;
-constexpr double kRounds = 6;                     // as in calibrate_link.c
-constexpr double kRoundsInSeconds = 40;           // of the other measurements: a round is that much shorter
+constexpr double kRounds = 6;            // as in calibrate_link.c
+constexpr double kRoundsInSeconds = 40;  // of the other measurements: a round is that much shorter
+constexpr const char* kEndTogether =
+    "--kill-on-bad-exit=1";  // where one rank crashes the others would wait for ever
 constexpr std::string_view kNetworksFolder = "/etc/lbf/networks.d";
 constexpr std::string_view kPingPongProgram = "lbf-calibrate-pingpong";
 
@@ -180,7 +182,7 @@ Result<PingPong> measure(const Options& options, const std::vector<std::string>&
                          const std::string& program, const std::vector<Bytes>& sizes, bool remote,
                          const std::string& nodes) {
   std::vector<std::string> command = srun;
-  command.insert(command.end(), {"-n2", remote ? "-N2" : "-N1"});
+  command.insert(command.end(), {kEndTogether, "-n2", remote ? "-N2" : "-N1"});
   if (remote) {
     command.push_back("--ntasks-per-node=1");
   } else {
@@ -221,8 +223,8 @@ Result<LinkRates> measure_link(const Options& options, const std::vector<std::st
                                const std::string& program, Bytes message_bytes, Seconds round_s) {
   std::vector<std::string> command = srun;
   // Not --ntasks-per-node: Slurm then wants a processor for each, whatever --overcommit says.
-  command.insert(command.end(),
-                 {fmt::format("-n{}", 2 * options.pairs), "-N2", "--overcommit", "--distribution=cyclic"});
+  command.insert(command.end(), {kEndTogether, fmt::format("-n{}", 2 * options.pairs), "-N2", "--overcommit",
+                                 "--distribution=cyclic"});
   if (!options.nodes.empty()) command.push_back("--nodelist=" + options.nodes);
   command.insert(command.end(), {program, "link", fmt::format("{:.0f}", round_s * 1e3),
                                  std::to_string(options.pairs), std::to_string(message_bytes)});
@@ -309,8 +311,7 @@ int calibrate(const Options& given, const std::string& typed) {
     if (options.nodes.empty()) one_node.clear();  // host and node names may differ: let Slurm choose again
   }
   if (calibration.remote != nullptr && options.contention != "none") {
-    const Seconds round_s =
-        std::clamp(options.seconds / kRoundsInSeconds, kShortestRound, kLongestRound);
+    const Seconds round_s = std::clamp(options.seconds / kRoundsInSeconds, kShortestRound, kLongestRound);
     calibration.link_message_bytes = stream_message_bytes(remote, round_s);
     auto measured = measure_link(options, *srun, *program, calibration.link_message_bytes, round_s);
     if (!measured) {
@@ -416,7 +417,8 @@ int main_of(int argc, char** argv) {
     return fail(invalid_input(std::string(error.what()) + "; lbf-calibrate --help lists the options"));
   }
   if (options.name.empty()) {
-    return fail(invalid_input("--name is missing: what the network is called in reports; lbf-calibrate --help"));
+    return fail(
+        invalid_input("--name is missing: what the network is called in reports; lbf-calibrate --help"));
   }
   std::string typed;
   for (int i = 0; i < argc; ++i) typed += (i > 0 ? " " : "") + std::string(argv[i]);

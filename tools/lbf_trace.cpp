@@ -1,5 +1,5 @@
-// lbf-trace: looks into traces, converts them, and carries them from and to other tools. docs/man/lbf-trace.1 is
-// its manual, design.md section 6 the contract (subcommands, `synth`'s options, the JSON keys of `info`).
+// lbf-trace: looks into traces, converts them, and carries them from and to other tools. docs/man/lbf-trace.1
+// is its manual, design.md section 6 the contract (subcommands, `synth`'s options, the JSON keys of `info`).
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -100,9 +100,11 @@ TraceForm form_of(const std::string& path) {
 // Writes events in one of the two forms; nothing is left of a failed one.
 class TraceSink {
  public:
-  static Result<std::unique_ptr<TraceSink>> open(const std::string& path, const std::string& form, Rank ranks) {
+  static Result<std::unique_ptr<TraceSink>> open(const std::string& path, const std::string& form,
+                                                 Rank ranks) {
     if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
-      return lbf::invalid_input("a stored trace is not for a terminal: name a file with -o FILE, or --to text");
+      return lbf::invalid_input(
+          "a stored trace is not for a terminal: name a file with -o FILE, or --to text");
     }
     Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(path);
     if (!output) return output.error();
@@ -112,7 +114,8 @@ class TraceSink {
       sink->text_.emplace(sink->output_->stream(), ranks);
     } else {
       lbf::TraceOutput* out = sink->output_.get();
-      sink->stored_.emplace(ranks, [out](std::uint32_t, const std::string& batch) { return out->write(batch); });
+      sink->stored_.emplace(ranks,
+                            [out](std::uint32_t, const std::string& batch) { return out->write(batch); });
     }
     return sink;
   }
@@ -224,9 +227,11 @@ void warn_about(const lbf::ExportNotes& notes) {
   };
   note(notes.synchronous_sends, "synchronous sends are written as ordinary ones: the format has no others");
   note(notes.left_out_probes, "probes are left out: the format has none");
-  note(notes.late_collectives, "non-blocking collectives happen where they are waited for: the format has none");
+  note(notes.late_collectives,
+       "non-blocking collectives happen where they are waited for: the format has none");
   note(notes.unmodelled_calls, "calls without a model are written as the time that they took");
-  note(notes.approximated_collectives, "collective calls are written with the closest algorithm, not the real one");
+  note(notes.approximated_collectives,
+       "collective calls are written with the closest algorithm, not the real one");
   note(notes.never_sent, "receives are left out: nobody sends their messages");
   if (!notes.why_partial.empty()) warn("the trace is partial: " + notes.why_partial);
 }
@@ -235,7 +240,8 @@ Result<void> export_timeline(const Options& options, lbf::WhatIfTrace& trace) {
   const Result<std::vector<lbf::Target>> targets = lbf::make_targets(options.target, trace.ranks());
   if (!targets) return targets.error();
   if (targets->size() != 1) {
-    return lbf::invalid_input("a timeline shows one target, these options name " + std::to_string(targets->size()) +
+    return lbf::invalid_input("a timeline shows one target, these options name " +
+                              std::to_string(targets->size()) +
                               ": give one of --nodes, --placement and --network each");
   }
   Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(options.output);
@@ -293,15 +299,17 @@ Result<void> synth(const Options& options) {
   if (!sink) return sink.error();
   {
     lbf::Progress progress("lbf-trace", "made");
-    const double all = static_cast<double>(lbf::synth_events_per_iteration(options.pattern, options.synth_ranks)) *
-                       static_cast<double>(options.iterations);
+    const double all =
+        static_cast<double>(lbf::synth_events_per_iteration(options.pattern, options.synth_ranks)) *
+        static_cast<double>(options.iterations);
     std::uint64_t events = 0;
-    const Result<void> done = lbf::synthesize(
-        options.pattern, options.synth_ranks, options.iterations, [&](Rank rank, const Event& event) {
-          constexpr std::uint64_t kEventsPerTick = 1 << 16;
-          if (++events % kEventsPerTick == 0) progress.show(static_cast<double>(events) / all);
-          return (*sink)->add(rank, event);
-        });
+    const Result<void> done = lbf::synthesize(options.pattern, options.synth_ranks, options.iterations,
+                                              [&](Rank rank, const Event& event) {
+                                                constexpr std::uint64_t kEventsPerTick = 1 << 16;
+                                                if (++events % kEventsPerTick == 0)
+                                                  progress.show(static_cast<double>(events) / all);
+                                                return (*sink)->add(rank, event);
+                                              });
     if (!done) return done;
   }
   return (*sink)->finish();
@@ -312,7 +320,8 @@ Result<void> synth(const Options& options) {
 std::string check_positive(const std::string& text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good = error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) && value > 0;
+  const bool good =
+      error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) && value > 0;
   return good ? std::string() : "'" + text + "' is no number above 0";
 }
 
@@ -321,7 +330,8 @@ constexpr const char* kTraceHelp =
 
 void add_trace(CLI::App& command, Options& options) {
   command.add_option("TRACE", options.trace, kTraceHelp)->required();
-  command.add_option("--server", options.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)")
+  command
+      .add_option("--server", options.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)")
       ->check([](const std::string& server) {
         const auto client = lbf::HttpClient::make(server);
         return client ? std::string() : client.error().message;
@@ -349,43 +359,53 @@ void add_target(CLI::App& command, lbf::WhatIfOptions& target) {
       ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 20))
       ->group(group);
-  command.add_option("--placement", target.placements, "block, cyclic, plane=K or map=N0,N1,... (default block)")
+  command
+      .add_option("--placement", target.placements, "block, cyclic, plane=K or map=N0,N1,... (default block)")
       ->allow_extra_args(false)
       ->group(group);
-  command.add_option("--network", target.networks, "name or file (default zero)")->delimiter(',')->group(group);
-  command.add_option("--speed", target.speeds,
-                     "of each processor, relative to the one that ran, or by node as in 1,1,0.5 (default 1)")
+  command.add_option("--network", target.networks, "name or file (default zero)")
+      ->delimiter(',')
+      ->group(group);
+  command
+      .add_option("--speed", target.speeds,
+                  "of each processor, relative to the one that ran, or by node as in 1,1,0.5 (default 1)")
       ->delimiter(',')
       ->check(check_positive)
       ->group(group);
-  command.add_option("--contention", target.contention, "none, bus or nic (default: what the network file says)")
+  command
+      .add_option("--contention", target.contention, "none, bus or nic (default: what the network file says)")
       ->check(CLI::IsMember({"none", "bus", "nic"}))
       ->group(group);
-  command.add_option_function<std::string>(
-             "--waiting",
-             [&target](const std::string& name) {
-               target.waiting = name == "spin" ? lbf::Waiting::kSpin : lbf::Waiting::kBlock;
-             },
-             "what a rank does that waits for a message: block gives its processor away, spin keeps its share "
-             "(default block)")
+  command
+      .add_option_function<std::string>(
+          "--waiting",
+          [&target](const std::string& name) {
+            target.waiting = name == "spin" ? lbf::Waiting::kSpin : lbf::Waiting::kBlock;
+          },
+          "what a rank does that waits for a message: block gives its processor away, spin keeps its share "
+          "(default block)")
       ->check(CLI::IsMember({"block", "spin"}))
       ->group(group);
-  command.add_option("--networks-dir", target.networks_dir,
-                     "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)")
+  command
+      .add_option("--networks-dir", target.networks_dir,
+                  "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)")
       ->group(group);
 }
 
 int run(int argc, char** argv) {
   Options options;
-  CLI::App app{"Looks into recorded programs, converts them, and carries them from and to other tools.", "lbf-trace"};
+  CLI::App app{"Looks into recorded programs, converts them, and carries them from and to other tools.",
+               "lbf-trace"};
   app.set_version_flag("--version", std::string("lbf-trace ") + LBF_VERSION);
   app.require_subcommand(1);
 
-  CLI::App* info_command = app.add_subcommand("info", "what is in a trace: ranks, events, messages, calls, durations");
+  CLI::App* info_command =
+      app.add_subcommand("info", "what is in a trace: ranks, events, messages, calls, durations");
   add_trace(*info_command, options);
   info_command->add_flag("--json", options.json, "print JSON");
 
-  CLI::App* dump_command = app.add_subcommand("dump", "every event in one line, with all that is known of it");
+  CLI::App* dump_command =
+      app.add_subcommand("dump", "every event in one line, with all that is known of it");
   add_trace(*dump_command, options);
   add_output(*dump_command, options, "file to write (default standard output)");
   dump_command->add_option("--rank", options.ranks, "of these ranks only, as in 0,3")
@@ -401,7 +421,8 @@ int run(int argc, char** argv) {
 
   CLI::App* import_command = app.add_subcommand("import", "a trace of another tool -> a trace of lbf");
   import_command
-      ->add_option("FILE", options.trace, "the list of the ranks' files, or one file with the actions of all ranks")
+      ->add_option("FILE", options.trace,
+                   "the list of the ranks' files, or one file with the actions of all ranks")
       ->required();
   import_command->add_option("--format", options.format, "ti: SimGrid's time-independent trace (default)")
       ->check(CLI::IsMember({"ti"}));
@@ -439,7 +460,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     const auto parsed = app.get_subcommands();
-    const std::string help = parsed.empty() ? "lbf-trace --help" : "lbf-trace " + parsed.front()->get_name() + " --help";
+    const std::string help =
+        parsed.empty() ? "lbf-trace --help" : "lbf-trace " + parsed.front()->get_name() + " --help";
     return fail(kUsage, std::string(error.what()) + "; " + help + " lists what there is");
   }
   if (export_command->parsed()) {

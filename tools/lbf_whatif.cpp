@@ -111,9 +111,10 @@ int run(int argc, char** argv) {
   app.add_option("--contention", options.contention, "none, bus or nic (default: what the network file says)")
       ->check(CLI::IsMember({"none", "bus", "nic"}));
   std::string waiting = "block";
-  app.add_option("--waiting", waiting,
-                 "what a rank does that waits for a message: block gives its processor away, spin keeps its share "
-                 "(default block)")
+  app.add_option(
+         "--waiting", waiting,
+         "what a rank does that waits for a message: block gives its processor away, spin keeps its share "
+         "(default block)")
       ->check(CLI::IsMember({"block", "spin"}));
   app.add_option("--networks-dir", options.networks_dir,
                  "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)");

@@ -1,8 +1,8 @@
-// OpWalk: events -> ops, each visited once, for the exports that need the replay's view of a program (messages
-// paired, requests resolved, collectives spelled out) and none of its times.
+// OpWalk: events -> ops, each visited once, for the exports that need the replay's view of a program
+// (messages paired, requests resolved, collectives spelled out) and none of its times.
 //
-// Place in the event's way: Event -> match -> *Op* -> export. Visits a process's ops in their order, a receive
-// or probe after its message's send. Memory: what is in flight, as in a replay.
+// Place in the event's way: Event -> match -> *Op* -> export. Visits a process's ops in their order, a
+// receive or probe after its message's send. Memory: what is in flight, as in a replay.
 #pragma once
 
 #include <cstdint>

@@ -46,7 +46,7 @@ class TraceInfoCount {
   Seconds process_s_ = 0;
   Seconds call_s_ = 0;
   Seconds off_s_ = 0;
-  std::map<std::string, Calls> calls_;                  // by name
+  std::map<std::string, Calls> calls_;                    // by name
   std::map<std::uint32_t, std::uint64_t> communicators_;  // by number: members
 };
 

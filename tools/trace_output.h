@@ -14,8 +14,8 @@ namespace lbf {
 
 class TraceOutput {
  public:
-  // "-": standard output. A file is written beside its place and renamed by commit(); what is no ordinary file
-  // (a pipe, /dev/null) is written to as it is. Errors: kIo.
+  // "-": standard output. A file is written beside its place and renamed by commit(); what is no ordinary
+  // file (a pipe, /dev/null) is written to as it is. Errors: kIo.
   static Result<std::unique_ptr<TraceOutput>> open(const std::string& path);
   // Without a commit() nothing is left.
   ~TraceOutput();

@@ -12,7 +12,7 @@
 namespace lbf {
 
 struct WhatIfOptions {
-  std::vector<std::uint32_t> nodes;  // empty: as many as map=... names
+  std::vector<std::uint32_t> nodes;     // empty: as many as map=... names
   std::vector<std::uint32_t> cores{1};  // of every node, or by node
   std::vector<std::string> placements{"block"};
   std::vector<std::string> networks{"zero"};

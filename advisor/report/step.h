@@ -28,7 +28,8 @@ struct TargetPrediction {
   std::optional<double> speedup;  // measured / predicted
   std::optional<double> self_error_percent;
   bool partial = false;
-  std::string why_stuck;  // not empty: the program would wait for ever there; predicted_s and speedup are unknown
+  std::string
+      why_stuck;  // not empty: the program would wait for ever there; predicted_s and speedup are unknown
   std::optional<Seconds> progress_s;
   std::optional<Seconds> measured_at_progress_s;
 

@@ -22,7 +22,7 @@ inline constexpr std::size_t kMaxDescriptionBytes = std::size_t{8} << 20;
 
 // nlohmann::json moves without throwing; the linter sees the assertions in it.
 struct StepDescription {  // NOLINT(bugprone-exception-escape)
-  std::string cluster;  // empty: not said
+  std::string cluster;    // empty: not said
   std::optional<std::uint32_t> job;
   std::optional<std::uint32_t> step;
   std::optional<std::uint32_t> restart;

@@ -31,22 +31,30 @@ class StreamMerge {
   StreamMerge(CommunicatorTable& communicators, Rank max_ranks,
               std::vector<std::unique_ptr<BatchSource>> sources);
 
-  // Hands on one block: events of one rank, or a control record. false: there was none left. After an error
-  // the merge must not be used any more.
+  // Hands on some events of one rank, and the control records that come with them. False: there was nothing
+  // left. After an error the merge must not be used any more.
   Result<bool> next(const BatchSink& sink);
+  // Of one rank at a time.
+  static constexpr std::uint64_t kMostEvents = 64;
 
  private:
   struct Stream {
     std::unique_ptr<BatchSource> source;
     std::unique_ptr<BatchDecoder> decoder;
     bool in_batch = false;
+    std::size_t ranks_left = 0;  // in heads_
   };
   struct Head {
-    Seconds time_s;  // how far the rank is whose events come next
-    std::size_t stream;
+    Seconds time_s;  // how far the rank is
+    std::uint32_t stream;
+    Rank rank;
   };
-  // Makes the stream's next block its head; false: it is over.
-  Result<bool> enqueue(std::size_t stream);
+  static bool later(const Head& a, const Head& b) {
+    return a.time_s != b.time_s ? a.time_s > b.time_s : a.rank > b.rank;
+  }
+  // Makes heads of the stream's next ranks, if it has any.
+  Result<void> refill(std::uint32_t stream, const BatchSink& sink);
+  void push(std::uint32_t stream, Rank rank);
 
   CommunicatorTable& communicators_;
   Rank max_ranks_;

@@ -18,22 +18,23 @@ json calls_json(const std::vector<db::CallRecord>& calls) {
 }
 
 json prediction_json(const db::PredictionRecord& prediction, bool with_ranks) {
-  json out = {{"target", prediction.target},
-              {"nodes", prediction.nodes},
-              {"cores", prediction.cores_per_node},
-              {"placement", prediction.placement},
-              {"network", prediction.network},
-              {"contention", prediction.contention},
-              {"speed", prediction.speed},
-              {"kind", prediction.kind},
-              // A program that would wait for ever has no run time: nobody shall take the time until then for one.
-              {"predicted_s", prediction.why_stuck.empty() ? json(prediction.predicted_s) : json(nullptr)},
-              {"why_stuck", prediction.why_stuck},
-              {"speedup", or_null(prediction.speedup)},
-              {"self_error_percent", or_null(prediction.self_error_percent)},
-              {"partial", prediction.partial},
-              {"progress_s", prediction.progress_s},
-              {"measured_at_progress_s", prediction.measured_at_progress_s}};
+  json out = {
+      {"target", prediction.target},
+      {"nodes", prediction.nodes},
+      {"cores", prediction.cores_per_node},
+      {"placement", prediction.placement},
+      {"network", prediction.network},
+      {"contention", prediction.contention},
+      {"speed", prediction.speed},
+      {"kind", prediction.kind},
+      // A program that would wait for ever has no run time: nobody shall take the time until then for one.
+      {"predicted_s", prediction.why_stuck.empty() ? json(prediction.predicted_s) : json(nullptr)},
+      {"why_stuck", prediction.why_stuck},
+      {"speedup", or_null(prediction.speedup)},
+      {"self_error_percent", or_null(prediction.self_error_percent)},
+      {"partial", prediction.partial},
+      {"progress_s", prediction.progress_s},
+      {"measured_at_progress_s", prediction.measured_at_progress_s}};
   if (with_ranks) out["rank_finish_s"] = prediction.rank_finish_s;
   return out;
 }

@@ -573,7 +573,8 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
     return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
   };
   // What a prediction is compared with: the measured run where both are whole, else the measured time of the
-  // same events. A run that was ended by force may have no message under way: then only the step's reasons tell.
+  // same events. A run that was ended by force may have no message under way: then only the step's reasons
+  // tell.
   const auto measured_for = [&](const Prediction& prediction) {
     const bool whole =
         finished_ && reasons_.empty() && prediction.complete && record.measured_s.value_or(0) > 0;
@@ -586,7 +587,8 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
     const Seconds measured_s = measured_for(prediction);
     // The step is whole, so it ends on some target: what holds it up on this one is the target.
     const bool stuck = finished_ && reasons_.empty() && !prediction.why_stuck.empty();
-    if (i == 0 && measured_s > 0 && !stuck) self_error_percent = 100 * (prediction.lbf_s - measured_s) / measured_s;
+    if (i == 0 && measured_s > 0 && !stuck)
+      self_error_percent = 100 * (prediction.lbf_s - measured_s) / measured_s;
 
     db::PredictionRecord out;
     out.nodes = target.nodes;
@@ -681,10 +683,13 @@ void StepRun::publish() {
     }
     view->predictions = describe_predictions(record);
     const auto& all = view->predictions;
-    const auto is_stuck = [](const db::PredictionRecord& prediction) { return !prediction.why_stuck.empty(); };
+    const auto is_stuck = [](const db::PredictionRecord& prediction) {
+      return !prediction.why_stuck.empty();
+    };
     if (const auto first = std::find_if(all.begin(), all.end(), is_stuck); first != all.end()) {
       notes.push_back(fmt::format("on {} of {} targets the program would not end: {}",
-                                  std::count_if(all.begin(), all.end(), is_stuck), all.size(), first->why_stuck));
+                                  std::count_if(all.begin(), all.end(), is_stuck), all.size(),
+                                  first->why_stuck));
     }
   }
   record.notes = std::move(notes);

@@ -264,10 +264,10 @@ void type_freed() noexcept;
 
 void send(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
           MPI_Comm comm) noexcept;
-void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-           MPI_Request request) noexcept;
-void send_init(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-               MPI_Request request) noexcept;
+void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+           MPI_Comm comm, MPI_Request request) noexcept;
+void send_init(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+               MPI_Comm comm, MPI_Request request) noexcept;
 void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) noexcept;
 void irecv(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
            MPI_Request request) noexcept;

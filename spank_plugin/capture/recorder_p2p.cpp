@@ -107,8 +107,8 @@ void send(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int
        mode_flags);
 }
 
-void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-           MPI_Request request) noexcept {
+void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+           MPI_Comm comm, MPI_Request request) noexcept {
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
@@ -122,8 +122,8 @@ void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, in
   keep_request(call, request, info);
 }
 
-void send_init(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag, MPI_Comm comm,
-               MPI_Request request) noexcept {
+void send_init(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+               MPI_Comm comm, MPI_Request request) noexcept {
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return;

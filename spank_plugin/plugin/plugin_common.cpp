@@ -52,7 +52,8 @@ void init(SpankHandle spank, std::span<char* const> arguments) {
     state().admin = std::move(*admin);
   } else {
     state().admin_error = admin.error().message;
-    // In srun, sbatch and salloc this would be the user's screen: who asks for a prediction is told by decide().
+    // In srun, sbatch and salloc this would be the user's screen: who asks for a prediction is told by
+    // decide().
     if (spank_context() == S_CTX_REMOTE || spank_context() == S_CTX_SLURMD) {
       log_for_admin(state().admin_error + "; the plugin is off");
     }

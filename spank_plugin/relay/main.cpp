@@ -130,8 +130,8 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (options.ring_dir.empty() || options.server.empty() || step_file.empty()) {
-    std::fprintf(stderr,
-                 "lbf-relay: error: --ring-dir, --server and --step-file are needed (or --flush-spool DIR)\n");
+    std::fprintf(
+        stderr, "lbf-relay: error: --ring-dir, --server and --step-file are needed (or --flush-spool DIR)\n");
     return 2;
   }
   options.spool_limit_bytes = spool_limit_mb << 20;

@@ -156,7 +156,8 @@ TEST(HttpClient, AddressesAreChecked) {
                           "http://u@x:1", "http://x y"}) {
     const auto client = HttpClient::make(bad);
     ASSERT_FALSE(client.ok()) << bad;
-    EXPECT_NE(client.error().message.find("'" + std::string(bad) + "'"), std::string::npos) << client.error().message;
+    EXPECT_NE(client.error().message.find("'" + std::string(bad) + "'"), std::string::npos)
+        << client.error().message;
   }
 }
 

@@ -132,7 +132,8 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
                     {"elapsed_s", 0.5 + 0.1 * rank + batch},
                     {"calls", {{1, (batch + 1) * rounds, 0.001 * (batch + 1)}}},
                     {"capture_s", 0.001}};
-      if (static_cast<std::size_t>(rank) < more_stats.size()) stats.update(more_stats[static_cast<std::size_t>(rank)]);
+      if (static_cast<std::size_t>(rank) < more_stats.size())
+        stats.update(more_stats[static_cast<std::size_t>(rank)]);
       encoder.add_control(stats.dump());
       if (batch + 1 == batches) {
         const bool killed = rank == killed_rank;

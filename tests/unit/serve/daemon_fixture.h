@@ -22,7 +22,7 @@ struct RingProgram {
   int rounds = 40;
   int batches = 4;  // of each stream
   int killed_rank = -1;
-  bool all_send_first = false;            // relies on buffers: where no message is eager nobody gets further
+  bool all_send_first = false;             // relies on buffers: where no message is eager nobody gets further
   std::vector<nlohmann::json> more_stats;  // keys for the stats of the ranks, by rank
 
   int ranks() const;

@@ -99,9 +99,8 @@ TEST_F(StepRunTest, ATargetOnWhichTheProgramWouldNotEndIsNotAdvised) {
   }
   EXPECT_EQ(stuck, 1);
   EXPECT_THAT(view->record.notes,
-              testing::Contains(testing::StartsWith(
-                  "on 1 of " + std::to_string(view->predictions.size()) +
-                  " targets the program would not end: cyclic wait: ")));
+              testing::Contains(testing::StartsWith("on 1 of " + std::to_string(view->predictions.size()) +
+                                                    " targets the program would not end: cyclic wait: ")));
   const nlohmann::json json = step_json(*view, StepDetail::kFull);
   for (const nlohmann::json& prediction : json["predictions"]) {
     EXPECT_EQ(prediction["predicted_s"].is_null(), prediction["why_stuck"] != "") << prediction;
@@ -127,11 +126,13 @@ TEST_F(StepRunTest, APartIsComparedWithTheMeasuredTimeOfThatPart) {
 
 TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {
   test::RingProgram program;
-  program.more_stats = {{{"abandoned_calls", 1}}, {{"abandoned_calls", 0}, {"events_without_communicator", 2}}};
+  program.more_stats = {{{"abandoned_calls", 1}},
+                        {{"abandoned_calls", 0}, {"events_without_communicator", 2}}};
   const auto view = run(program, kInTurns, "counts");
   EXPECT_THAT(view->record.notes, testing::Contains(testing::StartsWith("1 MPI call was left by longjmp")));
-  EXPECT_THAT(view->record.notes,
-              testing::Contains(testing::StartsWith("2 events were on a communicator whose definition was lost")));
+  EXPECT_THAT(
+      view->record.notes,
+      testing::Contains(testing::StartsWith("2 events were on a communicator whose definition was lost")));
   EXPECT_THAT(run(test::RingProgram(), kInTurns, "none")->record.notes,
               testing::Not(testing::Contains(testing::HasSubstr("longjmp"))));
 }

@@ -239,12 +239,13 @@ TEST_F(WhatIf, ContentionOfANetworkThatNamesNoBandwidth) {
   EXPECT_NEAR(predicted_s(" --contention bus"), 4.0, 1e-9);
 }
 
-// Rank 0 computes for 4 s and sends; rank 1 on the same processor waits for it. Where it spins, rank 0 has half a
-// processor.
+// Rank 0 computes for 4 s and sends; rank 1 on the same processor waits for it. Where it spins, rank 0 has
+// half a processor.
 TEST_F(WhatIf, WaitingRanksSpinOrBlock) {
   const std::string trace =
-      write("spin.lbf", "lbf-trace 1\nranks 2\n0 send 4 to=1 tag=1 bytes=1\n1 startRecv 0 from=0 tag=1\n"
-                        "1 endRecv 0 from=0 tag=1 bytes=1\n0 exit 0\n1 exit 0\n");
+      write("spin.lbf",
+            "lbf-trace 1\nranks 2\n0 send 4 to=1 tag=1 bytes=1\n1 startRecv 0 from=0 tag=1\n"
+            "1 endRecv 0 from=0 tag=1 bytes=1\n0 exit 0\n1 exit 0\n");
   const auto predicted = [&](const std::string& options) {
     const Outcome result = run(trace + " --nodes 1 --json" + options);
     EXPECT_EQ(result.status, 0) << result.err;
@@ -259,37 +260,42 @@ TEST_F(WhatIf, WaitingRanksSpinOrBlock) {
 }
 
 TEST_F(WhatIf, NodesThatAreNotAlike) {
-  const std::string trace = write("alike.lbf", "lbf-trace 1\nranks 4\n0 exit 2\n1 exit 2\n2 exit 2\n3 exit 2\n");
+  const std::string trace =
+      write("alike.lbf", "lbf-trace 1\nranks 4\n0 exit 2\n1 exit 2\n2 exit 2\n3 exit 2\n");
   const Outcome result = run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25 --json");
   ASSERT_EQ(result.status, 0) << result.err;
   const nlohmann::json p = nlohmann::json::parse(result.out)["predictions"][0];
   EXPECT_EQ(p["rank_finish_s"], nlohmann::json({4.0, 4.0, 8.0, 8.0}));  // two share one processor; 2 / 0.25
   EXPECT_EQ(p["cores"], nlohmann::json({1, 2}));
   EXPECT_EQ(p["speed"], nlohmann::json({1.0, 0.25}));
-  EXPECT_THAT(run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25").out, AllOf(HasSubstr("1,2"), HasSubstr("1,0.25")));
+  EXPECT_THAT(run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25").out,
+              AllOf(HasSubstr("1,2"), HasSubstr("1,0.25")));
 }
 
 // Both send before they receive: messages above the eager limit wait for each other.
 TEST_F(WhatIf, ATargetOnWhichTheProgramWouldNotEndIsSaidToBeStuck) {
-  const std::string strict =
-      write("strict.toml",
-            "name = \"strict\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\neager_limit_bytes = 10\n");
-  const std::string trace = write("buffers.lbf",
-                                  "lbf-trace 1\nranks 2\n0 send 1 to=1 tag=1 bytes=11\n1 send 1 to=0 tag=1 bytes=11\n"
-                                  "0 startRecv 0 from=1 tag=1\n0 endRecv 0 from=1 tag=1 bytes=11\n"
-                                  "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=11\n"
-                                  "0 exit 0\n1 exit 0\n");
+  const std::string strict = write(
+      "strict.toml",
+      "name = \"strict\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\neager_limit_bytes = 10\n");
+  const std::string trace =
+      write("buffers.lbf",
+            "lbf-trace 1\nranks 2\n0 send 1 to=1 tag=1 bytes=11\n1 send 1 to=0 tag=1 bytes=11\n"
+            "0 startRecv 0 from=1 tag=1\n0 endRecv 0 from=1 tag=1 bytes=11\n"
+            "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=11\n"
+            "0 exit 0\n1 exit 0\n");
   const Outcome result = run(trace + " --nodes 2 --network zero," + strict + " --json");
   EXPECT_EQ(result.status, 0);
-  EXPECT_THAT(result.err,
-              testing::StartsWith("lbf-whatif: warning: on 1 of 2 targets the program would not end: cyclic wait: "));
+  EXPECT_THAT(
+      result.err,
+      testing::StartsWith("lbf-whatif: warning: on 1 of 2 targets the program would not end: cyclic wait: "));
   const nlohmann::json json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["why_partial"], "");
   EXPECT_EQ(json["predictions"][0]["lbf_s"], 1.0);
   EXPECT_EQ(json["predictions"][0]["partial"], false);
   EXPECT_TRUE(json["predictions"][1]["lbf_s"].is_null());
   EXPECT_THAT(json["predictions"][1]["why_stuck"].get<std::string>(), testing::StartsWith("cyclic wait: "));
-  EXPECT_THAT(run(trace + " --nodes 2 --network zero," + strict).out, AllOf(HasSubstr("1.000000"), HasSubstr("stuck\n")));
+  EXPECT_THAT(run(trace + " --nodes 2 --network zero," + strict).out,
+              AllOf(HasSubstr("1.000000"), HasSubstr("stuck\n")));
 }
 
 TEST_F(WhatIf, AProgramThatCannotEndIsSaidToBePartial) {

@@ -18,8 +18,9 @@ PingPong read(std::initializer_list<const char*> lines) {
 }
 
 TEST(PingPongLines, AreAddedUp) {
-  const PingPong measured = read({"library Open MPI v4.1.4", "node 0 node1", "node 1 node2", "yield 1",
-                                  "batch 8 100 200", "batch 0 50", "batch 8 300", "eager 65507", "work 8 10 20", "end"});
+  const PingPong measured =
+      read({"library Open MPI v4.1.4", "node 0 node1", "node 1 node2", "yield 1", "batch 8 100 200",
+            "batch 0 50", "batch 8 300", "eager 65507", "work 8 10 20", "end"});
   EXPECT_EQ(measured.library, "Open MPI v4.1.4");
   EXPECT_EQ(measured.nodes[0], "node1");
   EXPECT_EQ(measured.nodes[1], "node2");
@@ -34,9 +35,9 @@ TEST(PingPongLines, AreAddedUp) {
 }
 
 TEST(PingPongLines, ForeignOutputIsRefused) {
-  for (const char* line :
-       {"Welcome to node1", "batch", "batch 8", "batch 8 x", "batch -1 5", "batch 8 -5", "node 2 a", "node 0",
-        "node 0 a b", "yield 2", "library", "end now", "work 8 1", "work 8 1 2 3", "eager", "eager -1", "eager some", "eager 1 2"}) {
+  for (const char* line : {"Welcome to node1", "batch", "batch 8", "batch 8 x", "batch -1 5", "batch 8 -5",
+                           "node 2 a", "node 0", "node 0 a b", "yield 2", "library", "end now", "work 8 1",
+                           "work 8 1 2 3", "eager", "eager -1", "eager some", "eager 1 2"}) {
     PingPong measured;
     EXPECT_FALSE(read_pingpong_line(line, measured).ok()) << line;
   }
@@ -55,9 +56,8 @@ LinkRates read_link(std::initializer_list<const char*> lines) {
 }
 
 TEST(LinkLines, AreAddedUpByPairs) {
-  const LinkRates measured =
-      read_link({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "yield 0", "stream 1 100", "stream 2 150",
-                 "stream 1 120", "end"});
+  const LinkRates measured = read_link({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "yield 0",
+                                        "stream 1 100", "stream 2 150", "stream 1 120", "end"});
   EXPECT_EQ(measured.nodes[0], "a");
   EXPECT_EQ(measured.nodes[1], "b");
   EXPECT_TRUE(measured.complete);
@@ -66,8 +66,8 @@ TEST(LinkLines, AreAddedUpByPairs) {
 }
 
 TEST(LinkLines, ForeignOutputIsRefused) {
-  for (const char* line : {"Welcome to node1", "stream", "stream 1", "stream 0 5", "stream 1 0", "stream 1 -5",
-                           "stream 1 5 6", "stream x 5", "node 2 a", "yield 2", "end now"}) {
+  for (const char* line : {"Welcome to node1", "stream", "stream 1", "stream 0 5", "stream 1 0",
+                           "stream 1 -5", "stream 1 5 6", "stream x 5", "node 2 a", "yield 2", "end now"}) {
     LinkRates measured;
     EXPECT_FALSE(read_link_line(line, measured).ok()) << line;
   }
@@ -91,9 +91,11 @@ TEST(LinkBandwidth, ThatStillGrewIsALowerBound) {
 }
 
 TEST(StreamMessages, AreLongUnlessTheNetworkIsSlow) {
-  EXPECT_EQ(stream_message_bytes(read({"batch 0 1", "batch 4194304 4194304"}), 0.2), Bytes{1} << 20);  // 1 GB/s
-  EXPECT_EQ(stream_message_bytes(read({"batch 0 1", "batch 4194304 41943040"}), 0.2), Bytes{1} << 19);  // 100 MB/s
-  EXPECT_EQ(stream_message_bytes(read({"batch 0 1", "batch 1000 1000000"}), 0.2), Bytes{1} << 17);     // 1 MB/s
+  EXPECT_EQ(stream_message_bytes(read({"batch 0 1", "batch 4194304 4194304"}), 0.2),
+            Bytes{1} << 20);  // 1 GB/s
+  EXPECT_EQ(stream_message_bytes(read({"batch 0 1", "batch 4194304 41943040"}), 0.2),
+            Bytes{1} << 19);  // 100 MB/s
+  EXPECT_EQ(stream_message_bytes(read({"batch 0 1", "batch 1000 1000000"}), 0.2), Bytes{1} << 17);  // 1 MB/s
 }
 
 TEST(SpreadOf, InterpolatesQuartiles) {
@@ -161,8 +163,10 @@ TEST(NetworkFile, IsReadByThePredictor) {
 }
 
 TEST(NetworkFile, HasEagerLimitsAndWhatTheLinkCarries) {
-  const PingPong remote = read({"node 0 a", "node 1 b", "batch 0 20000", "batch 1024 60000", "eager 1000", "end"});
-  const PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 2000", "eager all", "end"});
+  const PingPong remote =
+      read({"node 0 a", "node 1 b", "batch 0 20000", "batch 1024 60000", "eager 1000", "end"});
+  const PingPong self_node =
+      read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 2000", "eager all", "end"});
   const LinkRates link = read_link({"node 0 a", "node 1 b", "stream 1 11500000", "stream 2 11800000", "end"});
   Calibration calibration;
   calibration.name = "lan-100";

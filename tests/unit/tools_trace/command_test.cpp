@@ -22,7 +22,8 @@ TEST_F(TraceCommand, SynthMakesWhatItSays) {
                         Case{"alltoall", 150, 0, 150 * 512.0}, Case{"allreduce", 0, 30, 0}}) {
     for (const std::string form : {"stored", "text"}) {
       const std::string file = std::string(c.pattern) + "." + form;
-      output_of("synth --pattern " + std::string(c.pattern) + " --ranks 6 --iterations 5 --to " + form + " -o " + file);
+      output_of("synth --pattern " + std::string(c.pattern) + " --ranks 6 --iterations 5 --to " + form +
+                " -o " + file);
       const nlohmann::json json = nlohmann::json::parse(output_of("info --json " + file));
       EXPECT_EQ(json.at("ranks"), 6) << file;
       EXPECT_EQ(json.at("messages"), c.messages) << file;
@@ -46,18 +47,19 @@ TEST_F(TraceCommand, SynthIsTheSameEachTime) {
 }
 
 TEST_F(TraceCommand, InfoCounts) {
-  const std::string trace = write("t.lbf",
-                                  "lbf-trace 1\nranks 3\ncomm 1 0,2\n"
-                                  "0 send 1 to=1 tag=0 bytes=100 comm=1\n"
-                                  "1 compute 2\n"
-                                  "2 startRecv 0.5 from=any tag=0 comm=1\n"
-                                  "2 endRecv 0 from=0 tag=0 bytes=100 comm=1\n"
-                                  "0 startRecv 0 from=1 tag=4\n"
-                                  "1 send 0 to=0 tag=4 bytes=11\n"
-                                  "0 endRecv 0 from=1 tag=4 bytes=11\n"
-                                  "0 coll 0.25 op=bcast bytes=64\n1 coll 0 op=bcast bytes=64\n2 coll 0 op=bcast bytes=64\n"
-                                  "2 blocked 1 off=4\n"
-                                  "0 exit 0\n1 exit 0\n");
+  const std::string trace =
+      write("t.lbf",
+            "lbf-trace 1\nranks 3\ncomm 1 0,2\n"
+            "0 send 1 to=1 tag=0 bytes=100 comm=1\n"
+            "1 compute 2\n"
+            "2 startRecv 0.5 from=any tag=0 comm=1\n"
+            "2 endRecv 0 from=0 tag=0 bytes=100 comm=1\n"
+            "0 startRecv 0 from=1 tag=4\n"
+            "1 send 0 to=0 tag=4 bytes=11\n"
+            "0 endRecv 0 from=1 tag=4 bytes=11\n"
+            "0 coll 0.25 op=bcast bytes=64\n1 coll 0 op=bcast bytes=64\n2 coll 0 op=bcast bytes=64\n"
+            "2 blocked 1 off=4\n"
+            "0 exit 0\n1 exit 0\n");
   const nlohmann::json json = nlohmann::json::parse(output_of("info " + trace + " --json"));
   EXPECT_EQ(json.at("ranks"), 3);
   EXPECT_EQ(json.at("messages"), 2);
@@ -69,9 +71,9 @@ TEST_F(TraceCommand, InfoCounts) {
   EXPECT_EQ(json.at("ranks_without_exit"), 1);
   // 13 lines, and the communicator at its two members.
   EXPECT_EQ(json.at("events"), 15);
-  EXPECT_EQ(json.at("duration_s").at("min"), 1.25);     // rank 0: 1 + 0.25
-  EXPECT_EQ(json.at("duration_s").at("median"), 2.0);   // rank 1
-  EXPECT_EQ(json.at("duration_s").at("max"), 5.5);      // rank 2: 0.5 + 1 + 4
+  EXPECT_EQ(json.at("duration_s").at("min"), 1.25);    // rank 0: 1 + 0.25
+  EXPECT_EQ(json.at("duration_s").at("median"), 2.0);  // rank 1
+  EXPECT_EQ(json.at("duration_s").at("max"), 5.5);     // rank 2: 0.5 + 1 + 4
   EXPECT_EQ(json.at("calls").at("bcast").at("count"), 3);
   EXPECT_EQ(json.at("calls").at("bcast").at("bytes"), 192);
   const std::string table = output_of("info " + trace);
@@ -109,7 +111,8 @@ TEST_F(TraceCommand, DumpSaysAllThatIsKnown) {
             "1 icoll 0 op=allgatherv bytes=8 root=0 req=9 counts=8,24\n");
   EXPECT_EQ(output_of("dump " + trace + " --rank 1"),
             "1 icoll 0 op=allgatherv bytes=8 root=0 req=9 counts=8,24\n");
-  EXPECT_EQ(output_of("dump " + trace + " --limit 1"), "0 isend 0.5 to=1 tag=7 bytes=512 req=3 sync=1 call=0.25\n");
+  EXPECT_EQ(output_of("dump " + trace + " --limit 1"),
+            "0 isend 0.5 to=1 tag=7 bytes=512 req=3 sync=1 call=0.25\n");
   expect_error(1, "dump " + trace + " --rank 2", "ranks 0 to 1");
 }
 
@@ -142,9 +145,9 @@ TEST_F(TraceCommand, BadInputIsNamedAndLeavesNothing) {
   std::string flipped_bytes = whole;
   flipped_bytes[whole.size() - 3] = static_cast<char>(flipped_bytes[whole.size() - 3] ^ 16);
   const std::string flipped = write("flipped.lbfw", flipped_bytes);
-  for (const std::string command :
-       {"info TRACE", "dump TRACE -o out", "convert TRACE --to text -o out", "convert TRACE --to stored -o out",
-        "export TRACE --format goal -o out", "export TRACE --format timeline --nodes 1 -o out"}) {
+  for (const std::string command : {"info TRACE", "dump TRACE -o out", "convert TRACE --to text -o out",
+                                    "convert TRACE --to stored -o out", "export TRACE --format goal -o out",
+                                    "export TRACE --format timeline --nodes 1 -o out"}) {
     const auto with = [&](const std::string& trace) {
       std::string arguments = command;
       return arguments.replace(arguments.find("TRACE"), 5, trace);
@@ -157,7 +160,8 @@ TEST_F(TraceCommand, BadInputIsNamedAndLeavesNothing) {
     EXPECT_FALSE(std::filesystem::exists(dir_ + "/out")) << command;
   }
   for (const auto& entry : std::filesystem::directory_iterator(dir_)) {
-    EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr("new-"))) << "a half written file is left";
+    EXPECT_THAT(entry.path().filename().string(), testing::Not(HasSubstr("new-")))
+        << "a half written file is left";
   }
   expect_error(1, "convert " + fig3_ + " -o " + dir_, "is a folder");
   expect_error(1, "convert " + fig3_ + " -o " + dir_ + "/no/such/folder", "cannot be written");

@@ -18,7 +18,8 @@ TEST_F(TraceCommand, TextToStoredToText) {
     write("back.lbf", back);
     output_of("convert back.lbf -o again.lbfw");
     // Ranks that come in another order have other batches; what is in them is the same.
-    EXPECT_EQ(lines_of_ranks(output_of("dump again.lbfw"), ranks), lines_of_ranks(output_of("dump t.lbfw"), ranks));
+    EXPECT_EQ(lines_of_ranks(output_of("dump again.lbfw"), ranks),
+              lines_of_ranks(output_of("dump t.lbfw"), ranks));
   }
 }
 

@@ -58,7 +58,8 @@ void TraceCommand::expect_error(int status, const std::string& arguments, const 
   const Outcome result = run(arguments);
   EXPECT_EQ(result.status, status) << arguments << ": " << result.err;
   EXPECT_EQ(result.out, "") << arguments;
-  EXPECT_THAT(result.err, testing::AllOf(testing::StartsWith("lbf-trace: error: "), HasSubstr(says))) << arguments;
+  EXPECT_THAT(result.err, testing::AllOf(testing::StartsWith("lbf-trace: error: "), HasSubstr(says)))
+      << arguments;
   EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
 }
 
@@ -84,7 +85,8 @@ class Program {
       std::shuffle(members.begin() + 1, members.end(), random_);
       members.resize(static_cast<std::size_t>(std::max<Rank>(2, ranks - comm)));
       text_ += "comm " + std::to_string(comm) + ' ';
-      for (std::size_t i = 0; i < members.size(); ++i) text_ += (i > 0 ? "," : "") + std::to_string(members[i]);
+      for (std::size_t i = 0; i < members.size(); ++i)
+        text_ += (i > 0 ? "," : "") + std::to_string(members[i]);
       text_ += '\n';
       members_.push_back(members);
     }
@@ -171,17 +173,21 @@ class Program {
     for (std::size_t i = 0; i < members.size(); ++i) {
       const std::string before = " from=" + std::to_string((i + members.size() - 1) % members.size());
       const std::string after = " to=" + std::to_string((i + 1) % members.size());
-      for (std::uint64_t n = 0; n < count; ++n) line(members[i], "startRecv", before + tag + comm_key(comm) + request(n));
+      for (std::uint64_t n = 0; n < count; ++n)
+        line(members[i], "startRecv", before + tag + comm_key(comm) + request(n));
       for (std::uint64_t n = 0; n < count; ++n) {
-        line(members[i], "isend", after + tag + " bytes=" + std::to_string(bytes + n) + request(count + n) + comm_key(comm));
+        line(members[i], "isend",
+             after + tag + " bytes=" + std::to_string(bytes + n) + request(count + n) + comm_key(comm));
       }
     }
     for (std::size_t i = 0; i < members.size(); ++i) {
       const std::string before = " from=" + std::to_string((i + members.size() - 1) % members.size());
       for (std::uint64_t n = 0; n < count; ++n) {
-        line(members[i], "endRecv", before + tag + " bytes=" + std::to_string(bytes + n) + comm_key(comm) + request(n));
+        line(members[i], "endRecv",
+             before + tag + " bytes=" + std::to_string(bytes + n) + comm_key(comm) + request(n));
       }
-      line(members[i], "wait", " req=" + std::to_string(count) + (count > 1 ? "," + std::to_string(count + 1) : ""));
+      line(members[i], "wait",
+           " req=" + std::to_string(count) + (count > 1 ? "," + std::to_string(count + 1) : ""));
     }
   }
 

@@ -37,9 +37,9 @@ class TraceCommand : public testing::Test {
   const std::string fig3_ = std::string(LBF_GOLDEN_DIR) + "/fig3.lbf";
 };
 
-// A text trace of a random program that can always run to its end: messages blocking and not, collectives on the
-// world and on communicators, blocked time. Its times are whole nanoseconds. Requests of one channel complete
-// in the order in which they were posted.
+// A text trace of a random program that can always run to its end: messages blocking and not, collectives on
+// the world and on communicators, blocked time. Its times are whole nanoseconds. Requests of one channel
+// complete in the order in which they were posted.
 std::string random_program(std::uint64_t seed, Rank ranks, bool communicators, int actions);
 
 // The lines of each rank, in their order.

@@ -1,5 +1,5 @@
-// lbf-trace export --format goal: the text of a small trace, and that a schedule means what the trace means: run
-// with messages that cost nothing, it takes as long as the prediction on the network `zero`.
+// lbf-trace export --format goal: the text of a small trace, and that a schedule means what the trace means:
+// run with messages that cost nothing, it takes as long as the prediction on the network `zero`.
 #include <algorithm>
 #include <deque>
 #include <map>
@@ -60,8 +60,9 @@ TEST_F(TraceCommand, GoalOfTwoRanks) {
 
 TEST_F(TraceCommand, GoalCarriesPartsOfNanoseconds) {
   // 3 x 0.4 ns, 3 x 0.4 ns: 2.4 ns together.
-  write("t.lbf", "lbf-trace 1\nranks 1\n0 compute 0.0000000004\n0 compute 0.0000000004\n0 compute 0.0000000004\n"
-                 "0 compute 0.0000000004\n0 compute 0.0000000004\n0 exit 0.0000000004\n");
+  write("t.lbf",
+        "lbf-trace 1\nranks 1\n0 compute 0.0000000004\n0 compute 0.0000000004\n0 compute 0.0000000004\n"
+        "0 compute 0.0000000004\n0 compute 0.0000000004\n0 exit 0.0000000004\n");
   EXPECT_EQ(output_of("export t.lbf --format goal"),
             "num_ranks 1\n\nrank 0 {\nl1: calc 1\nl2: calc 1\nl2 requires l1\n}\n");
 }
@@ -114,11 +115,14 @@ class Schedule {
 
   // When the last operation ends, in ns; -1: they cannot all be run.
   double run() {
-    std::map<std::tuple<int, int, std::uint64_t>, std::pair<std::deque<Operation*>, std::deque<Operation*>>> channels;
+    std::map<std::tuple<int, int, std::uint64_t>, std::pair<std::deque<Operation*>, std::deque<Operation*>>>
+        channels;
     for (int rank = 0; rank < ranks_; ++rank) {
       for (Operation& operation : operations_[static_cast<std::size_t>(rank)]) {
-        if (operation.action == "send") channels[{rank, operation.peer, operation.tag}].first.push_back(&operation);
-        if (operation.action == "recv") channels[{operation.peer, rank, operation.tag}].second.push_back(&operation);
+        if (operation.action == "send")
+          channels[{rank, operation.peer, operation.tag}].first.push_back(&operation);
+        if (operation.action == "recv")
+          channels[{operation.peer, rank, operation.tag}].second.push_back(&operation);
       }
     }
     for (auto& [channel, ends] : channels) {
@@ -227,7 +231,9 @@ TEST_F(TraceCommand, GoalOfCollectivesThatGoOnInTheBackground) {
 }
 
 TEST_F(TraceCommand, GoalOfAPartialTraceSaysSo) {
-  write("t.lbf", "lbf-trace 1\nranks 2\n0 startRecv 1 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=4\n0 exit 1\n1 exit 1\n");
+  write("t.lbf",
+        "lbf-trace 1\nranks 2\n0 startRecv 1 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=4\n0 exit 1\n1 "
+        "exit 1\n");
   const Outcome result = run("export t.lbf --format goal");
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.err, HasSubstr("lbf-trace: warning: 1 receives are left out"));

@@ -35,15 +35,15 @@ TEST_F(TraceCommand, TiActionsBecomeEvents) {
   write("list", "0.txt\n\n1.txt\n");
   const Outcome result = run("import list --to text");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_EQ(lines_of_ranks(result.out, 2), (std::vector<std::vector<std::string>>{
-                                               {"0 startRecv 2 from=1 tag=5 req=0", "0 isend 0 to=1 tag=6 bytes=10 req=1",
-                                                "0 endRecv 0 from=1 tag=5 bytes=800 req=0", "0 wait 0 req=1",
-                                                "0 coll 0 op=bcast bytes=12 root=1", "0 coll 0 op=allreduce bytes=16",
-                                                "0 coll 1 op=reduce_scatter bytes=5", "0 blocked 0 off=0.5", "0 exit 0"},
-                                               {"1 startRecv 0 from=0 tag=6", "1 endRecv 0 from=0 tag=6 bytes=16",
-                                                "1 send 0 to=0 tag=5 bytes=800", "1 coll 0 op=bcast bytes=12 root=1",
-                                                "1 coll 0 op=allreduce bytes=16", "1 coll 0 op=reduce_scatter bytes=5",
-                                                "1 exit 0"}}));
+  EXPECT_EQ(lines_of_ranks(result.out, 2),
+            (std::vector<std::vector<std::string>>{
+                {"0 startRecv 2 from=1 tag=5 req=0", "0 isend 0 to=1 tag=6 bytes=10 req=1",
+                 "0 endRecv 0 from=1 tag=5 bytes=800 req=0", "0 wait 0 req=1",
+                 "0 coll 0 op=bcast bytes=12 root=1", "0 coll 0 op=allreduce bytes=16",
+                 "0 coll 1 op=reduce_scatter bytes=5", "0 blocked 0 off=0.5", "0 exit 0"},
+                {"1 startRecv 0 from=0 tag=6", "1 endRecv 0 from=0 tag=6 bytes=16",
+                 "1 send 0 to=0 tag=5 bytes=800", "1 coll 0 op=bcast bytes=12 root=1",
+                 "1 coll 0 op=allreduce bytes=16", "1 coll 0 op=reduce_scatter bytes=5", "1 exit 0"}}));
   EXPECT_THAT(result.err, HasSubstr("1 test actions"));
   EXPECT_THAT(result.err, HasSubstr("1 ranks have no finalize"));
   EXPECT_THAT(result.err, HasSubstr("1 actions without a meaning"));
@@ -63,7 +63,7 @@ TEST_F(TraceCommand, TiInOneFile) {
       "0 reducescatter 1 2 3 0\n1 reducescatter 1 2 3 0\n2 reducescatter 1 2 3 0\n"
       "0 alltoallv 100 1 40 30 1000 1 80 100\n1 alltoallv 1000 80 1 40 1000 40 1 30\n"
       "2 alltoallv 1000 100 30 1 1000 30 40 1\n"
-      "0 Ssend 1 7 1\n1 recv 0 7 -1\n"
+      "0 Ssend 1 7 1\n1 recv 0 7 -1\n0 bsend 1 7 2\n1 recv 0 7 -1\n"
       "0 finalize\n1 finalize\n2 finalize\n";
   write("one.txt", actions);
   write("list", "one.txt\n");
@@ -83,11 +83,13 @@ TEST_F(TraceCommand, TiInOneFile) {
             "0 coll 0 op=reduce_scatter bytes=0 root=0 counts=1,2,3\n"
             "0 coll 0 op=alltoallv bytes=0 root=0 counts=1,40,30,1,80,100\n"
             "0 send 0 to=1 tag=7 bytes=1 sync=1\n"
+            "0 send 0 to=1 tag=7 bytes=2 buffered=1\n"
             "0 exit 0\n");
   EXPECT_THAT(output_of("dump t.lbfw --rank 1"),
-              testing::AllOf(HasSubstr("1 isend 0 to=0 tag=0 bytes=2000 req=0\n1 isend 0 to=2 tag=1 bytes=3000 req=1\n"
-                                       "1 wait 0 reqs=0,1\n"),
-                             HasSubstr("1 coll 0 op=gatherv bytes=2 root=1 counts=1,2,3\n")));
+              testing::AllOf(
+                  HasSubstr("1 isend 0 to=0 tag=0 bytes=2000 req=0\n1 isend 0 to=2 tag=1 bytes=3000 req=1\n"
+                            "1 wait 0 reqs=0,1\n"),
+                  HasSubstr("1 coll 0 op=gatherv bytes=2 root=1 counts=1,2,3\n")));
   EXPECT_EQ(output_of("import one.txt --to stored -o -"), read("t.lbfw"));
   EXPECT_EQ(predicted_s("t.lbfw", "--nodes 3"), 0);  // and it runs to its end
   expect_error(1, "import one.txt --to text -o out", "--to stored");
@@ -100,7 +102,8 @@ TEST_F(TraceCommand, TiThereAndBackTakesAsLong) {
     write("t.lbf", random_program(seed, ranks, communicators, 50));
     output_of("export t.lbf --format ti -o t.ti");
     output_of("import t.ti -o back.lbfw");
-    for (const std::string& options : {"--nodes " + std::to_string(ranks), std::string("--nodes 1 --cores 1")}) {
+    for (const std::string& options :
+         {"--nodes " + std::to_string(ranks), std::string("--nodes 1 --cores 1")}) {
       EXPECT_NEAR(predicted_s("t.lbf", options), predicted_s("back.lbfw", options), 1e-9) << "seed " << seed;
     }
     const nlohmann::json before = nlohmann::json::parse(output_of("info --json t.lbf"));
@@ -123,7 +126,8 @@ TEST_F(TraceCommand, TiThereAndBackTakesAsLong) {
         }
         return lines;
       };
-      EXPECT_EQ(without_compute("t" + file), without_compute("again" + file)) << "seed " << seed << ", " << file;
+      EXPECT_EQ(without_compute("t" + file), without_compute("again" + file))
+          << "seed " << seed << ", " << file;
     }
   }
 }
@@ -136,12 +140,14 @@ TEST_F(TraceCommand, TiOfASmallTrace) {
         "0 isend 0 to=1 tag=4 bytes=0 req=2\n"
         "0 endRecv 0.5 from=1 tag=5 bytes=20 req=4\n"
         "0 wait 0 req=1,2\n"
+        "0 send 0 to=1 tag=6 bytes=30 buffered=1\n"
         "0 coll 0.25 op=allreduce bytes=16\n"
         "0 blocked 0 off=0.125\n"
         "0 exit 0\n"
         "1 startRecv 0 from=0 tag=4\n1 endRecv 0 from=0 tag=4 bytes=10\n"
         "1 startRecv 0 from=0 tag=4\n1 endRecv 0 from=0 tag=4 bytes=0\n"
         "1 send 0 to=0 tag=5 bytes=20\n"
+        "1 startRecv 0 from=0 tag=6\n1 endRecv 0 from=0 tag=6 bytes=30\n"
         "1 coll 0 op=allreduce bytes=16\n1 exit 0\n");
   output_of("export t.lbf --format ti -o sub.ti --flops-per-second 2e9");
   EXPECT_EQ(read("sub.ti"), "sub.ti_files/0.txt\nsub.ti_files/1.txt\n");
@@ -151,9 +157,11 @@ TEST_F(TraceCommand, TiOfASmallTrace) {
             "0 isend 1 4 10\n"
             "0 send 1 4 0\n"  // SimGrid would keep the request of a wait that takes no time
             "0 compute 1e+09\n0 wait 1 0 5\n0 wait 0 1 4\n"
+            "0 send 1 6 30\n"  // buffered: no request either
             "0 compute 5e+08\n0 allreduce 16 0\n0 sleep 0.125\n0 finalize\n");
   EXPECT_EQ(read("sub.ti_files/1.txt"),
-            "1 init\n1 irecv 0 4 10\n1 wait 0 1 4\n1 irecv 0 4 0\n1 wait 0 1 4\n1 send 0 5 20\n1 allreduce 16 0\n"
+            "1 init\n1 irecv 0 4 10\n1 wait 0 1 4\n1 irecv 0 4 0\n1 wait 0 1 4\n1 send 0 5 20\n1 irecv 0 6 "
+            "30\n1 wait 0 1 6\n1 allreduce 16 0\n"
             "1 finalize\n");
   // The list can be read from elsewhere, too.
   EXPECT_EQ(run("cd / && " LBF_TRACE, "import " + dir_ + "/sub.ti --to text").status, 0);

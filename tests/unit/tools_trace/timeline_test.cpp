@@ -1,4 +1,5 @@
-// lbf-trace export --format timeline: JSON in Chrome's trace event format, and times that are the prediction's.
+// lbf-trace export --format timeline: JSON in Chrome's trace event format, and times that are the
+// prediction's.
 #include <algorithm>
 #include <map>
 
@@ -59,7 +60,8 @@ struct Timeline {
   void check(const std::string& what) {
     constexpr double kRounding = 0.0025;  // of two times in us with three decimals
     for (auto& [row, slices] : rows) {
-      std::stable_sort(slices.begin(), slices.end(), [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
+      std::stable_sort(slices.begin(), slices.end(),
+                       [](const Slice& a, const Slice& b) { return a.begin < b.begin; });
       double end = 0;
       for (const Slice& slice : slices) {
         EXPECT_GE(slice.begin, end - kRounding) << what << ", row " << row << ": slices overlap";
@@ -76,7 +78,8 @@ struct Timeline {
     for (const auto& [id, arrows] : starts) {
       ASSERT_EQ(arrows.size(), 1u) << what << ", arrow " << id;
       ASSERT_EQ(ends[id].size(), 1u) << what << ", arrow " << id;
-      EXPECT_GE(ends[id].front().ts, arrows.front().ts - kRounding) << what << ": a message arrives before it leaves";
+      EXPECT_GE(ends[id].front().ts, arrows.front().ts - kRounding)
+          << what << ": a message arrives before it leaves";
       EXPECT_TRUE(in_a_slice(arrows.front()) && in_a_slice(ends[id].front())) << what;
     }
   }
@@ -116,7 +119,8 @@ TEST_F(TraceCommand, TimelineEndsWhereThePredictionEnds) {
           "--nodes " + std::to_string(ranks) + " --network ./slow.toml",
           std::string("--nodes 2 --cores 1 --network ./slow.toml"),
           "--nodes " + std::to_string(ranks) + " --network ./slow.toml --contention nic"}) {
-      // A program may rely on buffers that the target does not have: then lbf-whatif says so, and the timeline.
+      // A program may rely on buffers that the target does not have: then lbf-whatif says so, and the
+      // timeline.
       const Outcome prediction = run(LBF_WHATIF, "t.lbf --json " + options);
       const double predicted = nlohmann::json::parse(prediction.out)["predictions"][0]["lbf_s"];
       const Outcome result = run("export t.lbf --format timeline " + options);
@@ -133,7 +137,8 @@ TEST_F(TraceCommand, TimelineEndsWhereThePredictionEnds) {
 }
 
 TEST_F(TraceCommand, TimelineSaysWhatWaits) {
-  write("net.toml", "name = \"net\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 100.0]]\nrecv_cpu = [[0, 7.0]]\n");
+  write("net.toml",
+        "name = \"net\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 100.0]]\nrecv_cpu = [[0, 7.0]]\n");
   write("t.lbf",
         "lbf-trace 1\nranks 2\n0 send 0.00001 to=1 tag=3 bytes=8\n0 blocked 0 off=0.00005\n0 exit 0\n"
         "1 startRecv 0 from=0 tag=3\n1 endRecv 0 from=0 tag=3 bytes=8\n1 exit 0\n");
@@ -148,7 +153,7 @@ TEST_F(TraceCommand, TimelineSaysWhatWaits) {
   };
   EXPECT_EQ(categories(0), (std::vector<std::string>{"process process", "blocked blocked"}));
   EXPECT_EQ(categories(1), (std::vector<std::string>{"waiting endRecv", "protocol endRecv"}));
-  EXPECT_NEAR(timeline.rows[1][0].end, 110, 0.001);   // 10 us of work, 100 us of flight
+  EXPECT_NEAR(timeline.rows[1][0].end, 110, 0.001);  // 10 us of work, 100 us of flight
   EXPECT_NEAR(timeline.rows[1][1].end, 117, 0.001);
 }
 
@@ -184,12 +189,15 @@ TEST_F(TraceCommand, TimelineOfCollectivesInTheBackground) {
 TEST_F(TraceCommand, OneTargetEach) {
   expect_error(1, "export " + fig3_ + " --format timeline --nodes 1,2 -o out", "a timeline shows one target");
   expect_error(1, "export " + fig3_ + " --format timeline --nodes 4 -o out", "at most 3");
-  expect_error(1, "export " + fig3_ + " --format timeline --nodes 1 --network nowhere --networks-dir . -o out",
+  expect_error(1,
+               "export " + fig3_ + " --format timeline --nodes 1 --network nowhere --networks-dir . -o out",
                "no network 'nowhere'");
 }
 
 TEST_F(TraceCommand, TimelineOfAProgramThatCannotEndSaysSo) {
-  write("t.lbf", "lbf-trace 1\nranks 2\n0 startRecv 1 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=4\n0 exit 1\n1 exit 1\n");
+  write("t.lbf",
+        "lbf-trace 1\nranks 2\n0 startRecv 1 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=4\n0 exit 1\n1 "
+        "exit 1\n");
   const Outcome result = run("export t.lbf --format timeline --nodes 2");
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.err, HasSubstr("lbf-trace: warning: the timeline is partial: rank 0 waits"));
