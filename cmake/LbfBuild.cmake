@@ -49,6 +49,12 @@ function(lbf_target name)
   endif()
   if(LBF_SANITIZE)
     target_compile_options(${name} PRIVATE -fsanitize=${LBF_SANITIZE} -fno-omit-frame-pointer)
+    if(LBF_SANITIZE STREQUAL "thread")
+      # Boost.Asio has fences, which the sanitizer does not understand (and gcc says so). Instrumented code has
+      # gcc 12 warn of optionals that are set.
+      target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-tsan>
+                                             $<$<COMPILE_LANGUAGE:CXX>:-Wno-maybe-uninitialized>)
+    endif()
     target_link_options(${name} PRIVATE -fsanitize=${LBF_SANITIZE})
   endif()
 endfunction()
