@@ -1,6 +1,7 @@
 // A small lbfd: the relay's three requests of http-v1.md, in memory, with the faults that tests ask for.
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -84,9 +85,9 @@ class FakeLbfd {
   std::map<std::string, nlohmann::json> ends;
   int requests = 0;
   int repeated = 0;
-  int status_for_all = 0;
+  std::atomic<int> status_for_all = 0;  // set while the server runs
   int lose_answers = 0;
-  std::uint64_t refuse_batch = 0;
+  std::atomic<std::uint64_t> refuse_batch = 0;
 
  private:
   HttpResponse answer(int status, const std::string& key) {
