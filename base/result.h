@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cassert>
+#include <memory>
 #include <string>
 #include <utility>
 #include <variant>
@@ -67,22 +68,23 @@ class [[nodiscard]] Result {
   std::variant<T, Error> state_;
 };
 
+// One pointer, so that a function which is called for every event can return it.
 template <>
 class [[nodiscard]] Result<void> {
  public:
   Result() = default;
-  Result(Error error) : error_(std::move(error)), ok_(false) {}  // NOLINT(google-explicit-constructor)
+  Result(Error error)
+      : error_(std::make_unique<Error>(std::move(error))) {}  // NOLINT(google-explicit-constructor)
 
-  bool ok() const { return ok_; }
-  explicit operator bool() const { return ok_; }
+  bool ok() const { return error_ == nullptr; }
+  explicit operator bool() const { return ok(); }
   const Error& error() const {
-    assert(!ok_);
-    return error_;
+    assert(!ok());
+    return *error_;
   }
 
  private:
-  Error error_{};
-  bool ok_ = true;
+  std::unique_ptr<Error> error_;
 };
 
 inline Error invalid_input(std::string message) {

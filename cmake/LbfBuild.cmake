@@ -48,7 +48,8 @@ function(lbf_target name)
     target_compile_options(${name} PRIVATE -Werror)
   endif()
   if(LBF_SANITIZE)
-    target_compile_options(${name} PRIVATE -fsanitize=${LBF_SANITIZE} -fno-omit-frame-pointer)
+    # What is found ends the test.
+    target_compile_options(${name} PRIVATE -fsanitize=${LBF_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     if(LBF_SANITIZE STREQUAL "thread")
       # Boost.Asio has fences, which the sanitizer does not understand (and gcc says so). Instrumented code has
       # gcc 12 warn of optionals that are set.

@@ -1,12 +1,27 @@
 #include "event/stored_trace_writer.h"
 
 #include <algorithm>
+#include <string_view>
 #include <utility>
 
 namespace lbf {
+namespace {
+
+// ,"library":"..." of a JSON object.
+std::string library_member(std::string_view library) {
+  if (library.empty()) return {};
+  std::string member = R"(,"library":")";
+  for (const char c : library) {
+    const bool plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
+    member += plain ? c : '?';
+  }
+  return member + '"';
+}
+
+}  // namespace
 
 StoredTraceWriter::StoredTraceWriter(Rank ranks, BatchWriter write, StoredTraceOptions options)
-    : ranks_(ranks), write_(std::move(write)), options_(options) {
+    : ranks_(ranks), write_(std::move(write)), options_(std::move(options)) {
   const Rank per_stream = options_.ranks_per_stream > 0 ? options_.ranks_per_stream : std::max(ranks, 1);
   const auto streams = static_cast<std::size_t>((std::max(ranks, 1) - 1) / per_stream + 1);
   for (std::size_t stream = 0; stream < streams; ++stream) {
@@ -16,7 +31,7 @@ StoredTraceWriter::StoredTraceWriter(Rank ranks, BatchWriter write, StoredTraceO
   options_.ranks_per_stream = per_stream;
   if (options_.with_world_size) {
     encoders_.front()->add_control(R"({"type":"process","rank":0,"world_size":)" + std::to_string(ranks) +
-                                   "}");
+                                   library_member(options_.library) + "}");
   }
 }
 

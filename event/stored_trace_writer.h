@@ -22,6 +22,7 @@ struct StoredTraceOptions {
   // A first control record that says how many ranks there are (http-v1.md, "process"): readers of a trace
   // without it take those that have events.
   bool with_world_size = true;
+  std::string library{};  // MPI_Get_library_version of the run, for that record; empty: not known
 };
 
 class StoredTraceWriter {

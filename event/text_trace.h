@@ -10,16 +10,14 @@
 
 #include "base/result.h"
 #include "event/event.h"
+#include "event/event_sink.h"
 
 namespace lbf {
-
-// What an event sink gets: events of one rank in that rank's order, ranks interleaved as they arrive.
-// Returning an error stops the reader, which passes it on.
-using EventSink = std::function<Result<void>(Rank rank, const Event& event)>;
 
 struct TraceInfo {
   Rank ranks = 0;
   std::vector<std::string> procedures;  // by procedure id (kEnter/kLeave values[0])
+  std::string library;                  // MPI_Get_library_version of the run; empty: not said
 };
 
 // Reads a whole text trace and hands every event to `sink`. `comm` lines become a kCommCreate event on
@@ -29,13 +27,19 @@ struct TraceInfo {
 // already or not active, a missing header, an event after exit, ranks < 1 or > 1 << 24.
 Result<TraceInfo> read_text_trace(std::istream& in, std::string_view name, const EventSink& sink);
 
+// The beginning of a text trace, without its events: ranks and library. Errors as read_text_trace's, as far
+// as it reads.
+Result<TraceInfo> read_text_trace_header(std::istream& in, std::string_view name);
+
 // Writes text trace version 1. Times are written so that they read back to the same double; the wall time
 // inside calls (Event::call_s) has no place in a text trace.
 class TextTraceWriter {
  public:
   // Writes the header. REQUIRES: `out` outlives the writer. `procedures`: names by procedure id; an id beyond
   // them is written as "procedureID".
-  TextTraceWriter(std::ostream& out, Rank ranks, std::vector<std::string> procedures = {});
+  // `library`: MPI_Get_library_version of the run; what the format has no room for becomes '?'.
+  TextTraceWriter(std::ostream& out, Rank ranks, std::vector<std::string> procedures = {},
+                  std::string_view library = {});
 
   // kRecv becomes a startRecv and an endRecv line; the time of kinds that are not in the format but change
   // nothing in a replay (kKeepAlive, kPhase, kCommFree) becomes a compute line; a communicator's

@@ -60,6 +60,16 @@ class Lines {
     return {start, static_cast<std::size_t>(at_ - start)};
   }
 
+  // What is left of the line, without blanks around it.
+  std::string_view rest() {
+    skip_blanks();
+    const char* start = at_;
+    const char* last = end_;
+    while (last != start && is_blank(last[-1])) --last;
+    at_ = end_;
+    return {start, static_cast<std::size_t>(last - start)};
+  }
+
   Error fail(const std::string& what) const;
 
   // A whole number up to `max`, a time in seconds. `what` it is, for the error.

@@ -23,11 +23,18 @@ class Reader : private Lines {
   Reader(std::istream& in, std::string_view name, const EventSink& sink)
       : Lines(in, name), name_(name), sink_(sink) {}
 
+  // Stops before the first event.
+  Result<TraceInfo> run_header() {
+    header_only_ = true;
+    return run();
+  }
+
   Result<TraceInfo> run() {
     while (next_line()) {
       strip_comment();
       skip_blanks();
       if (at_end()) continue;
+      if (header_only_ && have_version_ && is_event()) break;
       if (Result<void> done = read_line(); !done) return done.error();
     }
     if (stream_failed()) return Error{ErrorCode::kIo, std::string(name_) + ": cannot be read to its end"};
@@ -64,13 +71,18 @@ class Reader : private Lines {
 
   Result<void> read_line() {
     if (!have_version_) return read_version();
-    if (peek() >= '0' && peek() <= '9') return read_event();
+    if (is_event()) {
+      have_event_ = true;
+      return read_event();
+    }
     const std::string_view first = word();
     if (first == "ranks") return read_ranks();
     if (first == "comm") return read_comm();
+    if (first == "library") return read_library();
     if (first == "lbf-trace") return fail("a second 'lbf-trace' line; a file holds one trace");
-    return fail(quoted(first) + " is neither a rank nor 'ranks' nor 'comm'");
+    return fail(quoted(first) + " is neither a rank nor 'ranks', 'comm' or 'library'");
   }
+  bool is_event() const { return peek() >= '0' && peek() <= '9'; }
 
   Result<void> read_version() {
     if (word() != "lbf-trace") return fail("this is not a text trace: the first line must be 'lbf-trace 1'");
@@ -91,6 +103,26 @@ class Reader : private Lines {
     if (!word().empty()) return fail("more than one number after 'ranks'");
     info_.ranks = static_cast<Rank>(*ranks);
     chunks_.resize((static_cast<std::size_t>(*ranks) + kChunkRanks - 1) / kChunkRanks);
+    return {};
+  }
+
+  Result<void> read_library() {
+    if (info_.ranks == 0 || have_event_) {
+      return fail("the line 'library' belongs behind 'ranks N' and before the first event");
+    }
+    if (!info_.library.empty()) return fail("a second 'library' line");
+    const std::string_view text = rest();
+    if (text.size() < 3 || text.front() != '"' || text.back() != '"') {
+      return fail("the library's name stands between quotes, as in library \"Open MPI v4.1.4\"");
+    }
+    const std::string_view library = text.substr(1, text.size() - 2);
+    if (library.size() > kMaxLibraryBytes) {
+      return fail("the library's name is longer than " + std::to_string(kMaxLibraryBytes) + " bytes");
+    }
+    if (library.find('"') != std::string_view::npos || !is_printable_utf8(library)) {
+      return fail("the library's name has a quote or a character in it that cannot be printed");
+    }
+    info_.library = library;
     return {};
   }
 
@@ -477,7 +509,9 @@ class Reader : private Lines {
 
   std::string_view name_;
   const EventSink& sink_;
+  bool header_only_ = false;
   bool have_version_ = false;
+  bool have_event_ = false;
   TraceInfo info_;
   std::vector<std::unique_ptr<RankState[]>> chunks_;
   std::vector<Comm> comms_;  // by dense index - 1
@@ -492,6 +526,11 @@ class Reader : private Lines {
 
 Result<TraceInfo> read_text_trace(std::istream& in, std::string_view name, const EventSink& sink) {
   return text_trace::Reader(in, name, sink).run();
+}
+
+Result<TraceInfo> read_text_trace_header(std::istream& in, std::string_view name) {
+  const EventSink ignore = [](Rank, const Event&) -> Result<void> { return {}; };
+  return text_trace::Reader(in, name, ignore).run_header();
 }
 
 }  // namespace lbf

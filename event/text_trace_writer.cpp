@@ -44,9 +44,16 @@ bool writable_seconds(Seconds value) {
 
 }  // namespace
 
-TextTraceWriter::TextTraceWriter(std::ostream& out, Rank ranks, std::vector<std::string> procedures)
+TextTraceWriter::TextTraceWriter(std::ostream& out, Rank ranks, std::vector<std::string> procedures,
+                                 std::string_view library)
     : out_(out), ranks_(ranks), procedures_(std::move(procedures)) {
   out_ << "lbf-trace 1\nranks " << ranks << '\n';
+  if (library.empty()) return;
+  std::string text(library.substr(0, text_trace::kMaxLibraryBytes));
+  for (char& c : text) {
+    if (c < ' ' || c > '~' || c == '"' || c == '#') c = '?';
+  }
+  out_ << "library \"" << text << "\"\n";
 }
 
 Result<void> TextTraceWriter::add(Rank rank, const Event& event) {

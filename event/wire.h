@@ -20,6 +20,7 @@
 
 #include "base/result.h"
 #include "event/event.h"
+#include "event/event_sink.h"
 #include "event/text_trace.h"
 
 namespace lbf {
@@ -74,7 +75,7 @@ inline constexpr std::size_t kBatchHeaderBytes = 48;
 Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes);
 
 struct BatchSink {
-  std::function<Result<void>(Rank, const Event&)> on_event;
+  EventBlockSink on_events;
   std::function<Result<void>(std::string_view json)> on_control;  // may be empty
 };
 
@@ -130,8 +131,12 @@ class BatchDecoder {
   // The ranks whose events come next; the control records before them are handed on. When all events of all
   // of them were taken, the next call gives further ones. Empty: the batch is over.
   Result<std::span<const Rank>> ranks(const BatchSink& sink);
-  // Hands on at most `most` of the rank's events. False: there are no more of it now.
-  Result<bool> next(Rank rank, std::uint64_t most, const BatchSink& sink);
+  // Hands on at most `most` of the rank's events.
+  struct Taken {
+    bool more = false;     // the rank has further ones, now
+    Seconds passed_s = 0;  // all times of those that were handed on
+  };
+  Result<Taken> next(Rank rank, std::uint64_t most, const BatchSink& sink);
 
  private:
   struct State;

@@ -4,6 +4,7 @@
 #include <zstd.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <new>
 #include <string>
@@ -146,6 +147,7 @@ struct BatchDecoder::State {
     std::uint8_t extra = 0;
     RequestUse use = RequestUse::kNone;
   };
+  static constexpr std::size_t kBlockEvents = 64;
   static constexpr std::uint32_t kNoSection = std::numeric_limits<std::uint32_t>::max();
   // A section that was found and not read to its end.
   struct Section {
@@ -172,10 +174,15 @@ struct BatchDecoder::State {
   Rank max_ranks;
   ZSTD_DCtx* zstd = ZSTD_createDCtx();
   std::vector<unsigned char> raw;
-  std::vector<Shape> shapes;                    // of all ranks of the batch
-  Shape once;                                   // a shape for one event only
-  std::vector<std::uint64_t> values;            // of all shapes (kWait: differences)
-  std::vector<std::uint64_t> several_requests;  // kWait's values of the event at hand
+  std::vector<Shape> shapes;          // of all ranks of the batch
+  Shape once;                         // a shape for one event only
+  std::vector<std::uint64_t> values;  // of all shapes (kWait: differences)
+  // Events that were decoded and not handed on yet.
+  std::array<Event, kBlockEvents> pending;
+  std::size_t pending_events = 0;
+  bool pending_values = false;                  // some of them point into `values` or `several_requests`
+  std::vector<std::uint64_t> several_requests;  // kWait's values, of the block
+  std::size_t several_used = 0;
   std::unordered_map<Rank, RankState> state_by_rank;
   // The segment at hand: the sections up to the next control record. Ranks are independent of each other in
   // it.
@@ -296,19 +303,22 @@ struct BatchDecoder::State {
     return {};
   }
 
-  // At most `most` events of the rank. False: it has no more in this segment.
-  Result<bool> next(Rank rank, std::uint64_t most, const BatchSink& sink) {
+  // At most `most` events of the rank in this segment.
+  Result<Taken> next(Rank rank, std::uint64_t most, const BatchSink& sink) {
+    Taken taken;
     const auto found = state_by_rank.find(rank);
-    if (found == state_by_rank.end() || found->second.section == kNoSection) return false;
+    if (found == state_by_rank.end() || found->second.section == kNoSection) return taken;
     RankState& state = found->second;
     Section& section = sections[state.section];
-    if (Result<void> done = read_events(section, state, most, sink); !done) return done.error();
+    if (Result<void> done = read_events(section, state, most, sink, taken.passed_s); !done)
+      return done.error();
     if (section.done == section.events) {
       state.section = section.next;
       state.previous_shape = kNoShape;
       --sections_left;
     }
-    return state.section != kNoSection;
+    taken.more = state.section != kNoSection;
+    return taken;
   }
 
   Result<void> read_control(Cursor& cursor, const BatchSink& sink) {
@@ -319,7 +329,15 @@ struct BatchDecoder::State {
     return sink.on_control ? sink.on_control(json) : Result<void>();
   }
 
-  Result<void> read_events(Section& section, RankState& state, std::uint64_t most, const BatchSink& sink) {
+  Result<void> hand_on(Rank rank, const BatchSink& sink) {
+    const std::span<const Event> events(pending.data(), std::exchange(pending_events, 0));
+    pending_values = false;
+    several_used = 0;
+    return events.empty() ? Result<void>() : sink.on_events(rank, events);
+  }
+
+  Result<void> read_events(Section& section, RankState& state, std::uint64_t most, const BatchSink& sink,
+                           Seconds& passed_s) {
     const Rank rank = section.rank;
     Cursor& data = section.data;
     const auto event_error = [&](std::uint64_t i, const std::string& what) {
@@ -330,6 +348,7 @@ struct BatchDecoder::State {
     std::uint32_t* expected =
         state.previous_shape == kNoShape ? &state.first_shape : &shapes[state.previous_shape].successor;
     const std::uint64_t end = section.done + std::min(most, section.events - section.done);
+    pending_events = 0;  // of what ended with an error
     for (std::uint64_t i = section.done; i < end; ++i) {
       const unsigned bits = section.control[i];
       const unsigned process_length = bits & wire::kTimeLengthMask;
@@ -352,6 +371,9 @@ struct BatchDecoder::State {
           *expected = state.shape_by_number[static_cast<std::size_t>(number)];
           shape = &shapes[*expected];
         } else {
+          if (pending_values) {  // they may move
+            if (Result<void> done = hand_on(rank, sink); !done) return done;
+          }
           if (const char* wrong = read_definition(data); wrong != nullptr) return event_error(i, wrong);
           if (code == wire::kDefineOnceCode) {
             *expected = kNoShape;
@@ -373,22 +395,34 @@ struct BatchDecoder::State {
       Event& event = shape->event;
       event.process_s = seconds_from_ns(static_cast<Nanoseconds>(process_ns));
       event.call_s = seconds_from_ns(static_cast<Nanoseconds>(call_ns));
+      passed_s += event.process_s + event.call_s;
       if ((bits & wire::kExplicitRequest) != 0) {
         shape->request_delta = wire::unzigzag(data.varint());
         if (!data.ok || shape->use == RequestUse::kNone) return event_error(i, "a request where none can be");
       }
       if (shape->extra != 0) {
+        if (shape->use == RequestUse::kSeveral &&
+            several_used + shape->values_count > several_requests.size()) {
+          if (Result<void> done = hand_on(rank, sink); !done) return done;
+        }
         if (Result<void> done = finish_event(*shape, rank, state, data); !done) {
           return event_error(i, done.error().message);
         }
+        passed_s += event.off_s;
         if (lost_in_gap) [[unlikely]] {
           lost_in_gap = false;
-          if (Result<void> done = sink.on_event(rank, gap_instead_of(event)); !done) return done;
-          continue;
+          pending[pending_events++] = gap_instead_of(event);
+        } else {
+          pending[pending_events++] = event;
         }
+      } else {
+        pending[pending_events++] = event;
       }
-      if (Result<void> done = sink.on_event(rank, event); !done) return done;
+      if (pending_events == kBlockEvents) {
+        if (Result<void> done = hand_on(rank, sink); !done) return done;
+      }
     }
+    if (Result<void> done = hand_on(rank, sink); !done) return done;
     section.done = end;
     if (end == section.events && data.left() != 0) {
       return fail("a section of rank " + std::to_string(rank) + " has bytes left over");
@@ -496,13 +530,16 @@ struct BatchDecoder::State {
       std::uint64_t request = state.last_completed + 1 + shape.request_delta;
       for (std::size_t i = 0; i < shape.values_count; ++i) {
         request += values[shape.values_at + i];
-        several_requests[i] = request;
+        several_requests[several_used + i] = request;
       }
       state.last_completed = request;
-      event.values = std::span(several_requests).first(shape.values_count);
+      event.values = std::span(several_requests).subspan(several_used, shape.values_count);
+      several_used += shape.values_count;
+      pending_values = true;
     }
     if ((shape.extra & kHasValueList) != 0) {
       event.values = std::span(values).subspan(shape.values_at, shape.values_count);
+      pending_values = true;
     }
     if ((shape.extra & kReadOff) != 0) {
       const std::uint64_t off_ns = data.varint_up_to(wire::kMaxTimeNs);
@@ -561,7 +598,7 @@ Result<std::span<const Rank>> BatchDecoder::ranks(const BatchSink& sink) {
   }
   return std::span<const Rank>(state_->ranks);
 }
-Result<bool> BatchDecoder::next(Rank rank, std::uint64_t most, const BatchSink& sink) {
+Result<BatchDecoder::Taken> BatchDecoder::next(Rank rank, std::uint64_t most, const BatchSink& sink) {
   return state_->next(rank, most, sink);
 }
 
@@ -573,7 +610,7 @@ Result<BatchHeader> BatchDecoder::decode(std::span<const std::byte> batch, const
     if (!found) return found.error();
     if (!*found) return header;
     for (std::size_t i = 0; i < state_->sections.size(); ++i) {  // as the batch has them
-      const Result<bool> done = state_->next(state_->sections[i].rank, state_->sections[i].events, sink);
+      const Result<Taken> done = state_->next(state_->sections[i].rank, state_->sections[i].events, sink);
       if (!done) return done.error();
     }
   }

@@ -2,6 +2,7 @@
 // needs it.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -84,27 +85,42 @@ inline std::uint64_t unzigzag(std::uint64_t coded) {
   return coded >> 1 ^ (0 - (coded & 1));
 }
 
+// Numbers are little-endian on the wire, wherever they lie.
+template <typename Number>
+Number swapped_on_big_endian(Number number) {
+  if constexpr (std::endian::native == std::endian::little) return number;
+  if constexpr (sizeof number == 2) return __builtin_bswap16(number);
+  if constexpr (sizeof number == 4) return __builtin_bswap32(number);
+  return static_cast<Number>(__builtin_bswap64(number));
+}
+template <typename Number>
+void store(char* at, Number number) {
+  number = swapped_on_big_endian(number);
+  std::memcpy(at, &number, sizeof number);
+}
+template <typename Number>
+Number load(const unsigned char* at) {
+  Number number;
+  std::memcpy(&number, at, sizeof number);
+  return swapped_on_big_endian(number);
+}
 inline void store_u16(char* at, std::uint16_t value) {
-  for (int i = 0; i < 2; ++i) at[i] = static_cast<char>(value >> (8 * i) & 0xFF);
+  store(at, value);
 }
 inline void store_u32(char* at, std::uint32_t value) {
-  for (int i = 0; i < 4; ++i) at[i] = static_cast<char>(value >> (8 * i) & 0xFF);
+  store(at, value);
 }
 inline void store_u64(char* at, std::uint64_t value) {
-  for (int i = 0; i < 8; ++i) at[i] = static_cast<char>(value >> (8 * i) & 0xFF);
+  store(at, value);
 }
 inline std::uint64_t load_u64(const unsigned char* at) {
-  std::uint64_t value = 0;
-  for (int i = 7; i >= 0; --i) value = value << 8 | at[i];  // one load on little-endian machines
-  return value;
+  return load<std::uint64_t>(at);
 }
 inline std::uint32_t load_u32(const unsigned char* at) {
-  std::uint32_t value = 0;
-  for (int i = 3; i >= 0; --i) value = value << 8 | at[i];
-  return value;
+  return load<std::uint32_t>(at);
 }
 inline std::uint16_t load_u16(const unsigned char* at) {
-  return static_cast<std::uint16_t>(at[0] | at[1] << 8);
+  return load<std::uint16_t>(at);
 }
 
 }  // namespace lbf::wire

@@ -134,6 +134,14 @@ int run(const lbf::DaemonConfig& config) {
   if (::access(config.networks_dir.c_str(), F_OK) != 0) {
     spdlog::warn("networks_dir {} is not there: lbf-calibrate writes its files", config.networks_dir);
   }
+  lbf::StepsOptions options;
+  if (!config.topology.empty()) {
+    auto topology = lbf::Topology::load(config.topology);
+    if (!topology) return fail(kExitFailure, "topology: " + topology.error().message);
+    spdlog::info("{} nodes on {} levels of switches in {}", topology->nodes(), topology->levels(),
+                 config.topology);
+    options.run.topology = std::make_shared<const lbf::Topology>(std::move(topology).value());
+  }
   auto database = lbf::db::Database::open(config.state_dir + "/lbf.db");
   if (!database) return fail(kExitFailure, database.error().message);
   auto traces = lbf::TraceStore::open(config.state_dir + "/traces");
@@ -143,7 +151,6 @@ int run(const lbf::DaemonConfig& config) {
                  config.state_dir);
   }
 
-  lbf::StepsOptions options;
   options.run.stream_start_timeout = config.stream_start_timeout;
   options.stream_timeout = config.stream_timeout;
   options.retention.age = std::chrono::hours(24) * config.trace_retention_days;

@@ -26,6 +26,7 @@ class Export final : public GoalExport, private OpWalk::Visitor {
         labels_(static_cast<std::size_t>(ranks)),
         walk_(ranks, 0, *this) {}
 
+  void set_mpi(const MpiSetup& setup) override { walk_.set_mpi(setup); }
   Result<void> feed(Rank rank, const Event& event) override {
     if (event.kind == EventKind::kProbe) ++notes_.left_out_probes;
     if ((event.flags & kFlagSync) != 0) ++notes_.synchronous_sends;
@@ -42,10 +43,7 @@ class Export final : public GoalExport, private OpWalk::Visitor {
       if (done) done = output_.write("}\n");
       if (!done) return done.error();
     }
-    notes_.never_sent = walk_.never_sent();
-    notes_.approximated_collectives = walk_.matcher().stats().approximated_collectives;
-    notes_.unmodelled_calls = walk_.matcher().stats().unmodelled_calls;
-    notes_.why_partial = walk_.matcher().why_partial();
+    walk_.add_to(notes_);
     return notes_;
   }
 
@@ -64,12 +62,7 @@ class Export final : public GoalExport, private OpWalk::Visitor {
 
   Note& note(const Op& op, const Message& message) {
     if (notes_of_message_.size() <= op.message) notes_of_message_.resize(walk_.store().message_slots());
-    Note& known = notes_of_message_[op.message];
-    if (known.generation != message.generation) {
-      known = Note{};
-      known.generation = message.generation;
-    }
-    return known;
+    return current(notes_of_message_[op.message], message);
   }
 
   Result<void> visit(ProcessIndex index, const Op& op, const Message* message, bool sent) override {

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "event/event.h"
+#include "predictor/match/mpi_library.h"
 #include "tools/export_notes.h"
 #include "tools/trace_output.h"
 
@@ -19,6 +20,8 @@ class GoalExport {
   static Result<std::unique_ptr<GoalExport>> make(Rank ranks, TraceOutput& output,
                                                   const std::string& spool_folder);
   virtual ~GoalExport() = default;
+  // As Predictor::set_mpi.
+  virtual void set_mpi(const MpiSetup& setup) = 0;
   virtual Result<void> feed(Rank rank, const Event& event) = 0;
   // Writes the schedule; the output is not committed.
   virtual Result<ExportNotes> finish() = 0;

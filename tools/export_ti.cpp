@@ -122,6 +122,7 @@ class Export final : public TiExport, private OpWalk::Visitor {
     return {};
   }
 
+  void set_mpi(const MpiSetup& setup) override { walk_.set_mpi(setup); }
   Result<void> feed(Rank rank, const Event& event) override {
     if (event.kind == EventKind::kProbe) ++notes_.left_out_probes;
     if (event.kind == EventKind::kIcollective) ++notes_.late_collectives;
@@ -150,10 +151,7 @@ class Export final : public TiExport, private OpWalk::Visitor {
       if (Result<void> done = (*list)->write(name_of(rank) + "\n"); !done) return done.error();
     }
     if (Result<void> done = (*list)->commit(); !done) return done.error();
-    notes_.never_sent = walk_.never_sent();
-    notes_.approximated_collectives = walk_.matcher().stats().approximated_collectives;
-    notes_.unmodelled_calls = walk_.matcher().stats().unmodelled_calls;
-    notes_.why_partial = walk_.matcher().why_partial();
+    walk_.add_to(notes_);
     return notes_;
   }
 

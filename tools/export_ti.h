@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "event/event.h"
+#include "predictor/match/mpi_library.h"
 #include "tools/export_notes.h"
 
 namespace lbf {
@@ -19,6 +20,8 @@ class TiExport {
   // is there already and is something else.
   static Result<std::unique_ptr<TiExport>> make(Rank ranks, const std::string& path, double flops_per_second);
   virtual ~TiExport() = default;
+  // As Predictor::set_mpi.
+  virtual void set_mpi(const MpiSetup& setup) = 0;
   virtual Result<void> feed(Rank rank, const Event& event) = 0;
   virtual Result<ExportNotes> finish() = 0;
 };

@@ -37,6 +37,7 @@ class Export final : public TimelineExport, private TimelineObserver {
     return flush(0);
   }
 
+  void set_mpi(const MpiSetup& setup) override { predictor_->set_mpi(setup); }
   Result<void> feed(Rank rank, const Event& event) override {
     if (rank >= 0 && static_cast<std::size_t>(rank) < ranks_.size() && event.kind != EventKind::kKeepAlive) {
       ranks_[static_cast<std::size_t>(rank)].names.push_back(call_name(event));

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "event/event.h"
+#include "predictor/match/mpi_library.h"
 #include "predictor/metric/predictor.h"
 #include "tools/trace_output.h"
 
@@ -22,6 +23,8 @@ class TimelineExport {
   // REQUIRES: `output` outlives the export. Errors: those of Predictor::make, kIo.
   static Result<std::unique_ptr<TimelineExport>> make(Rank ranks, const Target& target, TraceOutput& output);
   virtual ~TimelineExport() = default;
+  // As Predictor::set_mpi.
+  virtual void set_mpi(const MpiSetup& setup) = 0;
   virtual Result<void> feed(Rank rank, const Event& event) = 0;
   // The output is not committed.
   virtual Result<TimelineResult> finish() = 0;

@@ -25,6 +25,7 @@
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
+#include "predictor/network/network.h"
 #include "tools/calibrate_table.h"
 
 extern char** environ;
@@ -274,6 +275,10 @@ int calibrate(const Options& given, const std::string& typed) {
   if (options.quick) options.seconds = kQuickSeconds;
   if (!is_network_name(options.name)) {
     return fail(invalid_input("--name '" + options.name + "' must be letters, digits, '-', '_' and '.'"));
+  }
+  if (options.name.starts_with(lbf::kNominalPrefix)) {
+    return fail(invalid_input("--name '" + options.name +
+                              "': names with 'nominal-' are for networks that nobody measured here"));
   }
   auto srun = split_command(options.srun);
   if (!srun) return fail(srun.error());

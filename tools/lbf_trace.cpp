@@ -100,8 +100,9 @@ TraceForm form_of(const std::string& path) {
 // Writes events in one of the two forms; nothing is left of a failed one.
 class TraceSink {
  public:
-  static Result<std::unique_ptr<TraceSink>> open(const std::string& path, const std::string& form,
-                                                 Rank ranks) {
+  // `library`: MPI_Get_library_version of the run, empty where it is not known.
+  static Result<std::unique_ptr<TraceSink>> open(const std::string& path, const std::string& form, Rank ranks,
+                                                 const std::string& library = {}) {
     if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
       return lbf::invalid_input(
           "a stored trace is not for a terminal: name a file with -o FILE, or --to text");
@@ -111,11 +112,13 @@ class TraceSink {
     auto sink = std::make_unique<TraceSink>();
     sink->output_ = std::move(*output);
     if (form == "text") {
-      sink->text_.emplace(sink->output_->stream(), ranks);
+      sink->text_.emplace(sink->output_->stream(), ranks, std::vector<std::string>{}, library);
     } else {
       lbf::TraceOutput* out = sink->output_.get();
-      sink->stored_.emplace(ranks,
-                            [out](std::uint32_t, const std::string& batch) { return out->write(batch); });
+      lbf::StoredTraceOptions stored;
+      stored.library = library;
+      sink->stored_.emplace(
+          ranks, [out](std::uint32_t, const std::string& batch) { return out->write(batch); }, stored);
     }
     return sink;
   }
@@ -148,7 +151,7 @@ Result<void> print(const std::string& text) {
 
 Result<void> read(lbf::WhatIfTrace& trace, const char* what, const lbf::EventSink& sink) {
   lbf::Progress progress("lbf-trace", what);
-  return trace.read(sink, [&progress](double share) { progress.show(share); });
+  return trace.read(lbf::one_by_one(sink), [&progress](double share) { progress.show(share); });
 }
 
 // --- the subcommands
@@ -157,12 +160,12 @@ Result<void> info(const Options& options) {
   Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
   if (!trace) return trace.error();
   lbf::TraceInfoCount count((*trace)->ranks());
-  const Result<void> done =
+  Result<void> done =
       read(**trace, "read", [&count](Rank rank, const Event& event) { return count.add(rank, event); });
   if (!done) return done;
   const TraceForm form = form_of(options.trace);
-  return print(options.json ? count.json(options.trace, form.name, form.bytes)
-                            : count.table(options.trace, form.name, form.bytes));
+  return print(options.json ? count.json(options.trace, form.name, form.bytes, (*trace)->library())
+                            : count.table(options.trace, form.name, form.bytes, (*trace)->library()));
 }
 
 Result<void> dump(const Options& options) {
@@ -195,9 +198,10 @@ Result<void> convert(const Options& options) {
   if (!trace) return trace.error();
   const bool from_text = form_of(options.trace).name == "text";
   const std::string to = !options.to.empty() ? options.to : from_text ? "stored" : "text";
-  Result<std::unique_ptr<TraceSink>> sink = TraceSink::open(options.output, to, (*trace)->ranks());
+  Result<std::unique_ptr<TraceSink>> sink =
+      TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library());
   if (!sink) return sink.error();
-  const Result<void> done =
+  Result<void> done =
       read(**trace, "converted", [&](Rank rank, const Event& event) { return (*sink)->add(rank, event); });
   if (!done) return done;
   return (*sink)->finish();
@@ -211,7 +215,7 @@ Result<void> import_trace(const Options& options) {
   if (!sink) return sink.error();
   {
     lbf::Progress progress("lbf-trace", "imported");
-    const Result<void> done =
+    Result<void> done =
         (*trace)->read([&](Rank rank, const Event& event) { return (*sink)->add(rank, event); },
                        [&progress](double share) { progress.show(share); });
     if (!done) return done;
@@ -249,7 +253,8 @@ Result<void> export_timeline(const Options& options, lbf::WhatIfTrace& trace) {
   Result<std::unique_ptr<lbf::TimelineExport>> timeline =
       lbf::TimelineExport::make(trace.ranks(), targets->front(), **output);
   if (!timeline) return timeline.error();
-  const Result<void> done =
+  (*timeline)->set_mpi(lbf::mpi_setup(trace.library(), trace.node_of_rank()));
+  Result<void> done =
       read(trace, "replayed", [&](Rank rank, const Event& event) { return (*timeline)->feed(rank, event); });
   if (!done) return done;
   const Result<lbf::TimelineResult> result = (*timeline)->finish();
@@ -263,7 +268,8 @@ Result<void> export_goal(const Options& options, lbf::WhatIfTrace& trace) {
   if (!output) return output.error();
   Result<std::unique_ptr<lbf::GoalExport>> goal = lbf::GoalExport::make(trace.ranks(), **output, "");
   if (!goal) return goal.error();
-  const Result<void> done =
+  (*goal)->set_mpi(lbf::mpi_setup(trace.library(), trace.node_of_rank()));
+  Result<void> done =
       read(trace, "exported", [&](Rank rank, const Event& event) { return (*goal)->feed(rank, event); });
   if (!done) return done;
   const Result<lbf::ExportNotes> notes = (*goal)->finish();
@@ -276,7 +282,8 @@ Result<void> export_ti(const Options& options, lbf::WhatIfTrace& trace) {
   Result<std::unique_ptr<lbf::TiExport>> ti =
       lbf::TiExport::make(trace.ranks(), options.output, options.flops_per_second);
   if (!ti) return ti.error();
-  const Result<void> done =
+  (*ti)->set_mpi(lbf::mpi_setup(trace.library(), trace.node_of_rank()));
+  Result<void> done =
       read(trace, "exported", [&](Rank rank, const Event& event) { return (*ti)->feed(rank, event); });
   if (!done) return done;
   const Result<lbf::ExportNotes> notes = (*ti)->finish();
@@ -303,13 +310,13 @@ Result<void> synth(const Options& options) {
         static_cast<double>(lbf::synth_events_per_iteration(options.pattern, options.synth_ranks)) *
         static_cast<double>(options.iterations);
     std::uint64_t events = 0;
-    const Result<void> done = lbf::synthesize(options.pattern, options.synth_ranks, options.iterations,
-                                              [&](Rank rank, const Event& event) {
-                                                constexpr std::uint64_t kEventsPerTick = 1 << 16;
-                                                if (++events % kEventsPerTick == 0)
-                                                  progress.show(static_cast<double>(events) / all);
-                                                return (*sink)->add(rank, event);
-                                              });
+    Result<void> done = lbf::synthesize(options.pattern, options.synth_ranks, options.iterations,
+                                        [&](Rank rank, const Event& event) {
+                                          constexpr std::uint64_t kEventsPerTick = 1 << 16;
+                                          if (++events % kEventsPerTick == 0)
+                                            progress.show(static_cast<double>(events) / all);
+                                          return (*sink)->add(rank, event);
+                                        });
     if (!done) return done;
   }
   return (*sink)->finish();
@@ -474,12 +481,12 @@ int run(int argc, char** argv) {
       }
     }
   }
-  const Result<void> done = info_command->parsed()      ? info(options)
-                            : dump_command->parsed()    ? dump(options)
-                            : convert_command->parsed() ? convert(options)
-                            : import_command->parsed()  ? import_trace(options)
-                            : export_command->parsed()  ? export_trace(options)
-                                                        : synth(options);
+  Result<void> done = info_command->parsed()      ? info(options)
+                      : dump_command->parsed()    ? dump(options)
+                      : convert_command->parsed() ? convert(options)
+                      : import_command->parsed()  ? import_trace(options)
+                      : export_command->parsed()  ? export_trace(options)
+                                                  : synth(options);
   return done ? 0 : fail(kFailure, done.error().message);
 }
 

@@ -2,11 +2,9 @@
 // trace from lbfd, predicts every combination of node count, placement and network in one pass.
 //
 // Implements design.md section 6 (the options and JSON keys are a contract).
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <charconv>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +15,7 @@
 #include "advisor/report/text.h"
 #include "base/http_client.h"
 #include "predictor/metric/predictor.h"
+#include "tools/progress.h"
 #include "tools/whatif_output.h"
 #include "tools/whatif_targets.h"
 #include "tools/whatif_trace.h"
@@ -25,8 +24,6 @@ namespace {
 
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
-constexpr std::chrono::seconds kQuietTime{2};
-constexpr std::chrono::milliseconds kProgressInterval{250};
 
 std::string from_environment(const char* name, const char* otherwise) {
   const char* value = std::getenv(name);
@@ -38,29 +35,6 @@ int fail(int status, const std::string& what) {
   std::fprintf(stderr, "lbf-whatif: error: %s\n", lbf::report::printable(what).c_str());
   return status;
 }
-
-// One line on a terminal, once it takes long enough for somebody to wonder.
-class Progress {
- public:
-  void show(double share) {
-    if (!terminal_) return;
-    const auto now = std::chrono::steady_clock::now();
-    if (now - start_ < kQuietTime || now - last_ < kProgressInterval) return;
-    last_ = now;
-    shown_ = true;
-    std::fprintf(stderr, "\rlbf-whatif: %3.0f %% replayed", 100.0 * share);
-    std::fflush(stderr);
-  }
-  ~Progress() {
-    if (shown_) std::fprintf(stderr, "\r%30s\r", "");
-  }
-
- private:
-  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-  bool shown_ = false;
-  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-  std::chrono::steady_clock::time_point last_ = start_;
-};
 
 void warn_of_stuck_targets(const lbf::WhatIfResult& result) {
   std::size_t stuck = 0;
@@ -116,8 +90,24 @@ int run(int argc, char** argv) {
          "what a rank does that waits for a message: block gives its processor away, spin keeps its share "
          "(default block)")
       ->check(CLI::IsMember({"block", "spin"}));
+  std::string mpi_library;
+  std::vector<std::string> mpi_libraries;
+  for (int i = 0; i < lbf::kMpiLibraryCount; ++i) {
+    mpi_libraries.emplace_back(lbf::mpi_library_name(static_cast<lbf::MpiLibrary>(i)));
+  }
+  app.add_option("--mpi-library", mpi_library,
+                 "whose algorithms the collectives follow: openmpi-4.1, openmpi-5.0 or mpich-4.0 (default: "
+                 "the library that ran, openmpi-4.1 where the trace does not say)")
+      ->check(CLI::IsMember(mpi_libraries));
   app.add_option("--networks-dir", options.networks_dir,
                  "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)");
+  const CLI::Option* topology_option = app.add_option("--topology", options.topology,
+                                                      "Slurm's topology.conf or topology.yaml: messages cost "
+                                                      "what the network file says for their switch hops "
+                                                      "(default: all nodes are equally far apart)");
+  const CLI::Option* nodelist_option = app.add_option(
+      "--nodelist", options.nodelist,
+      "the nodes of the targets, as in n[1-4] (default: those that Slurm would choose on an idle cluster)");
   const CLI::Option* server_option =
       app.add_option("--server", server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
   app.add_flag("--json", json, "print JSON");
@@ -133,6 +123,14 @@ int run(int argc, char** argv) {
     if (options.nodes.empty() && !placement.starts_with("map=")) {
       return fail(kUsage, "--nodes is missing: how many nodes? (only --placement map=... says it itself)");
     }
+  }
+
+  for (const auto& [option, value] :
+       {std::pair{topology_option, &options.topology}, std::pair{nodelist_option, &options.nodelist}}) {
+    if (option->count() > 0 && value->empty()) return fail(kUsage, option->get_name() + " is empty");
+  }
+  if (!options.nodelist.empty() && options.topology.empty()) {
+    return fail(kUsage, "--nodelist needs --topology: which switches are the nodes on?");
   }
 
   if (server_option->count() > 0) {
@@ -151,10 +149,18 @@ int run(int argc, char** argv) {
   lbf::Result<std::unique_ptr<lbf::Predictor>> predictor =
       lbf::Predictor::make(result.ranks, std::move(*targets));
   if (!predictor) return fail(kFailure, predictor.error().message);
+  lbf::MpiSetup mpi = lbf::mpi_setup((*trace)->library(), (*trace)->node_of_rank());
+  if (const auto asked = lbf::mpi_library_named(mpi_library)) mpi.rules = {*asked, true};
+  result.mpi_rules = mpi.rules;
+  result.mpi_note = lbf::mpi_rules_note(mpi.rules, (*trace)->library());
+  if (!result.mpi_note.empty()) {
+    std::fprintf(stderr, "lbf-whatif: note: %s\n", lbf::report::printable(result.mpi_note).c_str());
+  }
+  (*predictor)->set_mpi(mpi);
   {
-    Progress progress;
-    const auto sink = [&](lbf::Rank rank, const lbf::Event& event) {
-      return (*predictor)->feed(rank, event);
+    lbf::Progress progress("lbf-whatif", "replayed");
+    const auto sink = [&](lbf::Rank rank, std::span<const lbf::Event> events) {
+      return (*predictor)->feed(rank, events);
     };
     const lbf::Result<void> read = (*trace)->read(sink, [&](double share) { progress.show(share); });
     if (!read) return fail(kFailure, read.error().message);

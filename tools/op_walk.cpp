@@ -51,14 +51,15 @@ Result<void> OpWalk::advance() {
   return {};
 }
 
+void OpWalk::add_to(ExportNotes& notes) const {
+  notes.never_sent = never_sent_;
+  notes.approximated_collectives = matcher_.stats().approximated_collectives;
+  notes.unmodelled_calls = matcher_.stats().unmodelled_calls;
+  notes.why_partial = matcher_.why_partial();
+}
+
 OpWalk::Slot& OpWalk::slot_of(MessageIndex message) {
-  Slot& slot = slots_[message];
-  const std::uint32_t generation = store_.message(message).generation;
-  if (slot.generation != generation) {
-    slot = Slot{};
-    slot.generation = generation;
-  }
-  return slot;
+  return current(slots_[message], store_.message(message));
 }
 
 Result<void> OpWalk::run(ProcessIndex index, bool force) {

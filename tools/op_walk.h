@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "predictor/match/matcher.h"
 #include "predictor/match/op_store.h"
+#include "tools/export_notes.h"
 
 namespace lbf {
 
@@ -29,6 +30,8 @@ class OpWalk {
   // Messages above `eager_up_to` bytes say when their receive is posted and when their send's buffer is free.
   OpWalk(Rank ranks, Bytes eager_up_to, Visitor& visitor);
 
+  // As Predictor::set_mpi.
+  void set_mpi(const MpiSetup& setup) { matcher_.set_mpi(setup); }
   // As Predictor::feed; also the visitor's errors.
   Result<void> feed(Rank rank, const Event& event);
   // No more events will come: visits what waits for messages that were never sent, too.
@@ -36,7 +39,8 @@ class OpWalk {
 
   const OpStore& store() const { return store_; }
   const Matcher& matcher() const { return matcher_; }
-  std::uint64_t never_sent() const { return never_sent_; }  // receives and probes; after finish()
+  // What it met that an export has to tell. REQUIRES: after finish().
+  void add_to(ExportNotes& notes) const;
 
  private:
   struct Process {
@@ -59,7 +63,7 @@ class OpWalk {
   std::vector<Slot> slots_;
   std::vector<ProcessIndex> ready_;
   std::uint32_t events_in_round_ = 0;
-  std::uint64_t never_sent_ = 0;
+  std::uint64_t never_sent_ = 0;  // receives and probes
 };
 
 // A tag for formats that have neither communicators nor messages of collectives: messages that this maps to

@@ -75,7 +75,7 @@ TraceInfoCount::Durations TraceInfoCount::durations() const {
 }
 
 std::string TraceInfoCount::table(const std::string& name, const std::string& form,
-                                  std::uint64_t bytes_stored) const {
+                                  std::uint64_t bytes_stored, const std::string& library) const {
   const Durations duration = durations();
   const auto percent = [](double part, double whole) { return whole > 0 ? 100 * part / whole : 0.0; };
   std::string text;
@@ -83,6 +83,8 @@ std::string TraceInfoCount::table(const std::string& name, const std::string& fo
   append_format(text, "Ranks            %zu", duration_s_.size());
   const auto without_exit = static_cast<std::size_t>(std::count(exited_.begin(), exited_.end(), false));
   if (without_exit > 0) append_format(text, ", %zu of them without their end", without_exit);
+  if (!library.empty())
+    text += "\nMPI library      " + report::printable(library.substr(0, library.find('\n')));
   append_format(text, "\nEvents           %" PRIu64 "\n", events_);
   if (lost_events_ > 0) append_format(text, "Lost events      %" PRIu64 "\n", lost_events_);
   append_format(text, "Bytes            %" PRIu64 ", %.2f per event\n", bytes_stored,
@@ -116,12 +118,13 @@ std::string TraceInfoCount::table(const std::string& name, const std::string& fo
   return text;
 }
 
-std::string TraceInfoCount::json(const std::string& name, const std::string& form,
-                                 std::uint64_t bytes_stored) const {
+std::string TraceInfoCount::json(const std::string& name, const std::string& form, std::uint64_t bytes_stored,
+                                 const std::string& library) const {
   const Durations duration = durations();
   nlohmann::ordered_json json;
   json["trace"] = name;
   json["form"] = form;
+  json["library"] = library;
   json["ranks"] = duration_s_.size();
   json["events"] = events_;
   json["messages"] = messages_;

@@ -16,10 +16,13 @@ class TraceInfoCount {
   explicit TraceInfoCount(Rank ranks);
   Result<void> add(Rank rank, const Event& event);
 
-  // `name`: as the user named the trace; `form`: "text" or "stored"; `bytes_stored`: of its files.
-  std::string table(const std::string& name, const std::string& form, std::uint64_t bytes_stored) const;
+  // `name`: as the user named the trace; `form`: "text" or "stored"; `bytes_stored`: of its files;
+  // `library`: what MPI_Get_library_version said, empty where it is not known.
+  std::string table(const std::string& name, const std::string& form, std::uint64_t bytes_stored,
+                    const std::string& library) const;
   // Keys `ranks`, `events`, `messages`, `bytes_stored` and more: docs/man/lbf-trace.1. They keep their names.
-  std::string json(const std::string& name, const std::string& form, std::uint64_t bytes_stored) const;
+  std::string json(const std::string& name, const std::string& form, std::uint64_t bytes_stored,
+                   const std::string& library) const;
 
  private:
   struct Calls {

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace lbf {
 namespace {
@@ -33,6 +34,13 @@ std::string listed(const std::vector<Value>& by_node, Value everywhere) {
     text += (i > 0 ? "," : "") + number(static_cast<double>(by_node[i]), "%g");
   }
   return text + (by_node.size() > kMaxShown ? ",..." : "");
+}
+
+nlohmann::ordered_json topology_json(const Target& target) {
+  nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+  for (const std::uint32_t node : target.topology_node_of_node)
+    nodes.push_back(target.topology->node_name(node));
+  return {{"file", target.topology->file()}, {"nodes", std::move(nodes)}};
 }
 
 }  // namespace
@@ -66,6 +74,7 @@ std::string whatif_json(const WhatIfResult& result) {
     entry["contention"] = contention_name(target.network->contention());
     entry["speed"] = by_node_or(target.speed_of_node, target.speed);
     entry["waiting"] = target.waiting == Waiting::kSpin ? "spin" : "block";
+    if (target.topology != nullptr) entry["topology"] = topology_json(target);
     if (is_stuck(result, prediction)) {
       entry["lbf_s"] = nullptr;
     } else {
@@ -83,12 +92,14 @@ std::string whatif_json(const WhatIfResult& result) {
   root["messages"] = result.stats.messages;
   root["collectives"] = result.stats.collectives;
   root["approximated_collectives"] = result.stats.approximated_collectives;
+  root["mpi_library"] = mpi_library_name(result.mpi_rules.library);
+  root["mpi_note"] = result.mpi_note;
   root["wildcard_receives"] = result.stats.wildcard_receives;
   root["unmodelled_calls"] = result.stats.unmodelled_calls;
   root["unmodelled_s"] = result.stats.unmodelled_s;
   root["lost_events"] = result.stats.lost_events;
   root["why_partial"] = result.why_partial;
-  return root.dump(2) + "\n";
+  return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 std::string whatif_table(const WhatIfResult& result) {
@@ -100,9 +111,23 @@ std::string whatif_table(const WhatIfResult& result) {
     text += "  " + count(result.stats.unmodelled_calls, "call is", "calls are") + " not modelled, " +
             number(result.stats.unmodelled_s, "%.3f") + " s kept as measured\n";
   }
+  if (result.stats.approximated_collectives > 0) {
+    text += "  " +
+            count(result.stats.approximated_collectives, "collective call is", "collective calls are") +
+            " approximated (rules of " + mpi_library_name(result.mpi_rules.library) + ")\n";
+  }
   if (!result.targets.empty() && result.targets.front().waiting == Waiting::kSpin) {
     text += "  ranks that wait for a message keep their share of the processor\n";
   }
+  if (!result.targets.empty() && result.targets.front().topology != nullptr) {
+    text += "  switch hops between nodes as in " + result.targets.front().topology->file() + "\n";
+  }
+  std::set<std::string> nominal;
+  for (const Target& target : result.targets) {
+    if (target.network->nominal()) nominal.insert(target.network->name());
+  }
+  for (const std::string& name : nominal)
+    text += "  " + name + " is from public figures, not measured here\n";
   constexpr std::size_t kMaxPlacementWidth = 32;
   const std::vector<std::string> titles{"NODES",      "CORES", "PLACEMENT",  "NETWORK",
                                         "CONTENTION", "SPEED", "PREDICTED_S"};

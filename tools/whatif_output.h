@@ -14,6 +14,8 @@ struct WhatIfResult {
   std::vector<Target> targets;
   std::vector<Prediction> predictions;
   PredictorStats stats;
+  MpiRules mpi_rules;
+  std::string mpi_note;     // not empty: the library's own rules are not known here (mpi_rules_note)
   std::string why_partial;  // empty: the predictions are whole, or the program would not end on that target
 };
 

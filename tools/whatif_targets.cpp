@@ -33,25 +33,43 @@ Result<void> check_by_node(const char* option, const std::vector<Value>& values,
                        ": give one for all, or one for each node");
 }
 
+void add_names(const std::string& folder, std::vector<std::string>& names, std::error_code& error) {
+  for (std::filesystem::directory_iterator it(folder, error);
+       !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+    if (it->path().extension() == ".toml") names.push_back(it->path().stem().string());
+  }
+}
+
+// Which nodes of the topology a target of `nodes` nodes has.
+Result<std::vector<std::uint32_t>> nodes_of(const Topology& topology,
+                                            const std::vector<std::uint32_t>& nodelist, std::uint32_t nodes) {
+  if (nodelist.empty()) return topology.choose(nodes);
+  if (nodelist.size() < nodes) {
+    return invalid_input("--nodelist names " + std::to_string(nodelist.size()) + " nodes for a target of " +
+                         std::to_string(nodes) + ": name at least as many as the largest of --nodes");
+  }
+  return std::vector<std::uint32_t>(nodelist.begin(), nodelist.begin() + nodes);
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file,
                                                     const std::string& networks_dir) {
   const bool is_file = name_or_file.find('/') != std::string::npos || name_or_file.ends_with(".toml");
   if (name_or_file == "zero") return std::make_shared<const Network>(Network::zero());
-  const std::string path = is_file ? name_or_file : networks_dir + "/" + name_or_file + ".toml";
   std::error_code error;
+  std::string path = is_file ? name_or_file : networks_dir + "/" + name_or_file + ".toml";
+  const std::string nominal = networks_dir + "/nominal";
+  if (!is_file && !std::filesystem::exists(path, error)) path = nominal + "/" + name_or_file + ".toml";
   if (!is_file && !std::filesystem::exists(path, error)) {
     std::vector<std::string> known{"zero"};
-    std::filesystem::directory_iterator files(networks_dir, error);
+    std::error_code no_nominal_error;
+    add_names(nominal, known, no_nominal_error);
+    add_names(networks_dir, known, error);
     if (error) {
       return Error{ErrorCode::kNotFound, "no network '" + name_or_file + "': the folder of networks, " +
                                              networks_dir + ", cannot be read: " + error.message() +
                                              " (another folder: --networks-dir; a file: its path)"};
-    }
-    for (auto it = std::move(files); !error && it != std::filesystem::directory_iterator();
-         it.increment(error)) {
-      if (it->path().extension() == ".toml") known.push_back(it->path().stem().string());
     }
     std::sort(known.begin(), known.end());
     std::string list;
@@ -79,6 +97,18 @@ Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank rank
     }
     networks.push_back(std::move(*network));
   }
+  std::shared_ptr<const Topology> topology;
+  std::vector<std::uint32_t> nodelist;
+  if (!options.topology.empty()) {
+    Result<Topology> loaded = Topology::load(options.topology);
+    if (!loaded) return loaded.error();
+    topology = std::make_shared<const Topology>(std::move(*loaded));
+    if (!options.nodelist.empty()) {
+      Result<std::vector<std::uint32_t>> found = topology->find_all(options.nodelist);
+      if (!found) return Error{found.error().code, "--nodelist: " + found.error().message};
+      nodelist = std::move(*found);
+    }
+  }
   std::vector<Target> targets;
   for (const std::string& placement : options.placements) {
     std::vector<std::uint32_t> node_counts = options.nodes;
@@ -93,8 +123,16 @@ Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank rank
       if (!placed) return placed.error();
       if (auto fits = check_by_node("--cores", options.cores, nodes); !fits) return fits.error();
       if (auto fits = check_by_node("--speed", options.speeds, nodes); !fits) return fits.error();
+      std::vector<std::uint32_t> topology_nodes;
+      if (topology != nullptr) {
+        Result<std::vector<std::uint32_t>> chosen = nodes_of(*topology, nodelist, nodes);
+        if (!chosen) return chosen.error();
+        topology_nodes = std::move(*chosen);
+      }
       for (const auto& network : networks) {
         Target target;
+        target.topology = topology;
+        target.topology_node_of_node = topology_nodes;
         target.node_of_rank = *placed;
         target.nodes = nodes;
         target.cores_per_node = options.cores.front();

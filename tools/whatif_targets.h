@@ -20,14 +20,18 @@ struct WhatIfOptions {
   Waiting waiting = Waiting::kBlock;
   std::string contention;  // empty: what the network file says
   std::string networks_dir;
+  std::string topology;  // Slurm's topology.conf or topology.yaml; empty: none
+  // Hostlist: node i of a target is the i-th of these; empty: those that the topology chooses. REQUIRES: only
+  // with `topology`.
+  std::string nodelist;
 };
 
-// A network by name (NAME.toml in `networks_dir`; `zero` is built in) or by file (has a '/' or ends in
-// .toml).
+// A network by name (NAME.toml in `networks_dir`, else in its folder nominal; `zero` is built in) or by file
+// (has a '/' or ends in .toml).
 Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file,
                                                     const std::string& networks_dir);
 
-// Errors: kInvalidInput names the option; those of find_network and place_ranks.
+// Errors: kInvalidInput names the option; those of find_network, place_ranks and Topology.
 Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank ranks);
 
 }  // namespace lbf

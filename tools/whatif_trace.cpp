@@ -35,11 +35,13 @@ constexpr Rank kMaxRanks = 1 << 24;
 
 class TextTrace final : public WhatIfTrace {
  public:
-  TextTrace(std::string path, Rank ranks, std::uintmax_t bytes)
-      : path_(std::move(path)), ranks_(ranks), bytes_(bytes) {}
-  Rank ranks() const override { return ranks_; }
+  TextTrace(std::string path, TraceInfo header, std::uintmax_t bytes)
+      : path_(std::move(path)), header_(std::move(header)), bytes_(bytes) {}
+  Rank ranks() const override { return header_.ranks; }
+  const std::string& library() const override { return header_.library; }
+  const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
 
-  Result<void> read(const EventSink& sink, const std::function<void(double)>& progress) override {
+  Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
     std::ifstream in(path_, std::ios::binary);
     if (!in) return Error{ErrorCode::kIo, path_ + ": cannot open: " + std::strerror(errno)};
     std::uint64_t events = 0;
@@ -48,7 +50,7 @@ class TextTrace final : public WhatIfTrace {
       if (++events % kEventsPerTick == 0 && bytes_ > 0) {
         progress(static_cast<double>(in.tellg()) / static_cast<double>(bytes_));
       }
-      return sink(rank, event);
+      return sink(rank, {&event, 1});
     };
     const Result<TraceInfo> info = read_text_trace(in, path_, count);
     if (!info) return info.error();
@@ -57,31 +59,10 @@ class TextTrace final : public WhatIfTrace {
 
  private:
   std::string path_;
-  Rank ranks_;
+  TraceInfo header_;
+  std::vector<std::uint32_t> node_of_rank_;  // text traces do not say
   std::uintmax_t bytes_;
 };
-
-// The number of the `ranks` line. The reader proper checks it; here only what is needed before the first
-// event.
-std::optional<Rank> ranks_of_text(std::istream& in) {
-  std::string line;
-  while (std::getline(in, line)) {
-    std::string_view rest = line;
-    rest = rest.substr(0, rest.find('#'));
-    const auto skip = [&rest] {
-      while (!rest.empty() && (rest.front() == ' ' || rest.front() == '\t')) rest.remove_prefix(1);
-    };
-    skip();
-    if (!rest.starts_with("ranks")) continue;
-    rest.remove_prefix(5);
-    skip();
-    Rank ranks = 0;
-    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), ranks);
-    if (error != std::errc{} || ranks < 1 || ranks > kMaxRanks) return std::nullopt;
-    return ranks;
-  }
-  return std::nullopt;
-}
 
 // --- batches
 
@@ -133,14 +114,14 @@ class StoredTrace final : public WhatIfTrace {
     auto trace = std::make_unique<StoredTrace>();
     trace->sources_ = std::move(sources);
     if (Result<void> indexed = trace->index(); !indexed) return indexed.error();
-    Result<Rank> ranks = trace->find_ranks();
-    if (!ranks) return ranks.error();
-    trace->ranks_ = *ranks;
+    if (Result<void> looked = trace->look_at_start(); !looked) return looked.error();
     return std::unique_ptr<WhatIfTrace>(std::move(trace));
   }
   Rank ranks() const override { return ranks_; }
+  const std::string& library() const override { return library_; }
+  const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
 
-  Result<void> read(const EventSink& sink, const std::function<void(double)>& progress) override {
+  Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
     CommunicatorTable communicators;
     std::size_t bytes_done = 0;
     std::vector<std::unique_ptr<BatchSource>> sources;
@@ -149,7 +130,7 @@ class StoredTrace final : public WhatIfTrace {
     }
     StreamMerge merge(communicators, ranks_, std::move(sources));
     BatchSink batch_sink;
-    batch_sink.on_event = sink;
+    batch_sink.on_events = sink;
     for (;;) {
       const Result<bool> more = merge.next(batch_sink);
       if (!more) return more.error();
@@ -223,22 +204,35 @@ class StoredTrace final : public WhatIfTrace {
     return {};
   }
 
-  // The world's size from the processes' own records (http-v1.md, "process"); in a trace without them as many
-  // as have events.
-  Result<Rank> find_ranks() const {
+  // The world's size, library and nodes from the processes' own records (http-v1.md, "process"); in a trace
+  // without them as many ranks as have events.
+  Result<void> look_at_start() {
+    constexpr std::size_t kMostBatches = 16;  // of one stream, once the world's size is known
     Rank world = 0;
     Rank seen = 0;
+    std::map<Rank, std::uint32_t> nodes;
     BatchSink sink;
-    sink.on_event = [&seen](Rank rank, const Event&) -> Result<void> {
+    sink.on_events = one_by_one([&seen](Rank rank, const Event&) -> Result<void> {
       seen = std::max(seen, rank + 1);
       return {};
-    };
-    sink.on_control = [&world](std::string_view text) -> Result<void> {
+    });
+    sink.on_control = [&](std::string_view text) -> Result<void> {
       const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
-      if (record.is_object() && record.value("type", "") == "process" && record.contains("world_size") &&
-          record["world_size"].is_number_integer()) {
-        world =
-            std::max(world, static_cast<Rank>(std::clamp<std::int64_t>(record["world_size"], 0, kMaxRanks)));
+      if (!record.is_object()) return {};
+      const auto number = [&record](const char* key) -> std::int64_t {
+        const auto found = record.find(key);
+        if (found == record.end() || !found->is_number_integer()) return -1;
+        return std::min<std::int64_t>(found->get<std::int64_t>(), kMaxRanks);
+      };
+      const auto word = [&record](const char* key) {
+        const auto found = record.find(key);
+        return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
+      };
+      if (word("type") != "process") return {};
+      world = std::max(world, static_cast<Rank>(std::max<std::int64_t>(number("world_size"), 0)));
+      if (library_.empty()) library_ = word("library");
+      if (number("rank") >= 0 && number("node_index") >= 0) {
+        nodes[static_cast<Rank>(number("rank"))] = static_cast<std::uint32_t>(number("node_index"));
       }
       return {};
     };
@@ -251,17 +245,23 @@ class StoredTrace final : public WhatIfTrace {
         more = true;
         if (Result<void> decoded = decode(decoder, batches[nth], sink); !decoded) return decoded.error();
       }
-      if (world > 0) return std::max(world, seen);
-      if (!more) break;
+      const bool all_nodes = nodes.empty() || nodes.size() == static_cast<std::size_t>(world);
+      if (!more || (world > 0 && (all_nodes || nth + 1 == kMostBatches))) break;
     }
-    if (seen == 0) return invalid_input(sources_.front().name + ": the trace has no events");
-    return seen;
+    ranks_ = std::max(world, seen);
+    if (ranks_ == 0) return invalid_input(sources_.front().name + ": the trace has no events");
+    if (nodes.size() == static_cast<std::size_t>(ranks_) && nodes.rbegin()->first == ranks_ - 1) {
+      for (const auto& [rank, node] : nodes) node_of_rank_.push_back(node);
+    }
+    return {};
   }
 
   std::vector<Source> sources_;
   std::map<std::uint32_t, std::vector<Batch>> streams_;
   std::size_t total_bytes_ = 0;
   Rank ranks_ = 0;
+  std::string library_;
+  std::vector<std::uint32_t> node_of_rank_;
 };
 
 Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
@@ -294,16 +294,11 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
   if (in.gcount() == static_cast<std::streamsize>(start.size()) && start == kTextMagic) {
     in.clear();
     in.seekg(0);
-    const std::optional<Rank> ranks = ranks_of_text(in);
+    Result<TraceInfo> header = read_text_trace_header(in, path);
+    if (!header) return header.error();
     const std::uintmax_t bytes = std::filesystem::file_size(path, error);
-    if (ranks)
-      return std::unique_ptr<WhatIfTrace>(std::make_unique<TextTrace>(path, *ranks, error ? 0 : bytes));
-    // The reader names the line.
-    in.clear();
-    in.seekg(0);
-    const Result<TraceInfo> info =
-        read_text_trace(in, path, [](Rank, const Event&) -> Result<void> { return {}; });
-    return info ? invalid_input(path + ": has no 'ranks N' line") : info.error();
+    return std::unique_ptr<WhatIfTrace>(
+        std::make_unique<TextTrace>(path, std::move(*header), error ? 0 : bytes));
   }
   Result<std::shared_ptr<TraceBytes>> bytes = TraceBytes::map(path);
   if (!bytes) return bytes.error();

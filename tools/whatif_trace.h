@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "event/text_trace.h"
@@ -19,8 +20,12 @@ class WhatIfTrace {
   virtual ~WhatIfTrace() = default;
   // Ranks of the program.
   virtual Rank ranks() const = 0;
+  // What MPI_Get_library_version said where the program ran; empty: the trace does not know.
+  virtual const std::string& library() const = 0;
+  // Node of each rank where the program ran; empty: the trace does not know.
+  virtual const std::vector<std::uint32_t>& node_of_rank() const = 0;
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
-  virtual Result<void> read(const EventSink& sink, const std::function<void(double)>& progress) = 0;
+  virtual Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) = 0;
 };
 
 // WHAT: a path, or JOBID[.STEP] of a job that lbfd at `server` knows (nothing of that name may exist as a

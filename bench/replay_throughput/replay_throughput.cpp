@@ -83,7 +83,9 @@ double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool share
   for (const auto& stream : trace.streams) sources.push_back(std::make_unique<StreamOf>(stream));
   lbf::StreamMerge merge(communicators, trace.ranks, std::move(sources));
   lbf::BatchSink sink;
-  sink.on_event = [&](Rank rank, const lbf::Event& event) { return predictor->feed(rank, event); };
+  sink.on_events = [&](Rank rank, std::span<const lbf::Event> events) {
+    return predictor->feed(rank, events);
+  };
   for (bool more = true; more;) {
     const Result<bool> read = merge.next(sink);
     if (!read) {

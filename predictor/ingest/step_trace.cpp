@@ -67,7 +67,7 @@ Result<void> check_control(std::string_view text) {
 class BatchValidator {
  public:
   BatchValidator() : decoder_(communicators_, kMaxTraceRanks) {
-    sink_.on_event = [](Rank, const Event&) -> Result<void> { return {}; };
+    sink_.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
     sink_.on_control = [](std::string_view text) { return check_control(text); };
   }
   Result<BatchHeader> check(std::span<const std::byte> batch) { return decoder_.decode(batch, sink_); }

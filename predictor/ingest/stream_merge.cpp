@@ -54,16 +54,10 @@ Result<bool> StreamMerge::next(const BatchSink& sink) {
   const Head head = heads_.back();
   heads_.pop_back();
   Stream& stream = streams_[head.stream];
-  Seconds passed_s = 0;
-  const BatchSink timed{[&](Rank rank, const Event& event) {
-                          passed_s += event.process_s + event.call_s + event.off_s;
-                          return sink.on_event(rank, event);
-                        },
-                        {}};
-  const Result<bool> more = stream.decoder->next(head.rank, kMostEvents, timed);
-  if (!more) return stream.source->located(more.error());
-  time_s_[static_cast<std::size_t>(head.rank)] += passed_s;
-  if (*more) {
+  const Result<BatchDecoder::Taken> taken = stream.decoder->next(head.rank, kMostEvents, sink);
+  if (!taken) return stream.source->located(taken.error());
+  time_s_[static_cast<std::size_t>(head.rank)] += taken->passed_s;
+  if (taken->more) {
     push(head.stream, head.rank);
   } else if (--stream.ranks_left == 0) {
     if (const Result<void> filled = refill(head.stream, sink); !filled) return filled.error();

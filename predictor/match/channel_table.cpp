@@ -8,44 +8,30 @@ namespace {
 constexpr std::size_t kFirstSlots = 16;
 }  // namespace
 
-std::size_t ChannelTable::home(const Table& table, std::uint32_t comm, Rank src, std::int32_t tag) {
-  std::uint64_t hash =
-      (static_cast<std::uint64_t>(static_cast<std::uint32_t>(src)) << 32) | static_cast<std::uint32_t>(tag);
-  hash += static_cast<std::uint64_t>(comm) * 0x9e3779b97f4a7c15;
-  hash *= 0xbf58476d1ce4e5b9;
-  hash ^= hash >> 32;
-  return static_cast<std::size_t>(hash) & (table.slots.size() - 1);
-}
-
 void ChannelTable::rebuild(Table& table) {
   std::size_t busy = 0;
   for (const Channel& channel : table.slots) {
     busy += channel.used && (channel.head != kNoMessage || channel.peeked != kNoMessage) ? 1 : 0;
   }
-  std::size_t size = table.slots.empty() ? kFirstSlots : table.slots.size();
+  std::size_t size = std::max(table.slots.size(), kFirstSlots);
   // At most a quarter full afterwards: the next rebuild is then at least a quarter of the slots away.
   while (busy * 4 > size) size *= 2;
   const std::vector<Channel> old = std::move(table.slots);
   table.slots.assign(size, Channel{});
+  table.mask = size - 1;
   table.used = busy;
   for (const Channel& channel : old) {
     if (!channel.used || (channel.head == kNoMessage && channel.peeked == kNoMessage)) continue;
     std::size_t i = home(table, channel.comm, channel.src, channel.tag);
-    while (table.slots[i].used) i = (i + 1) & (size - 1);
+    while (table.slots[i].used) i = (i + 1) & table.mask;
     table.slots[i] = channel;
   }
 }
 
-ChannelTable::Channel& ChannelTable::at(const ChannelKey& key) {
-  const auto dst = static_cast<std::size_t>(key.dst);
-  if (dst >= tables_.size()) tables_.resize(std::max(dst + 1, static_cast<std::size_t>(store_.ranks())));
-  Table& table = tables_[dst];
-  if (table.used * 2 >= table.slots.size()) rebuild(table);
+ChannelTable::Channel& ChannelTable::add(Table& table, const ChannelKey& key) {
+  if ((table.used + 1) * 2 > table.slots.size()) rebuild(table);
   std::size_t i = home(table, key.comm, key.src, key.tag);
-  for (; table.slots[i].used; i = (i + 1) & (table.slots.size() - 1)) {
-    Channel& channel = table.slots[i];
-    if (channel.src == key.src && channel.tag == key.tag && channel.comm == key.comm) return channel;
-  }
+  while (table.slots[i].used) i = (i + 1) & table.mask;
   Channel& channel = table.slots[i];
   channel = Channel{};
   channel.comm = key.comm;
@@ -56,54 +42,11 @@ ChannelTable::Channel& ChannelTable::at(const ChannelKey& key) {
   return channel;
 }
 
-MessageIndex ChannelTable::append(Channel& channel, const ChannelKey& key, bool sender) {
-  const MessageIndex index = store_.new_message();
-  Message& message = store_.message(index);
-  message.src = key.src;
-  message.dst = key.dst;
-  message.comm = key.comm & 0x7fffffffU;
-  message.collective = (key.comm & 0x80000000U) != 0;
-  message.tag = key.tag;
-  if (channel.head == kNoMessage) {
-    channel.head = index;
-  } else {
-    store_.message(channel.tail).next = index;
-  }
-  channel.tail = index;
-  channel.sender_ahead = sender;
-  return index;
-}
-
 void ChannelTable::push_front(Channel& channel, MessageIndex index) {
   store_.message(index).next = channel.head;
   if (channel.head == kNoMessage) channel.tail = index;
   channel.head = index;
   channel.sender_ahead = true;
-}
-
-MessageIndex ChannelTable::pop(Channel& channel) {
-  const MessageIndex index = channel.head;
-  channel.head = store_.message(index).next;
-  store_.message(index).next = kNoMessage;
-  return index;
-}
-
-MessageIndex ChannelTable::take_send(const ChannelKey& key, bool& paired) {
-  Channel& channel = at(key);
-  paired = channel.head != kNoMessage && !channel.sender_ahead;
-  return paired ? pop(channel) : append(channel, key, true);
-}
-
-MessageIndex ChannelTable::take_receive(const ChannelKey& key, bool& paired) {
-  Channel& channel = at(key);
-  if (channel.peeked != kNoMessage) {
-    const MessageIndex index = channel.peeked;
-    channel.peeked = kNoMessage;
-    paired = false;  // counted when it was peeked, or when its send comes
-    return index;
-  }
-  paired = channel.head != kNoMessage && channel.sender_ahead;
-  return paired ? pop(channel) : append(channel, key, false);
 }
 
 MessageIndex ChannelTable::peek(const ChannelKey& key, bool& paired) {

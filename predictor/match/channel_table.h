@@ -36,12 +36,31 @@ class ChannelTable {
     bool used = false;
   };
 
-  explicit ChannelTable(OpStore& store) : store_(store) {}
+  explicit ChannelTable(OpStore& store) : store_(store), tables_(static_cast<std::size_t>(store.ranks())) {}
 
   // The message of the channel's next send. `paired`: a receive was waiting for it.
-  MessageIndex take_send(const ChannelKey& key, bool& paired);
+  MessageIndex take_send(const ChannelKey& key, bool& paired) {
+    Channel& channel = at(key);
+    paired = channel.head != kNoMessage && !channel.sender_ahead;
+    return paired ? pop(channel) : append(channel, key, true);
+  }
   // The message of the channel's next receive. `paired`: its send was there.
-  MessageIndex take_receive(const ChannelKey& key, bool& paired);
+  MessageIndex take_receive(const ChannelKey& key, bool& paired) {
+    Channel& channel = at(key);
+    if (channel.peeked != kNoMessage) {
+      const MessageIndex index = channel.peeked;
+      channel.peeked = kNoMessage;
+      paired = false;  // counted when it was peeked, or when its send comes
+      return index;
+    }
+    paired = channel.head != kNoMessage && channel.sender_ahead;
+    return paired ? pop(channel) : append(channel, key, false);
+  }
+  // The channel will be asked for soon.
+  void prefetch(const ChannelKey& key) const {
+    const Table& table = tables_[static_cast<std::size_t>(key.dst)];
+    __builtin_prefetch(&table.slots[home(table, key.comm, key.src, key.tag)], 1);
+  }
   // The message that the next take_receive will give.
   MessageIndex peek(const ChannelKey& key, bool& paired);
   // The newest receive of the channel gives its message back. REQUIRES: `message` is the last that
@@ -66,15 +85,55 @@ class ChannelTable {
   // Channels into one rank. A table of their own: what a rank posts then lies close together, however many
   // ranks there are.
   struct Table {
-    std::vector<Channel> slots;
+    std::vector<Channel> slots = std::vector<Channel>(1);
+    std::size_t mask = 0;  // slots - 1
     std::size_t used = 0;
   };
 
-  Channel& at(const ChannelKey& key);
-  static std::size_t home(const Table& table, std::uint32_t comm, Rank src, std::int32_t tag);
+  // REQUIRES: key.dst is a rank of the store.
+  Channel& at(const ChannelKey& key) {
+    Table& table = tables_[static_cast<std::size_t>(key.dst)];
+    Channel* const slots = table.slots.data();
+    for (std::size_t i = home(table, key.comm, key.src, key.tag); slots[i].used; i = (i + 1) & table.mask) {
+      Channel& channel = slots[i];
+      if (channel.src == key.src && channel.tag == key.tag && channel.comm == key.comm) return channel;
+    }
+    return add(table, key);
+  }
+  Channel& add(Table& table, const ChannelKey& key);
+  static std::size_t home(const Table& table, std::uint32_t comm, Rank src, std::int32_t tag) {
+    std::uint64_t hash =
+        (static_cast<std::uint64_t>(static_cast<std::uint32_t>(src)) << 32) | static_cast<std::uint32_t>(tag);
+    hash += static_cast<std::uint64_t>(comm) * 0x9e3779b97f4a7c15;
+    hash *= 0xbf58476d1ce4e5b9;
+    hash ^= hash >> 32;
+    return static_cast<std::size_t>(hash) & table.mask;
+  }
   static void rebuild(Table& table);
-  MessageIndex append(Channel& channel, const ChannelKey& key, bool sender);
-  MessageIndex pop(Channel& channel);
+  MessageIndex append(Channel& channel, const ChannelKey& key, bool sender) {
+    const MessageIndex index = store_.new_message();
+    Message& message = store_.message(index);
+    message.src = key.src;
+    message.dst = key.dst;
+    message.comm = key.comm & 0x7fffffffU;
+    message.collective = (key.comm & 0x80000000U) != 0;
+    message.tag = key.tag;
+    if (channel.head == kNoMessage) {
+      channel.head = index;
+    } else {
+      store_.message(channel.tail).next = index;
+    }
+    channel.tail = index;
+    channel.sender_ahead = sender;
+    return index;
+  }
+  MessageIndex pop(Channel& channel) {
+    const MessageIndex index = channel.head;
+    Message& message = store_.message(index);
+    channel.head = message.next;
+    message.next = kNoMessage;
+    return index;
+  }
   // REQUIRES: the message was sent, and so were all others of the channel's list.
   void push_front(Channel& channel, MessageIndex message);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "predictor/match/collective_algorithms.h"
+#include "predictor/match/collective_expand.h"
 #include "predictor/match/collective_rules.h"
 
 namespace lbf {
@@ -14,10 +15,12 @@ namespace {
 using collective::Algorithm;
 using collective::Blocks;
 using collective::Choice;
+using collective::expand_neighbours;
 using collective::GroupSteps;
-using Values = std::span<const std::uint64_t>;
+using collective::kMpiRoot;
+using collective::sum;
+using collective::Values;
 
-constexpr Rank kMpiRoot = kRootIsMe;
 constexpr Bytes kCommCreateBytes = 8;
 constexpr Bytes kInterBarrierBytes = 4;  // coll/basic: an allreduce of one int
 constexpr Bytes kIreduceFragmentBytes = 8 * 1024;
@@ -40,8 +43,27 @@ bool is_rooted(CollectiveOp op) {
   }
 }
 
+// Whether the byte counts come as values.
+bool has_values(CollectiveOp op) {
+  switch (op) {
+    case CollectiveOp::kGatherv:
+    case CollectiveOp::kScatterv:
+    case CollectiveOp::kAllgatherv:
+    case CollectiveOp::kAlltoallv:
+    case CollectiveOp::kAlltoallw:
+    case CollectiveOp::kReduceScatter:
+      return true;
+    default:
+      return is_neighbour(op);
+  }
+}
+
 // The library returns at once from these when there is nothing to do.
 bool returns_when_empty(const CollectiveCall& call) {
+  if (call.library == MpiLibrary::kMpich4) {
+    const bool sends_empty = call.op == CollectiveOp::kBcast || call.op == CollectiveOp::kAllreduce;
+    return call.op != CollectiveOp::kBarrier && !has_values(call.op) && !(call.nonblocking && sends_empty);
+  }
   switch (call.op) {
     case CollectiveOp::kBcast:
     case CollectiveOp::kReduce:
@@ -59,12 +81,6 @@ bool returns_when_empty(const CollectiveCall& call) {
     default:
       return false;
   }
-}
-
-Bytes sum(Values values) {
-  Bytes total = 0;
-  for (const std::uint64_t value : values) total += value;
-  return total;
 }
 
 // How many values the call must bring; more are an error as well.
@@ -149,20 +165,6 @@ Result<void> check(const CollectiveCall& call) {
   return {};
 }
 
-// In the order of the neighbours, sends first; a message to oneself is a copy in memory.
-void expand_neighbours(const CollectiveCall& call, GroupSteps& steps) {
-  const Neighbours neighbours = split_neighbours(call.values);
-  const auto real = [&](std::uint64_t peer) { return peer < call.size && peer != call.rank; };
-  for (std::size_t i = 0; i < neighbours.destinations.size(); ++i) {
-    if (!real(neighbours.destinations[i])) continue;
-    steps.send(static_cast<std::uint32_t>(neighbours.destinations[i]), neighbours.sent[i]);
-  }
-  for (std::size_t i = 0; i < neighbours.sources.size(); ++i) {
-    if (!real(neighbours.sources[i])) continue;
-    steps.recv(static_cast<std::uint32_t>(neighbours.sources[i]), neighbours.received[i]);
-  }
-}
-
 // coll/tuned and coll/basic, on an intracommunicator.
 void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps& steps) {
   const auto root = static_cast<std::uint32_t>(call.root);
@@ -193,7 +195,7 @@ void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps
     case CollectiveOp::kReduceScatterBlock:
       switch (algorithm) {
         case Algorithm::kRecursiveDoubling:
-          return steps.reduce_scatter_recursive_doubling(call.bytes);
+          return steps.reduce_scatter_recursive_doubling(Blocks(call.bytes));
         case Algorithm::kRecursiveHalving:
           return steps.reduce_scatter_recursive_halving(Blocks(call.bytes));
         case Algorithm::kButterfly:
@@ -231,8 +233,11 @@ void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps
       return steps.allgather(algorithm, Blocks(sent));
     case CollectiveOp::kAlltoallv:
       if (algorithm == Algorithm::kInPlace) return steps.alltoallv_in_place(received, false);
-      if (algorithm == Algorithm::kPairwise) return steps.alltoallv_pairwise(sent, received);
-      return steps.alltoallv_linear(sent, received, true);
+      // From 5.0.3 on nothing goes to those who get nothing.
+      if (algorithm == Algorithm::kPairwise) {
+        return steps.alltoallv_pairwise(sent, received, call.library != MpiLibrary::kOpenMpi5);
+      }
+      return steps.alltoallv_linear(sent, received, call.library != MpiLibrary::kOpenMpi5);
     case CollectiveOp::kAlltoallw:
       if (algorithm == Algorithm::kInPlace) return steps.alltoallv_in_place(received, false);
       return steps.alltoallv_linear(sent, received, false);
@@ -313,8 +318,8 @@ class InterSteps {
  public:
   InterSteps(const CollectiveCall& call, std::vector<CollectiveStep>& out)
       : call_(call),
-        remote_(out, call.rank, call.remote_size, false),
-        local_(out, call.rank, call.size, true) {}
+        remote_(out, call.rank, call.remote_size, false, call.library),
+        local_(out, call.rank, call.size, true, call.library) {}
 
   // Messages inside each group and between the first ranks of the groups.
   void by_leaders() {
@@ -473,30 +478,50 @@ CollectiveCall normalised(CollectiveCall call) {
   return call;
 }
 
+void expand_chosen(const CollectiveCall& call, Algorithm algorithm, std::span<const std::uint32_t> members,
+                   std::vector<CollectiveStep>& out) {
+  if (call.library == MpiLibrary::kMpich4) return collective::expand_mpich(call, algorithm, members, out);
+  if (call.remote_size > 0) {
+    InterSteps steps(call, out);
+    return algorithm == Algorithm::kInterLeaders ? steps.by_leaders() : steps.linear();
+  }
+  GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members);
+  return call.nonblocking ? expand_nonblocking(call, algorithm, steps)
+                          : expand_blocking(call, algorithm, steps);
+}
+
 }  // namespace
+
+void collective::expand_inside(const CollectiveCall& call, std::span<const std::uint32_t> members,
+                               std::vector<CollectiveStep>& out) {
+  if (call.size == 1 || (call.bytes == 0 && returns_when_empty(call))) return;
+  expand_chosen(call, choose(call).algorithm, members, out);
+}
+
+void collective::expand_neighbours(const CollectiveCall& call, GroupSteps& steps) {
+  const Neighbours neighbours = split_neighbours(call.values);
+  const auto real = [&](std::uint64_t peer) { return peer < call.size && peer != call.rank; };
+  for (std::size_t i = 0; i < neighbours.destinations.size(); ++i) {
+    if (!real(neighbours.destinations[i])) continue;
+    steps.send(static_cast<std::uint32_t>(neighbours.destinations[i]), neighbours.sent[i]);
+  }
+  for (std::size_t i = 0; i < neighbours.sources.size(); ++i) {
+    if (!real(neighbours.sources[i])) continue;
+    steps.recv(static_cast<std::uint32_t>(neighbours.sources[i]), neighbours.received[i]);
+  }
+}
 
 Result<CollectiveSteps> expand_collective(const CollectiveCall& given, std::vector<CollectiveStep>& out) {
   const CollectiveCall call = normalised(given);
   if (auto checked = check(call); !checked) return checked.error();
-  const bool inter = call.remote_size > 0;
-  if (!inter && call.size == 1) return CollectiveSteps{};
+  if (call.remote_size == 0 && call.size == 1) return CollectiveSteps{};
   if (call.bytes == 0 && returns_when_empty(call)) return CollectiveSteps{};
 
   const Choice choice = collective::choose(call);
-  if (inter) {
-    InterSteps steps(call, out);
-    if (choice.algorithm == Algorithm::kInterLeaders) {
-      steps.by_leaders();
-    } else {
-      steps.linear();
-    }
+  if (collective::goes_by_nodes(choice.algorithm)) {
+    collective::expand_by_nodes(call, out);
   } else {
-    GroupSteps steps(out, call.rank, call.size, false);
-    if (call.nonblocking) {
-      expand_nonblocking(call, choice.algorithm, steps);
-    } else {
-      expand_blocking(call, choice.algorithm, steps);
-    }
+    expand_chosen(call, choice.algorithm, {}, out);
   }
   return CollectiveSteps{choice.unsure};
 }

@@ -1,5 +1,5 @@
-// Collectives as the messages of the algorithm that the MPI library would have chosen (Open MPI 4.1,
-// coll/tuned fixed decision rules; coll/libnbc for the non-blocking ones; coll/inter for intercommunicators).
+// Collectives as the messages of the algorithm that the MPI library would have chosen (Open MPI 4.1 and 5.0,
+// MPICH 4.0: mpi_library.h). Documented in docs/collectives.md.
 //
 // Place in the event's way: match (the matcher asks for one rank's part, and pairs the messages by
 // (communicator, collective number, source, destination, order)).
@@ -11,6 +11,8 @@
 
 #include "base/result.h"
 #include "event/event.h"
+#include "predictor/match/mpi_library.h"
+#include "predictor/match/node_layout.h"
 
 namespace lbf {
 
@@ -38,6 +40,10 @@ struct CollectiveCall {
   bool commutative = true;
   bool in_place =
       false;  // MPI_IN_PLACE (kFlagInPlace): alltoall* and iallreduce choose another algorithm then
+  MpiLibrary library = MpiLibrary::kOpenMpi4;
+  // Where the communicator's ranks are, for libraries that go by it. Nothing: not known, every rank counts as
+  // alone on its node. REQUIRES: as many ranks as `size`; not read on intercommunicators.
+  const NodeLayout* layout = nullptr;
 };
 
 // Appends the steps of `call` for this rank to `out` (which is not cleared). All ranks of a communicator that
@@ -52,7 +58,7 @@ struct CollectiveSteps {
 };
 Result<CollectiveSteps> expand_collective(const CollectiveCall& call, std::vector<CollectiveStep>& out);
 
-// The algorithm's name as Open MPI names it ("recursive_doubling"), for docs, tests and lbf-trace.
+// The algorithm's name as the library names it ("recursive_doubling"), for docs, tests and lbf-trace.
 const char* collective_algorithm_name(const CollectiveCall& call);
 
 }  // namespace lbf

@@ -7,15 +7,13 @@
 #include <bit>
 #include <cassert>
 
+#include "predictor/match/collective_arithmetic.h"
+
 namespace lbf::collective {
 namespace {
 
 constexpr std::uint32_t kKnomialRadix = 4;
 constexpr std::uint32_t kMaxLog2Ranks = 32;
-
-std::uint32_t round_down(std::uint32_t value, std::uint32_t multiple) {
-  return value - value % multiple;
-}
 
 // libnbc's trees are built for root 0; another root changes places with rank 0 (the mapping is its own
 // inverse).
@@ -24,41 +22,11 @@ std::uint32_t swap_with_zero(std::uint32_t rank, std::uint32_t root) {
   return rank == root ? 0 : rank;
 }
 
-// The lowest `bits` bits of `value`, mirrored.
-std::uint32_t mirror(std::uint32_t value, std::uint32_t bits) {
-  std::uint32_t mirrored = 0;
-  for (std::uint32_t bit = 0; bit < bits; ++bit) mirrored |= ((value >> bit) & 1U) << (bits - 1 - bit);
-  return mirrored;
-}
-
-// `elements` in `parts` parts, the first ones one element longer where it does not divide: bytes of one part.
-Bytes part_bytes(Bytes elements, std::uint32_t parts, std::uint32_t part, Bytes element_bytes) {
-  return (elements / parts + (part < elements % parts ? 1 : 0)) * element_bytes;
-}
-
 // How many numbers in [1, limit) have this bit set.
 std::uint64_t count_with_bit(std::uint64_t limit, std::uint64_t bit) {
   const std::uint64_t rest = limit % (2 * bit);
   return limit / (2 * bit) * bit + (rest > bit ? rest - bit : 0);
 }
-
-// The ranks that are left when a group is cut to a power of two: of the first 2*extra ranks one of each pair
-// takes part for both. `odd_stays`: which one.
-struct PowerOfTwo {
-  PowerOfTwo(std::uint32_t size, bool odd_takes_part)
-      : power(std::bit_floor(size)), extra(size - power), odd_stays(odd_takes_part) {}
-  std::uint32_t power;
-  std::uint32_t extra;
-  bool odd_stays;
-  bool paired(std::uint32_t rank) const { return rank < 2 * extra; }
-  bool excluded(std::uint32_t rank) const { return paired(rank) && ((rank % 2 == 1) != odd_stays); }
-  std::uint32_t inside(std::uint32_t rank) const { return paired(rank) ? rank / 2 : rank - extra; }
-  std::uint32_t real(std::uint32_t inner) const {
-    return inner < extra ? 2 * inner + (odd_stays ? 1 : 0) : inner + extra;
-  }
-  // First real rank that the inner rank stands for.
-  std::uint32_t first_real(std::uint32_t inner) const { return inner < extra ? 2 * inner : inner + extra; }
-};
 
 }  // namespace
 
@@ -239,8 +207,8 @@ void GroupSteps::barrier_dissemination() {
 
 void GroupSteps::bcast(std::uint32_t root, Bytes bytes, Bytes element_bytes) {
   if (size_ < 2) return;
-  bcast(choose_intra(CollectiveOp::kBcast, size_, bytes, element_bytes, true).algorithm, root, bytes,
-        element_bytes);
+  bcast(choose_intra(library_, CollectiveOp::kBcast, size_, bytes, element_bytes, true).algorithm, root,
+        bytes, element_bytes);
 }
 
 void GroupSteps::bcast(Algorithm algorithm, std::uint32_t root, Bytes bytes, Bytes element_bytes) {
@@ -258,6 +226,12 @@ void GroupSteps::bcast(Algorithm algorithm, std::uint32_t root, Bytes bytes, Byt
       return bcast_split_binary(root, bytes, element_bytes);
     case Algorithm::kScatterAllgather:
       return bcast_scatter_allgather(root, bytes, element_bytes);
+    case Algorithm::kScatterDoublingAllgather:  // MPICH cuts the vector into blocks of bytes
+      return bcast_scatter_allgather(root, bytes, 1);
+    case Algorithm::kScatterRingAllgather:
+      return bcast_scatter_ring(root, bytes);
+    case Algorithm::kSubtreeBinomial:
+      return bcast_subtree_binomial(root, bytes);
     default:
       return bcast_linear(root, bytes);
   }
@@ -293,6 +267,33 @@ void GroupSteps::bcast_split_binary(std::uint32_t root, Bytes bytes, Bytes eleme
   exchange(partner, half[side], partner, half[1 - side]);
 }
 
+// Each rank gets its block of a vector, with those of the ranks that it serves. MPICH's non-blocking one has
+// a rank other than the root send its first child everything up to the end of the vector.
+void GroupSteps::scatter_for_bcast(std::uint32_t root, std::uint64_t elements, Bytes element_bytes) {
+  const std::uint64_t block = (elements + size_ - 1) / size_;
+  const std::uint32_t me = rank_from(root);
+  // Bytes of the blocks first .. last-1; the vector may end before the last block does.
+  const auto range = [&](std::uint64_t first, std::uint64_t last) {
+    return (std::min(last * block, elements) - std::min(first * block, elements)) * element_bytes;
+  };
+  const bool to_the_end = library_ == MpiLibrary::kMpich4 && nonblocking_;
+  // What `parent` sends to the child `half` further.
+  const auto part = [&](std::uint64_t parent, std::uint64_t half) {
+    const std::uint64_t serves = parent & (~parent + 1);
+    const bool is_first_child = 2 * half >= serves || parent + 2 * half >= size_;
+    const bool whole_rest = to_the_end && parent > 0 && is_first_child;
+    return range(parent + half, whole_rest ? size_ : parent + 2 * half);
+  };
+
+  std::uint64_t span = 1;
+  while (span < size_ && (me & span) == 0) span *= 2;
+  if (span < size_ && part(me - span, span) > 0) recv(shifted(me - span, root), part(me - span, span));
+  for (std::uint64_t half = span / 2; half > 0; half /= 2) {
+    if (me + half >= size_) continue;
+    if (part(me, half) > 0) send(shifted(me + half, root), part(me, half));
+  }
+}
+
 // Binomial scatter, then allgather by recursive doubling; ranks that have no partner in a round get the block
 // from those of their half who had one.
 void GroupSteps::bcast_scatter_allgather(std::uint32_t root, Bytes bytes, Bytes element_bytes) {
@@ -304,15 +305,7 @@ void GroupSteps::bcast_scatter_allgather(std::uint32_t root, Bytes bytes, Bytes 
     return (std::min(last * block, elements) - std::min(first * block, elements)) * element_bytes;
   };
 
-  std::uint64_t span = 1;
-  while (span < size_ && (me & span) == 0) span *= 2;
-  if (span < size_ && range(me, me + span) > 0) recv(shifted(me - span, root), range(me, me + span));
-  for (std::uint64_t half = span / 2; half > 0; half /= 2) {
-    if (me + half >= size_) continue;
-    const Bytes sent = range(me + half, me + 2 * half);
-    if (sent > 0) send(shifted(me + half, root), sent);
-  }
-
+  scatter_for_bcast(root, elements, element_bytes);
   for (std::uint32_t width = 1; width < size_; width *= 2) {
     const std::uint32_t remote = me ^ width;
     const std::uint32_t my_first = round_down(me, width);
@@ -350,9 +343,11 @@ void GroupSteps::bcast_swapped_binomial(std::uint32_t root, Bytes bytes) {
 
 void GroupSteps::reduce(std::uint32_t root, Bytes bytes, bool commutative) {
   if (size_ < 2) return;
-  reduce(
-      choose_intra(CollectiveOp::kReduce, size_, bytes, likely_element_bytes(bytes), commutative).algorithm,
-      root, bytes);
+  const Choice choice =
+      choose_intra(library_, CollectiveOp::kReduce, size_, bytes, likely_element_bytes(bytes), commutative);
+  if (choice.algorithm == Algorithm::kSubtreeBinomial)
+    return reduce_subtree_binomial(root, bytes, commutative);
+  reduce(choice.algorithm, root, bytes);
 }
 
 void GroupSteps::reduce(Algorithm algorithm, std::uint32_t root, Bytes bytes) {
@@ -374,6 +369,8 @@ void GroupSteps::reduce(Algorithm algorithm, std::uint32_t root, Bytes bytes) {
     }
     case Algorithm::kRabenseifner:
       return reduce_rabenseifner(root, bytes);
+    case Algorithm::kReduceScatterGather:
+      return reduce_scatter_then_gather(root, bytes);
     default:  // linear: the root combines from the last rank to the first
       if (rank_ != root) return send(root, bytes);
       for (std::uint32_t peer = size_; peer-- > 0;) {
@@ -488,9 +485,10 @@ void GroupSteps::reduce_rabenseifner(std::uint32_t root, Bytes bytes) {
 
 void GroupSteps::allreduce(Bytes bytes, bool commutative) {
   if (size_ < 2) return;
-  allreduce(choose_intra(CollectiveOp::kAllreduce, size_, bytes, likely_element_bytes(bytes), commutative)
-                .algorithm,
-            bytes, commutative);
+  allreduce(
+      choose_intra(library_, CollectiveOp::kAllreduce, size_, bytes, likely_element_bytes(bytes), commutative)
+          .algorithm,
+      bytes, commutative);
 }
 
 void GroupSteps::allreduce(Algorithm algorithm, Bytes bytes, bool commutative) {
@@ -504,6 +502,8 @@ void GroupSteps::allreduce(Algorithm algorithm, Bytes bytes, bool commutative) {
       return allreduce_ring(bytes);
     case Algorithm::kRabenseifner:
       return allreduce_rabenseifner(bytes);
+    case Algorithm::kReduceScatterAllgather:
+      return allreduce_scatter_then_allgather(bytes);
     case Algorithm::kBinomial:  // libnbc
       reduce_swapped_binomial(0, bytes, true);
       return bcast_swapped_binomial(0, bytes);
@@ -564,7 +564,8 @@ void GroupSteps::allreduce_rabenseifner(Bytes bytes) {
 
 void GroupSteps::gather(std::uint32_t root, Bytes block_bytes) {
   if (size_ < 2) return;
-  gather(choose_intra(CollectiveOp::kGather, size_, block_bytes, 1, true).algorithm, root, block_bytes);
+  gather(choose_intra(library_, CollectiveOp::kGather, size_, block_bytes, 1, true).algorithm, root,
+         block_bytes);
 }
 
 void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_bytes) {
@@ -602,7 +603,8 @@ void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_byt
 
 void GroupSteps::scatter(std::uint32_t root, Bytes block_bytes) {
   if (size_ < 2) return;
-  scatter(choose_intra(CollectiveOp::kScatter, size_, block_bytes, 1, true).algorithm, root, block_bytes);
+  scatter(choose_intra(library_, CollectiveOp::kScatter, size_, block_bytes, 1, true).algorithm, root,
+          block_bytes);
 }
 
 void GroupSteps::scatter(Algorithm algorithm, std::uint32_t root, Bytes block_bytes) {
@@ -713,6 +715,13 @@ void GroupSteps::alltoall(Algorithm algorithm, Bytes block_bytes) {
       return;
     case Algorithm::kTwoProc:
       return exchange(rank_ ^ 1U, block_bytes, rank_ ^ 1U, block_bytes);
+    case Algorithm::kPairwiseExchange:
+      for (std::uint32_t step = 1; step < size_; ++step) {
+        const bool by_xor = std::has_single_bit(size_);
+        exchange(by_xor ? rank_ ^ step : right(step), block_bytes, by_xor ? rank_ ^ step : left(step),
+                 block_bytes);
+      }
+      return;
     default:  // linear, linear_sync: all at once, sends downwards from the rank below, receives upwards
       for (std::uint32_t step = 1; step < size_; ++step) send(left(step), block_bytes);
       for (std::uint32_t step = 1; step < size_; ++step) recv(right(step), block_bytes);
@@ -720,9 +729,10 @@ void GroupSteps::alltoall(Algorithm algorithm, Bytes block_bytes) {
 }
 
 void GroupSteps::alltoallv_pairwise(std::span<const std::uint64_t> sent,
-                                    std::span<const std::uint64_t> received) {
+                                    std::span<const std::uint64_t> received, bool empty_too) {
   for (std::uint32_t step = 1; step < size_; ++step) {
-    exchange(right(step), sent[right(step)], left(step), received[left(step)]);
+    if (sent[right(step)] > 0 || empty_too) send(right(step), sent[right(step)]);
+    if (received[left(step)] > 0 || empty_too) recv(left(step), received[left(step)]);
   }
 }
 
@@ -829,15 +839,14 @@ void GroupSteps::reduce_scatter_butterfly(const Blocks& blocks, bool blocks_alik
 
 // Every round doubles the ranks whose vectors are combined; what their own group needs no more stays at home.
 // Ranks without a partner are served by those of their half who had one.
-void GroupSteps::reduce_scatter_recursive_doubling(Bytes block_bytes) {
+void GroupSteps::reduce_scatter_recursive_doubling(const Blocks& blocks) {
   for (std::uint32_t width = 1; width < size_; width *= 2) {
     const std::uint32_t remote = rank_ ^ width;
     const std::uint32_t my_first = round_down(rank_, width);
     const std::uint32_t remote_first = round_down(remote, width);
     // All blocks but those of the group that starts at `first`.
     const auto outside = [&](std::uint32_t first) {
-      const std::uint32_t above = size_ > first + width ? size_ - first - width : 0;
-      return (std::min(first, size_) + above) * block_bytes;
+      return blocks.range(0, std::min(first, size_)) + blocks.range(std::min(first + width, size_), size_);
     };
     const Bytes incoming = outside(remote_first);
     if (remote < size_) exchange(remote, outside(my_first), remote, incoming);

@@ -1,9 +1,9 @@
-// One rank's part of each collective algorithm of Open MPI 4.1, as sends and receives.
+// One rank's part of each collective algorithm of Open MPI and MPICH, as sends and receives.
 //
 // Place in the event's way: match (half of collective.h; which algorithm is chosen: collective_rules.h).
-// The algorithms are those of coll/base, coll/basic and coll/libnbc; docs/collectives.md names each one's
-// source in the literature. Every function costs O(steps of this rank), v-collectives O(ranks) for their
-// prefix sums.
+// The algorithms are those of coll/base, coll/basic and coll/libnbc (collective_algorithms.cpp) and those
+// that only MPICH has (collective_algorithms_mpich.cpp); docs/collectives.md names each one's source in the
+// literature. Every function costs O(steps of this rank), v-collectives O(ranks) for their prefix sums.
 #pragma once
 
 #include <cstdint>
@@ -35,15 +35,24 @@ class Blocks {
 // functions with the same arguments, except where a parameter says "mine".
 class GroupSteps {
  public:
-  // `local_group`: CollectiveStep::local_group of every step.
-  GroupSteps(std::vector<CollectiveStep>& out, std::uint32_t rank, std::uint32_t size, bool local_group)
-      : out_(out), rank_(rank), size_(size), local_group_(local_group) {}
+  // `members`: the group's ranks in the communicator; empty: the group is the communicator.
+  // `local_group`: CollectiveStep::local_group of every step. `library` chooses where a call consists of
+  // others. `nonblocking`: MPICH cuts some vectors otherwise then.
+  GroupSteps(std::vector<CollectiveStep>& out, std::uint32_t rank, std::uint32_t size, bool local_group,
+             MpiLibrary library, bool nonblocking = false, std::span<const std::uint32_t> members = {})
+      : out_(out),
+        rank_(rank),
+        size_(size),
+        local_group_(local_group),
+        library_(library),
+        nonblocking_(nonblocking),
+        members_(members) {}
 
   void send(std::uint32_t peer, Bytes bytes) {
-    out_.push_back({CollectiveStep::Kind::kSend, peer, bytes, local_group_});
+    out_.push_back({CollectiveStep::Kind::kSend, real_peer(peer), bytes, local_group_});
   }
   void recv(std::uint32_t peer, Bytes bytes) {
-    out_.push_back({CollectiveStep::Kind::kRecv, peer, bytes, local_group_});
+    out_.push_back({CollectiveStep::Kind::kRecv, real_peer(peer), bytes, local_group_});
   }
   void exchange(std::uint32_t to, Bytes sent, std::uint32_t from, Bytes received) {
     send(to, sent);
@@ -80,15 +89,28 @@ class GroupSteps {
   void allgather(Algorithm algorithm, const Blocks& blocks);
   void alltoall(Algorithm algorithm, Bytes block_bytes);
   // `sent`, `received`: mine, to and from each rank.
-  void alltoallv_pairwise(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received);
+  void alltoallv_pairwise(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
+                          bool empty_too);
   void alltoallv_linear(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
                         bool empty_too);
   void alltoallv_in_place(std::span<const std::uint64_t> exchanged, bool empty_too);
   void reduce_scatter_recursive_halving(const Blocks& blocks);
   void reduce_scatter_ring(const Blocks& blocks);
   void reduce_scatter_butterfly(const Blocks& blocks, bool blocks_alike);
-  void reduce_scatter_recursive_doubling(Bytes block_bytes);
+  void reduce_scatter_recursive_doubling(const Blocks& blocks);
   void scan(Bytes bytes);
+
+  // --- MPICH's
+  void reduce_subtree_binomial(std::uint32_t root, Bytes bytes, bool commutative);
+  // The vector goes round in pieces of at most `piece_bytes`; without any for empty blocks.
+  void allgatherv_pieces(const Blocks& blocks, Bytes piece_bytes);
+  // At most so many messages each way at once as MPICH's throttle says.
+  void alltoallv_scattered(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
+                           bool empty_too);
+  void alltoallv_sendrecv_replace(std::span<const std::uint64_t> exchanged);
+  void reduce_scatter_pairwise(const Blocks& blocks);
+  void reduce_scatter_noncommutative(Bytes block_bytes);
+  void scan_recursive_doubling(Bytes bytes);
 
  private:
   // Neighbours of this rank in a tree over the group.
@@ -107,6 +129,11 @@ class GroupSteps {
 
   void bcast_split_binary(std::uint32_t root, Bytes bytes, Bytes element_bytes);
   void bcast_scatter_allgather(std::uint32_t root, Bytes bytes, Bytes element_bytes);
+  void scatter_for_bcast(std::uint32_t root, std::uint64_t elements, Bytes element_bytes);
+  void bcast_subtree_binomial(std::uint32_t root, Bytes bytes);
+  void bcast_scatter_ring(std::uint32_t root, Bytes bytes);
+  void reduce_scatter_then_gather(std::uint32_t root, Bytes bytes);
+  void allreduce_scatter_then_allgather(Bytes bytes);
   void allreduce_recursive_doubling(Bytes bytes);
   void allreduce_ring(Bytes bytes);
 
@@ -114,6 +141,7 @@ class GroupSteps {
   struct Halves;
   Halves reduce_scatter_by_halves(Bytes elements, Bytes element_bytes);
 
+  std::uint32_t real_peer(std::uint32_t peer) const { return members_.empty() ? peer : members_[peer]; }
   std::uint32_t rank_from(std::uint32_t root) const { return (rank_ + size_ - root) % size_; }
   std::uint32_t shifted(std::uint64_t virtual_rank, std::uint32_t root) const {
     return static_cast<std::uint32_t>((virtual_rank + root) % size_);
@@ -125,6 +153,9 @@ class GroupSteps {
   std::uint32_t rank_;
   std::uint32_t size_;
   bool local_group_;
+  MpiLibrary library_;
+  bool nonblocking_;
+  std::span<const std::uint32_t> members_;
 };
 
 }  // namespace lbf::collective

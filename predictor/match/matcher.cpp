@@ -1,17 +1,19 @@
 #include "predictor/match/matcher.h"
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 namespace lbf {
 namespace {
 
 constexpr std::uint32_t kCollectiveChannel = 0x80000000U;  // ChannelKey::comm of collectives' messages
-constexpr std::uint32_t kMaxCommunicators = 1U << 24;
 constexpr std::uint64_t kMaxLostEvents = std::uint64_t{1} << 60;
 // How many events of a rank wait for a wildcard's match to be known. Where it takes longer, the receive
 // counts as posted when it completes.
 constexpr std::uint64_t kMaxHeldEvents = 65536;
+// So many messages under way do not fit into the cache: the channels of a block of sends, each into another
+// rank's table, are fetched while the ones before are worked on.
+constexpr std::size_t kPrefetchFrom = 16384;
 
 std::string number(std::int64_t value) {
   return std::to_string(value);
@@ -23,7 +25,7 @@ bool is_wildcard(const Event& event) {
 }
 
 bool is_duration(Seconds seconds) {
-  return std::isfinite(seconds) && seconds >= 0;
+  return seconds >= 0 && seconds <= std::numeric_limits<Seconds>::max();
 }
 
 bool is_neighbour(CollectiveOp op) {
@@ -34,6 +36,13 @@ bool is_neighbour(CollectiveOp op) {
 
 Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to)
     : store_(store), eager_up_to_(eager_up_to), channels_(store), ranks_(static_cast<std::size_t>(ranks)) {}
+
+void Matcher::set_mpi(MpiSetup setup) {
+  mpi_ = std::move(setup);
+  if (mpi_.node_of_rank.size() != ranks_.size()) mpi_.node_of_rank.clear();
+  world_layout_.reset();
+  if (!mpi_.node_of_rank.empty()) world_layout_.emplace(mpi_.node_of_rank);
+}
 
 Error Matcher::fail(Rank rank, const std::string& what) const {
   return invalid_input("rank " + number(rank) + ", event " +
@@ -56,30 +65,12 @@ std::string Matcher::channel_text(const Event& event) const {
   return "tag " + number(event.tag) + ", communicator " + std::to_string(event.comm);
 }
 
-Result<void> Matcher::check_peer(Rank rank, const Event& event) const {
-  if (event.peer < 0 || event.peer >= store_.ranks()) {
-    return fail(rank,
-                "rank " + number(event.peer) + " does not exist: the world has " + number(store_.ranks()));
-  }
+Error Matcher::no_such_peer(Rank rank, const Event& event) const {
   if (event.comm >= kMaxCommunicators) {
     return fail(rank, "communicator " + std::to_string(event.comm) + " cannot be");
   }
-  return {};
-}
-
-Op& Matcher::emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
-                  std::uint8_t flags) {
-  Op op;
-  op.kind = kind;
-  op.flags = flags;
-  op.message = message;
-  op.work_s = work_s;
-  op.call_s = call_s;
-  Op& pushed = store_.push(process, op);
-  if (kind == OpKind::kSend) store_.settle(message, kSendToCome);
-  if (kind == OpKind::kRecv) store_.settle(message, kReceiveToCome);
-  if (kind == OpKind::kWaitSend) store_.settle(message, kWaitToCome);
-  return pushed;
+  return fail(rank,
+              "rank " + number(event.peer) + " does not exist: the world has " + number(store_.ranks()));
 }
 
 void Matcher::emit_plain(Rank rank, const Event& event, OpKind kind) {
@@ -118,7 +109,7 @@ ChannelKey Matcher::channel_of(Rank rank, const Request& receive) const {
 
 // --- messages
 
-MessageIndex Matcher::send_message(Rank rank, const Event& event) {
+[[gnu::always_inline]] inline MessageIndex Matcher::send_message(Rank rank, const Event& event) {
   bool paired = false;
   const MessageIndex index = channels_.take_send({event.comm, rank, event.peer, event.tag}, paired);
   Message& message = store_.message(index);
@@ -130,7 +121,7 @@ MessageIndex Matcher::send_message(Rank rank, const Event& event) {
   return index;
 }
 
-MessageIndex Matcher::take_place(const ChannelKey& key) {
+[[gnu::always_inline]] inline MessageIndex Matcher::take_place(const ChannelKey& key) {
   bool paired = false;
   const MessageIndex index = channels_.take_receive(key, paired);
   store_.message(index).receiver = static_cast<ProcessIndex>(key.dst);
@@ -200,8 +191,8 @@ void Matcher::forget(Rank rank, std::uint32_t record) {
   free_request(record);
 }
 
-Result<void> Matcher::feed_send(Rank rank, const Event& event) {
-  if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+[[gnu::always_inline]] inline Result<void> Matcher::feed_send(Rank rank, const Event& event) {
+  if (!has_peer(event)) return no_such_peer(rank, event);
   if (event.kind == EventKind::kIsend) {
     if ((event.flags & kFlagHasRequest) == 0) return fail(rank, "a non-blocking send without a request");
     const std::uint32_t record = new_request();
@@ -226,11 +217,11 @@ Result<void> Matcher::feed_send(Rank rank, const Event& event) {
   return {};
 }
 
-Result<void> Matcher::feed_start_recv(Rank rank, const Event& event) {
+[[gnu::always_inline]] inline Result<void> Matcher::feed_start_recv(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const bool wildcard = is_wildcard(event);
   if (event.peer != kAnyRank) {
-    if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+    if (!has_peer(event)) return no_such_peer(rank, event);
   }
   const std::uint32_t record = new_request();
   Request& request = requests_[record];
@@ -265,9 +256,9 @@ Result<void> Matcher::feed_start_recv(Rank rank, const Event& event) {
   return {};
 }
 
-Result<void> Matcher::feed_end_recv(Rank rank, const Event& event) {
+[[gnu::always_inline]] inline Result<void> Matcher::feed_end_recv(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
-  if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+  if (!has_peer(event)) return no_such_peer(rank, event);
   const bool has_request = (event.flags & kFlagHasRequest) != 0;
   std::uint32_t record = state.blocking_receive;
   if (has_request) {
@@ -317,8 +308,8 @@ Result<void> Matcher::feed_end_recv(Rank rank, const Event& event) {
   return {};
 }
 
-Result<void> Matcher::feed_recv(Rank rank, const Event& event) {
-  if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+[[gnu::always_inline]] inline Result<void> Matcher::feed_recv(Rank rank, const Event& event) {
+  if (!has_peer(event)) return no_such_peer(rank, event);
   stats_.wildcard_receives += is_wildcard(event) ? 1 : 0;
   emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, take_place({event.comm, event.peer, rank, event.tag}),
        event.process_s, event.call_s, kOpEndsEvent);
@@ -326,7 +317,7 @@ Result<void> Matcher::feed_recv(Rank rank, const Event& event) {
 }
 
 Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
-  if (Result<void> ok = check_peer(rank, event); !ok) return ok;
+  if (!has_peer(event)) return no_such_peer(rank, event);
   bool paired = false;
   const MessageIndex message = channels_.peek({event.comm, event.peer, rank, event.tag}, paired);
   store_.message(message).receiver = static_cast<ProcessIndex>(rank);
@@ -335,7 +326,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   return {};
 }
 
-Result<void> Matcher::feed_wait(Rank rank, const Event& event) {
+[[gnu::always_inline]] inline Result<void> Matcher::feed_wait(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
   Seconds work_s = event.process_s;
@@ -466,6 +457,13 @@ Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
       group.push_back(static_cast<Rank>(member));
     }
     comm.known = true;
+    if (!mpi_.node_of_rank.empty() && comm.remote_group.empty()) {
+      std::vector<std::uint32_t> node_of_member;
+      for (const Rank member : comm.group) {
+        node_of_member.push_back(mpi_.node_of_rank[static_cast<std::size_t>(member)]);
+      }
+      comm.layout.emplace(node_of_member);
+    }
   }
   if (comm.index.find(static_cast<std::uint32_t>(rank)) == nullptr) {
     return fail(rank, "is no member of communicator " + std::to_string(event.comm));
@@ -482,6 +480,7 @@ Result<void> Matcher::feed_comm_free(Rank rank, const Event& event) {
       comm.group = {};
       comm.remote_group = {};
       comm.index = {};
+      comm.layout.reset();
       comm.known = false;
     }
   }
@@ -497,12 +496,14 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   call.root = event.root;
   call.values = event.values;
   call.in_place = (event.flags & kFlagInPlace) != 0;
+  call.library = mpi_.rules.library;
   peers_.clear();
   local_peers_.clear();
   const Communicator* comm = nullptr;
   if (event.comm == 0) {
     call.rank = static_cast<std::uint32_t>(rank);
     call.size = static_cast<std::uint32_t>(store_.ranks());
+    if (world_layout_) call.layout = &*world_layout_;
   } else {
     if (event.comm >= communicators_.size() || !communicators_[event.comm].known) {
       return fail(rank, "communicator " + std::to_string(event.comm) + " is not defined");
@@ -523,6 +524,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
       local_peers_ = local;
     } else {
       peers_ = local;
+      if (comm->layout) call.layout = &*comm->layout;
     }
   }
   if (is_neighbour(event.op)) {
@@ -558,7 +560,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
       return fail(rank, "a collective with a peer outside its communicator");
   }
   ++stats_.collectives;
-  stats_.approximated_collectives += steps->approximated ? 1 : 0;
+  stats_.approximated_collectives += steps->approximated || !mpi_.rules.exact ? 1 : 0;
   return {};
 }
 
@@ -694,12 +696,26 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
 
 // --- all kinds
 
-Result<void> Matcher::feed(Rank rank, const Event& event) {
+Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   if (rank < 0 || rank >= store_.ranks()) {
     return invalid_input("event of rank " + number(rank) + ": the world has " + number(store_.ranks()) +
                          " ranks");
   }
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (store_.message_slots() > kPrefetchFrom) {
+    for (const Event& event : events) {
+      const bool sends = event.kind == EventKind::kIsend || event.kind == EventKind::kSend;
+      if (sends && has_peer(event)) channels_.prefetch({event.comm, rank, event.peer, event.tag});
+    }
+  }
+  for (const Event& event : events) {
+    if (Result<void> fed = feed_one(rank, state, event); !fed) return fed;
+  }
+  return {};
+}
+
+[[gnu::always_inline]] inline Result<void> Matcher::feed_one(Rank rank, RankState& state,
+                                                             const Event& event) {
   if (event.kind != EventKind::kKeepAlive) {
     ++state.events;
     ++stats_.events;

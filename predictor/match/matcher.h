@@ -7,14 +7,19 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/paged_array.h"
 #include "base/result.h"
 #include "event/event.h"
 #include "predictor/match/channel_table.h"
 #include "predictor/match/collective.h"
 #include "predictor/match/flat_map.h"
+#include "predictor/match/mpi_library.h"
 #include "predictor/match/op_store.h"
 
 namespace lbf {
@@ -38,11 +43,16 @@ class Matcher {
   // matcher.
   Matcher(Rank ranks, OpStore& store, Bytes eager_up_to = ~Bytes{0});
 
-  // The next event of `rank`. Errors (kInvalidInput) name rank and event number: a peer, root or communicator
-  // that does not exist, requests that are not or already active, an endRecv that contradicts its posting,
-  // times that are negative or not finite, an event after exit. After a kGap of the rank, what the gap can
-  // explain is no error: it is noted in why_partial().
-  Result<void> feed(Rank rank, const Event& event);
+  // Whose collectives these are; without it Open MPI 4.1's. REQUIRES: before the first collective;
+  // `node_of_rank` is empty or has every rank of the world.
+  void set_mpi(MpiSetup setup);
+
+  // The next events of `rank`; after an error those before it count. Errors (kInvalidInput) name rank and
+  // event number: a peer, root or communicator that does not exist, requests that are not or already active,
+  // an endRecv that contradicts its posting, times that are negative or not finite, an event after exit.
+  // After a kGap of the rank, what the gap can explain is no error: it is noted in why_partial().
+  Result<void> feed(Rank rank, std::span<const Event> events);
+  Result<void> feed(Rank rank, const Event& event) { return feed(rank, std::span(&event, 1)); }
   // No more events of this rank.
   void close(Rank rank);
 
@@ -83,21 +93,33 @@ class Matcher {
   struct Communicator {
     bool known = false;
     std::uint32_t frees = 0;
-    std::vector<Rank> group;         // intracommunicator: all members
-    std::vector<Rank> remote_group;  // intercommunicator: the group that does not hold group[0]
-    FlatMap index;                   // world rank -> place in its group
+    std::vector<Rank> group;           // intracommunicator: all members
+    std::vector<Rank> remote_group;    // intercommunicator: the group that does not hold group[0]
+    FlatMap index;                     // world rank -> place in its group
+    std::optional<NodeLayout> layout;  // intracommunicator, where the nodes are known
   };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  static constexpr std::uint32_t kMaxCommunicators = 1U << 24;
 
   Error fail(Rank rank, const std::string& what) const;
   // An error, unless lost events of the rank can explain it.
   Result<void> contradiction(Rank rank, const Event& event, const std::string& what);
   void note_partial(const std::string& why);
-  Result<void> check_peer(Rank rank, const Event& event) const;
+  // Do the event's peer and communicator exist?
+  bool has_peer(const Event& event) const {
+    return event.peer >= 0 && event.peer < store_.ranks() && event.comm < kMaxCommunicators;
+  }
+  Error no_such_peer(Rank rank, const Event& event) const;
   std::string channel_text(const Event& event) const;
 
   Op& emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
-           std::uint8_t flags);
+           std::uint8_t flags) {
+    Op& pushed = store_.push(process, {kind, flags, 0, message, work_s, call_s});
+    if (kind == OpKind::kSend) store_.settle(message, kSendToCome);
+    if (kind == OpKind::kRecv) store_.settle(message, kReceiveToCome);
+    if (kind == OpKind::kWaitSend) store_.settle(message, kWaitToCome);
+    return pushed;
+  }
   // The event's process time, and its end.
   void emit_plain(Rank rank, const Event& event, OpKind kind = OpKind::kCompute);
 
@@ -115,6 +137,7 @@ class Matcher {
   // No op of the request will come any more.
   void forget(Rank rank, std::uint32_t record);
 
+  Result<void> feed_one(Rank rank, RankState& state, const Event& event);
   Result<void> feed_send(Rank rank, const Event& event);
   Result<void> feed_start_recv(Rank rank, const Event& event);
   Result<void> feed_end_recv(Rank rank, const Event& event);
@@ -135,10 +158,12 @@ class Matcher {
 
   OpStore& store_;
   Bytes eager_up_to_;
+  MpiSetup mpi_;
+  std::optional<NodeLayout> world_layout_;
   ChannelTable channels_;
   std::vector<RankState> ranks_;
   std::vector<Communicator> communicators_;
-  std::vector<Request> requests_;
+  PagedArray<Request> requests_;
   std::vector<std::uint32_t> free_requests_;
   MatchStats stats_;
   std::string why_partial_;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/paged_array.h"
 #include "base/units.h"
 #include "predictor/match/op.h"
 
@@ -45,6 +46,17 @@ struct alignas(64) Message {
 };
 static_assert(sizeof(Message) == 64);
 
+// What a reader notes of each message slot is of the message that the slot held before as long as the
+// generations differ: forgets that.
+template <typename Slot>
+Slot& current(Slot& slot, const Message& message) {
+  if (slot.generation != message.generation) {
+    slot = Slot{};
+    slot.generation = message.generation;
+  }
+  return slot;
+}
+
 class OpStore {
  public:
   static constexpr std::uint32_t kChunkOps = 62;
@@ -66,10 +78,30 @@ class OpStore {
   // --- the matcher's side
   ProcessIndex add_actor(Rank rank);
   // The op stays where it is until all readers passed it.
-  Op& push(ProcessIndex process, const Op& op);
+  Op& push(ProcessIndex process, const Op& op) {
+    Queue& queue = queues_[process];
+    if (queue.last == nullptr || queue.last->filled == kChunkOps) lengthen(queue);
+    Op& pushed = queue.last->ops[queue.last->filled++];
+    pushed = op;
+    if (op.message != kNoMessage) ++messages_[op.message].ops;
+    touch(process);
+    return pushed;
+  }
   // Says which message a held kPost takes (kNoMessage: that will never be known) and lets it pass.
   void release(ProcessIndex process, Op& post, MessageIndex message);
-  MessageIndex new_message();
+  MessageIndex new_message() {
+    if (free_messages_ == kNoMessage) {
+      messages_.emplace_back();
+      return static_cast<MessageIndex>(messages_.size() - 1);
+    }
+    const MessageIndex index = free_messages_;
+    Message& message = messages_[index];
+    free_messages_ = message.next;
+    const std::uint32_t generation = message.generation;
+    message = Message{};
+    message.generation = generation;
+    return index;
+  }
   // These uses (MessageUse) will not come, or all their ops were pushed. The slot is free once nothing is to
   // come and all replays executed what names it.
   void settle(MessageIndex index, std::uint8_t uses) {
@@ -77,13 +109,13 @@ class OpStore {
     message.to_come &= static_cast<std::uint8_t>(~uses);
     if (message.to_come == 0 && message.uses == message.ops * readers_) free_message(index);
   }
-  void close(ProcessIndex process) { closed_[process] = true; }
+  void close(ProcessIndex process) { queues_[process].closed = true; }
 
   // --- the replays' side
   // The next op of the queue, or nullptr: nothing there (yet).
   const Op* front(ProcessIndex process, Cursor& cursor) {
     if (cursor.chunk == nullptr) {
-      cursor.chunk = first_[process];
+      cursor.chunk = queues_[process].first;
       if (cursor.chunk == nullptr) return nullptr;
     }
     if (cursor.next == cursor.chunk->filled) {
@@ -114,38 +146,53 @@ class OpStore {
   const Message& message(MessageIndex index) const { return messages_[index]; }
   std::size_t message_slots() const { return messages_.size(); }
   Rank ranks() const { return ranks_; }
-  ProcessIndex processes() const { return static_cast<ProcessIndex>(first_.size()); }
+  ProcessIndex processes() const { return static_cast<ProcessIndex>(queues_.size()); }
   bool is_actor(ProcessIndex process) const { return process >= static_cast<ProcessIndex>(ranks_); }
-  Rank rank_of(ProcessIndex process) const { return rank_of_[process]; }
+  Rank rank_of(ProcessIndex process) const { return queues_[process].rank; }
   // Total order of processes that does not depend on the order in which actors came into being.
   std::uint64_t order_of(ProcessIndex process) const {
-    return (static_cast<std::uint64_t>(rank_of_[process]) << 24) | actor_number_[process];
+    return (static_cast<std::uint64_t>(queues_[process].rank) << 24) | queues_[process].actor_number;
   }
-  bool closed(ProcessIndex process) const { return closed_[process]; }
+  bool closed(ProcessIndex process) const { return queues_[process].closed; }
   // Ops that the slowest reader has not passed, to the chunk.
   std::uint64_t ops_in_flight() const { return chunks_in_use_ * kChunkOps; }
 
   // Processes that got ops or were closed since clear_touched().
   const std::vector<ProcessIndex>& touched() const { return touched_; }
-  void touch(ProcessIndex process);
+  void touch(ProcessIndex process) {
+    Queue& queue = queues_[process];
+    if (queue.touched) return;
+    queue.touched = true;
+    touched_.push_back(process);
+  }
   void clear_touched();
 
  private:
-  Chunk* new_chunk();
+  struct Queue {
+    Chunk* first = nullptr;  // valid until the last reader took its cursor from here
+    Chunk* last = nullptr;
+    Rank rank = 0;
+    std::uint32_t actor_number = 0;  // 0 for a rank, then 1, 2 ... per rank
+    bool closed = false;
+    bool touched = false;
+  };
+
+  // One more chunk at its end.
+  void lengthen(Queue& queue);
   void free_chunk(Chunk* chunk);
-  void free_message(MessageIndex message);
+  void free_message(MessageIndex index) {
+    Message& message = messages_[index];
+    ++message.generation;
+    message.next = free_messages_;
+    free_messages_ = index;
+  }
 
   Rank ranks_;
   std::uint32_t readers_;
-  std::vector<Chunk*> first_;  // valid until the last reader took its cursor from here
-  std::vector<Chunk*> last_;
-  std::vector<Rank> rank_of_;
-  std::vector<std::uint32_t> actor_number_;  // 0 for a rank, then 1, 2 ... per rank
+  std::vector<Queue> queues_;
   std::vector<std::uint32_t> actors_of_rank_;
-  std::vector<bool> closed_;
-  std::vector<bool> is_touched_;
   std::vector<ProcessIndex> touched_;
-  std::vector<Message> messages_;
+  PagedArray<Message> messages_;
   MessageIndex free_messages_ = kNoMessage;
   std::vector<std::unique_ptr<Chunk[]>> slabs_;
   Chunk* free_chunks_ = nullptr;

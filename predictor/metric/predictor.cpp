@@ -11,6 +11,7 @@
 #include "predictor/match/matcher.h"
 #include "predictor/match/op_store.h"
 #include "predictor/replay/dedicated_replay.h"
+#include "predictor/replay/localities.h"
 #include "predictor/replay/observer.h"
 #include "predictor/replay/shared_replay.h"
 #include "predictor/replay/timeline.h"
@@ -43,6 +44,20 @@ Result<void> check_target(const Target& target, Rank ranks, const std::string& n
     }
     if (target.cores_of_node.empty() && target.speed_of_node.empty()) break;
   }
+  if (target.topology != nullptr) {
+    if (target.topology_node_of_node.size() != target.nodes) {
+      return invalid_input(name + " has " + std::to_string(target.topology_node_of_node.size()) +
+                           " nodes of the topology for " + std::to_string(target.nodes) + " nodes");
+    }
+    std::vector<bool> taken(target.topology->nodes(), false);
+    for (const std::uint32_t node : target.topology_node_of_node) {
+      if (node >= taken.size() || taken[node]) {
+        return invalid_input(name + ": node " + std::to_string(node) + " of the topology " +
+                             (node < taken.size() ? "is named twice" : "does not exist"));
+      }
+      taken[node] = true;
+    }
+  }
   if (target.node_of_rank.size() != static_cast<std::size_t>(ranks)) {
     return invalid_input(name + ": places " + std::to_string(target.node_of_rank.size()) +
                          " ranks, the program has " + std::to_string(ranks));
@@ -61,8 +76,9 @@ Result<void> check_target(const Target& target, Rank ranks, const std::string& n
 Bytes eager_up_to(const std::vector<Target>& targets) {
   Bytes limit = ~Bytes{0};
   for (const Target& target : targets) {
-    for (const bool same_node : {false, true}) {
-      limit = std::min(limit, target.network->path(same_node).eager_limit_bytes);
+    const Localities localities(target);
+    for (std::size_t locality = 0; locality < localities.count(); ++locality) {
+      limit = std::min(limit, localities.path(locality).eager_limit_bytes);
     }
   }
   return limit;
@@ -92,17 +108,26 @@ class PredictorOfTargets final : public Predictor {
     }
   }
 
-  Result<void> feed(Rank rank, const Event& event) override {
+  void set_mpi(const MpiSetup& setup) override { matcher_->set_mpi(setup); }
+
+  using Predictor::feed;
+  Result<void> feed(Rank rank, std::span<const Event> events) override {
     if (error_) return *error_;
-    if (Result<void> fed = matcher_->feed(rank, event); !fed) {
-      error_ = fed.error();
-      return *error_;
-    }
     if (observed_ != nullptr) {
-      observed_->observe_arrival(rank, matcher_->events_of(rank));
-      advance();
-    } else if (++events_in_round_ >= kEventsPerRound) {
-      advance();
+      for (const Event& event : events) {
+        if (Result<void> fed = match(rank, {&event, 1}); !fed) return fed;
+        observed_->observe_arrival(rank, matcher_->events_of(rank));
+        advance();
+      }
+      return {};
+    }
+    // A round is never longer than it may be, however long the block is.
+    while (!events.empty()) {
+      const std::size_t part = std::min<std::size_t>(events.size(), kEventsPerRound - events_in_round_);
+      if (Result<void> fed = match(rank, events.first(part)); !fed) return fed;
+      events = events.subspan(part);
+      events_in_round_ += static_cast<std::uint32_t>(part);
+      if (events_in_round_ == kEventsPerRound) advance();
     }
     return {};
   }
@@ -198,6 +223,12 @@ class PredictorOfTargets final : public Predictor {
   }
 
  private:
+  Result<void> match(Rank rank, std::span<const Event> events) {
+    Result<void> fed = matcher_->feed(rank, events);
+    if (!fed) error_ = fed.error();
+    return fed;
+  }
+
   std::string place(const Replay& replay, ProcessIndex process) const {
     const std::string rank = "rank " + std::to_string(store_->rank_of(process));
     if (store_->is_actor(process)) return "a non-blocking collective of " + rank;

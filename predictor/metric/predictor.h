@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "event/event.h"
+#include "predictor/match/mpi_library.h"
 #include "predictor/replay/target.h"
 
 namespace lbf {
@@ -50,9 +52,14 @@ class Predictor {
   static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets);
   virtual ~Predictor() = default;
 
-  // One event of `rank`; a rank's events in its order, ranks interleaved anyhow. Errors name rank and event
+  // Whose collectives these are; without it Open MPI 4.1's (predictor/match/mpi_library.h). REQUIRES: before
+  // the first event; `node_of_rank` is empty or has every rank.
+  virtual void set_mpi(const MpiSetup& setup) = 0;
+
+  // Events of `rank`; a rank's events in its order, ranks interleaved anyhow. Errors name rank and event
   // number; after an error the predictor refuses further events, its predictions stay readable.
-  virtual Result<void> feed(Rank rank, const Event& event) = 0;
+  virtual Result<void> feed(Rank rank, std::span<const Event> events) = 0;
+  Result<void> feed(Rank rank, const Event& event) { return feed(rank, std::span(&event, 1)); }
   // No more events of this rank will come (it exited, was killed, or its stream ended).
   virtual void close(Rank rank) = 0;
   // Replays as far as the events allow. Cheap when nothing is possible. Called by feed() itself every so

@@ -235,8 +235,6 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
   }
   std::optional<PathCost> self_node;
   std::optional<PathCost> remote;
-  std::optional<PathCost> farthest;
-  std::vector<unsigned> hops_seen;
   for (const toml::node& node : *paths) {
     const toml::table* table = node.as_table();
     if (table == nullptr) return error_at(file_name, node.source(), "'path' must be tables: [[path]]");
@@ -256,11 +254,11 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
       twice = remote.has_value();
       remote = std::move(*cost);
     } else if (hops) {
-      twice = std::find(hops_seen.begin(), hops_seen.end(), *hops) != hops_seen.end();
-      if (hops_seen.empty() || *hops > *std::max_element(hops_seen.begin(), hops_seen.end())) {
-        farthest = std::move(*cost);
-      }
-      hops_seen.push_back(*hops);
+      const auto at =
+          std::lower_bound(network.hop_paths_.begin(), network.hop_paths_.end(), *hops,
+                           [](const HopPath& path, std::uint32_t value) { return path.hops < value; });
+      twice = at != network.hop_paths_.end() && at->hops == *hops;
+      network.hop_paths_.insert(at, {*hops, std::move(*cost)});
     } else {
       return error_at(
           file_name, table->get("locality")->source(),
@@ -268,7 +266,10 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
     }
     if (twice) return error_at(file_name, table->source(), "locality '" + *locality + "' appears twice");
   }
-  if (!remote) remote = std::move(farthest);
+  if (!remote && !network.hop_paths_.empty()) {  // the farthest serves whatever is farther
+    remote = std::move(network.hop_paths_.back().cost);
+    network.hop_paths_.pop_back();
+  }
   network.self_node_ = self_node ? *self_node : *remote;
   network.remote_ = remote ? *remote : *self_node;
 

@@ -2,6 +2,8 @@
 // version 1 (docs/formats/network-v1.md).
 #pragma once
 
+#include <concepts>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -40,6 +42,12 @@ struct PathCost {
   Bytes eager_limit_bytes = ~Bytes{0};
 };
 
+// No topology says how far apart two nodes are, or they are not connected there.
+inline constexpr std::uint32_t kUnknownHops = ~std::uint32_t{0};
+
+// Names of networks that nobody measured here begin so (docs/formats/network-v1.md).
+inline constexpr std::string_view kNominalPrefix = "nominal-";
+
 enum class Contention { kNone, kBus, kNic };
 
 class Network {
@@ -48,10 +56,21 @@ class Network {
   static Result<Network> load(const std::string& path);
   static Network zero();  // "zero": every message takes no time
 
-  // Messages between ranks of one node (self-node) or of different ones (remote). A file with one locality
-  // only uses it for both; hop:N paths are kept for later and remote falls back to the largest hop.
-  const PathCost& path(bool same_node) const { return same_node ? self_node_ : remote_; }
+  // Messages between two nodes that are `hops` levels of switches apart (Topology::hops): 0 is the same node
+  // (self-node), 1 the same leaf switch, kUnknownHops nobody knows. From 1 on it is the file's hop:N with the
+  // smallest N >= hops, else remote, else the largest hop:N. A file that has no path for one node, or none
+  // between nodes, uses the one that it has. The reference is the same for hops that share a path.
+  const PathCost& path(std::uint32_t hops) const {
+    if (hops == 0) return self_node_;
+    for (const HopPath& path : hop_paths_) {
+      if (hops <= path.hops) return path.cost;
+    }
+    return remote_;
+  }
+  const PathCost& path(std::same_as<bool> auto same_node) const = delete;  // hops, not a question
   const std::string& name() const { return name_; }
+  // From public figures, not measured here: the name says so.
+  bool nominal() const { return name_.starts_with(kNominalPrefix); }
   const std::string& description() const { return description_; }
   Contention contention() const { return contention_; }
   // Bandwidth of each shared link; 0: the file has none (contention `none` only).
@@ -63,8 +82,13 @@ class Network {
  private:
   std::string name_;
   std::string description_;
+  struct HopPath {
+    std::uint32_t hops;
+    PathCost cost;
+  };
   PathCost self_node_;
   PathCost remote_;
+  std::vector<HopPath> hop_paths_;  // by hops, ascending; without the farthest where it serves as remote_
   Contention contention_ = Contention::kNone;
   double contention_bytes_per_s_ = 0;
 };

@@ -1,29 +1,32 @@
 #include "predictor/replay/cost_table.h"
 
+#include <algorithm>
+
 namespace lbf {
 
 CostTable::CostTable(const std::vector<const Target*>& targets)
-    : row_size_(6 * targets.size()),
-      bytes_of_slot_(std::size_t{1} << kSlotBits, 0),
-      filled_(std::size_t{1} << kSlotBits, 0),
-      rows_((std::size_t{1} << kSlotBits) * row_size_, 0.0) {
+    : bytes_of_slot_(std::size_t{1} << kSlotBits, 0), filled_(std::size_t{1} << kSlotBits, 0) {
+  targets_.reserve(targets.size());
   for (const Target* target : targets) {
-    networks_.push_back(target->network);
-    for (const bool same_node : {false, true}) {
-      const PathCost& path = target->network->path(same_node);
+    const Localities& localities = targets_.emplace_back(*target);
+    localities_ = std::max(localities_, localities.count());
+    for (std::size_t locality = 0; locality < localities.count(); ++locality) {
+      const PathCost& path = localities.path(locality);
       has_flight_ = has_flight_ || !path.flight.points().empty();
       has_send_cpu_ = has_send_cpu_ || !path.send_cpu.points().empty();
       has_recv_cpu_ = has_recv_cpu_ || !path.recv_cpu.points().empty();
     }
   }
+  row_size_ = 3 * localities_ * targets_.size();
+  rows_.resize((std::size_t{1} << kSlotBits) * row_size_, 0.0);
 }
 
 void CostTable::fill(std::size_t slot, Bytes bytes) {
-  const std::size_t count = networks_.size();
+  const std::size_t count = targets_.size();
   Seconds* row = &rows_[slot * row_size_];
   for (std::size_t k = 0; k < count; ++k) {
-    for (std::size_t locality = 0; locality < 2; ++locality) {
-      const PathCost& path = networks_[k]->path(locality == 1);
+    for (std::size_t locality = 0; locality < targets_[k].count(); ++locality) {
+      const PathCost& path = targets_[k].path(locality);
       Seconds* part = row + locality * 3 * count;
       part[k] = path.flight.at(bytes);
       part[count + k] = path.send_cpu.at(bytes);

@@ -5,20 +5,29 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "base/units.h"
+#include "predictor/replay/localities.h"
 #include "predictor/replay/target.h"
 
 namespace lbf {
 
 class CostTable {
  public:
+  // REQUIRES: the targets' networks outlive it.
   explicit CostTable(const std::vector<const Target*>& targets);
 
-  // Costs of a message of `bytes`, valid until the next call: for each locality (remote, then self-node) K
-  // flight times, K send_cpu, K recv_cpu (processor work at speed 1).
+  // Of every target the same number: the most that one of them has. 2: between nodes and inside one, no more.
+  std::size_t localities() const { return localities_; }
+  const Localities& localities_of(std::size_t k) const { return targets_[k]; }
+  // REQUIRES: locality < localities(). A target that has fewer: the path to its nearest nodes.
+  const PathCost& path(std::size_t k, std::size_t locality) const {
+    return targets_[k].path(locality < targets_[k].count() ? locality : 0);
+  }
+
+  // Costs of a message of `bytes`, valid until the next call: for each locality K flight times, K send_cpu, K
+  // recv_cpu (processor work at speed 1).
   const Seconds* row(Bytes bytes) {
     const std::size_t slot = static_cast<std::size_t>((bytes * 0x9e3779b97f4a7c15) >> (64 - kSlotBits));
     if (bytes_of_slot_[slot] != bytes || !filled_[slot]) fill(slot, bytes);
@@ -33,8 +42,9 @@ class CostTable {
   static constexpr unsigned kSlotBits = 8;
   void fill(std::size_t slot, Bytes bytes);
 
-  std::vector<std::shared_ptr<const Network>> networks_;
-  std::size_t row_size_;
+  std::vector<Localities> targets_;
+  std::size_t localities_ = 0;
+  std::size_t row_size_ = 0;
   std::vector<Bytes> bytes_of_slot_;
   std::vector<char> filled_;
   std::vector<Seconds> rows_;

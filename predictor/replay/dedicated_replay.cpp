@@ -28,10 +28,10 @@ DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& st
       inverse_speed_.push_back(1.0 / target->speed_of(target->node_of_rank[rank]));
     }
   }
-  for (const bool same_node : {false, true}) {
-    for (const Target* target : targets_) {
-      eager_limit_.push_back(target->network->path(same_node).eager_limit_bytes);
-      empty_flight_s_.push_back(target->network->path(same_node).flight.at(0));
+  for (std::size_t locality = 0; locality < costs_.localities(); ++locality) {
+    for (std::size_t k = 0; k < count_; ++k) {
+      eager_limit_.push_back(costs_.path(k, locality).eager_limit_bytes);
+      empty_flight_s_.push_back(costs_.path(k, locality).flight.at(0));
     }
   }
   eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
@@ -44,8 +44,7 @@ void DedicatedReplay::add_processes() {
 }
 
 void DedicatedReplay::grow_slots() {
-  if (messages_.size() >= store_.message_slots()) return;
-  messages_.reserve(std::max(store_.message_slots(), messages_.size() * 2));
+  messages_.grow_to(store_.message_slots());
 }
 
 void DedicatedReplay::advance() {
@@ -110,13 +109,7 @@ void DedicatedReplay::run(ProcessIndex index) {
 }
 
 DedicatedReplay::Slot& DedicatedReplay::slot_of(MessageIndex index) {
-  Slot& slot = messages_.slot(index);
-  const std::uint32_t generation = store_.message(index).generation;
-  if (slot.generation != generation) {
-    slot = Slot{};
-    slot.generation = generation;
-  }
-  return slot;
+  return current(messages_.slot(index), store_.message(index));
 }
 
 bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, bool for_post) {
@@ -140,22 +133,23 @@ bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
     const Seconds* row = costs_time ? costs_of(message) : nullptr;
     if (costs_time && costs_.has_send_cpu()) {
       const Seconds* const inverse_speed = inverse_speeds_of(index);
-      for (std::size_t k = 0; k < count_; ++k) {
-        clock[k] += row[(3 * locality(message, k) + 1) * count_ + k] * inverse_speed[k];
-      }
+      for_targets(message, [&](std::size_t k, std::size_t where) {
+        clock[k] += row[(3 * where + 1) * count_ + k] * inverse_speed[k];
+      });
     }
     if (timeline_ != nullptr) {
       timeline_->acted(index, clock[0]);
       timeline_->names(index, op.message);
     }
-    bool waits = false;
-    if (may_wait(message, op)) {
-      for (std::size_t k = 0; k < count_; ++k) waits = waits || is_rendezvous(message, k);
-    }
+    const bool waits = may_wait(message, op) && any_rendezvous(message);
     slot.sent = true;
     if (!waits) {
-      for (std::size_t k = 0; k < count_; ++k) {
-        arrival[k] = clock[k] + (costs_time ? row[3 * locality(message, k) * count_ + k] : 0);
+      if (costs_time) {
+        for_targets(message, [&](std::size_t k, std::size_t where) {
+          arrival[k] = clock[k] + row[3 * where * count_ + k];
+        });
+      } else {
+        std::copy_n(clock, count_, arrival);
       }
       slot.matched = true;
       if (may_wait(message, op)) std::copy_n(clock, count_, messages_.free_s(op.message));
@@ -208,20 +202,19 @@ void DedicatedReplay::match(MessageIndex index, Slot& slot) {
   Seconds* const arrival = messages_.arrival_s(index);
   Seconds* const free = messages_.free_s(index);
   const Seconds* const row = costs_of(message);
-  for (std::size_t k = 0; k < count_; ++k) {
-    const std::size_t where = locality(message, k);
+  for_targets(message, [&](std::size_t k, std::size_t where) {
     const Seconds flight_s = row[3 * where * count_ + k];
     const Seconds sent_s = arrival[k];
-    if (!is_rendezvous(message, k)) {
+    if (!is_rendezvous(message, k, where)) {
       arrival[k] = sent_s + flight_s;
       free[k] = sent_s;
-      continue;
+      return;
     }
     const Rendezvous rendezvous(flight_s, empty_flight_s_[where * count_ + k]);
     const Seconds start_s = rendezvous.start_s(sent_s, free[k]);
     arrival[k] = start_s + rendezvous.rest_s;
     free[k] = rendezvous.sender_free_s(start_s, arrival[k]);
-  }
+  });
   slot.matched = true;
   wake(slot.receiver);
   wake(slot.sender);
@@ -242,9 +235,9 @@ bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
     const Message& message = store_.message(op.message);
     const Seconds* const row = costs_of(message);
     const Seconds* const inverse_speed = inverse_speeds_of(index);
-    for (std::size_t k = 0; k < count_; ++k) {
-      clock[k] += row[(3 * locality(message, k) + 2) * count_ + k] * inverse_speed[k];
-    }
+    for_targets(message, [&](std::size_t k, std::size_t where) {
+      clock[k] += row[(3 * where + 2) * count_ + k] * inverse_speed[k];
+    });
   }
   use(op.message, slot);
   return true;
@@ -260,14 +253,13 @@ bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
   } else {
     const Message& message = store_.message(op.message);
     const Seconds* const row = costs_of(message);
-    for (std::size_t k = 0; k < count_; ++k) {
-      const std::size_t where = locality(message, k);
+    for_targets(message, [&](std::size_t k, std::size_t where) {
       const Seconds flight_s = row[3 * where * count_ + k];
-      const bool announced = is_rendezvous(message, k);
+      const bool announced = is_rendezvous(message, k, where);
       clock[k] = std::max(
           clock[k],
           arrival[k] + (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
-    }
+    });
   }
   use(op.message, slot);
   return true;
@@ -323,7 +315,9 @@ std::unique_ptr<DedicatedReplay> DedicatedReplay::split_stuck(std::vector<std::s
     const Message& message = store_.message(process.waits_for);
     moved.clear();
     kept.clear();
-    for (std::size_t k = 0; k < count_; ++k) (is_rendezvous(message, k) ? kept : moved).push_back(k);
+    for_targets(message, [&](std::size_t k, std::size_t where) {
+      (is_rendezvous(message, k, where) ? kept : moved).push_back(k);
+    });
     if (!moved.empty()) break;
   }
   if (moved.empty() || kept.empty()) return nullptr;
@@ -352,9 +346,7 @@ void DedicatedReplay::go_on() {
     const Message& message = store_.message(index);
     Slot& slot = messages_.slot(index);
     if (slot.generation != message.generation || !slot.sent || slot.matched) continue;
-    bool eager = true;
-    for (std::size_t k = 0; k < count_; ++k) eager = eager && !is_rendezvous(message, k);
-    if (eager) match(index, slot);
+    if (!any_rendezvous(message)) match(index, slot);
   }
   advance();
 }

@@ -71,12 +71,26 @@ class DedicatedReplay final : public Replay {
   const Seconds* inverse_speeds_of(ProcessIndex process) const {
     return &inverse_speed_[static_cast<std::size_t>(store_.rank_of(process)) * count_];
   }
-  std::size_t locality(const Message& message, std::size_t k) const {
-    const auto node = [&](Rank rank) { return node_[static_cast<std::size_t>(rank) * count_ + k]; };
-    return node(message.src) == node(message.dst) ? 1 : 0;
+  // Calls body(k, locality) for every target. Where nodes are equally far apart on all of them, which one
+  // test for all says, no topology is asked.
+  template <typename Body>
+  void for_targets(const Message& message, Body&& body) const {
+    const std::uint32_t* const src = &node_[static_cast<std::size_t>(message.src) * count_];
+    const std::uint32_t* const dst = &node_[static_cast<std::size_t>(message.dst) * count_];
+    if (costs_.localities() == 2) {
+      for (std::size_t k = 0; k < count_; ++k) body(k, src[k] == dst[k] ? Localities::kSelfNode : 0);
+    } else {
+      for (std::size_t k = 0; k < count_; ++k) body(k, costs_.localities_of(k).of(src[k], dst[k]));
+    }
   }
-  bool is_rendezvous(const Message& message, std::size_t k) const {
-    return message.sync || message.bytes > eager_limit_[locality(message, k) * count_ + k];
+  bool is_rendezvous(const Message& message, std::size_t k, std::size_t locality) const {
+    return message.sync || message.bytes > eager_limit_[locality * count_ + k];
+  }
+  bool any_rendezvous(const Message& message) const {
+    bool any = false;
+    for_targets(message,
+                [&](std::size_t k, std::size_t where) { any = any || is_rendezvous(message, k, where); });
+    return any;
   }
   // False: the process has to wait before this op is done.
   bool execute_send(ProcessIndex index, const Op& op);

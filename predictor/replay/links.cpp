@@ -1,6 +1,7 @@
 #include "predictor/replay/links.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lbf {
 
@@ -28,8 +29,10 @@ void Links::add(MessageIndex index, const Message& message, std::uint32_t from_n
   transfer.connection =
       (static_cast<std::uint64_t>(message.src) << 32) | static_cast<std::uint32_t>(message.dst);
   transfer.start_s = start_s;
-  transfer.work_s = std::min(static_cast<double>(message.bytes) / bytes_per_s_, rest_s);
+  const Seconds needs_s = static_cast<double>(message.bytes) / bytes_per_s_;
+  transfer.work_s = std::min(needs_s, rest_s);
   transfer.latency_s = rest_s - transfer.work_s;
+  transfer.tail_s = needs_s - transfer.work_s;
   transfer.links[0] = model_ == Contention::kBus ? 0 : from_node;
   transfer.links[1] = model_ == Contention::kBus ? kNone : nodes_ + to_node;
   transfer.next = kNone;
@@ -108,9 +111,14 @@ MessageIndex Links::advance(Seconds& latency_s) {
   schedule(next.source);
   Transfer& transfer = transfers_[number];
   if (--transfer.links_left > 0) return kNoMessage;
-  // Through: the connection's next message follows.
   latency_s = transfer.latency_s;
-  const MessageIndex message = transfer.message;
+  const MessageIndex message = std::exchange(transfer.message, kNoMessage);
+  if (transfer.tail_s > 0) {
+    transfer.work_s = std::exchange(transfer.tail_s, 0);
+    enter(number, next.time_s);
+    return message;
+  }
+  // Through: the connection's next message follows.
   const auto connection = connections_.find(transfer.connection);
   if (transfer.next == kNone) {
     connections_.erase(connection);

@@ -4,8 +4,9 @@
 // (sender's rank, receiver's rank) has one message at a time in the links, further ones wait in the order in
 // which they were sent. `bus`: all messages between nodes go through one link (the pseudoprocess of TSE Sec.
 // 4). `nic`: each goes through the outgoing link of its node and the incoming link of the other at the same
-// time, and is through when both have served it. A message alone takes the time of the network's table: the
-// links have no more of it than the bandwidth asks for, what is left is latency.
+// time, and is through when both have served it. A message alone takes the time of the network's table: what
+// the links do not need of it is latency. Where they need longer than that (links let short bursts pass, a
+// table of single messages shows it), the message arrives by the table and keeps its links busy for the rest.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +47,7 @@ class Links {
     Seconds start_s = 0;  // not in the links before
     Seconds work_s = 0;   // in a link of its own
     Seconds latency_s = 0;
+    Seconds tail_s = 0;  // in a link of its own, after it has arrived
     Index links[kMaxLinksOfTransfer] = {kNone, kNone};
     std::uint32_t links_left = 0;
     Index next = kNone;  // of the connection, or free

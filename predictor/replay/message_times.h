@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <memory>
 #include <new>
 #include <utility>
 #include <vector>
 
+#include "base/paged_array.h"
 #include "base/units.h"
 #include "predictor/match/op_store.h"
 
@@ -33,25 +33,22 @@ class MessageTimes {
 
   explicit MessageTimes(std::size_t targets) : targets_(targets) {}
   MessageTimes(const MessageTimes& other) : targets_(other.targets_) {
-    reserve(other.size_);
-    if (size_ > 0) std::memcpy(bytes_.get(), other.bytes_.get(), size_ * stride());
+    grow_to(other.size_);
+    if (size_ > 0) std::memcpy(memory_.data(), other.memory_.data(), size_ * stride());
   }
   MessageTimes& operator=(const MessageTimes&) = delete;
 
   std::size_t size() const { return size_; }
-  // At least `slots`, new ones as Slot{}.
-  void reserve(std::size_t slots) {
+  // At least `slots`, new ones as Slot{}. References to slots and times are valid until then.
+  void grow_to(std::size_t slots) {
     if (slots <= size_) return;
-    std::unique_ptr<std::byte[]> grown(new std::byte[slots * stride()]);
-    if (size_ > 0) std::memcpy(grown.get(), bytes_.get(), size_ * stride());
-    for (std::size_t i = size_; i < slots; ++i) new (grown.get() + i * stride()) Slot{};
-    bytes_ = std::move(grown);
-    size_ = slots;
+    memory_.reserve(slots * stride());
+    for (; size_ < slots; ++size_) new (at(static_cast<MessageIndex>(size_))) Slot{};
   }
   // Only these targets, in this order.
   void keep(const std::vector<std::size_t>& kept) {
     MessageTimes other(kept.size());
-    other.reserve(size_);
+    other.grow_to(size_);
     for (MessageIndex index = 0; index < static_cast<MessageIndex>(size_); ++index) {
       other.slot(index) = slot(index);
       for (std::size_t k = 0; k < kept.size(); ++k) {
@@ -60,7 +57,7 @@ class MessageTimes {
       }
     }
     targets_ = kept.size();
-    bytes_ = std::move(other.bytes_);
+    memory_ = std::move(other.memory_);
   }
   Slot& slot(MessageIndex index) { return *std::launder(reinterpret_cast<Slot*>(at(index))); }
   // Sent, not matched: when the send was ready; matched: arrival.
@@ -71,11 +68,11 @@ class MessageTimes {
  private:
   static constexpr std::size_t kTimesAt = 24;
   std::size_t stride() const { return kTimesAt + 2 * targets_ * sizeof(Seconds); }
-  std::byte* at(MessageIndex index) { return bytes_.get() + index * stride(); }
+  std::byte* at(MessageIndex index) { return memory_.data() + index * stride(); }
 
   std::size_t targets_;
   std::size_t size_ = 0;
-  std::unique_ptr<std::byte[]> bytes_;
+  PagedMemory memory_;
 };
 
 }  // namespace lbf

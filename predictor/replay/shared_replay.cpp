@@ -6,7 +6,15 @@
 namespace lbf {
 
 SharedReplay::SharedReplay(const Target& target, OpStore& store)
-    : store_(store), target_(target), costs_({&target}), nodes_(target.nodes), links_(target) {
+    : store_(store),
+      target_(target),
+      localities_(target),
+      costs_({&target}),
+      nodes_(target.nodes),
+      links_(target) {
+  for (std::size_t locality = 0; locality < localities_.count(); ++locality) {
+    eager_limit_.push_back(localities_.path(locality).eager_limit_bytes);
+  }
   for (std::uint32_t node = 0; node < target.nodes; ++node) {
     nodes_[node].speed = target.speed_of(node);
     nodes_[node].cores = target.cores_of(node);
@@ -22,7 +30,7 @@ void SharedReplay::add_processes() {
   for (ProcessIndex index = static_cast<ProcessIndex>(processes_.size()); index < store_.processes();
        ++index) {
     Process process;
-    process.node = target_.node_of_rank[static_cast<std::size_t>(store_.rank_of(index))];
+    process.node = node_of(store_.rank_of(index));
     process.actor = store_.is_actor(index);
     processes_.push_back(process);
   }
@@ -30,8 +38,7 @@ void SharedReplay::add_processes() {
 }
 
 void SharedReplay::grow_messages() {
-  if (flights_.size() >= store_.message_slots()) return;
-  flights_.resize(std::max(store_.message_slots(), flights_.size() * 2));
+  flights_.grow_to(store_.message_slots());
 }
 
 // --- processors
@@ -127,23 +134,17 @@ void SharedReplay::stop_spinning(ProcessIndex index, Seconds now_s) {
 
 SharedReplay::Cost SharedReplay::cost(const Message& message) {
   if (message.internal) return {0, 0, 0};
-  const Seconds* const row = costs_.row(message.bytes) + (same_node(message) ? 3 : 0);
+  const Seconds* const row = costs_.row(message.bytes) + 3 * locality(message);
   return {row[0], row[1], row[2]};
 }
 
 Rendezvous SharedReplay::rendezvous(const Message& message) {
-  const Seconds empty_flight_s = costs_.row(0)[same_node(message) ? 3 : 0];
+  const Seconds empty_flight_s = costs_.row(0)[3 * locality(message)];
   return {cost(message).flight_s, empty_flight_s};
 }
 
 SharedReplay::Flight& SharedReplay::flight_of(MessageIndex index) {
-  Flight& flight = flights_[index];
-  const std::uint32_t generation = store_.message(index).generation;
-  if (flight.generation != generation) {
-    flight = Flight{};
-    flight.generation = generation;
-  }
-  return flight;
+  return current(flights_[index], store_.message(index));
 }
 
 void SharedReplay::execute_send(MessageIndex index, Seconds now_s) {
@@ -179,12 +180,11 @@ void SharedReplay::start_transfer(MessageIndex index, Flight& flight, Seconds no
 
 void SharedReplay::fly(MessageIndex index, Seconds start_s, Seconds rest_s, Seconds now_s) {
   const Message& message = store_.message(index);
-  if (!links_.shared() || message.internal || same_node(message)) {
+  if (!links_.shared() || message.internal || node_of(message.src) == node_of(message.dst)) {
     arrives(index, start_s + rest_s, now_s);
     return;
   }
-  links_.add(index, message, target_.node_of_rank[static_cast<std::size_t>(message.src)],
-             target_.node_of_rank[static_cast<std::size_t>(message.dst)], start_s, rest_s, now_s);
+  links_.add(index, message, node_of(message.src), node_of(message.dst), start_s, rest_s, now_s);
 }
 
 void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s) {

@@ -14,6 +14,7 @@
 #include "predictor/replay/cost_table.h"
 #include "predictor/replay/event_queue.h"
 #include "predictor/replay/links.h"
+#include "predictor/replay/localities.h"
 #include "predictor/replay/observer.h"
 #include "predictor/replay/rendezvous.h"
 #include "predictor/replay/replay.h"
@@ -116,13 +117,12 @@ class SharedReplay final : public Replay {
     Seconds flight_s, send_cpu_s, recv_cpu_s;
   };
   Cost cost(const Message& message);
-  bool same_node(const Message& message) const {
-    return target_.node_of_rank[static_cast<std::size_t>(message.src)] ==
-           target_.node_of_rank[static_cast<std::size_t>(message.dst)];
+  std::uint32_t node_of(Rank rank) const { return target_.node_of_rank[static_cast<std::size_t>(rank)]; }
+  std::size_t locality(const Message& message) const {
+    return localities_.of(node_of(message.src), node_of(message.dst));
   }
   bool is_rendezvous(const Message& message) const {
-    return !message.internal &&
-           (message.sync || message.bytes > target_.network->path(same_node(message)).eager_limit_bytes);
+    return !message.internal && (message.sync || message.bytes > eager_limit_[locality(message)]);
   }
   Rendezvous rendezvous(const Message& message);
   Flight& flight_of(MessageIndex index);
@@ -144,12 +144,14 @@ class SharedReplay final : public Replay {
 
   OpStore& store_;
   const Target& target_;
+  Localities localities_;
   CostTable costs_;
+  std::vector<Bytes> eager_limit_;  // by locality
   std::vector<Node> nodes_;
   std::vector<Process> processes_;
-  std::vector<Flight> flights_;  // by message slot
-  EventQueue work_queue_;        // sources: nodes
-  EventQueue timer_queue_;       // sources: processes
+  PagedArray<Flight> flights_;  // by message slot
+  EventQueue work_queue_;       // sources: nodes
+  EventQueue timer_queue_;      // sources: processes
   Links links_;
   std::vector<ProcessIndex> needs_events_;  // ranks that ran out of events; nothing happens until it is empty
   std::vector<ProcessIndex> starting_;      // scratch

@@ -86,6 +86,19 @@ Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank 
                        ": use block, cyclic, plane=K or map=N0,N1,...");
 }
 
+// The nodes of `ran` where there are as many, else the topology's choice.
+static void use_topology_of(const Target& ran, Target& target) {
+  if (ran.topology == nullptr) return;
+  if (target.nodes == ran.nodes) {
+    target.topology_node_of_node = ran.topology_node_of_node;
+  } else if (auto chosen = ran.topology->choose(target.nodes); chosen.ok()) {
+    target.topology_node_of_node = std::move(*chosen);
+  } else {
+    return;
+  }
+  target.topology = ran.topology;
+}
+
 std::vector<Target> default_targets(const Target& ran,
                                     const std::vector<std::shared_ptr<const Network>>& networks) {
   std::vector<Target> targets{ran};
@@ -121,6 +134,7 @@ std::vector<Target> default_targets(const Target& ran,
       target.speed = ran.speed;
       target.network = network;
       target.placement = "block";
+      use_topology_of(ran, target);
       add(std::move(target));
     }
   }

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "predictor/network/network.h"
+#include "predictor/network/topology.h"
 
 namespace lbf {
 
@@ -28,11 +29,20 @@ struct Target {
   Waiting waiting = Waiting::kBlock;
   std::shared_ptr<const Network> network;
   std::string placement;  // "block", "cyclic", "plane=2", "map=0,0,1"
+  // Which switches are between the nodes; nullptr: not known, every message between nodes costs `remote`.
+  std::shared_ptr<const Topology> topology;
+  std::vector<std::uint32_t> topology_node_of_node;  // with `topology`: the number of each node in it
 
   std::uint32_t cores_of(std::uint32_t node) const {
     return cores_of_node.empty() ? cores_per_node : cores_of_node[node];
   }
   double speed_of(std::uint32_t node) const { return speed_of_node.empty() ? speed : speed_of_node[node]; }
+  // As Network::path() wants them. REQUIRES: nodes below `nodes`.
+  std::uint32_t hops(std::uint32_t node_a, std::uint32_t node_b) const {
+    if (node_a == node_b) return 0;
+    if (topology == nullptr) return kUnknownHops;
+    return topology->hops(topology_node_of_node[node_a], topology_node_of_node[node_b]);
+  }
 };
 
 // PLACEMENT: "block" (Slurm's: ranks spread as evenly as possible, the first nodes get the extra ones),
@@ -40,7 +50,9 @@ struct Target {
 Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank ranks, std::uint32_t nodes);
 
 // The targets that lbfd predicts without being asked: the configuration that ran (first), then the same ranks
-// on every node count that divides them evenly, on every network.
+// on every node count that divides them evenly, on every network. Where the topology of the one that ran is
+// known they use its nodes, and with another node count those that Topology::choose() gives; without any
+// where it has too few.
 std::vector<Target> default_targets(const Target& ran,
                                     const std::vector<std::shared_ptr<const Network>>& networks);
 

@@ -136,7 +136,7 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
   const auto to_text = [](std::string& out) {
     return [&out](const toml::node& node) { return set_text(node, out); };
   };
-  const auto to_directory = [](std::string& out) {
+  const auto to_path = [](std::string& out) {
     return [&out](const toml::node& node) -> Result<void> {
       if (auto set = set_text(node, out); !set) return set;
       if (!out.starts_with('/')) return invalid_input("must be an absolute path");
@@ -157,9 +157,10 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
          }
          return {};
        }},
-      {"state_dir", to_directory(config.state_dir)},
-      {"networks_dir", to_directory(config.networks_dir)},
+      {"state_dir", to_path(config.state_dir)},
+      {"networks_dir", to_path(config.networks_dir)},
       {"network", to_text(config.network)},
+      {"topology", to_path(config.topology)},
       {"operators", [&](const toml::node& node) { return set_texts(node, config.operators); }},
       {"log_level",
        [&](const toml::node& node) -> Result<void> {

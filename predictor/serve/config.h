@@ -26,7 +26,8 @@ struct DaemonConfig {
   std::vector<ListenAddress> listen;
   std::string state_dir = "/var/lib/lbf";
   std::string networks_dir = "/etc/lbf/networks.d";
-  std::string network;                                     // the cluster's own; empty: see NetworkCatalog
+  std::string network;   // the cluster's own; empty: see NetworkCatalog
+  std::string topology;  // Slurm's topology.conf or topology.yaml; empty: all nodes are equally far apart
   std::vector<std::string> operators = {"root", "slurm"};  // names or uids
   std::string log_level = "info";
   std::chrono::seconds stream_timeout{120};

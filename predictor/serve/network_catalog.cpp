@@ -7,11 +7,16 @@
 
 namespace lbf {
 
-Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const std::string& own) {
-  namespace fs = std::filesystem;
-  NetworkCatalog catalog;
-  catalog.zero_ = std::make_shared<const Network>(Network::zero());
+namespace {
 
+namespace fs = std::filesystem;
+
+using Networks = std::map<std::string, std::shared_ptr<const Network>>;
+
+// Adds what `directory` has, if it is there, to `networks` by name. `default_network`: the one in
+// default.toml.
+Result<void> load_files(const std::string& directory, Networks& networks,
+                        std::shared_ptr<const Network>& default_network) {
   std::vector<fs::path> files;
   std::error_code error;
   if (fs::exists(directory, error)) {
@@ -24,33 +29,41 @@ Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const 
                                      ": make it readable for lbfd, or set networks_dir"};
   }
   std::sort(files.begin(), files.end());
-  std::shared_ptr<const Network> from_default_file;
   for (const fs::path& file : files) {
     auto network = Network::load(file.string());
     if (!network) return network.error();
     auto shared = std::make_shared<const Network>(std::move(network).value());
     const std::string name = shared->name();
-    if (!catalog.networks_.emplace(name, shared).second) {
+    if (!networks.emplace(name, shared).second) {
       return invalid_input(file.string() + ": name '" + name + "' is taken by another file in " + directory +
                            ": give each network a name of its own");
     }
-    if (file.filename() == "default.toml") from_default_file = shared;
+    if (file.filename() == "default.toml") default_network = shared;
   }
+  return {};
+}
 
-  const auto find = [&](const std::string& name) -> std::shared_ptr<const Network> {
-    const auto found = catalog.networks_.find(name);
-    if (found != catalog.networks_.end()) return found->second;
-    return name == "zero" ? catalog.zero_ : nullptr;
-  };
+}  // namespace
+
+Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const std::string& own) {
+  NetworkCatalog catalog;
+  catalog.zero_ = std::make_shared<const Network>(Network::zero());
+  std::shared_ptr<const Network> from_default_file;
+  std::shared_ptr<const Network> ignored;
+  if (auto loaded = load_files(directory, catalog.networks_, from_default_file); !loaded)
+    return loaded.error();
+  if (auto loaded = load_files(directory + "/nominal", catalog.nominal_, ignored); !loaded)
+    return loaded.error();
+
   if (!own.empty()) {
-    catalog.own_ = find(own);
+    catalog.own_ = catalog.find(own);
     if (catalog.own_ == nullptr) {
       return invalid_input("network = \"" + own + "\": no file in " + directory +
                            " has that name: put it there (lbf-calibrate measures one), or remove the key");
     }
   } else if (from_default_file != nullptr) {
     catalog.own_ = from_default_file;
-  } else if (auto named = find("default"); named != nullptr) {
+  } else if (auto named = catalog.find("default"); named != nullptr) {
     catalog.own_ = named;
   } else if (catalog.networks_.size() == 1) {
     catalog.own_ = catalog.networks_.begin()->second;
@@ -65,6 +78,13 @@ Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const 
   return catalog;
 }
 
+std::shared_ptr<const Network> NetworkCatalog::find(const std::string& name) const {
+  for (const Networks* networks : {&networks_, &nominal_}) {
+    if (const auto found = networks->find(name); found != networks->end()) return found->second;
+  }
+  return name == "zero" ? zero_ : nullptr;
+}
+
 NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>& names) const {
   Selection selection;
   const auto add = [&selection](const std::shared_ptr<const Network>& network) {
@@ -74,14 +94,13 @@ NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>&
     }
   };
   for (const std::string& name : names) {
-    const auto found = networks_.find(name);
-    if (found != networks_.end()) {
-      add(found->second);
-    } else if (name == "zero") {
-      add(zero_);
+    if (auto found = find(name); found != nullptr) {
+      add(found);
     } else {
       std::string known = "zero";
-      for (const auto& [known_name, network] : networks_) known += ", " + known_name;
+      for (const Networks* networks : {&networks_, &nominal_}) {
+        for (const auto& [known_name, network] : *networks) known += ", " + known_name;
+      }
       selection.notes.push_back("network '" + name.substr(0, 80) + "' is not known here: there are " + known);
     }
   }

@@ -14,7 +14,8 @@ namespace lbf {
 
 class NetworkCatalog {
  public:
-  // Loads every *.toml of `directory` (one that does not exist has none). `own`: name of the cluster's own
+  // Loads every *.toml of `directory` (one that does not exist has none) and of its folder `nominal`, whose
+  // networks are used only where somebody names them. `own`: name of the cluster's own
   // network; empty: the one in default.toml or named "default", else the only one, else "zero", with a note.
   // Errors name the file or the key: a bad file, two files with one name, `own` is not there.
   static Result<NetworkCatalog> load(const std::string& directory, const std::string& own);
@@ -26,12 +27,16 @@ class NetworkCatalog {
     std::vector<std::shared_ptr<const Network>> networks;
     std::vector<std::string> notes;
   };
-  // The user's --lbf-networks; none: all of the directory, or "zero" where there are none.
+  // The user's --lbf-networks; none: all of the directory but the nominal ones, or "zero" where there are
+  // none.
   Selection select(const std::vector<std::string>& names) const;
 
  private:
+  std::shared_ptr<const Network> find(const std::string& name) const;
+
   std::map<std::string, std::shared_ptr<const Network>>
       networks_;  // without "zero", unless a file is named so
+  std::map<std::string, std::shared_ptr<const Network>> nominal_;
   std::shared_ptr<const Network> zero_;
   std::shared_ptr<const Network> own_;
   std::string own_note_;

@@ -203,6 +203,44 @@ std::vector<std::uint32_t> StepRun::place_tasks(const std::map<std::uint32_t, St
   return placed;
 }
 
+// Where the topology does not have all of the step's nodes it is not used at all: distances on some targets
+// only would make them differ by more than their placement.
+void StepRun::find_topology_nodes() {
+  if (options_.topology == nullptr) return;
+  const std::vector<std::string>& names = trace_->description().nodes;
+  std::vector<std::uint32_t> nodes;
+  std::vector<bool> taken(options_.topology->nodes(), false);
+  for (const std::string& name : names) {
+    const std::optional<std::uint32_t> node = options_.topology->find(name);
+    if (!node || taken[*node]) {
+      add_note(fmt::format("node {} is {} {}: all nodes are taken to be equally far apart", name,
+                           node ? "named twice, but once in" : "not in", options_.topology->file()));
+      return;
+    }
+    taken[*node] = true;
+    nodes.push_back(*node);
+  }
+  ran_.topology = options_.topology;
+  ran_.topology_node_of_node = std::move(nodes);
+}
+
+std::vector<Target> StepRun::make_targets() {
+  if (!networks_.own_note().empty()) add_note(networks_.own_note());
+  auto selection = networks_.select(trace_->description().networks);
+  for (std::string& note : selection.notes) add_note(std::move(note));
+  std::vector<Target> targets = default_targets(ran_, selection.networks);
+  for (const Target& target : targets) {
+    if (target.network->nominal()) {
+      add_note(fmt::format("network {} is from public figures, not measured here", target.network->name()));
+    }
+    if (ran_.topology != nullptr && target.topology == nullptr) {
+      add_note(fmt::format("{} connects no {} nodes: on so many they are taken to be equally far apart",
+                           ran_.topology->file(), target.nodes));
+    }
+  }
+  return targets;
+}
+
 void StepRun::build() {
   built_ = true;
   changed_ = true;
@@ -227,11 +265,9 @@ void StepRun::build() {
     add_note(fmt::format("the nodes have different numbers of processors: taken as {} everywhere", cores));
   }
   ran_.cores_per_node = cores;
-  if (!networks_.own_note().empty()) add_note(networks_.own_note());
-  auto selection = networks_.select(step.networks);
-  for (std::string& note : selection.notes) add_note(std::move(note));
+  find_topology_nodes();
 
-  auto predictor = Predictor::make(ranks_, default_targets(ran_, selection.networks));
+  auto predictor = Predictor::make(ranks_, make_targets());
   if (predictor) {
     predictor_ = std::move(predictor).value();
   } else {
@@ -300,15 +336,17 @@ void StepRun::apply_batch(Stream& stream) {
     return fail(read.error().message);
   }
   BatchSink sink;
-  sink.on_event = [&](Rank rank, const Event& event) { return take_event(stream, rank, event); };
+  sink.on_events = [&](Rank rank, std::span<const Event> events) {
+    return take_events(stream, rank, events);
+  };
   sink.on_control = [&](std::string_view text) { return take_control(stream, text); };
   const auto decoded = stream.decoder.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), sink);
   if (!decoded) return fail(decoded.error().message);
   ++stream.next_sequence;
 }
 
-Result<void> StepRun::take_event(Stream& stream, Rank rank, const Event& event) {
-  ++events_;
+Result<void> StepRun::take_events(Stream& stream, Rank rank, std::span<const Event> events) {
+  events_ += events.size();
   if (rank < 0 || rank >= ranks_) {
     add_reason(fmt::format("events of rank {} came, but the step has {} tasks (MPI started inside a task?)",
                            rank, ranks_));
@@ -333,18 +371,20 @@ Result<void> StepRun::take_event(Stream& stream, Rank rank, const Event& event) 
                     rank, *state.stream, stream.number));
     return {};
   }
-  stream.replayed_s += event.process_s + event.call_s + event.off_s;
-  if (event.kind == EventKind::kUnmodelled) {
-    auto& [count, total_s] = unmodelled_events_[event.function];
-    ++count;
-    total_s += event.call_s;
+  for (const Event& event : events) {
+    stream.replayed_s += event.process_s + event.call_s + event.off_s;
+    if (event.kind == EventKind::kUnmodelled) {
+      auto& [count, total_s] = unmodelled_events_[event.function];
+      ++count;
+      total_s += event.call_s;
+    }
   }
   if (state.closed) {
     add_reason(fmt::format("events of rank {} came after its end", rank));
     return {};
   }
   if (predictor_ == nullptr || predictor_failed_) return {};
-  if (const auto fed = predictor_->feed(rank, event); !fed) {
+  if (const auto fed = predictor_->feed(rank, events); !fed) {
     predictor_failed_ = true;
     add_reason("the prediction stopped: " + fed.error().message);
   }
@@ -363,6 +403,7 @@ void StepRun::take_process(Stream& stream, Rank rank, const json& record) {
   }
   state.process_seen = true;
   state.pid = pid;
+  if (const std::string library = text_or_empty(record, "library"); !library.empty()) take_library(library);
   state.init_s = not_negative(number_or(record, "init_s", 0));
   const std::int64_t world_size = integer_or(record, "world_size", ranks_);
   if (world_size != ranks_) {
@@ -371,6 +412,15 @@ void StepRun::take_process(Stream& stream, Rank rank, const json& record) {
   if (integer_or(record, "thread_level", 0) >= 3) {
     add_note("MPI_THREAD_MULTIPLE: calls of a rank's threads are replayed as one sequence");
   }
+}
+
+// One program has one library: the first process to say so says it for all, before any event.
+void StepRun::take_library(const std::string& version) {
+  if (library_seen_ || events_ > 0) return;
+  library_seen_ = true;
+  const MpiSetup setup = mpi_setup(version, ran_.node_of_rank);
+  if (predictor_ != nullptr) predictor_->set_mpi(setup);
+  if (std::string note = mpi_rules_note(setup.rules, version); !note.empty()) add_note(std::move(note));
 }
 
 Result<void> StepRun::take_control(Stream& stream, std::string_view text) {

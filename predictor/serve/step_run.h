@@ -31,6 +31,8 @@ struct StepRunOptions {
   std::chrono::milliseconds stream_start_timeout{5000};
   // Above it, streams that are ahead of another one are left on disk until the other one has caught up.
   std::uint64_t events_in_flight_limit = 20'000'000;
+  // Which switches the cluster's nodes are on; nullptr: nobody said, all nodes are equally far apart.
+  std::shared_ptr<const Topology> topology;
 };
 
 // What is known of a step at one moment.
@@ -76,11 +78,15 @@ class StepRun {
   bool ready_to_build(const std::vector<StreamState>& states) const;
   void build();
   std::vector<std::uint32_t> place_tasks(const std::map<std::uint32_t, StepDescription>& streams);
+  void find_topology_nodes();
+  std::vector<Target> make_targets();
   Stream* next_stream(const std::vector<StreamState>& states);
   void apply_batch(Stream& stream);
-  Result<void> take_event(Stream& stream, Rank rank, const Event& event);
+  Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
   Result<void> take_control(Stream& stream, std::string_view text);
   void take_process(Stream& stream, Rank rank, const nlohmann::json& record);
+  // `version`: MPI_Get_library_version.
+  void take_library(const std::string& version);
   void close_rank(Rank rank);
   void finish(const std::vector<StreamState>& states);
   void add_reason(std::string reason);
@@ -107,6 +113,7 @@ class StepRun {
   std::vector<RankState> rank_states_;
   std::uint64_t events_ = 0;
   bool any_rank_seen_ = false;
+  bool library_seen_ = false;
   std::map<std::uint16_t, std::pair<std::uint64_t, Seconds>>
       unmodelled_events_;  // by function: count, seconds
   std::vector<std::string> reasons_;

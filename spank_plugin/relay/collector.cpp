@@ -357,7 +357,7 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
             if (converted.ok()) converted = process.converter.convert(record, values, tick_s, emit);
           },
           result);
-      if (!converted) done = converted;
+      if (!converted) done = std::move(converted);
     }
     if (!done) close_ring(process, ring, done.error(), now, out);
   }

@@ -19,7 +19,7 @@ Decoded decode(std::span<const std::byte> batch) {
   lbf::BatchDecoder decoder(communicators, kMaxRanks);
   Decoded decoded;
   lbf::BatchSink sink;
-  sink.on_event = [&](lbf::Rank rank, const lbf::Event& event) -> lbf::Result<void> {
+  sink.on_events = lbf::one_by_one([&](lbf::Rank rank, const lbf::Event& event) -> lbf::Result<void> {
     fuzz_require(rank >= 0 && rank < kMaxRanks, "the rank is in range");
     fuzz_require(event.peer >= lbf::kAnyRank && event.peer < kMaxRanks, "the peer is in range");
     fuzz_require(static_cast<int>(event.kind) < lbf::kEventKindCount, "the kind is known");
@@ -31,7 +31,7 @@ Decoded decode(std::span<const std::byte> batch) {
     item.event = event;
     item.values.assign(event.values.begin(), event.values.end());
     return {};
-  };
+  });
   sink.on_control = [&](std::string_view json) -> lbf::Result<void> {
     decoded.items.emplace_back().control = json.empty() ? " " : json;
     return {};

@@ -102,6 +102,28 @@ TEST(Contention, AShortMessageLeavesItsShareToTheOthers) {
   EXPECT_NEAR(seconds[3], 12, 1e-9);
 }
 
+TEST(Contention, WhatArrivesEarlyKeepsItsLinksBusy) {
+  // 500 bytes pass alone in 0.5 s, but the link carries 100 per second: 5 s each.
+  const auto burst = golden::network(R"(
+name = "burst"
+[[path]]
+locality = "remote"
+table = [[0, 5e5], [1000, 5e5]]
+[contention]
+model = "nic"
+bandwidth_MBps = 1e-4
+)");
+  const std::string trace = send("0", "1", "500", "1") + send("0", "1", "500", "2") +
+                            send("0", "1", "0", "3") + recv("1", "0", "500", "1") +
+                            "1 send 0 to=0 tag=4 bytes=0\n" + recv("1", "0", "500", "2") +
+                            "1 send 0 to=0 tag=5 bytes=0\n" + recv("1", "0", "0", "3") +
+                            recv("0", "1", "0", "4") + "0 exit 0\n1 exit 0\n";
+  // The first arrives at 0.5, the second waits until 5 and arrives at 5.5, the third at 10.5.
+  const Outcome outcome = predict(trace, 2, "map=0,1", 2, 1, burst);
+  EXPECT_NEAR(outcome.prediction.rank_finish_s[0], 1.0, 1e-9);
+  EXPECT_NEAR(outcome.prediction.rank_finish_s[1], 10.5, 1e-9);
+}
+
 TEST(Contention, MessagesInsideANodeNeedNoLink) {
   EXPECT_NEAR(finish(send("0", "1", "1000") + recv("1", "0", "1000"), 2, "map=0,0", 1, "nic")[1], 0, 1e-12);
 }

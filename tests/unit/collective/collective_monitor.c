@@ -17,6 +17,9 @@ static void combine(void* in, void* inout, int* length, MPI_Datatype* type) {
   (void)type;
 }
 
+/* Defined by what is preloaded, if it wants to know which case begins. */
+__attribute__((weak)) void collective_monitor_case(int number);
+
 /* The same counts as in openmpi_test.cpp. */
 static int uneven(int rank, int count) {
   return rank % 4 == 2 ? 0 : (rank % 3 + 1) * count;
@@ -44,6 +47,7 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     int op = 0, bytes = 0, root = 0, flags = 0;
     if (sscanf(argv[i], "%d:%d:%d:%d", &op, &bytes, &root, &flags) != 4) MPI_Abort(MPI_COMM_WORLD, 2);
+    if (collective_monitor_case != NULL) collective_monitor_case(i - 1);
     int element = bytes % 8 == 0 ? 8 : bytes % 4 == 0 ? 4 : bytes % 2 == 0 ? 2 : 1;
     MPI_Datatype type = element == 8   ? MPI_DOUBLE
                         : element == 4 ? MPI_INT

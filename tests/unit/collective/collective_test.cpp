@@ -1,5 +1,5 @@
 // expand_collective: the messages of all ranks fit together, carry the data where the operation says, have
-// the bytes that the literature gives, and the algorithm is the one that Open MPI 4.1 chooses.
+// the bytes that the literature gives, and the algorithm is the one that the library chooses.
 #include "predictor/match/collective.h"
 
 #include <gtest/gtest.h>
@@ -29,8 +29,10 @@ std::vector<std::uint32_t> small_sizes() {
   return sizes;
 }
 
-CollectiveCall call_of(Op op, std::uint32_t size, Bytes bytes, Rank root = 0, bool nonblocking = false) {
+CollectiveCall call_of(Op op, std::uint32_t size, Bytes bytes, Rank root = 0, bool nonblocking = false,
+                       MpiLibrary library = MpiLibrary::kOpenMpi4) {
   CollectiveCall call;
+  call.library = library;
   call.op = op;
   call.size = size;
   call.bytes = bytes;
@@ -57,8 +59,8 @@ bool knows_all(const Members& known, const Members& wanted) {
 }
 
 std::string describe(const CollectiveCall& call) {
-  return std::string("op ") + std::to_string(static_cast<int>(call.op)) + " size " +
-         std::to_string(call.size) + " bytes " + std::to_string(call.bytes) + " root " +
+  return std::string(mpi_library_name(call.library)) + " op " + std::to_string(static_cast<int>(call.op)) +
+         " size " + std::to_string(call.size) + " bytes " + std::to_string(call.bytes) + " root " +
          std::to_string(call.root) + (call.nonblocking ? " nonblocking " : " blocking ") +
          collective_algorithm_name(call);
 }
@@ -87,7 +89,8 @@ void expect_data_flow(const CollectiveCall& call) {
         wanted = everyone;
     }
     ASSERT_TRUE(knows_all(outcome.knows[rank], wanted)) << describe(call) << " rank " << rank;
-    if (call.op == Op::kScan || call.op == Op::kExscan) {
+    // Recursive doubling tells the lower ranks of the upper ones too.
+    if ((call.op == Op::kScan || call.op == Op::kExscan) && call.library != MpiLibrary::kMpich4) {
       ASSERT_EQ(outcome.knows[rank], range_of(0, rank + 1)) << describe(call) << " rank " << rank;
     }
   }
@@ -98,23 +101,39 @@ const std::vector<Op> kUnrooted = {Op::kBarrier,  Op::kAllreduce,          Op::k
                                    Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan,
                                    Op::kExscan,   Op::kCommCreate};
 
-class DataFlow : public testing::TestWithParam<std::tuple<bool, bool>> {};  // nonblocking, commutative
+// Open MPI 5.0 where the nodes are not known is 4.1: ByNodes has it.
+const auto kLibraries = testing::Values(MpiLibrary::kOpenMpi4, MpiLibrary::kMpich4);
+const auto kAllLibraries = testing::Values(MpiLibrary::kOpenMpi4, MpiLibrary::kOpenMpi5, MpiLibrary::kMpich4);
+std::string name_of(MpiLibrary library) {
+  switch (library) {
+    case MpiLibrary::kOpenMpi4:
+      return "OpenMpi4";
+    case MpiLibrary::kOpenMpi5:
+      return "OpenMpi5";
+    case MpiLibrary::kMpich4:
+      return "Mpich4";
+  }
+  return "";
+}
+
+class DataFlow : public testing::TestWithParam<std::tuple<bool, bool, MpiLibrary>> {
+};  // nonblocking, commutative
 
 TEST_P(DataFlow, SmallCommunicatorsEverySizeEveryThreshold) {
-  const auto [nonblocking, commutative] = GetParam();
+  const auto [nonblocking, commutative, library] = GetParam();
   for (const std::uint32_t size : small_sizes()) {
     for (const Bytes bytes : kBytes) {
       for (const Op op : kRooted) {
         for (const std::uint32_t root : {0U, 1U, size / 2, size - 1}) {
           if (root >= size) continue;
-          CollectiveCall call = call_of(op, size, bytes, static_cast<Rank>(root), nonblocking);
+          CollectiveCall call = call_of(op, size, bytes, static_cast<Rank>(root), nonblocking, library);
           call.commutative = commutative;
           ASSERT_NO_FATAL_FAILURE(expect_data_flow(call));
         }
       }
       for (const Op op : kUnrooted) {
         if ((op == Op::kBarrier || op == Op::kCommCreate) && bytes != kBytes[0]) continue;
-        CollectiveCall call = call_of(op, size, bytes, 0, nonblocking);
+        CollectiveCall call = call_of(op, size, bytes, 0, nonblocking, library);
         call.commutative = commutative;
         ASSERT_NO_FATAL_FAILURE(expect_data_flow(call));
       }
@@ -123,15 +142,17 @@ TEST_P(DataFlow, SmallCommunicatorsEverySizeEveryThreshold) {
 }
 
 TEST_P(DataFlow, LargeCommunicators) {
-  const auto [nonblocking, commutative] = GetParam();
+  const auto [nonblocking, commutative, library] = GetParam();
   for (const std::uint32_t size : {64U, 100U, 127U, 130U, 200U, 256U, 300U, 513U}) {
     for (const Bytes bytes : kFewBytes) {
       for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter,
                           Op::kScan, Op::kReduceScatterBlock, Op::kAllgather, Op::kAlltoall}) {
         if (op == Op::kBarrier && bytes > 1) continue;
-        const bool quadratic = op == Op::kAllgather || op == Op::kAlltoall;
+        const bool rings = library == MpiLibrary::kMpich4 && bytes >= 5000 &&
+                           (op == Op::kBcast || op == Op::kReduceScatterBlock);
+        const bool quadratic = op == Op::kAllgather || op == Op::kAlltoall || rings;
         if (quadratic && (size > 200 || !commutative || bytes == 300)) continue;
-        CollectiveCall call = call_of(op, size, bytes, static_cast<Rank>(size / 3), nonblocking);
+        CollectiveCall call = call_of(op, size, bytes, static_cast<Rank>(size / 3), nonblocking, library);
         call.commutative = commutative;
         ASSERT_NO_FATAL_FAILURE(expect_data_flow(call));
       }
@@ -139,10 +160,11 @@ TEST_P(DataFlow, LargeCommunicators) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(All, DataFlow, testing::Combine(testing::Bool(), testing::Bool()),
+INSTANTIATE_TEST_SUITE_P(All, DataFlow, testing::Combine(testing::Bool(), testing::Bool(), kLibraries),
                          [](const auto& parameter) {
                            return std::string(std::get<0>(parameter.param) ? "Nonblocking" : "Blocking") +
-                                  (std::get<1>(parameter.param) ? "Commutative" : "NonCommutative");
+                                  (std::get<1>(parameter.param) ? "Commutative" : "NonCommutative") +
+                                  name_of(std::get<2>(parameter.param));
                          });
 
 TEST(DataFlowInPlace, AlltoallAndAllreduce) {
@@ -150,9 +172,11 @@ TEST(DataFlowInPlace, AlltoallAndAllreduce) {
     for (const bool nonblocking : {false, true}) {
       for (const Op op : {Op::kAlltoall, Op::kAllreduce}) {
         for (const Bytes bytes : {Bytes{8}, Bytes{100000}}) {
-          CollectiveCall call = call_of(op, size, bytes, 0, nonblocking);
-          call.in_place = true;
-          ASSERT_NO_FATAL_FAILURE(expect_data_flow(call));
+          for (const MpiLibrary library : {MpiLibrary::kOpenMpi4, MpiLibrary::kMpich4}) {
+            CollectiveCall call = call_of(op, size, bytes, 0, nonblocking, library);
+            call.in_place = true;
+            ASSERT_NO_FATAL_FAILURE(expect_data_flow(call));
+          }
         }
       }
     }
@@ -169,7 +193,11 @@ std::vector<std::uint64_t> uneven(std::uint32_t size, Bytes bytes) {
   return counts;
 }
 
-class Vectors : public testing::TestWithParam<bool> {};  // nonblocking
+class Vectors : public testing::TestWithParam<std::tuple<bool, MpiLibrary>> {
+ protected:
+  static bool nonblocking() { return std::get<0>(GetParam()); }
+  static MpiLibrary library() { return std::get<1>(GetParam()); }
+};
 
 TEST_P(Vectors, GathervAndScatterv) {
   for (const std::uint32_t size : small_sizes()) {
@@ -178,7 +206,8 @@ TEST_P(Vectors, GathervAndScatterv) {
       const std::uint32_t root = size / 2;
       std::vector<CollectiveCall> calls;
       for (std::uint32_t rank = 0; rank < size; ++rank) {
-        CollectiveCall call = call_of(op, size, counts[rank], static_cast<Rank>(root), GetParam());
+        CollectiveCall call =
+            call_of(op, size, counts[rank], static_cast<Rank>(root), nonblocking(), library());
         call.rank = rank;
         if (rank == root) call.values = counts;
         calls.push_back(call);
@@ -206,7 +235,7 @@ TEST_P(Vectors, AllgathervAndReduceScatter) {
       const std::vector<std::uint64_t> counts = uneven(size, bytes);
       for (const Op op : {Op::kAllgatherv, Op::kReduceScatter}) {
         for (const bool commutative : {true, false}) {
-          CollectiveCall call = call_of(op, size, counts[0], 0, GetParam());
+          CollectiveCall call = call_of(op, size, counts[0], 0, nonblocking(), library());
           call.values = counts;
           call.commutative = commutative;
           const Outcome outcome = run_alike(call);
@@ -239,7 +268,7 @@ TEST_P(Vectors, AlltoallvAndAlltoallw) {
           for (std::uint32_t peer = 0; peer < size; ++peer) values[rank].push_back(bytes(rank, peer));
           for (std::uint32_t peer = 0; peer < size; ++peer) values[rank].push_back(bytes(peer, rank));
           for (std::uint32_t peer = 0; peer < size; ++peer) expected += peer == rank ? 0 : bytes(rank, peer);
-          CollectiveCall call = call_of(op, size, 0, 0, GetParam());
+          CollectiveCall call = call_of(op, size, 0, 0, nonblocking(), library());
           call.rank = rank;
           call.values = values[rank];
           call.in_place = in_place;
@@ -269,7 +298,7 @@ TEST_P(Vectors, NeighbourCollectives) {
         const std::uint64_t below = rank == 0 ? static_cast<std::uint64_t>(-2) : rank - 1;
         const std::uint64_t above = rank + 1 == size ? static_cast<std::uint64_t>(-2) : rank + 1;
         values[rank] = {2, below, above, 10, 10, 2, below, above, 10, 10};
-        CollectiveCall call = call_of(op, size, 10, 0, GetParam());
+        CollectiveCall call = call_of(op, size, 10, 0, nonblocking(), library());
         call.rank = rank;
         call.values = values[rank];
         calls.push_back(call);
@@ -283,13 +312,16 @@ TEST_P(Vectors, NeighbourCollectives) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, Vectors, testing::Bool(),
-                         [](const auto& parameter) { return parameter.param ? "Nonblocking" : "Blocking"; });
+INSTANTIATE_TEST_SUITE_P(All, Vectors, testing::Combine(testing::Bool(), kAllLibraries),
+                         [](const auto& parameter) {
+                           return std::string(std::get<0>(parameter.param) ? "Nonblocking" : "Blocking") +
+                                  name_of(std::get<1>(parameter.param));
+                         });
 
 // ---- intercommunicators
 // ------------------------------------------------------------------------------------------
 
-class Inter : public testing::TestWithParam<bool> {
+class Inter : public Vectors {
  protected:
   // `root_member`: member of the first group that is the root; -1: no root. The other members of the first
   // group pass MPI_PROC_NULL.
@@ -299,7 +331,7 @@ class Inter : public testing::TestWithParam<bool> {
     values_.clear();
     for (std::uint32_t member = 0; member < first + second; ++member) {
       const bool in_first = member < first;
-      CollectiveCall call = call_of(op, in_first ? first : second, bytes, 0, GetParam());
+      CollectiveCall call = call_of(op, in_first ? first : second, bytes, 0, nonblocking(), library());
       call.rank = in_first ? member : member - first;
       call.remote_size = in_first ? second : first;
       call.low_group = in_first;
@@ -351,7 +383,7 @@ TEST_P(Inter, EveryOperationInEveryShape) {
           for (std::uint32_t member = 0; member < first + second; ++member) {
             // libnbc's barrier lets ranks go that heard of the other leader only, after that one heard of all
             // of *their* group
-            if (op == Op::kBarrier && GetParam()) continue;
+            if (op == Op::kBarrier && nonblocking() && library() != MpiLibrary::kMpich4) continue;
             EXPECT_TRUE(knows_all(outcome.knows[member], member < first ? group_b : group_a)) << which;
           }
         }
@@ -359,8 +391,11 @@ TEST_P(Inter, EveryOperationInEveryShape) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(All, Inter, testing::Bool(),
-                         [](const auto& parameter) { return parameter.param ? "Nonblocking" : "Blocking"; });
+INSTANTIATE_TEST_SUITE_P(All, Inter, testing::Combine(testing::Bool(), kLibraries),
+                         [](const auto& parameter) {
+                           return std::string(std::get<0>(parameter.param) ? "Nonblocking" : "Blocking") +
+                                  name_of(std::get<1>(parameter.param));
+                         });
 
 TEST(InterErrors, ScanIsNotDefined) {
   CollectiveCall call = call_of(Op::kScan, 2, 8);
@@ -530,6 +565,105 @@ TEST(Decisions, AtTheThresholds) {
     call.commutative = c.commutative;
     EXPECT_STREQ(collective_algorithm_name(call), c.algorithm) << describe(call);
   }
+}
+
+TEST(Decisions, MpichAtTheThresholds) {
+  struct Case {
+    Op op;
+    std::uint32_t size;
+    Bytes bytes;
+    const char* algorithm;
+    bool commutative = true;
+    bool nonblocking = false;
+    bool in_place = false;
+  };
+  const Case cases[] = {
+      {Op::kBarrier, 4, 0, "dissemination"},
+      {Op::kBarrier, 4, 0, "dissemination", true, true},
+      {Op::kBcast, 7, 1 << 20, "binomial"},
+      {Op::kBcast, 8, 12288, "binomial"},
+      {Op::kBcast, 8, 12289, "scatter_recursive_doubling_allgather"},
+      {Op::kBcast, 8, 524288, "scatter_recursive_doubling_allgather"},
+      {Op::kBcast, 8, 524289, "scatter_ring_allgather"},
+      {Op::kBcast, 9, 12289, "scatter_ring_allgather"},
+      {Op::kBcast, 8, 12287, "binomial", true, true},
+      {Op::kBcast, 8, 12288, "scatter_recursive_doubling_allgather", true, true},
+      {Op::kBcast, 8, 524288, "scatter_ring_allgather", true, true},
+      {Op::kReduce, 4, 2048, "binomial"},
+      {Op::kReduce, 4, 2056, "reduce_scatter_gather"},
+      {Op::kReduce, 4, 2056, "binomial", false},
+      {Op::kReduce, 256, 2056, "reduce_scatter_gather"},  // 257 doubles
+      {Op::kReduce, 512, 2056, "binomial"},
+      {Op::kReduce, 512, 2051, "reduce_scatter_gather"},  // bytes
+      {Op::kReduce, 1024, 4096, "binomial"},              // 512 doubles for 1024 ranks
+      {Op::kAllreduce, 2, 8, "recursive_doubling"},
+      {Op::kAllreduce, 2, 16, "reduce_scatter_allgather"},
+      {Op::kAllreduce, 8, 32, "recursive_doubling"},  // 4 doubles for 8 ranks
+      {Op::kAllreduce, 8, 64, "reduce_scatter_allgather"},
+      {Op::kAllreduce, 8, 64, "recursive_doubling", false},
+      {Op::kAllreduce, 8, 2048, "recursive_doubling", true, true},
+      {Op::kAllreduce, 8, 2056, "reduce_scatter_allgather", true, true},
+      {Op::kGather, 5, 100000, "binomial"},
+      {Op::kScatter, 5, 100000, "binomial"},
+      {Op::kAllgather, 8, 65535, "recursive_doubling"},
+      {Op::kAllgather, 8, 65536, "ring"},
+      {Op::kAllgather, 10, 8191, "bruck"},
+      {Op::kAllgather, 10, 8192, "ring"},
+      {Op::kAlltoall, 8, 8, "scattered"},
+      {Op::kAlltoall, 8, 32768, "scattered"},
+      {Op::kAlltoall, 8, 32769, "pairwise"},
+      {Op::kAlltoall, 9, 256, "modified_bruck"},
+      {Op::kAlltoall, 9, 257, "scattered"},
+      {Op::kAlltoall, 9, 2048, "modified_bruck", true, true},
+      {Op::kAlltoall, 9, 2049, "scattered", true, true},
+      {Op::kAlltoall, 9, 8, "pairwise_sendrecv_replace", true, false, true},
+      {Op::kReduceScatterBlock, 4, 131071, "recursive_halving"},
+      {Op::kReduceScatterBlock, 4, 131072, "pairwise"},
+      {Op::kReduceScatterBlock, 4, 1048568, "recursive_halving", true, true},  // 131,071 doubles
+      {Op::kReduceScatterBlock, 4, 1048576, "pairwise", true, true},
+      {Op::kReduceScatterBlock, 4, 8, "noncommutative", false},
+      {Op::kReduceScatterBlock, 5, 8, "recursive_doubling", false},
+      {Op::kScan, 5, 8, "recursive_doubling"},
+  };
+  for (const Case& c : cases) {
+    CollectiveCall call = call_of(c.op, c.size, c.bytes, 0, c.nonblocking, MpiLibrary::kMpich4);
+    call.commutative = c.commutative;
+    call.in_place = c.in_place;
+    EXPECT_STREQ(collective_algorithm_name(call), c.algorithm) << describe(call);
+  }
+}
+
+TEST(Decisions, MpichVectorOperationsGoByTheirTotals) {
+  const std::vector<std::uint64_t> small(8, 65535);
+  std::vector<std::uint64_t> large(8, 65536);
+  CollectiveCall call = call_of(Op::kAllgatherv, 8, 0, 0, false, MpiLibrary::kMpich4);
+  call.values = small;
+  EXPECT_STREQ(collective_algorithm_name(call), "recursive_doubling");
+  call.values = large;
+  EXPECT_STREQ(collective_algorithm_name(call), "ring");
+  call.op = Op::kReduceScatter;
+  EXPECT_STREQ(collective_algorithm_name(call), "pairwise");
+  call.values = small;
+  EXPECT_STREQ(collective_algorithm_name(call), "recursive_halving");
+  call.commutative = false;
+  EXPECT_STREQ(collective_algorithm_name(call), "noncommutative");
+  large[3] = 1;
+  call.values = large;  // not alike
+  EXPECT_STREQ(collective_algorithm_name(call), "recursive_doubling");
+}
+
+// What cannot be split into equal parts: blocking, the first blocks are longer; non-blocking, the last one
+// is.
+TEST(StepListsMpich, HalvingOfFiveElementsAmongFour) {
+  const auto sent = [](bool nonblocking) {
+    // 257 * 5 doubles would do as well; 8 * 1285 bytes is long enough for iallreduce.
+    const CollectiveCall call = call_of(Op::kAllreduce, 4, 8 * 1285, 0, nonblocking, MpiLibrary::kMpich4);
+    std::vector<CollectiveStep> steps;
+    EXPECT_TRUE(expand_collective(call, steps).ok());
+    return steps.front().bytes;  // rank 0 gives the upper half, blocks 2 and 3
+  };
+  EXPECT_EQ(sent(false), 2 * 321 * Bytes{8});     // 1285 = 322 + 321 + 321 + 321
+  EXPECT_EQ(sent(true), (321 + 322) * Bytes{8});  // 321 + 321 + 321 + 322
 }
 
 TEST(Decisions, VectorOperationsGoByTheirTotals) {

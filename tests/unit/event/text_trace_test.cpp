@@ -52,6 +52,39 @@ std::string write(const ReadBack& back) {
   return out.str();
 }
 
+TEST(TextTraceLibrary, IsReadWrittenAndChecked) {
+  const std::string header = "lbf-trace 1\nranks 2\n";
+  const std::string library = "library \"Open MPI v4.1.4, package: Debian\"\n";
+  EXPECT_EQ(read(header + "0 exit 1\n").info->library, "");
+  EXPECT_EQ(read(header + library + "0 exit 1\n").info->library, "Open MPI v4.1.4, package: Debian");
+  std::istringstream in(header + "# a comment\n" + library + "0 nonsense\n");
+  const Result<TraceInfo> start = read_text_trace_header(in, "t.lbf");  // stops before the events
+  ASSERT_TRUE(start.ok());
+  EXPECT_EQ(start->ranks, 2);
+  EXPECT_EQ(start->library, "Open MPI v4.1.4, package: Debian");
+
+  const auto says = [&](const std::string& text, const char* what) {
+    const ReadBack back = read(text);
+    ASSERT_FALSE(back.info.ok()) << text;
+    EXPECT_THAT(back.info.error().message, HasSubstr(what)) << text;
+  };
+  says("lbf-trace 1\n" + library + "ranks 2\n", "t.lbf:2: the line 'library' belongs behind 'ranks N'");
+  says(header + "0 compute 1\n" + library, "t.lbf:4: the line 'library' belongs");
+  says(header + library + library, "t.lbf:4: a second 'library' line");
+  says(header + "library\n", "between quotes");
+  says(header + "library Open MPI\n", "between quotes");
+  says(header + "library \"Open\n", "between quotes");
+  says(header + "library \"\"\n", "between quotes");
+  says(header + "library \"a\"b\"\n", "cannot be printed");
+  says(header + "library \"a\x1b[2J\"\n", "cannot be printed");
+  says(header + "library \"" + std::string(1025, 'x') + "\"\n", "longer than 1024 bytes");
+
+  std::ostringstream out;
+  TextTraceWriter writer(out, 2, {}, "MPICH \"#4\"\nVersion");
+  EXPECT_EQ(out.str(), header + "library \"MPICH ??4??Version\"\n");
+  EXPECT_EQ(read(out.str()).info->library, "MPICH ??4??Version");
+}
+
 constexpr const char* kFig3 =
     "lbf-trace 1\n"
     "ranks 3\n"

@@ -36,14 +36,14 @@ Decoded decode(std::span<const std::byte> batch, Rank max_ranks = 16, Communicat
   BatchDecoder decoder(table != nullptr ? *table : own, max_ranks);
   Decoded decoded;
   BatchSink sink;
-  sink.on_event = [&](Rank rank, const Event& event) -> Result<void> {
+  sink.on_events = one_by_one([&](Rank rank, const Event& event) -> Result<void> {
     Item& made = decoded.items.emplace_back();
     made.rank = rank;
     made.event = event;
     made.values.assign(event.values.begin(), event.values.end());
     made.event.values = {};
     return {};
-  };
+  });
   sink.on_control = [&](std::string_view json) -> Result<void> {
     decoded.items.emplace_back().control = json;
     return {};
@@ -271,10 +271,10 @@ TEST(Wire, RanksCanBeTakenSideBySide) {
   std::vector<std::vector<Bytes>> seen(2);
   std::vector<std::string> records;
   BatchSink sink;
-  sink.on_event = [&](Rank rank, const Event& event) -> Result<void> {
+  sink.on_events = one_by_one([&](Rank rank, const Event& event) -> Result<void> {
     seen[static_cast<std::size_t>(rank)].push_back(event.bytes);
     return {};
-  };
+  });
   sink.on_control = [&](std::string_view json) -> Result<void> {
     records.emplace_back(json);
     return {};
@@ -284,12 +284,12 @@ TEST(Wire, RanksCanBeTakenSideBySide) {
   ASSERT_EQ(ranks->size(), 2U);
   EXPECT_EQ(records.size(), 1U);
   // Rank 1 to its end first, rank 0 in steps that end inside its sections.
-  for (bool more = true; more;) more = *decoder.next(1, 1000000, sink);
-  EXPECT_EQ(*decoder.next(1, 1, sink), false);
+  for (bool more = true; more;) more = decoder.next(1, 1000000, sink)->more;
+  EXPECT_FALSE(decoder.next(1, 1, sink)->more);
   EXPECT_EQ(seen[1].size(), 3 * wire::kMaxEncodedSectionEvents);
   for (bool more = true; more;) {
     const std::size_t before = seen[0].size();
-    more = *decoder.next(0, 100, sink);
+    more = decoder.next(0, 100, sink)->more;
     EXPECT_LE(seen[0].size(), before + 100);
     EXPECT_GT(seen[0].size(), before);
   }
@@ -299,7 +299,7 @@ TEST(Wire, RanksCanBeTakenSideBySide) {
   ASSERT_TRUE(ranks.ok());
   ASSERT_EQ(ranks->size(), 1U);
   EXPECT_EQ(records.size(), 2U);
-  EXPECT_EQ(*decoder.next(1, 5, sink), false);
+  EXPECT_FALSE(decoder.next(1, 5, sink)->more);
   ranks = decoder.ranks(sink);
   ASSERT_TRUE(ranks.ok());
   EXPECT_TRUE(ranks->empty());
@@ -417,11 +417,13 @@ TEST(Wire, SinkErrorsComeBack) {
   CommunicatorTable table;
   BatchDecoder decoder(table, 2);
   BatchSink sink;
-  sink.on_event = [](Rank, const Event&) -> Result<void> { return Error{ErrorCode::kLimit, "full"}; };
+  sink.on_events = one_by_one([](Rank, const Event&) -> Result<void> {
+    return Error{ErrorCode::kLimit, "full"};
+  });
   const auto result = decoder.decode(bytes_of(batch), sink);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().code, ErrorCode::kLimit);
-  sink.on_event = [](Rank, const Event&) -> Result<void> { return {}; };
+  sink.on_events = one_by_one([](Rank, const Event&) -> Result<void> { return {}; });
   EXPECT_TRUE(decoder.decode(bytes_of(batch), sink).ok());  // on_control is empty: records are skipped
   sink.on_control = [](std::string_view) -> Result<void> { return Error{ErrorCode::kIo, "no"}; };
   EXPECT_EQ(decoder.decode(bytes_of(batch), sink).error().code, ErrorCode::kIo);

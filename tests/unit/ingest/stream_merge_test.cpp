@@ -49,11 +49,11 @@ class Merge : public testing::Test {
     std::vector<Rank> blocks;
     BatchSink sink;
     Rank last = kAnyRank;
-    sink.on_event = [&](Rank rank, const Event&) -> Result<void> {
+    sink.on_events = one_by_one([&](Rank rank, const Event&) -> Result<void> {
       last = rank;
       ++events_;
       return {};
-    };
+    });
     sink.on_control = [&](std::string_view) -> Result<void> {
       EXPECT_TRUE(blocks.empty());
       ++records_;

@@ -73,6 +73,31 @@ TEST_F(Match, PostingOrderDecidesNotCompletionOrder) {
   EXPECT_EQ(matcher_.stats().messages, 2u);
 }
 
+TEST_F(Match, CollectivesFollowTheLibraryAndTheNodes) {
+  // A broadcast of 64 bytes from rank 1 on nodes 0 1 | 2 3.
+  Event bcast = make(EventKind::kCollective);
+  bcast.op = CollectiveOp::kBcast;
+  bcast.bytes = 64;
+  bcast.root = 1;
+  matcher_.set_mpi({{MpiLibrary::kMpich4, true}, {0, 0, 1, 1}});
+  for (Rank rank = 0; rank < 4; ++rank) feed(rank, bcast);
+  EXPECT_EQ(matcher_.stats().approximated_collectives, 4u);
+  EXPECT_THAT(received(0), testing::ElementsAre(64));
+  EXPECT_THAT(received(1), testing::ElementsAre(64));  // the root's copy from its node's first rank
+  // Without nodes, and of a library that is not known well.
+  Event alltoall = make(EventKind::kCollective);
+  alltoall.op = CollectiveOp::kAlltoall;
+  alltoall.bytes = 8;
+  Matcher exact(4, store_);
+  exact.set_mpi({{MpiLibrary::kMpich4, true}, {}});
+  ASSERT_TRUE(exact.feed(0, alltoall).ok());
+  EXPECT_EQ(exact.stats().approximated_collectives, 0u);
+  Matcher inexact(4, store_);
+  inexact.set_mpi({{MpiLibrary::kMpich4, false}, {}});
+  ASSERT_TRUE(inexact.feed(0, alltoall).ok());
+  EXPECT_EQ(inexact.stats().approximated_collectives, 1u);
+}
+
 TEST_F(Match, AReceiveBehindAWildcardTakesItsPlaceWhenTheWildcardIsDone) {
   feed(0, post(kAnyRank, 7, 1));
   feed(0, post(1, 7, 2));

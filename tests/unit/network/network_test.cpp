@@ -92,30 +92,70 @@ bandwidth_MBps = 40
   ASSERT_TRUE(network.ok()) << network.error().message;
   EXPECT_EQ(network->name(), "hps-320");
   EXPECT_THAT(network->description(), HasSubstr("IBM SP switch"));
-  EXPECT_DOUBLE_EQ(network->path(false).flight.at(2048), 900e-6);
-  EXPECT_DOUBLE_EQ(network->path(false).send_cpu.at(0), 1.2e-6);
-  EXPECT_DOUBLE_EQ(network->path(false).recv_cpu.at(65536), 24e-6);
-  EXPECT_EQ(network->path(false).eager_limit_bytes, 65536u);
-  EXPECT_DOUBLE_EQ(network->path(true).flight.at(99), 5e-6);
-  EXPECT_EQ(network->path(true).eager_limit_bytes, ~Bytes{0});
+  EXPECT_DOUBLE_EQ(network->path(1).flight.at(2048), 900e-6);
+  EXPECT_DOUBLE_EQ(network->path(1).send_cpu.at(0), 1.2e-6);
+  EXPECT_DOUBLE_EQ(network->path(1).recv_cpu.at(65536), 24e-6);
+  EXPECT_EQ(network->path(1).eager_limit_bytes, 65536u);
+  EXPECT_DOUBLE_EQ(network->path(0).flight.at(99), 5e-6);
+  EXPECT_EQ(network->path(0).eager_limit_bytes, ~Bytes{0});
   EXPECT_EQ(network->contention(), Contention::kNic);
 }
 
 TEST(Network, OneLocalityServesBoth) {
   const Result<Network> network = Network::parse(kPath, "x.toml");
   ASSERT_TRUE(network.ok());
-  EXPECT_DOUBLE_EQ(network->path(true).flight.at(0), 1e-6);
+  EXPECT_DOUBLE_EQ(network->path(0).flight.at(0), 1e-6);
 }
 
-TEST(Network, TheLargestHopStandsInForRemote) {
-  const Result<Network> network = Network::parse(
-      "name = \"h\"\n[[path]]\nlocality = \"hop:3\"\ntable = [[0, 3.0]]\n[[path]]\nlocality = "
-      "\"hop:1\"\ntable = [[0, 1.0]]\n"
-      "[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.5]]\n",
-      "x.toml");
-  ASSERT_TRUE(network.ok()) << network.error().message;
-  EXPECT_DOUBLE_EQ(network->path(false).flight.at(0), 3e-6);
-  EXPECT_DOUBLE_EQ(network->path(true).flight.at(0), 0.5e-6);
+// Of each path the time of an empty message in microseconds is 10 * N for hop:N, 5 for remote, 1 for
+// self-node.
+Network with_paths(const std::vector<std::string>& localities) {
+  std::string toml = "name = \"h\"\n";
+  for (const std::string& locality : localities) {
+    const std::string us = locality == "self-node" ? "1.0"
+                           : locality == "remote"  ? "5.0"
+                                                   : locality.substr(4) + "0.0";
+    toml += "[[path]]\nlocality = \"" + locality + "\"\ntable = [[0, " + us + "]]\n";
+  }
+  Result<Network> network = Network::parse(toml, "x.toml");
+  EXPECT_TRUE(network.ok()) << network.error().message;
+  return std::move(*network);
+}
+
+std::vector<int> microseconds_by_hops(const Network& network) {
+  std::vector<int> all;
+  for (const std::uint32_t hops : {0U, 1U, 2U, 3U, 4U, kUnknownHops}) {
+    all.push_back(static_cast<int>(std::lround(network.path(hops).flight.at(0) * 1e6)));
+  }
+  return all;
+}
+
+TEST(Network, APathForEachNumberOfHops) {
+  using testing::ElementsAre;
+  const auto of = [](const std::vector<std::string>& localities) {
+    return microseconds_by_hops(with_paths(localities));
+  };
+  // hops: 0, 1, 2, 3, 4, unknown
+  EXPECT_THAT(of({"remote"}), ElementsAre(5, 5, 5, 5, 5, 5));
+  EXPECT_THAT(of({"self-node"}), ElementsAre(1, 1, 1, 1, 1, 1));
+  EXPECT_THAT(of({"self-node", "remote"}), ElementsAre(1, 5, 5, 5, 5, 5));
+  EXPECT_THAT(of({"hop:3", "hop:1", "self-node"}), ElementsAre(1, 10, 30, 30, 30, 30));
+  EXPECT_THAT(of({"hop:2", "remote", "self-node"}), ElementsAre(1, 20, 20, 5, 5, 5));
+  EXPECT_THAT(of({"hop:3", "remote", "hop:1"}), ElementsAre(5, 10, 30, 30, 5, 5));
+  EXPECT_THAT(of({"hop:1"}), ElementsAre(10, 10, 10, 10, 10, 10));
+}
+
+TEST(Network, HopsThatShareAPathHaveTheSameReference) {
+  const Network network = with_paths({"hop:3", "hop:1", "self-node"});
+  EXPECT_EQ(&network.path(2), &network.path(3));
+  EXPECT_EQ(&network.path(3), &network.path(kUnknownHops));
+  EXPECT_NE(&network.path(1), &network.path(2));
+}
+
+TEST(Network, NominalByName) {
+  EXPECT_TRUE(
+      Network::parse("name = \"nominal-x\"\n" + kPath.substr(kPath.find("[[path")), "x.toml")->nominal());
+  EXPECT_FALSE(Network::parse(kPath, "x.toml")->nominal());
 }
 
 TEST(Network, ErrorsNameFileLineAndKey) {
@@ -136,6 +176,8 @@ TEST(Network, ErrorsNameFileLineAndKey) {
               HasSubstr("hop:0"));
   EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"remote\"\n"), HasSubstr("'table'"));
   EXPECT_THAT(error_of(kPath + kPath.substr(kPath.find("[[path"))), HasSubstr("twice"));
+  const std::string hop = "[[path]]\nlocality = \"hop:2\"\ntable = [[0, 1.0]]\n";
+  EXPECT_THAT(error_of(kPath + hop + hop), HasSubstr("'hop:2' appears twice"));
   EXPECT_THAT(error_of(kPath + "eager_limit_bytes = -1\n"), HasSubstr("eager_limit_bytes"));
   EXPECT_THAT(error_of(kPath + "eager_limit_bytes = \"x\"\n"), HasSubstr("eager_limit_bytes"));
   EXPECT_THAT(error_of(kPath + "send_cpu = [[0, 1.0], [0, 2.0]]\n"), HasSubstr("ascend"));
@@ -166,8 +208,8 @@ TEST(Network, LoadSaysWhatIsWrongWithTheFile) {
 
 TEST(Network, ZeroTakesNoTime) {
   EXPECT_EQ(Network::zero().name(), "zero");
-  EXPECT_EQ(Network::zero().path(false).flight.at(1 << 30), 0);
-  EXPECT_EQ(Network::zero().path(true).send_cpu.at(1 << 30), 0);
+  EXPECT_EQ(Network::zero().path(kUnknownHops).flight.at(1 << 30), 0);
+  EXPECT_EQ(Network::zero().path(0).send_cpu.at(1 << 30), 0);
 }
 
 }  // namespace

@@ -66,11 +66,11 @@ class FakeLbfd {
     BatchDecoder decoder(communicators, max_ranks);
     for (const std::string& batch : batches[key]) {
       auto header = decoder.decode(std::as_bytes(std::span(batch.data(), batch.size())),
-                                   {[&](Rank rank, const Event& event) -> Result<void> {
+                                   {one_by_one([&](Rank rank, const Event& event) -> Result<void> {
                                       out.events.emplace_back(rank, event);
                                       out.events.back().second.values = {};
                                       return {};
-                                    },
+                                    }),
                                     [&](std::string_view json) -> Result<void> {
                                       out.controls.push_back(nlohmann::json::parse(json));
                                       return {};

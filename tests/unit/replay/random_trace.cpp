@@ -493,6 +493,77 @@ void write_table(std::ostringstream& out, const char* key, const reference::Tabl
   out << "]\n";
 }
 
+// A cluster of one or two trees of up to three levels, leaves anywhere below the top, and some of its nodes
+// for the target.
+void make_topology(std::mt19937_64& random, Configuration& configuration) {
+  reference::Machine& machine = configuration.machine;
+  struct Switch {
+    std::vector<int> way;  // from itself to the top
+    std::vector<int> nodes;
+    std::vector<int> switches;
+  };
+  std::vector<Switch> switches;
+  const auto add_switch = [&](std::vector<int> above) {
+    const int number = static_cast<int>(switches.size());
+    above.insert(above.begin(), number);
+    switches.push_back({std::move(above), {}, {}});
+    if (switches.back().way.size() > 1) {
+      switches[static_cast<std::size_t>(switches.back().way[1])].switches.push_back(number);
+    }
+    return static_cast<std::size_t>(number);
+  };
+  const auto add_leaf = [&](const std::vector<int>& above) {
+    const std::size_t leaf = add_switch(above);
+    for (std::size_t i = 0; i < 1 + random() % 3; ++i) {
+      switches[leaf].nodes.push_back(static_cast<int>(machine.switches_of_cluster_node.size()));
+      machine.switches_of_cluster_node.push_back(switches[leaf].way);
+    }
+  };
+  const std::size_t trees = random() % 4 == 0 ? 2 : 1;
+  for (std::size_t tree = 0;
+       tree < trees || machine.switches_of_cluster_node.size() < configuration.target.nodes; ++tree) {
+    const std::size_t top = add_switch({});
+    for (std::size_t i = 0; i < 1 + random() % 4 || machine.switches_of_cluster_node.size() < 3; ++i) {
+      if (random() % 2 == 0) {
+        add_leaf(switches[top].way);
+        continue;
+      }
+      const std::size_t middle = add_switch(switches[top].way);
+      for (std::size_t j = 0; j < 1 + random() % 3; ++j) add_leaf(switches[middle].way);
+    }
+  }
+  // As a file of Slurm, switches in any order.
+  const bool yaml = random() % 2 == 0;
+  std::vector<std::size_t> order(switches.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::shuffle(order.begin(), order.end(), random);
+  std::ostringstream text;
+  if (yaml) text << "- topology: random\n  tree:\n    switches:\n";
+  const auto list = [&](const char* key, const char* letter, const std::vector<int>& numbers) {
+    if (numbers.empty()) return;
+    text << (yaml ? "      " : " ") << key << (yaml ? ": " : "=") << letter << "[";
+    for (std::size_t i = 0; i < numbers.size(); ++i) text << (i > 0 ? "," : "") << numbers[i];
+    text << "]" << (yaml ? "\n" : "");
+  };
+  for (std::size_t number : order) {
+    text << (yaml ? "    - switch: s" : "SwitchName=s") << number << (yaml ? "\n" : "");
+    list(yaml ? "children" : "Switches", "s", switches[number].switches);
+    list(yaml ? "nodes" : "Nodes", "n", switches[number].nodes);
+    text << (yaml ? "" : "\n");
+  }
+  Result<Topology> topology = Topology::parse(text.str(), yaml ? "topology.yaml" : "topology.conf");
+  if (!topology.ok()) throw std::logic_error(topology.error().message + " in\n" + text.str());
+  Target& target = configuration.target;
+  target.topology = std::make_shared<const Topology>(std::move(*topology));
+  std::vector<int> nodes(machine.switches_of_cluster_node.size());
+  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = static_cast<int>(i);
+  std::shuffle(nodes.begin(), nodes.end(), random);
+  nodes.resize(target.nodes);
+  machine.cluster_node_of_node = nodes;
+  for (int node : nodes)
+    target.topology_node_of_node.push_back(*target.topology->find("n" + std::to_string(node)));
+}
+
 }  // namespace
 
 Trace make_trace(std::mt19937_64& random) {
@@ -529,24 +600,35 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
   target.waiting = machine.spins ? Waiting::kSpin : Waiting::kBlock;
   if (random() % 4 == 0) {
     target.network = std::make_shared<const Network>(Network::zero());
+    machine.remote = reference::Path{};
     return configuration;
   }
   const bool protocol = random() % 2 == 0;
   std::ostringstream toml;
   toml << "name = \"random\"\n";
-  for (int locality = 0; locality < 2; ++locality) {
-    machine.flight[locality] = make_table(random, false);
-    machine.send_cpu[locality] = make_table(random, !protocol);
-    machine.recv_cpu[locality] = make_table(random, !protocol);
-    toml << "[[path]]\nlocality = \"" << (locality == 0 ? "remote" : "self-node") << "\"\n";
-    write_table(toml, "table", machine.flight[locality]);
-    write_table(toml, "send_cpu", machine.send_cpu[locality]);
-    write_table(toml, "recv_cpu", machine.recv_cpu[locality]);
+  const auto add_path = [&](const std::string& locality) {
+    reference::Path path;
+    path.flight = make_table(random, false);
+    path.send_cpu = make_table(random, !protocol);
+    path.recv_cpu = make_table(random, !protocol);
+    toml << "[[path]]\nlocality = \"" << locality << "\"\n";
+    write_table(toml, "table", path.flight);
+    write_table(toml, "send_cpu", path.send_cpu);
+    write_table(toml, "recv_cpu", path.recv_cpu);
     if (random() % 2 == 0) {
-      machine.eager_limit[locality] = static_cast<double>(random() % 3 == 0 ? 0 : random() % 65536);
-      toml << "eager_limit_bytes = " << static_cast<std::uint64_t>(machine.eager_limit[locality]) << "\n";
+      path.eager_limit = static_cast<double>(random() % 3 == 0 ? 0 : random() % 65536);
+      toml << "eager_limit_bytes = " << static_cast<std::uint64_t>(path.eager_limit) << "\n";
+    }
+    return path;
+  };
+  machine.self_node = add_path("self-node");
+  if (random() % 2 == 0) {
+    make_topology(random, configuration);
+    for (int hops = 4; hops >= 1; --hops) {
+      if (random() % 2 == 0) machine.hops[hops] = add_path("hop:" + std::to_string(hops));
     }
   }
+  if (machine.hops.empty() || random() % 2 == 0) machine.remote = add_path("remote");
   if (random() % 2 == 0) {
     const bool bus = random() % 2 == 0;
     machine.contention = bus ? reference::Machine::Contention::kBus : reference::Machine::Contention::kNic;

@@ -38,6 +38,7 @@ struct Way {
   double rest = 0;           // from start to arrival, alone
   std::size_t order = 0;     // on its connection
   bool through = false;      // the links, or it needs none
+  double tail = 0;           // seconds of work that each link has of it after its arrival
   double left[2] = {0, 0};   // seconds of work left in each link, alone in it
   double latency = 0;
   double arrival = kInfinity;
@@ -77,18 +78,40 @@ class Simulation {
 
  private:
   int node_of(int rank) const { return machine_.node_of_rank[static_cast<std::size_t>(rank)]; }
-  int locality(const Message& m) const { return node_of(m.src) == node_of(m.dst) ? 1 : 0; }
-  double flight(const Message& m) const {
-    return m.internal ? 0 : cost(machine_.flight[locality(m)], m.bytes);
+  // How many switches are on the longest way from a node up to this one, itself included.
+  int level(int which) const {
+    std::ptrdiff_t highest = 0;
+    for (const std::vector<int>& way : machine_.switches_of_cluster_node) {
+      const auto at = std::find(way.begin(), way.end(), which);
+      if (at != way.end()) highest = std::max(highest, at - way.begin() + 1);
+    }
+    return static_cast<int>(highest);
   }
-  double handshake(const Message& m) const {
-    return std::min(cost(machine_.flight[locality(m)], 0), flight(m));
+  const Path& path(const Message& m) const {
+    const int a = node_of(m.src);
+    const int b = node_of(m.dst);
+    if (a == b) return machine_.self_node;
+    if (!machine_.cluster_node_of_node.empty()) {
+      const auto way_of = [&](int node) {
+        const int at = machine_.cluster_node_of_node[static_cast<std::size_t>(node)];
+        return machine_.switches_of_cluster_node[static_cast<std::size_t>(at)];
+      };
+      for (int which : way_of(a)) {
+        const std::vector<int> other = way_of(b);
+        if (std::find(other.begin(), other.end(), which) == other.end()) continue;
+        const auto at = machine_.hops.lower_bound(level(which));
+        if (at != machine_.hops.end()) return at->second;
+        break;
+      }
+    }
+    return machine_.remote ? *machine_.remote : machine_.hops.rbegin()->second;
   }
-  bool rendezvous(const Message& m) const {
-    return !m.internal && (m.sync || m.bytes > machine_.eager_limit[locality(m)]);
-  }
+  double flight(const Message& m) const { return m.internal ? 0 : cost(path(m).flight, m.bytes); }
+  double handshake(const Message& m) const { return std::min(cost(path(m).flight, 0), flight(m)); }
+  bool rendezvous(const Message& m) const { return !m.internal && (m.sync || m.bytes > path(m).eager_limit); }
   bool uses_links(const Message& m) const {
-    return machine_.contention != Machine::Contention::kNone && !m.internal && locality(m) == 0;
+    return machine_.contention != Machine::Contention::kNone && !m.internal &&
+           node_of(m.src) != node_of(m.dst);
   }
 
   void send(std::size_t index) {
@@ -120,6 +143,7 @@ class Simulation {
     way.rest = rest;
     if (!uses_links(m)) return arrive(index, start + rest);
     const double work = std::min(m.bytes / machine_.bandwidth, rest);
+    way.tail = m.bytes / machine_.bandwidth - work;
     way.left[0] = work;
     way.left[1] = machine_.contention == Machine::Contention::kNic ? work : 0;
     way.latency = rest - work;
@@ -136,7 +160,6 @@ class Simulation {
   void arrive(std::size_t index, double arrival) {
     const Message& m = program_.messages[index];
     Way& way = way_[index];
-    way.through = true;
     way.arrival = arrival;
     if (rendezvous(m)) {
       way.sender_free = std::max({now_, way.start + handshake(m), arrival - handshake(m)});
@@ -184,7 +207,7 @@ class Simulation {
         case Action::Kind::kIsend:
           if (me.phase == 0) {
             me.phase = 1;
-            if (work(m->internal ? 0 : cost(machine_.send_cpu[locality(*m)], m->bytes))) return true;
+            if (work(m->internal ? 0 : cost(path(*m).send_cpu, m->bytes))) return true;
           }
           if (me.phase == 1) {
             me.phase = 2;
@@ -212,7 +235,7 @@ class Simulation {
             post(action.message);
             if (must_wait(way->arrival)) return did;
             me.phase = 1;
-            if (work(m->internal ? 0 : cost(machine_.recv_cpu[locality(*m)], m->bytes))) return true;
+            if (work(m->internal ? 0 : cost(path(*m).recv_cpu, m->bytes))) return true;
           }
           break;
       }
@@ -308,7 +331,12 @@ class Simulation {
     now_ = then;
     for (std::size_t index : heads) {
       Way& way = way_[index];
-      if (way.start <= before && way.left[0] <= 0 && way.left[1] <= 0) arrive(index, now_ + way.latency);
+      if (way.start > before || way.left[0] > 0 || way.left[1] > 0) continue;
+      if (way.arrival == kInfinity) arrive(index, now_ + way.latency);
+      way.through = way.tail <= 0;
+      way.left[0] = way.tail;
+      way.left[1] = machine_.contention == Machine::Contention::kNic ? way.tail : 0;
+      way.tail = 0;
     }
     std::erase_if(flying_, [&](std::size_t index) { return way_[index].through; });
     return true;

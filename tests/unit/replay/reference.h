@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -39,18 +41,28 @@ struct Program {
 
 using Table = std::vector<std::pair<double, double>>;  // bytes, seconds
 
+// What a message costs between two places; an empty table costs nothing.
+struct Path {
+  Table flight;
+  Table send_cpu;
+  Table recv_cpu;
+  double eager_limit = 1e300;
+};
+
 struct Machine {
   std::vector<int> node_of_rank;
   std::vector<int> cores;     // by node
   std::vector<double> speed;  // by node
   bool spins = false;         // who waits for a message keeps its share of the processor
-  double eager_limit[2] = {1e300, 1e300};
   enum class Contention { kNone, kBus, kNic } contention = Contention::kNone;
   double bandwidth = 1;  // bytes per second of each link
-  // [0] remote, [1] inside a node; an empty table costs nothing
-  Table flight[2];
-  Table send_cpu[2];
-  Table recv_cpu[2];
+  Path self_node;
+  std::map<int, Path> hops;    // hop:N
+  std::optional<Path> remote;  // REQUIRES: there is one, or a hop:N
+  // The cluster: of each of its nodes the switches from its own one to the top. No two nodes of the machine
+  // are one node of the cluster.
+  std::vector<std::vector<int>> switches_of_cluster_node;
+  std::vector<int> cluster_node_of_node;  // empty: nobody knows
 };
 
 struct Outcome {

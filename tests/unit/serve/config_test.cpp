@@ -16,7 +16,8 @@ using testing::HasSubstr;
 TEST(DaemonConfig, TakesEveryKey) {
   const auto config = DaemonConfig::parse(
       "listen = [\"unix:/a/b.sock\", \"tcp:0.0.0.0:7000\", \"tcp:[::1]:7001\"]\nstate_dir = \"/s\"\n"
-      "networks_dir = \"/n\"\nnetwork = \"ib\"\noperators = [\"root\"]\nlog_level = \"debug\"\n"
+      "networks_dir = \"/n\"\nnetwork = \"ib\"\ntopology = \"/t.conf\"\noperators = [\"root\"]\nlog_level = "
+      "\"debug\"\n"
       "stream_timeout_s = 60\nstream_start_timeout_s = 0.5\ntrace_retention_days = 0\ntrace_store_limit_mb = "
       "100\n"
       "worker_threads = 3\nreplay_threads = 4\nmax_connections = 10\nrequest_memory_mb = 64\n",
@@ -27,6 +28,7 @@ TEST(DaemonConfig, TakesEveryKey) {
   EXPECT_EQ(config->listen[2].host, "::1");
   EXPECT_EQ(config->listen[2].text(), "tcp:[::1]:7001");
   EXPECT_EQ(config->network, "ib");
+  EXPECT_EQ(config->topology, "/t.conf");
   EXPECT_EQ(config->stream_start_timeout.count(), 500);
   EXPECT_EQ(config->trace_retention_days, 0u);
   EXPECT_EQ(config->replay_threads, 4u);
@@ -56,6 +58,7 @@ TEST(DaemonConfig, ErrorsNameFileLineAndKey) {
       {"\nstate_dirr = \"/x\"\n", "f:2: state_dirr: unknown key"},
       {"state_dir = \"relative\"", "f:1: state_dir: must be an absolute path"},
       {"state_dir = 5", "f:1: state_dir: must be a string"},
+      {"topology = \"topology.conf\"", "f:1: topology: must be an absolute path"},
       {"listen = []", "f:1: listen: must have at least one"},
       {"listen = [\"http://x\"]", "unix:/path/of/socket"},
       {"listen = [\"tcp:1.2.3.4\"]", "unix:/path/of/socket"},

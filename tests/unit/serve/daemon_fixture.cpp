@@ -115,6 +115,7 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
             {"pid", 100 + rank},
             {"node_index", node},
             {"slurm_procid", rank},
+            {"library", library},
             {"init_s", 0.25}}.dump());
       }
       for (int round = 0; round < rounds; ++round) {

@@ -20,7 +20,8 @@ namespace lbf::test {
 struct RingProgram {
   std::vector<std::vector<int>> ranks_of_node = {{0, 1}, {2, 3}};
   int rounds = 40;
-  int batches = 4;  // of each stream
+  int batches = 4;                          // of each stream
+  std::string library = "Open MPI v4.1.4";  // MPI_Get_library_version, of every process
   int killed_rank = -1;
   bool all_send_first = false;             // relies on buffers: where no message is eager nobody gets further
   std::vector<nlohmann::json> more_stats;  // keys for the stats of the ranks, by rank

@@ -60,7 +60,7 @@ TEST_F(HttpFlow, AStepFromItsFirstStreamToItsPredictions) {
   auto predictor = std::move(Predictor::make(4, default_targets(ran, {ran.network})).value());
   CommunicatorTable communicators;
   BatchSink sink;
-  sink.on_event = [&](Rank rank, const Event& event) { return predictor->feed(rank, event); };
+  sink.on_events = one_by_one([&](Rank rank, const Event& event) { return predictor->feed(rank, event); });
   for (std::uint32_t node : {0u, 1u}) {
     BatchDecoder decoder(communicators, 4);
     for (const std::string& batch : program.batches_of(node)) {

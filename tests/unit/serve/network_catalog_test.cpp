@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 
 #include "tests/support/temporary_directory.h"
@@ -85,6 +86,22 @@ TEST_F(NetworkCatalogTest, SelectsByName) {
   EXPECT_EQ(some.networks[0]->name(), "alpha");
   ASSERT_EQ(some.notes.size(), 1u);
   EXPECT_THAT(some.notes[0], HasSubstr("'nowhere' is not known here: there are zero, alpha, beta"));
+}
+
+TEST_F(NetworkCatalogTest, NominalOnesAreUsedWhereTheyAreNamed) {
+  std::filesystem::create_directory(directory_.path() + "/nominal");
+  add("nominal/x.toml", "nominal-x");
+  EXPECT_EQ(load().own()->name(), "zero") << "the only one, but nobody named it";
+  EXPECT_EQ(load("nominal-x").own()->name(), "nominal-x");
+  add("a.toml", "alpha");
+  const auto catalog = load();
+  EXPECT_EQ(catalog.own()->name(), "alpha");
+  EXPECT_EQ(catalog.select({}).networks.size(), 1u);
+  ASSERT_EQ(catalog.select({"nominal-x"}).networks.size(), 1u);
+  EXPECT_EQ(catalog.select({"nominal-x"}).networks[0]->name(), "nominal-x");
+  EXPECT_THAT(catalog.select({"other"}).notes[0], HasSubstr("there are zero, alpha, nominal-x"));
+  add("nominal/y.toml", "nominal-x");
+  EXPECT_THAT(NetworkCatalog::load(directory_.path(), "").error().message, HasSubstr("y.toml"));
 }
 
 }  // namespace

@@ -107,6 +107,53 @@ TEST_F(StepRunTest, ATargetOnWhichTheProgramWouldNotEndIsNotAdvised) {
   }
 }
 
+// 4 ranks on 2 nodes. A message between nodes takes 1 ms below one switch, 3 ms over two levels and 5 ms
+// where nobody knows; inside a node none.
+TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
+  std::ofstream network(directory_.path() + "/default.toml");
+  network << "name = \"own\"\n";
+  for (const char* path : {"self-node\"\ntable = [[0, 0.0]]", "hop:1\"\ntable = [[0, 1000.0]]",
+                           "hop:2\"\ntable = [[0, 3000.0]]", "remote\"\ntable = [[0, 5000.0]]"}) {
+    network << "[[path]]\nlocality = \"" << path << "\n";
+  }
+  network.close();
+  const test::RingProgram program;
+  const auto with = [&](const char* topology, const std::string& name) {
+    StepRunOptions options;
+    if (topology != nullptr) {
+      options.topology = std::make_shared<const Topology>(*Topology::parse(topology, "topology.conf"));
+    }
+    return run(program, kInTurns, name, options);
+  };
+  const auto time_on = [](const StepView& view, std::uint32_t nodes) {
+    const auto found = std::find_if(
+        view.predictions.begin(), view.predictions.end(),
+        [&](const auto& prediction) { return prediction.nodes == nodes && prediction.network == "own"; });
+    EXPECT_NE(found, view.predictions.end());
+    return found == view.predictions.end() ? 0 : found->predicted_s;
+  };
+  // The run's nodes are on one switch, on two, or on none that is known. For 4 nodes Slurm would take the
+  // leaf with 4.
+  const auto near =
+      with("SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=m[0-3]\nSwitchName=t Switches=a,b\n", "near");
+  const auto far =
+      with("SwitchName=a Nodes=n0,m0\nSwitchName=b Nodes=n1,m1\nSwitchName=t Switches=a,b\n", "far");
+  const auto none = with(nullptr, "none");
+  const auto other = with("SwitchName=a Nodes=m[0-3]\n", "other");
+  const auto small = with("SwitchName=a Nodes=n[0-1]\n", "small");
+  EXPECT_LT(time_on(*near, 2), time_on(*far, 2));
+  EXPECT_LT(time_on(*far, 2), time_on(*none, 2));
+  EXPECT_LT(time_on(*near, 4), time_on(*far, 4));
+  EXPECT_EQ(time_on(*other, 2), time_on(*none, 2));
+  EXPECT_EQ(time_on(*small, 2), time_on(*near, 2));
+  EXPECT_EQ(time_on(*small, 4), time_on(*none, 4));
+  const auto note = [](const char* text) { return testing::Contains(testing::StartsWith(text)); };
+  EXPECT_THAT(other->record.notes,
+              note("node n0 is not in topology.conf: all nodes are taken to be equally far apart"));
+  EXPECT_THAT(small->record.notes, note("topology.conf connects no 4 nodes: "));
+  EXPECT_THAT(near->record.notes, testing::Not(testing::Contains(testing::HasSubstr("equally far apart"))));
+}
+
 // A rank that is killed when no message is under way leaves predictions that lack nothing but its end.
 TEST_F(StepRunTest, APartIsComparedWithTheMeasuredTimeOfThatPart) {
   test::RingProgram program;
@@ -135,6 +182,15 @@ TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {
       testing::Contains(testing::StartsWith("2 events were on a communicator whose definition was lost")));
   EXPECT_THAT(run(test::RingProgram(), kInTurns, "none")->record.notes,
               testing::Not(testing::Contains(testing::HasSubstr("longjmp"))));
+}
+
+TEST_F(StepRunTest, ALibraryWithoutRulesOfItsOwnIsNoted) {
+  const auto is_about_rules =
+      testing::StartsWith("the rules of \"FG-MPI 3\" for collectives are not known here");
+  test::RingProgram program;
+  EXPECT_THAT(run(program, kInTurns, "known")->record.notes, testing::Not(testing::Contains(is_about_rules)));
+  program.library = "FG-MPI 3";
+  EXPECT_THAT(run(program, kInTurns, "unknown")->record.notes, testing::Contains(is_about_rules));
 }
 
 // With a tiny limit a stream that is ahead waits on disk, and everything still comes out.

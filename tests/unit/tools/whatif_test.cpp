@@ -151,6 +151,78 @@ TEST_F(WhatIf, StoredTraces) {
   }
 }
 
+// Five ranks, a broadcast of 2 KiB: Open MPI 4.1's binomial tree gives rank 0 the children 1, 2 and 4,
+// MPICH's 4, 2 and 1; a message takes its sender 1 s.
+TEST_F(WhatIf, CollectivesOfTheLibraryThatRanOrOfAnother) {
+  write(
+      "slow.toml",
+      "name = \"slow\"\n[[path]]\nlocality = \"remote\"\nsend_cpu = [[0, 1000000.0]]\ntable = [[0, 0.0]]\n");
+  const auto trace = [](const std::string& library) {
+    std::string text = "lbf-trace 1\nranks 5\n" + library;
+    for (int rank = 0; rank < 5; ++rank) text += std::to_string(rank) + " coll 0 op=bcast bytes=2048\n";
+    for (int rank = 0; rank < 5; ++rank) text += std::to_string(rank) + " exit 0\n";
+    return text;
+  };
+  write("unsaid.lbf", trace(""));
+  write("mpich.lbf", trace("library \"MPICH Version: 4.0.2\"\n"));
+  write("other.lbf", trace("library \"FG-MPI 3\"\n"));
+  const auto predict = [&](const std::string& arguments) {
+    const Outcome result = run(dir_ + "/" + arguments + " --nodes 5 --json --network " + dir_ + "/slow.toml");
+    EXPECT_EQ(result.status, 0) << result.err;
+    nlohmann::json json = nlohmann::json::parse(result.out, nullptr, false);
+    json["err"] = result.err;
+    return json;
+  };
+  const nlohmann::json finish_openmpi{3.0, 2.0, 2.0, 2.0, 3.0};
+  const nlohmann::json finish_mpich{3.0, 3.0, 3.0, 3.0, 1.0};
+  nlohmann::json json = predict("unsaid.lbf");
+  EXPECT_EQ(json["predictions"][0]["rank_finish_s"], finish_openmpi);
+  EXPECT_EQ(json["mpi_library"], "openmpi-4.1");
+  EXPECT_EQ(json["approximated_collectives"], 0);
+  EXPECT_EQ(json["mpi_note"], "");
+  json = predict("mpich.lbf");
+  EXPECT_EQ(json["predictions"][0]["rank_finish_s"], finish_mpich);
+  EXPECT_EQ(json["mpi_library"], "mpich-4.0");
+  EXPECT_EQ(json["approximated_collectives"], 5);  // the nodes of the run are not known
+  json = predict("mpich.lbf --mpi-library openmpi-4.1");
+  EXPECT_EQ(json["predictions"][0]["rank_finish_s"], finish_openmpi);
+  EXPECT_EQ(json["approximated_collectives"], 0);
+  json = predict("other.lbf");
+  EXPECT_EQ(json["predictions"][0]["rank_finish_s"], finish_openmpi);
+  EXPECT_EQ(json["approximated_collectives"], 5);
+  EXPECT_THAT(json["mpi_note"].get<std::string>(), HasSubstr("FG-MPI 3"));
+  EXPECT_THAT(json["err"].get<std::string>(), HasSubstr("lbf-whatif: note: the rules of \"FG-MPI 3\""));
+  expect_usage_error(dir_ + "/unsaid.lbf --nodes 5 --mpi-library lam", "--mpi-library");
+}
+
+// The nodes of the run are in the processes' records: MPICH goes by them.
+TEST_F(WhatIf, AStoredTraceKnowsTheNodesOfItsRun) {
+  std::string bytes;
+  for (std::uint32_t stream = 0; stream < 2; ++stream) {
+    BatchEncoder encoder;
+    for (int rank = static_cast<int>(stream); rank < 4; rank += 2) {
+      encoder.add_control(R"({"type":"process","library":"MPICH Version: 4.0.2","world_size":4,"rank":)" +
+                          std::to_string(rank) + R"(,"node_index":)" + std::to_string(stream) + "}");
+      Event event;
+      event.kind = EventKind::kCollective;
+      event.op = CollectiveOp::kBarrier;
+      encoder.add(rank, event);
+      event.kind = EventKind::kExit;
+      encoder.add(rank, event);
+    }
+    bytes += encoder.finish(stream, 1);
+  }
+  write("stored.lbfw", bytes);
+  write("wire.toml", "name = \"wire\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
+  const Outcome result = run(dir_ + "/stored.lbfw --nodes 4 --json --network " + dir_ + "/wire.toml");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["mpi_library"], "mpich-4.0");
+  EXPECT_EQ(json["approximated_collectives"], 4);
+  // Dissemination among 4 would take 2 s; on nodes 0 2 | 1 3: within the nodes, between 0 and 1, release.
+  EXPECT_EQ(json["predictions"][0]["rank_finish_s"], nlohmann::json({2.0, 2.0, 3.0, 3.0}));
+}
+
 TEST_F(WhatIf, DamagedStoredTraces) {
   const auto streams = fig3_streams();
   const std::string whole = streams[0] + streams[1];
@@ -296,6 +368,73 @@ TEST_F(WhatIf, ATargetOnWhichTheProgramWouldNotEndIsSaidToBeStuck) {
   EXPECT_THAT(json["predictions"][1]["why_stuck"].get<std::string>(), testing::StartsWith("cyclic wait: "));
   EXPECT_THAT(run(trace + " --nodes 2 --network zero," + strict).out,
               AllOf(HasSubstr("1.000000"), HasSubstr("stuck\n")));
+}
+
+// Rank 0 computes for 4 s and sends to rank 1: 1 s below one switch, 2 s over two levels, 8 s where nobody
+// knows.
+TEST_F(WhatIf, TheNodesOfATopology) {
+  const std::string trace =
+      write("two.lbf",
+            "lbf-trace 1\nranks 2\n0 send 4 to=1 tag=1 bytes=1\n1 startRecv 0 from=0 tag=1\n"
+            "1 endRecv 0 from=0 tag=1 bytes=1\n0 exit 0\n1 exit 0\n");
+  std::string toml = "name = \"hops\"\n";
+  for (const char* path : {"hop:1\"\ntable = [[0, 1000000.0]]", "hop:2\"\ntable = [[0, 2000000.0]]",
+                           "remote\"\ntable = [[0, 8000000.0]]"}) {
+    toml += std::string("[[path]]\nlocality = \"") + path + "\n";
+  }
+  const std::string topology = write("topology.conf",
+                                     "SwitchName=a Nodes=a[1-3]\nSwitchName=b Nodes=b[1-2]\n"
+                                     "SwitchName=top Switches=a,b\n");
+  const std::string yaml =
+      write("topology.yaml",
+            "- topology: t\n  tree:\n    switches:\n    - switch: a\n      nodes: a1\n    - "
+            "switch: b\n      nodes: b1\n    - switch: top\n      children: a,b\n");
+  const std::string options = trace + " --network " + write("hops.toml", toml) + " --json";
+  const auto predicted = [&](const std::string& more) {
+    const Outcome result = run(options + more);
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.status == 0 ? nlohmann::json::parse(result.out)["predictions"] : nlohmann::json();
+  };
+  nlohmann::json p = predicted(" --nodes 2");
+  EXPECT_EQ(p[0]["lbf_s"], 12.0);
+  EXPECT_FALSE(p[0].contains("topology"));
+  p = predicted(" --nodes 1,2 --topology " + topology);
+  EXPECT_EQ(p[0]["topology"], nlohmann::json({{"file", topology}, {"nodes", {"b1"}}}));
+  EXPECT_EQ(p[1]["lbf_s"], 5.0);
+  EXPECT_EQ(p[1]["topology"]["nodes"], nlohmann::json({"b1", "b2"}));  // the tightest fit
+  p = predicted(" --nodes 1,2 --topology " + topology + " --nodelist b2,a[1-3]");
+  EXPECT_EQ(p[0]["topology"]["nodes"], nlohmann::json({"b2"}));
+  EXPECT_EQ(p[1]["topology"]["nodes"], nlohmann::json({"b2", "a1"}));
+  EXPECT_EQ(p[1]["lbf_s"], 6.0);
+  EXPECT_EQ(predicted(" --nodes 2 --topology " + yaml)[0]["lbf_s"], 6.0);
+  EXPECT_THAT(run(trace + " --nodes 2 --topology " + topology).out,
+              HasSubstr("switch hops between nodes as in "));
+
+  expect_usage_error(fig3_ + " --nodes 1 --nodelist n1", "--nodelist needs --topology");
+  expect_usage_error(fig3_ + " --nodes 1 --topology ''", "--topology is empty");
+  expect_failure(fig3_ + " --nodes 1 --topology /nonexistent", "/nonexistent: cannot open the topology file");
+  expect_failure(fig3_ + " --nodes 1 --topology " + write("bad.conf", "\nx\n"), "bad.conf:2: ");
+  const std::string three = fig3_ + " --nodes 3 --topology " + topology;
+  expect_failure(three + " --nodelist a[1-2]", "--nodelist names 2 nodes for a target of 3");
+  expect_failure(three + " --nodelist a[1-4]", "--nodelist: node 'a4' is not in ");
+  expect_failure(three + " --nodelist a1,a1", "--nodelist: node 'a1' is named twice");
+  expect_failure(fig3_ + " --nodes 3 --topology " + yaml, "no switch connects 3 nodes");
+}
+
+TEST_F(WhatIf, NominalNetworksAreFoundByNameAndSaidToBeNominal) {
+  ASSERT_TRUE(std::filesystem::create_directory(dir_ + "/nominal"));
+  write("nominal/nominal-x.toml",
+        "name = \"nominal-x\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
+  write("measured.toml", "name = \"measured\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n");
+  const std::string options = fig3_ + " --nodes 3 --networks-dir " + dir_;
+  const Outcome result = run(options + " --network nominal-x,measured");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("nominal-x is from public figures, not measured here\n"));
+  EXPECT_THAT(result.out, testing::Not(HasSubstr("measured is")));
+  expect_failure(options + " --network other", "there are measured, nominal-x, zero");
+  write("nominal-x.toml", "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n");
+  EXPECT_THAT(run(options + " --network nominal-x").out,
+              HasSubstr("own"));  // the site's own file comes first
 }
 
 TEST_F(WhatIf, AProgramThatCannotEndIsSaidToBePartial) {

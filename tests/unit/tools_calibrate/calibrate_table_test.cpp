@@ -149,7 +149,7 @@ TEST(NetworkFile, IsReadByThePredictor) {
   const auto network = Network::parse(text, "lan-100.toml");
   ASSERT_TRUE(network.ok()) << network.error().message << "\n" << text;
   EXPECT_EQ(network->name(), "lan-100");
-  const PathCost& path = network->path(false);
+  const PathCost& path = network->path(1);
   EXPECT_NEAR(path.flight.at(0), 15e-6, 1e-9);
   EXPECT_NEAR(path.send_cpu.at(0), 5e-6, 1e-9);
   EXPECT_NEAR(path.recv_cpu.at(0), 10e-6, 1e-9);
@@ -158,8 +158,8 @@ TEST(NetworkFile, IsReadByThePredictor) {
     EXPECT_NEAR(path.flight.at(bytes) + path.send_cpu.at(bytes) + path.recv_cpu.at(bytes), half_s, 1e-9)
         << bytes;
   }
-  EXPECT_NEAR(network->path(true).flight.at(1024), 3e-6, 1e-9);
-  EXPECT_NEAR(network->path(true).send_cpu.at(1024), 0, 1e-12);
+  EXPECT_NEAR(network->path(0).flight.at(1024), 3e-6, 1e-9);
+  EXPECT_NEAR(network->path(0).send_cpu.at(1024), 0, 1e-12);
 }
 
 TEST(NetworkFile, HasEagerLimitsAndWhatTheLinkCarries) {
@@ -176,8 +176,8 @@ TEST(NetworkFile, HasEagerLimitsAndWhatTheLinkCarries) {
   calibration.link_message_bytes = 131072;
   const auto network = Network::parse(network_file(calibration), "lan-100.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
-  EXPECT_EQ(network->path(false).eager_limit_bytes, 1000U);
-  EXPECT_EQ(network->path(true).eager_limit_bytes, ~Bytes{0});
+  EXPECT_EQ(network->path(1).eager_limit_bytes, 1000U);
+  EXPECT_EQ(network->path(0).eager_limit_bytes, ~Bytes{0});
   EXPECT_EQ(network->contention(), Contention::kNic);
   EXPECT_DOUBLE_EQ(network->contention_bytes_per_s(), 11.8e6);
   EXPECT_NE(network->description().find("1 pair 11.5 MB/s, 2 pairs 11.8 MB/s"), std::string::npos)

@@ -1,0 +1,130 @@
+// Hostlists, see hostlist.h.
+#include "predictor/network/hostlist.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+namespace lbf {
+namespace {
+
+constexpr std::size_t kMaxDigits = 9;
+constexpr std::size_t kMaxNameBytes = 255;  // of a host name (hostname(7))
+constexpr std::size_t kMaxQuotedBytes = 80;
+
+std::string quoted(std::string_view text) {
+  const bool cut = text.size() > kMaxQuotedBytes;
+  return "'" + std::string(text.substr(0, kMaxQuotedBytes)) + (cut ? "...'" : "'");
+}
+
+Error too_many(std::size_t limit) {
+  return Error{ErrorCode::kLimit, "more than " + std::to_string(limit) + " names: is a range too long?"};
+}
+
+std::optional<std::uint32_t> number_of(std::string_view digits) {
+  std::uint32_t value = 0;
+  if (digits.empty() || digits.size() > kMaxDigits) return std::nullopt;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
+  return value;
+}
+
+bool in_name(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '_' ||
+         c == '.';
+}
+
+// "1-3,07" -> 1, 2, 3, 07.
+Result<std::vector<std::string>> expand_ranges(std::string_view ranges, std::size_t limit) {
+  std::vector<std::string> numbers;
+  for (std::size_t at = 0; at <= ranges.size();) {
+    const std::string_view range = ranges.substr(at, std::min(ranges.find(',', at), ranges.size()) - at);
+    const std::size_t dash = range.find('-');
+    const std::string_view low_digits = range.substr(0, dash);
+    const auto low = number_of(low_digits);
+    const auto high = dash == std::string_view::npos ? low : number_of(range.substr(dash + 1));
+    if (!low || !high) {
+      return invalid_input(quoted(range) + " is no range: give numbers as in [1-4,7] (" +
+                           std::to_string(kMaxDigits) + " digits at most)");
+    }
+    if (*high < *low) return invalid_input("the range " + quoted(range) + " ends before it begins");
+    if (std::size_t{*high - *low} >= limit - numbers.size()) return too_many(limit);
+    for (std::uint32_t number = *low; number <= *high; ++number) {
+      std::string text = std::to_string(number);
+      if (text.size() < low_digits.size()) text.insert(0, low_digits.size() - text.size(), '0');
+      numbers.push_back(std::move(text));
+    }
+    at += range.size() + 1;
+  }
+  return numbers;
+}
+
+// One name with its brackets.
+Result<std::vector<std::string>> expand_name(std::string_view name, std::size_t limit) {
+  std::vector<std::string> made{""};
+  for (std::size_t at = 0; at < name.size();) {
+    std::vector<std::string> endings;
+    if (name[at] == '[') {
+      const std::size_t close = name.find(']', at);
+      if (close == std::string_view::npos) {
+        return invalid_input(quoted(name) + " has a '[' without its ']'");
+      }
+      Result<std::vector<std::string>> numbers = expand_ranges(name.substr(at + 1, close - at - 1), limit);
+      if (!numbers) return numbers.error();
+      endings = std::move(*numbers);
+      at = close + 1;
+    } else {
+      const std::size_t end = std::min(name.find('[', at), name.size());
+      const std::string_view text = name.substr(at, end - at);
+      const auto wrong = std::find_if(text.begin(), text.end(),
+                                      [](unsigned char c) { return !in_name(static_cast<char>(c)); });
+      if (wrong != text.end()) {
+        return invalid_input(quoted(name) +
+                             " is no name: use letters, digits, '-', '_', '.' and ranges as in [1-4,7]");
+      }
+      endings.emplace_back(text);
+      at = end;
+    }
+    if (made.size() > limit / endings.size()) return too_many(limit);
+    std::vector<std::string> longer;
+    longer.reserve(made.size() * endings.size());
+    for (const std::string& beginning : made) {
+      for (const std::string& ending : endings) {
+        if (beginning.size() + ending.size() > kMaxNameBytes) {
+          return invalid_input(quoted(name) + " is longer than " + std::to_string(kMaxNameBytes) + " bytes");
+        }
+        longer.push_back(beginning + ending);
+      }
+    }
+    made = std::move(longer);
+  }
+  return made;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> expand_hostlist(std::string_view list, std::size_t limit) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at <= list.size();) {
+    // The next comma that is not in brackets.
+    std::size_t end = at;
+    bool in_brackets = false;
+    for (; end < list.size() && (in_brackets || list[end] != ','); ++end) {
+      if (list[end] == '[') in_brackets = true;
+      if (list[end] == ']') in_brackets = false;
+    }
+    const std::string_view name = list.substr(at, end - at);
+    if (name.empty()) return invalid_input("a name is missing in " + quoted(list));
+    Result<std::vector<std::string>> expanded = expand_name(name, limit - names.size());
+    if (!expanded) {
+      return expanded.error().code == ErrorCode::kLimit ? too_many(limit) : expanded.error();
+    }
+    names.insert(names.end(), std::move_iterator(expanded->begin()), std::move_iterator(expanded->end()));
+    at = end + 1;
+  }
+  return names;
+}
+
+}  // namespace lbf

@@ -1,0 +1,81 @@
+// See library_case.h.
+#include "library_case.h"
+
+#include <gtest/gtest.h>
+
+namespace lbf {
+namespace {
+
+using Op = CollectiveOp;
+constexpr Rank kMpiRoot = -4;
+constexpr Rank kMpiProcNull = -2;
+
+// The same counts as in collective_monitor.c.
+std::uint64_t uneven(std::uint32_t rank, Bytes bytes) {
+  return rank % 4 == 2 ? 0 : (rank % 3 + 1) * bytes;
+}
+
+}  // namespace
+
+std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t world, std::uint32_t ranks,
+                                           MpiLibrary library, const NodeLayout* layout) {
+  const bool inter = (c.flags & kInter) != 0;
+  CollectiveCall call;
+  call.op = c.op;
+  call.library = library;
+  if (!inter) call.layout = layout;
+  call.nonblocking = (c.flags & kNonblocking) != 0;
+  call.commutative = (c.flags & kNotCommutative) == 0;
+  call.in_place = (c.flags & kInPlace) != 0;
+  call.bytes = c.bytes;
+  call.root = static_cast<Rank>(c.root);
+  const bool even = world % 2 == 0;
+  const std::uint32_t evens = (ranks + 1) / 2;
+  call.rank = inter ? world / 2 : world;
+  call.size = !inter ? ranks : even ? evens : ranks - evens;
+  call.remote_size = !inter ? 0 : even ? ranks - evens : evens;
+  call.low_group = even;
+  if (inter && even) call.root = call.rank == c.root ? kMpiRoot : kMpiProcNull;
+  const std::uint32_t peers = inter ? call.remote_size : call.size;
+  std::vector<std::uint64_t> values;
+  switch (c.op) {
+    case Op::kGatherv:
+    case Op::kScatterv:
+      call.bytes = uneven(call.rank, c.bytes);
+      [[fallthrough]];
+    case Op::kAllgatherv:
+      if (c.op == Op::kAllgatherv) call.bytes = uneven(call.rank, c.bytes);
+      for (std::uint32_t peer = 0; peer < peers; ++peer) values.push_back(uneven(peer, c.bytes));
+      break;
+    case Op::kReduceScatter:
+      for (std::uint32_t peer = 0; peer < call.size; ++peer) values.push_back(uneven(peer, c.bytes));
+      break;
+    case Op::kAlltoallv:
+    case Op::kAlltoallw:
+      values.assign(peers, uneven(call.rank, c.bytes));
+      for (std::uint32_t peer = 0; peer < peers; ++peer) values.push_back(uneven(peer, c.bytes));
+      break;
+    default:
+      break;
+  }
+  call.values = values;
+  std::vector<CollectiveStep> steps;
+  const auto expanded = expand_collective(call, steps);
+  EXPECT_TRUE(expanded.ok()) << expanded.error().message;
+  std::vector<SentMessage> messages;
+  for (const CollectiveStep& step : steps) {
+    if (step.kind != CollectiveStep::Kind::kSend) continue;
+    std::uint32_t peer = step.peer;
+    if (inter) peer = 2 * peer + (even == step.local_group ? 0 : 1);
+    messages.push_back({peer, step.bytes});
+  }
+  return messages;
+}
+
+std::string argument_of(const LibraryCase& c) {
+  const int op = c.bytes == ~Bytes{0} ? -1 : static_cast<int>(c.op);
+  return std::to_string(op) + ":" + std::to_string(op < 0 ? 0 : c.bytes) + ":" + std::to_string(c.root) +
+         ":" + std::to_string(c.flags);
+}
+
+}  // namespace lbf
