@@ -55,7 +55,9 @@ class RingWriterTest : public testing::Test {
       at += words * 8;
       if (read.record.kind == ring::kRecordPad) continue;
       read.values.resize(words - ring::kRecordWords);
-      std::memcpy(read.values.data(), data_.data() + offset + sizeof(Record), read.values.size() * 8);
+      if (!read.values.empty()) {
+        std::memcpy(read.values.data(), data_.data() + offset + sizeof(Record), read.values.size() * 8);
+      }
       all.push_back(read);
     }
     header_->tail.store(at);
