@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -36,9 +37,7 @@ class PagedMemory {
     if (bytes <= capacity_) return;
     std::size_t wanted = std::max(capacity_, kFirstBytes);
     while (wanted < bytes) wanted *= 2;
-    void* grown = data_ == nullptr
-                      ? ::mmap(nullptr, wanted, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
-                      : ::mremap(data_, capacity_, wanted, MREMAP_MAYMOVE);
+    void* grown = data_ == nullptr ? map(wanted) : mremap(data_, capacity_, wanted, MREMAP_MAYMOVE);
     if (grown == MAP_FAILED) throw std::bad_alloc();
     data_ = static_cast<std::byte*>(grown);
     capacity_ = wanted;
@@ -46,6 +45,21 @@ class PagedMemory {
 
  private:
   static constexpr std::size_t kFirstBytes = std::size_t{64} << 10;
+
+  static void* map(std::size_t bytes) {
+    return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  }
+#ifdef __SANITIZE_THREAD__
+  // The sanitizer does not see that pages move: what one thread left at an address looks like a race with the
+  // thread that has it next.
+  static void* mremap(void* data, std::size_t bytes, std::size_t wanted, int) {
+    void* grown = map(wanted);
+    if (grown == MAP_FAILED) return grown;
+    std::memcpy(grown, data, bytes);
+    ::munmap(data, bytes);
+    return grown;
+  }
+#endif
 
   std::byte* data_ = nullptr;
   std::size_t capacity_ = 0;
