@@ -1,0 +1,108 @@
+// Regulator: decides for one node when the capture records, so that its cost stays below the limit.
+//
+// Place in the cost system: observed cost (cumulative, from the rings and the relay) -> *regulator* -> the
+// rings' control words. The rule is Hollingsworth & Miller's: the type of data stays constant, *when* it is
+// collected is regulated. Below the limit the capture is open all the time. Above it, it opens in windows on
+// the step's WindowGrid, each as long as the budget lasts. Between windows calls are only counted
+// (docs/cost-system.md: the counts are what lets messages be matched across the gaps). If even counting costs
+// more than the limit the capture ends for good.
+//
+// No clock in here: the caller brings the time. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/units.h"
+#include "cost/budget.h"
+#include "cost/window_grid.h"
+
+namespace lbf::cost {
+
+enum class CaptureState : std::uint8_t {
+  kOpen,      // calls are recorded
+  kCounting,  // calls are counted, so that later windows can be matched
+  kOff,       // nothing any more, for the rest of the run
+};
+std::string_view name_of(CaptureState state);
+
+// What capture and relay cost on this node so far, all ranks, cumulative since the step began.
+struct NodeUsage {
+  Seconds program_cpu_s = 0;  // processor time of the ranks without capture_s
+  Seconds capture_s = 0;      // the capture's own (C_obs_high), recording and counting
+  Seconds relay_cpu_s = 0;
+  std::uint64_t recorded_calls = 0;  // while open
+  std::uint64_t counted_calls = 0;   // while counting
+};
+
+// What is to happen until the next decision.
+struct Order {
+  CaptureState state = CaptureState::kOpen;
+  // With kOpen: how many calls all ranks of the node together may record from now on; the capture closes by
+  // itself when they are used up, whatever the relay is doing.
+  std::uint64_t call_grant = 0;
+  // CLOCK_REALTIME when the state changes next as far as is known now: the relay should decide again then,
+  // and at its own pace before.
+  Nanoseconds until_ns = 0;
+};
+
+struct RegulatorSettings {
+  double limit = 0.02;              // share of the program's processor time; 0: off from the start
+  Seconds depth_s = 2;              // Budget; per rank of the node 2 s of processor time
+  Seconds shortest_window_s = 0.1;  // shorter ones are worth little: a message must be seen from both ends
+  // Predicted cost (predicted_cost.h) until calls were seen: per recorded call with the relay's share, per
+  // counted call, and calls per second of the node.
+  Seconds recorded_call_s = 300e-9;
+  Seconds counted_call_s = 8e-9;
+  double calls_per_s = 10'000;
+};
+
+class Regulator {
+ public:
+  Regulator(const RegulatorSettings& settings, const WindowGrid& grid);
+
+  // The state from `now_ns` (CLOCK_REALTIME) on. Usage that goes backwards (a rank ended) counts as no
+  // change.
+  Order decide(Nanoseconds now_ns, const NodeUsage& usage);
+
+  CaptureState state() const { return state_; }
+  const Budget& budget() const { return budget_; }
+  // Cost of one recorded call, the relay's share with it, as seen so far.
+  Seconds recorded_call_s() const { return recorded_call_s_; }
+
+ private:
+  void account(Nanoseconds now_ns, const NodeUsage& usage);
+  void learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now_ns);
+  Seconds cost_per_s_when_open() const { return recorded_call_s_ * calls_per_s_; }
+  Seconds allowed_per_s() const;
+  Seconds counting_cost_per_s() const;
+  Seconds spendable_s() const;
+  bool affordable_all_the_time() const;
+  bool hopeless() const;
+  Seconds shortest_window_s() const;
+  Seconds affordable_window_s(Nanoseconds now_ns) const;
+  unsigned thinning() const;
+  std::uint64_t calls_for(Seconds cost_s) const;
+  Order open(Nanoseconds now_ns);
+  Order count(Nanoseconds now_ns);
+
+  RegulatorSettings settings_;
+  WindowGrid grid_;
+  Budget budget_;
+  CaptureState state_ = CaptureState::kOpen;
+  Nanoseconds window_end_ns_ = 0;    // kOpen; kNoEnd: as long as the budget lasts
+  Nanoseconds next_opening_ns_ = 0;  // kCounting
+  Nanoseconds closed_ns_ = 0;        // kCounting: since when
+  bool any_ = false;
+  Nanoseconds last_ns_ = 0;
+  NodeUsage last_;
+
+  // As seen, what is recent counting more.
+  Seconds recorded_call_s_;
+  double calls_per_s_;
+  double cpu_per_s_ = 0;            // processor time of the program per second
+  Seconds counting_cost_per_s_;     // of everything, while no call is recorded
+  Seconds over_by_counting_s_ = 0;  // for how long that alone has been above the limit
+};
+
+}  // namespace lbf::cost

@@ -1,0 +1,35 @@
+// Extrapolation: from the windows that were captured to the whole run, with an interval.
+//
+// Place in the event's way: replay of captured windows -> *extrapolation* -> db. Above the overhead limit the
+// capture records in windows (cost/regulator.h). Of each window it is known how long it took and how long it
+// is predicted to take on a target; the rest of the run is taken to behave as the windows do. The estimator
+// is the ratio estimator of survey sampling (Cochran, Sampling Techniques, ch. 6): unseen time times
+// sum(predicted) / sum(measured), with the variance of the ratio from the windows' own scatter around it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "base/units.h"
+
+namespace lbf {
+
+// One window, or one stretch that was captured whole.
+struct SeenStretch {
+  Seconds measured_s = 0;   // in the run that was captured
+  Seconds predicted_s = 0;  // on the target
+};
+
+struct Extrapolated {
+  Seconds predicted_s = 0;  // the whole run on the target
+  Seconds low_s = 0;        // 95 % interval; both equal predicted_s where everything was seen,
+  Seconds high_s = 0;       // 0 and kNeverS where it cannot be told (fewer than 2 windows, and not all seen)
+  double seen_share = 1;    // of the run's measured time
+};
+
+// `start` was captured from the first event on without a break; `windows` are the later ones in their order;
+// `run_s` is the measured time of the whole run. Where there is no window, the start stands for the rest and
+// the interval is open. REQUIRES: times >= 0. Seen time beyond `run_s` counts as all of it.
+Extrapolated extrapolate(const SeenStretch& start, std::span<const SeenStretch> windows, Seconds run_s);
+
+}  // namespace lbf
