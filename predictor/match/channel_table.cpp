@@ -1,24 +1,21 @@
 #include "predictor/match/channel_table.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace lbf {
-namespace {
-constexpr std::size_t kFirstSlots = 16;
-}  // namespace
 
 void ChannelTable::rebuild(Table& table) {
   std::size_t busy = 0;
   for (const Channel& channel : table.slots) {
     busy += channel.used && (channel.head != kNoMessage || channel.peeked != kNoMessage) ? 1 : 0;
   }
-  std::size_t size = std::max(table.slots.size(), kFirstSlots);
+  std::size_t size = table.slots.size();
   // At most a quarter full afterwards: the next rebuild is then at least a quarter of the slots away.
   while (busy * 4 > size) size *= 2;
   const std::vector<Channel> old = std::move(table.slots);
   table.slots.assign(size, Channel{});
-  table.mask = size - 1;
+  table.mask = static_cast<std::uint32_t>(size - 1);
+  table.shift = shift_of(size);
   table.used = busy;
   for (const Channel& channel : old) {
     if (!channel.used || (channel.head == kNoMessage && channel.peeked == kNoMessage)) continue;
@@ -81,7 +78,7 @@ void ChannelTable::return_receive(const ChannelKey& key, MessageIndex index) {
     store_.message(before).next = kNoMessage;
     channel.tail = before;
   }
-  store_.settle(index, kSendToCome | kReceiveToCome);
+  store_.withdraw(index, 2);
 }
 
 bool ChannelTable::cancel_send(const ChannelKey& key, MessageIndex index) {
@@ -102,7 +99,7 @@ bool ChannelTable::cancel_send(const ChannelKey& key, MessageIndex index) {
   }
   if (channel.tail == index) channel.tail = before;
   store_.message(index).next = kNoMessage;
-  store_.settle(index, kReceiveToCome);
+  store_.withdraw(index, 1);
   return true;
 }
 

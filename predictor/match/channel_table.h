@@ -6,6 +6,7 @@
 // also for programs that use a new tag each iteration.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -25,7 +26,8 @@ struct ChannelKey {
 
 class ChannelTable {
  public:
-  struct Channel {
+  // Half a cache line.
+  struct alignas(32) Channel {
     std::uint32_t comm = 0;
     Rank src = 0;
     std::int32_t tag = 0;
@@ -39,13 +41,13 @@ class ChannelTable {
   explicit ChannelTable(OpStore& store) : store_(store), tables_(static_cast<std::size_t>(store.ranks())) {}
 
   // The message of the channel's next send. `paired`: a receive was waiting for it.
-  MessageIndex take_send(const ChannelKey& key, bool& paired) {
+  [[gnu::always_inline]] MessageIndex take_send(const ChannelKey& key, bool& paired) {
     Channel& channel = at(key);
     paired = channel.head != kNoMessage && !channel.sender_ahead;
     return paired ? pop(channel) : append(channel, key, true);
   }
   // The message of the channel's next receive. `paired`: its send was there.
-  MessageIndex take_receive(const ChannelKey& key, bool& paired) {
+  [[gnu::always_inline]] MessageIndex take_receive(const ChannelKey& key, bool& paired) {
     Channel& channel = at(key);
     if (channel.peeked != kNoMessage) {
       const MessageIndex index = channel.peeked;
@@ -85,13 +87,20 @@ class ChannelTable {
   // Channels into one rank. A table of their own: what a rank posts then lies close together, however many
   // ranks there are.
   struct Table {
-    std::vector<Channel> slots = std::vector<Channel>(1);
-    std::size_t mask = 0;  // slots - 1
+    std::vector<Channel> slots = std::vector<Channel>(kFirstSlots);  // a power of two
+    std::uint32_t mask = kFirstSlots - 1;                            // slots - 1
+    std::uint32_t shift = shift_of(kFirstSlots);
     std::size_t used = 0;
   };
+  static constexpr std::size_t kFirstSlots = 16;
+  // Neighbouring sources lie side by side, so many.
+  static constexpr unsigned kGroupBits = 2;
+  static constexpr std::uint32_t shift_of(std::size_t slots) {
+    return 64 + kGroupBits - static_cast<std::uint32_t>(std::countr_zero(slots));
+  }
 
   // REQUIRES: key.dst is a rank of the store.
-  Channel& at(const ChannelKey& key) {
+  [[gnu::always_inline]] Channel& at(const ChannelKey& key) {
     Table& table = tables_[static_cast<std::size_t>(key.dst)];
     Channel* const slots = table.slots.data();
     for (std::size_t i = home(table, key.comm, key.src, key.tag); slots[i].used; i = (i + 1) & table.mask) {
@@ -101,13 +110,13 @@ class ChannelTable {
     return add(table, key);
   }
   Channel& add(Table& table, const ChannelKey& key);
+  // Groups of sources are spread by the golden ratio: a run of them then meets hardly any collision.
   static std::size_t home(const Table& table, std::uint32_t comm, Rank src, std::int32_t tag) {
-    std::uint64_t hash =
-        (static_cast<std::uint64_t>(static_cast<std::uint32_t>(src)) << 32) | static_cast<std::uint32_t>(tag);
-    hash += static_cast<std::uint64_t>(comm) * 0x9e3779b97f4a7c15;
-    hash *= 0xbf58476d1ce4e5b9;
-    hash ^= hash >> 32;
-    return static_cast<std::size_t>(hash) & table.mask;
+    const auto source = static_cast<std::uint32_t>(src);
+    const std::uint64_t others = (static_cast<std::uint64_t>(comm) << 32) | static_cast<std::uint32_t>(tag);
+    const std::uint64_t group = others * 0xbf58476d1ce4e5b9 + (source >> kGroupBits);
+    const std::uint64_t spread = group * 0x9e3779b97f4a7c15 >> table.shift;
+    return static_cast<std::size_t>(spread << kGroupBits) | (source & ((1U << kGroupBits) - 1));
   }
   static void rebuild(Table& table);
   MessageIndex append(Channel& channel, const ChannelKey& key, bool sender) {

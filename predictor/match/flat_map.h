@@ -1,5 +1,5 @@
-// FlatMap: small open-addressing map from a 32-bit number to a 32-bit number, for requests and collective
-// counters: one look-up per event, no allocation once it has grown to what is active at a time.
+// FlatMap: small open-addressing map from a 32-bit number to a 32-bit number, for collective counters and the
+// members of communicators: no allocation once it has grown to what is there at a time.
 #pragma once
 
 #include <cstddef>

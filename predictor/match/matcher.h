@@ -21,6 +21,7 @@
 #include "predictor/match/flat_map.h"
 #include "predictor/match/mpi_library.h"
 #include "predictor/match/op_store.h"
+#include "predictor/match/request_table.h"
 
 namespace lbf {
 
@@ -64,30 +65,29 @@ class Matcher {
   bool closed(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].closed; }
 
  private:
-  enum class RequestKind : std::uint8_t { kSend, kReceive, kCollective };
-  struct Request {
-    RequestKind kind = RequestKind::kSend;
+  // What a request needs beyond its ActiveRequest: a receive that was posted without a place in a channel,
+  // and a non-blocking collective.
+  struct Record {
     bool wildcard = false;
-    bool waits = false;  // send: its completion is a kWaitSend
     std::uint32_t comm = 0;
     Rank peer = kAnyRank;
     std::int32_t tag = kAnyTag;
     MessageIndex message = kNoMessage;  // receive: its place, once it has one; collective: the join
-    Op* post = nullptr;                 // receive without a place: its kPost, held until it has one
     ProcessIndex actor = 0;
-    std::uint64_t posted = 0;  // posting order in the rank
+    Op* post = nullptr;        // receive: its kPost, held until it has a place
+    std::uint32_t posted = 0;  // posting order in the rank
   };
   struct RankState {
     std::uint64_t events = 0;
-    std::uint64_t postings = 0;
+    std::uint32_t postings = 0;
     bool exited = false;
     bool closed = false;
     bool gap = false;
-    std::uint32_t blocking_receive = kNone;  // request record of the startRecv without request
-    FlatMap requests;                        // request number -> record
-    std::vector<std::uint32_t> unplaced;     // receives without a place, in posting order
-    std::uint64_t held_since = 0;            // event of the first held kPost
-    FlatMap collectives;                     // communicator -> collectives so far
+    ActiveRequest blocking_receive;  // the startRecv without request, or of kind kNone
+    RequestTable requests;
+    std::vector<std::uint32_t> unplaced;  // records of receives without a place, in posting order
+    std::uint64_t held_since = 0;         // event of the first held kPost
+    FlatMap collectives;                  // communicator -> collectives so far
     std::vector<ProcessIndex> idle_actors;
   };
   struct Communicator {
@@ -110,39 +110,52 @@ class Matcher {
     return event.peer >= 0 && event.peer < store_.ranks() && event.comm < kMaxCommunicators;
   }
   Error no_such_peer(Rank rank, const Event& event) const;
-  std::string channel_text(const Event& event) const;
 
-  Op& emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
-           std::uint8_t flags) {
-    Op& pushed = store_.push(process, {kind, flags, 0, message, work_s, call_s});
-    if (kind == OpKind::kSend) store_.settle(message, kSendToCome);
-    if (kind == OpKind::kRecv) store_.settle(message, kReceiveToCome);
-    if (kind == OpKind::kWaitSend) store_.settle(message, kWaitToCome);
-    return pushed;
+  [[gnu::always_inline]] Op& emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s,
+                                  Seconds call_s, std::uint8_t flags) {
+    return store_.push(process, {kind, flags, 0, message, work_s, call_s});
   }
   // The event's process time, and its end.
   void emit_plain(Rank rank, const Event& event, OpKind kind = OpKind::kCompute);
 
-  std::uint32_t new_request();
-  void free_request(std::uint32_t record) { free_requests_.push_back(record); }
-  Result<void> add_request(Rank rank, const Event& event, std::uint32_t record);
-  ChannelKey channel_of(Rank rank, const Request& receive) const;
+  std::uint32_t new_record();
+  void free_record(std::uint32_t record) { free_records_.push_back(record); }
   MessageIndex send_message(Rank rank, const Event& event);
+  MessageIndex take_place_now(const ChannelKey& key);  // inline, for matcher.cpp
   MessageIndex take_place(const ChannelKey& key);
-  bool must_wait_for_place(const RankState& state, const Request& receive) const;
+
+  // A receive whose match is not known yet, or that may have to wait behind such a one.
+  ActiveRequest post_held(Rank rank, const Event& event, bool wildcard);
+  bool must_wait_for_place(const RankState& state, const Record& receive) const;
   // The receive has its place now, or (kNoMessage) its kPost is to be held no longer.
   void place(Rank rank, std::uint32_t record, MessageIndex message);
   void remove_unplaced(Rank rank, std::uint32_t record);
   void release_posts(Rank rank);
+  // The message that it took.
+  MessageIndex end_held_receive(Rank rank, const Event& event, std::uint32_t record);
+
+  static std::string ends_another(const Event& event, std::uint32_t comm, Rank peer, std::int32_t tag);
+  Result<void> end_of_no_receive(Rank rank, const Event& event, bool is_active);
+  Result<void> wait_for_no_send(Rank rank, std::uint64_t number, bool is_active);
+  // One request of a wait. `work_s`: process time before it, 0 once an op has it.
+  Result<void> complete(Rank rank, RankState& state, std::uint64_t number, Seconds& work_s);
+  void complete_slowly(Rank rank, const ActiveRequest& request, Seconds work_s);
+  // The event starts a request that is active already.
+  Result<void> lose_request(Rank rank, const Event& event);
   // No op of the request will come any more.
-  void forget(Rank rank, std::uint32_t record);
+  void forget(Rank rank, const ActiveRequest& request);
+  // Of a receive: its message, and the channel that it takes it from. REQUIRES: channel_of: it has one.
+  MessageIndex& message_of(ActiveRequest& receive);
+  ChannelKey channel_of(Rank rank, ActiveRequest& receive);
+  void cancel_send(Rank rank, const ActiveRequest& request);
+  void cancel_receive(Rank rank, ActiveRequest request);
 
   Result<void> feed_one(Rank rank, RankState& state, const Event& event);
-  Result<void> feed_send(Rank rank, const Event& event);
-  Result<void> feed_start_recv(Rank rank, const Event& event);
-  Result<void> feed_end_recv(Rank rank, const Event& event);
+  Result<void> feed_send(Rank rank, RankState& state, const Event& event);
+  Result<void> feed_start_recv(Rank rank, RankState& state, const Event& event);
+  Result<void> feed_end_recv(Rank rank, RankState& state, const Event& event);
   Result<void> feed_recv(Rank rank, const Event& event);
-  Result<void> feed_wait(Rank rank, const Event& event);
+  Result<void> feed_wait(Rank rank, RankState& state, const Event& event);
   Result<void> feed_probe(Rank rank, const Event& event);
   Result<void> feed_collective(Rank rank, const Event& event);
   Result<void> feed_comm_create(Rank rank, const Event& event);
@@ -163,8 +176,8 @@ class Matcher {
   ChannelTable channels_;
   std::vector<RankState> ranks_;
   std::vector<Communicator> communicators_;
-  PagedArray<Request> requests_;
-  std::vector<std::uint32_t> free_requests_;
+  PagedArray<Record> records_;
+  std::vector<std::uint32_t> free_records_;
   MatchStats stats_;
   std::string why_partial_;
   // Scratch, kept between calls.

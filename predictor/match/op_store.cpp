@@ -2,7 +2,7 @@
 
 namespace lbf {
 namespace {
-constexpr std::size_t kChunksPerSlab = 64;
+constexpr std::size_t kChunksPerSlab = 128;
 }  // namespace
 
 OpStore::OpStore(Rank ranks, std::uint32_t readers)
@@ -35,11 +35,22 @@ void OpStore::lengthen(Queue& queue) {
   Chunk* chunk = free_chunks_;
   free_chunks_ = chunk->next;
   chunk->next = nullptr;
-  chunk->filled = 0;
   chunk->readers_left = readers_;
   ++chunks_in_use_;
-  (queue.last == nullptr ? queue.first : queue.last->next) = chunk;
-  queue.last = chunk;
+  (queue.end == nullptr ? queue.first : chunk_of(queue.end)->next) = chunk;
+  queue.at = chunk->ops.data();
+  queue.end = queue.at + kChunkOps;
+}
+
+void OpStore::enter_next_chunk(ProcessIndex process, Cursor& cursor) {
+  Chunk* next = queues_[process].first;
+  if (cursor.end != nullptr) {
+    Chunk* const passed = const_cast<Chunk*>(chunk_of(cursor.end));
+    next = passed->next;
+    if (--passed->readers_left == 0) free_chunk(passed);
+  }
+  cursor.at = next->ops.data();
+  cursor.end = cursor.at + kChunkOps;
 }
 
 void OpStore::free_chunk(Chunk* chunk) {
@@ -51,7 +62,7 @@ void OpStore::free_chunk(Chunk* chunk) {
 void OpStore::release(ProcessIndex process, Op& post, MessageIndex message) {
   post.message = message;
   post.flags &= static_cast<std::uint8_t>(~kOpHeld);
-  if (message != kNoMessage) ++messages_[message].ops;
+  if (message != kNoMessage) expect(message);
   touch(process);
 }
 
@@ -60,11 +71,16 @@ void OpStore::clear_touched() {
   touched_.clear();
 }
 
-void OpStore::add_reader_of(ProcessIndex process, const Cursor& cursor) {
-  for (Chunk* chunk = cursor.chunk != nullptr ? cursor.chunk : queues_[process].first; chunk != nullptr;
-       chunk = chunk->next) {
-    ++chunk->readers_left;
+void OpStore::add_reader() {
+  ++readers_;
+  for (std::size_t i = 0; i < messages_.size(); ++i) {
+    if (messages_[i].pending != 0) messages_[i].pending += messages_[i].expected;
   }
+}
+
+void OpStore::add_reader_of(ProcessIndex process, const Cursor& cursor) {
+  Chunk* chunk = cursor.end != nullptr ? const_cast<Chunk*>(chunk_of(cursor.end)) : queues_[process].first;
+  for (; chunk != nullptr; chunk = chunk->next) ++chunk->readers_left;
 }
 
 }  // namespace lbf

@@ -18,13 +18,6 @@
 
 namespace lbf {
 
-// What may still come that names a message (Message::to_come).
-enum MessageUse : std::uint8_t {
-  kSendToCome = 1,
-  kReceiveToCome = 2,
-  kWaitToCome = 4,  // a kWaitSend
-};
-
 // A cache line: most uses of a message touch most of it, and nothing near it.
 struct alignas(64) Message {
   Bytes bytes = 0;  // from the send; valid once it was matched
@@ -36,11 +29,10 @@ struct alignas(64) Message {
   ProcessIndex sender = 0;          // process whose queue holds the send; valid once `sent`
   ProcessIndex receiver = kNobody;  // ... the receive, once one was posted
   std::uint32_t generation = 0;     // counts the messages that had this slot
-  std::uint32_t ops = 0;            // ops that name it ...
-  std::uint32_t uses = 0;           // ... and how often replays executed one of them
-  std::uint8_t to_come = kSendToCome | kReceiveToCome;
-  bool sent = false;  // the send was fed
-  bool sync = false;  // synchronous send: rendezvous whatever its size
+  std::uint32_t expected = 0;       // ops that name it: those of the queues, and those still to come ...
+  std::uint32_t pending = 0;  // ... and how often a replay has still to execute one; 0: the slot is free
+  bool sent = false;          // the send was fed
+  bool sync = false;          // synchronous send: rendezvous whatever its size
   bool collective = false;
   bool internal = false;  // fork or join of an actor
 };
@@ -59,17 +51,12 @@ Slot& current(Slot& slot, const Message& message) {
 
 class OpStore {
  public:
-  static constexpr std::uint32_t kChunkOps = 62;
-  struct Chunk {
-    std::array<Op, kChunkOps> ops;
-    Chunk* next;
-    std::uint32_t filled;
-    std::uint32_t readers_left;
-  };
+  static constexpr std::uint32_t kChunkOps = 20;
   // A reader's place in one queue. Starts as {}.
   struct Cursor {
-    Chunk* chunk = nullptr;
-    std::uint32_t next = 0;
+    const Op* at = nullptr;
+    const Op* end = nullptr;  // of the chunk
+    std::uint32_t passed = 0;
   };
 
   // REQUIRES: readers >= 1: the replays that will read every queue.
@@ -80,67 +67,88 @@ class OpStore {
   // The op stays where it is until all readers passed it.
   Op& push(ProcessIndex process, const Op& op) {
     Queue& queue = queues_[process];
-    if (queue.last == nullptr || queue.last->filled == kChunkOps) lengthen(queue);
-    Op& pushed = queue.last->ops[queue.last->filled++];
+    if (queue.at == queue.end) [[unlikely]]
+      lengthen(queue);
+    Op& pushed = *queue.at++;
     pushed = op;
-    if (op.message != kNoMessage) ++messages_[op.message].ops;
+    ++queue.written;
+    const bool further = op.kind == OpKind::kPost || op.kind == OpKind::kPeek;
+    if (further && op.message != kNoMessage) expect(op.message);
     touch(process);
     return pushed;
   }
   // Says which message a held kPost takes (kNoMessage: that will never be known) and lets it pass.
   void release(ProcessIndex process, Op& post, MessageIndex message);
+  // Each message has a kSend and a kRecv. What further ops name it is counted when they are pushed, or before
+  // (expect).
   MessageIndex new_message() {
-    if (free_messages_ == kNoMessage) {
+    MessageIndex index = free_messages_;
+    std::uint32_t generation = 0;
+    if (index != kNoMessage) {
+      free_messages_ = messages_[index].next;
+      generation = messages_[index].generation;
+    } else {
+      index = static_cast<MessageIndex>(messages_.size());
       messages_.emplace_back();
-      return static_cast<MessageIndex>(messages_.size() - 1);
     }
-    const MessageIndex index = free_messages_;
     Message& message = messages_[index];
-    free_messages_ = message.next;
-    const std::uint32_t generation = message.generation;
     message = Message{};
     message.generation = generation;
+    message.expected = kOpsOfAMessage;
+    message.pending = kOpsOfAMessage * readers_;
     return index;
   }
-  // These uses (MessageUse) will not come, or all their ops were pushed. The slot is free once nothing is to
-  // come and all replays executed what names it.
-  void settle(MessageIndex index, std::uint8_t uses) {
+  // One more op will name the message: a kWaitSend, which the message's slot has to wait for.
+  void expect(MessageIndex index) {
+    ++messages_[index].expected;
+    messages_[index].pending += readers_;
+  }
+  // So many of the expected ops will not come. The slot is free once all replays executed the others.
+  void withdraw(MessageIndex index, std::uint32_t ops) {
     Message& message = messages_[index];
-    message.to_come &= static_cast<std::uint8_t>(~uses);
-    if (message.to_come == 0 && message.uses == message.ops * readers_) free_message(index);
+    message.expected -= ops;
+    message.pending -= ops * readers_;
+    if (message.pending == 0) free_message(index);
   }
   void close(ProcessIndex process) { queues_[process].closed = true; }
 
   // --- the replays' side
   // The next op of the queue, or nullptr: nothing there (yet).
   const Op* front(ProcessIndex process, Cursor& cursor) {
-    if (cursor.chunk == nullptr) {
-      cursor.chunk = queues_[process].first;
-      if (cursor.chunk == nullptr) return nullptr;
-    }
-    if (cursor.next == cursor.chunk->filled) {
-      if (cursor.next < kChunkOps || cursor.chunk->next == nullptr) return nullptr;
-      Chunk* passed = cursor.chunk;
-      cursor.chunk = passed->next;  // a chunk is linked in when its first op is written
-      cursor.next = 0;
-      if (--passed->readers_left == 0) free_chunk(passed);
-    }
-    const Op* op = &cursor.chunk->ops[cursor.next];
-    return (op->flags & kOpHeld) == 0 ? op : nullptr;
+    if (cursor.passed == queues_[process].written) return nullptr;
+    if (cursor.at == cursor.end) [[unlikely]]
+      enter_next_chunk(process, cursor);
+    return (cursor.at->flags & kOpHeld) == 0 ? cursor.at : nullptr;
   }
   // REQUIRES: front() returned an op.
-  static void pop(Cursor& cursor) { ++cursor.next; }
+  static void pop(Cursor& cursor) {
+    ++cursor.at;
+    ++cursor.passed;
+  }
+  // Visits the ops that the reader has not passed, held ones too.
+  template <typename Visit>
+  void for_each_ahead(ProcessIndex process, const Cursor& cursor, Visit visit) const {
+    const Op* at = cursor.at;
+    const Op* end = cursor.end;
+    for (std::uint32_t left = queues_[process].written - cursor.passed; left > 0; --left) {
+      if (at == end) {
+        const Chunk* chunk = end != nullptr ? chunk_of(end)->next : queues_[process].first;
+        at = chunk->ops.data();
+        end = at + kChunkOps;
+      }
+      visit(*at++);
+    }
+  }
   // The replay executed an op that names the message.
   void used(MessageIndex index) {
-    Message& message = messages_[index];
-    if (++message.uses == message.ops * readers_ && message.to_come == 0) free_message(index);
+    if (--messages_[index].pending == 0) free_message(index);
   }
 
   // One more reader, which stands where another one does: then, for each process, with that one's cursor, and
   // for each message that it has used.
-  void add_reader() { ++readers_; }
+  void add_reader();
   void add_reader_of(ProcessIndex process, const Cursor& cursor);
-  void add_uses(MessageIndex index, std::uint32_t uses) { messages_[index].uses += uses; }
+  void add_uses(MessageIndex index, std::uint32_t uses) { messages_[index].pending -= uses; }
 
   Message& message(MessageIndex index) { return messages_[index]; }
   const Message& message(MessageIndex index) const { return messages_[index]; }
@@ -168,17 +176,29 @@ class OpStore {
   void clear_touched();
 
  private:
+  static constexpr std::uint32_t kOpsOfAMessage = 2;
+  struct Chunk {
+    std::array<Op, kChunkOps> ops;
+    Chunk* next;
+    std::uint32_t readers_left;
+  };
   struct Queue {
-    Chunk* first = nullptr;  // valid until the last reader took its cursor from here
-    Chunk* last = nullptr;
+    Op* at = nullptr;  // where the next op goes, unless its chunk ends there
+    Op* end = nullptr;
+    Chunk* first = nullptr;     // valid until the last reader took its cursor from here
+    std::uint32_t written = 0;  // ops, all in all; readers count along, both may wrap
     Rank rank = 0;
     std::uint32_t actor_number = 0;  // 0 for a rank, then 1, 2 ... per rank
     bool closed = false;
     bool touched = false;
   };
 
+  // `end` of the ops of a chunk -> the chunk.
+  static const Chunk* chunk_of(const Op* end) { return reinterpret_cast<const Chunk*>(end - kChunkOps); }
+  static Chunk* chunk_of(Op* end) { return reinterpret_cast<Chunk*>(end - kChunkOps); }
   // One more chunk at its end.
   void lengthen(Queue& queue);
+  void enter_next_chunk(ProcessIndex process, Cursor& cursor);
   void free_chunk(Chunk* chunk);
   void free_message(MessageIndex index) {
     Message& message = messages_[index];

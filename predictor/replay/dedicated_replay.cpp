@@ -47,69 +47,9 @@ void DedicatedReplay::grow_slots() {
   messages_.grow_to(store_.message_slots());
 }
 
-void DedicatedReplay::advance() {
-  add_processes();
-  grow_slots();
-  for (ProcessIndex index : store_.touched()) {
-    if (processes_[index].waits_for == kNoMessage) ready_.push_back(index);
-  }
-  while (!ready_.empty()) {
-    const ProcessIndex index = ready_.back();
-    ready_.pop_back();
-    run(index);
-  }
-}
-
-void DedicatedReplay::run(ProcessIndex index) {
-  Process& process = processes_[index];
-  Seconds* const clock = &clock_s_[index * count_];
-  const Seconds* const inverse_speed = inverse_speeds_of(index);
-  bool resumed = process.waits_for != kNoMessage;  // the op's work is done
-  process.waits_for = kNoMessage;
-  while (const Op* op = store_.front(index, process.cursor)) {
-    if (timeline_ != nullptr && !resumed) timeline_->take(index, *op, process.events_done, clock[0]);
-    if (!resumed && op->work_s != 0) {
-      for (std::size_t k = 0; k < count_; ++k) clock[k] += op->work_s * inverse_speed[k];
-    }
-    resumed = false;
-    if (timeline_ != nullptr && op->kind != OpKind::kSend) timeline_->acted(index, clock[0]);
-    switch (op->kind) {
-      case OpKind::kCompute:
-        break;
-      case OpKind::kBlocked:
-        for (std::size_t k = 0; k < count_; ++k) clock[k] += op->call_s;
-        break;
-      case OpKind::kSend:
-        if (!execute_send(index, *op)) return;
-        break;
-      case OpKind::kWaitSend:
-        if (!execute_wait_send(index, *op)) return;
-        break;
-      case OpKind::kPost:
-        if (op->message != kNoMessage) {
-          execute_post(index, op->message);
-          use(op->message, messages_.slot(op->message));
-        }
-        break;
-      case OpKind::kRecv:
-        if (!execute_recv(index, *op)) return;
-        break;
-      case OpKind::kPeek:
-        if (!execute_peek(index, *op)) return;
-        break;
-      case OpKind::kExit:
-        process.exited = true;
-        break;
-    }
-    if (timeline_ != nullptr) timeline_->done(index, clock[0]);
-    process.measured_s += op->work_s + op->call_s;
-    process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
-    OpStore::pop(process.cursor);
-  }
-}
-
-DedicatedReplay::Slot& DedicatedReplay::slot_of(MessageIndex index) {
-  return current(messages_.slot(index), store_.message(index));
+template <std::size_t kTargets>
+[[gnu::always_inline]] inline DedicatedReplay::Slot& DedicatedReplay::slot_of(MessageIndex index) {
+  return current(messages_.slot<kTargets>(index), store_.message(index));
 }
 
 bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, bool for_post) {
@@ -121,23 +61,25 @@ bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, bool for_po
   return false;
 }
 
-bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
+template <std::size_t kTargets>
+[[gnu::always_inline]] inline bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
+  const std::size_t targets = count<kTargets>();
   const Message& message = store_.message(op.message);
   Process& process = processes_[index];
-  Slot& slot = slot_of(op.message);
-  Seconds* const clock = &clock_s_[index * count_];
-  Seconds* const arrival = messages_.arrival_s(op.message);
+  Slot& slot = slot_of<kTargets>(op.message);
+  Seconds* const clock = &clock_s_[index * targets];
+  Seconds* const arrival = messages_.arrival_s<kTargets>(op.message);
   const bool internal = (op.flags & kOpInternal) != 0;
   if (!process.in_send) {
     const bool costs_time = !internal && (costs_.has_flight() || costs_.has_cpu());
     const Seconds* row = costs_time ? costs_of(message) : nullptr;
     if (costs_time && costs_.has_send_cpu()) {
       const Seconds* const inverse_speed = inverse_speeds_of(index);
-      for_targets(message, [&](std::size_t k, std::size_t where) {
-        clock[k] += row[(3 * where + 1) * count_ + k] * inverse_speed[k];
+      for_targets<kTargets>(message, [&](std::size_t k, std::size_t where) {
+        clock[k] += row[(3 * where + 1) * targets + k] * inverse_speed[k];
       });
     }
-    if (timeline_ != nullptr) {
+    if (is_timed<kTargets>()) {
       timeline_->acted(index, clock[0]);
       timeline_->names(index, op.message);
     }
@@ -145,17 +87,17 @@ bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
     slot.sent = true;
     if (!waits) {
       if (costs_time) {
-        for_targets(message, [&](std::size_t k, std::size_t where) {
-          arrival[k] = clock[k] + row[3 * where * count_ + k];
+        for_targets<kTargets>(message, [&](std::size_t k, std::size_t where) {
+          arrival[k] = clock[k] + row[3 * where * targets + k];
         });
       } else {
-        std::copy_n(clock, count_, arrival);
+        std::copy_n(clock, targets, arrival);
       }
       slot.matched = true;
-      if (may_wait(message, op)) std::copy_n(clock, count_, messages_.free_s(op.message));
+      if (may_wait(message, op)) std::copy_n(clock, targets, messages_.free_s<kTargets>(op.message));
       wake(slot.receiver);
     } else {
-      std::copy_n(clock, count_, arrival);
+      std::copy_n(clock, targets, arrival);
       if (slot.posted) {
         match(op.message, slot);
       } else if ((op.flags & kOpNonblocking) == 0) {
@@ -170,15 +112,15 @@ bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
   }
   process.in_send = false;
   if ((op.flags & kOpNonblocking) == 0 && may_wait(message, op)) {
-    const Seconds* const free = messages_.free_s(op.message);
-    for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
+    const Seconds* const free = messages_.free_s<kTargets>(op.message);
+    for (std::size_t k = 0; k < targets; ++k) clock[k] = std::max(clock[k], free[k]);
   }
   use(op.message, slot);
   return true;
 }
 
 bool DedicatedReplay::execute_wait_send(ProcessIndex index, const Op& op) {
-  Slot& slot = slot_of(op.message);
+  Slot& slot = slot_of<0>(op.message);
   if (may_wait(store_.message(op.message), op)) {
     if (!slot.matched) return wait(index, op.message, true);
     Seconds* const clock = &clock_s_[index * count_];
@@ -189,11 +131,13 @@ bool DedicatedReplay::execute_wait_send(ProcessIndex index, const Op& op) {
   return true;
 }
 
-void DedicatedReplay::execute_post(ProcessIndex index, MessageIndex message) {
-  Slot& slot = slot_of(message);
+template <std::size_t kTargets>
+[[gnu::always_inline]] inline void DedicatedReplay::execute_post(ProcessIndex index, MessageIndex message) {
+  const std::size_t targets = count<kTargets>();
+  Slot& slot = slot_of<kTargets>(message);
   if (slot.posted || slot.matched) return;
   slot.posted = true;
-  std::copy_n(&clock_s_[index * count_], count_, messages_.free_s(message));
+  std::copy_n(&clock_s_[index * targets], targets, messages_.free_s<kTargets>(message));
   if (slot.sent) match(message, slot);
 }
 
@@ -220,14 +164,16 @@ void DedicatedReplay::match(MessageIndex index, Slot& slot) {
   wake(slot.sender);
 }
 
-bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
-  Slot& slot = slot_of(op.message);
-  if (!slot.matched && !slot.posted) execute_post(index, op.message);
+template <std::size_t kTargets>
+[[gnu::always_inline]] inline bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
+  const std::size_t targets = count<kTargets>();
+  Slot& slot = slot_of<kTargets>(op.message);
+  if (!slot.matched && !slot.posted) execute_post<kTargets>(index, op.message);
   if (!slot.matched) return wait(index, op.message, false);
-  Seconds* const clock = &clock_s_[index * count_];
-  const Seconds* const arrival = messages_.arrival_s(op.message);
-  for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], arrival[k]);
-  if (timeline_ != nullptr) {
+  Seconds* const clock = &clock_s_[index * targets];
+  const Seconds* const arrival = messages_.arrival_s<kTargets>(op.message);
+  for (std::size_t k = 0; k < targets; ++k) clock[k] = std::max(clock[k], arrival[k]);
+  if (is_timed<kTargets>()) {
     timeline_->waited(index, clock[0]);
     timeline_->names(index, op.message);
   }
@@ -235,8 +181,8 @@ bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
     const Message& message = store_.message(op.message);
     const Seconds* const row = costs_of(message);
     const Seconds* const inverse_speed = inverse_speeds_of(index);
-    for_targets(message, [&](std::size_t k, std::size_t where) {
-      clock[k] += row[(3 * where + 2) * count_ + k] * inverse_speed[k];
+    for_targets<kTargets>(message, [&](std::size_t k, std::size_t where) {
+      clock[k] += row[(3 * where + 2) * targets + k] * inverse_speed[k];
     });
   }
   use(op.message, slot);
@@ -244,7 +190,7 @@ bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
 }
 
 bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
-  Slot& slot = slot_of(op.message);
+  Slot& slot = slot_of<0>(op.message);
   if (!slot.sent) return wait(index, op.message, false);
   Seconds* const clock = &clock_s_[index * count_];
   const Seconds* const arrival = messages_.arrival_s(op.message);
@@ -263,6 +209,73 @@ bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
   }
   use(op.message, slot);
   return true;
+}
+
+template <std::size_t kTargets>
+void DedicatedReplay::run(ProcessIndex index) {
+  const std::size_t targets = count<kTargets>();
+  Process& process = processes_[index];
+  Seconds* const clock = &clock_s_[index * targets];
+  const Seconds* const inverse_speed = inverse_speeds_of(index);
+  bool resumed = process.waits_for != kNoMessage;  // the op's work is done
+  process.waits_for = kNoMessage;
+  while (const Op* op = store_.front(index, process.cursor)) {
+    if (is_timed<kTargets>() && !resumed) timeline_->take(index, *op, process.events_done, clock[0]);
+    if (!resumed && op->work_s != 0) {
+      for (std::size_t k = 0; k < targets; ++k) clock[k] += op->work_s * inverse_speed[k];
+    }
+    resumed = false;
+    if (is_timed<kTargets>() && op->kind != OpKind::kSend) timeline_->acted(index, clock[0]);
+    switch (op->kind) {
+      case OpKind::kCompute:
+        break;
+      case OpKind::kBlocked:
+        for (std::size_t k = 0; k < targets; ++k) clock[k] += op->call_s;
+        break;
+      case OpKind::kSend:
+        if (!execute_send<kTargets>(index, *op)) return;
+        break;
+      case OpKind::kWaitSend:
+        if (!execute_wait_send(index, *op)) return;
+        break;
+      case OpKind::kPost:
+        if (op->message != kNoMessage) {
+          execute_post<kTargets>(index, op->message);
+          use(op->message, messages_.slot<kTargets>(op->message));
+        }
+        break;
+      case OpKind::kRecv:
+        if (!execute_recv<kTargets>(index, *op)) return;
+        break;
+      case OpKind::kPeek:
+        if (!execute_peek(index, *op)) return;
+        break;
+      case OpKind::kExit:
+        process.exited = true;
+        break;
+    }
+    if (is_timed<kTargets>()) timeline_->done(index, clock[0]);
+    process.measured_s += op->work_s + op->call_s;
+    process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
+    OpStore::pop(process.cursor);
+  }
+}
+
+void DedicatedReplay::advance() {
+  add_processes();
+  grow_slots();
+  for (ProcessIndex index : store_.touched()) {
+    if (processes_[index].waits_for == kNoMessage) ready_.push_back(index);
+  }
+  while (!ready_.empty()) {
+    const ProcessIndex index = ready_.back();
+    ready_.pop_back();
+    if (count_ == 1 && timeline_ == nullptr) {
+      run<1>(index);
+    } else {
+      run<0>(index);
+    }
+  }
 }
 
 ProcessStatus DedicatedReplay::status(ProcessIndex index) const {

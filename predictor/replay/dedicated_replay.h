@@ -60,7 +60,19 @@ class DedicatedReplay final : public Replay {
   void go_on();
   void add_processes();
   void grow_slots();
+  // Executes what the process can. What it calls is compiled for one target, which then costs no loops, and
+  // for any number (kTargets = 0).
+  template <std::size_t kTargets>
   void run(ProcessIndex index);
+  template <std::size_t kTargets>
+  std::size_t count() const {
+    return kTargets != 0 ? kTargets : count_;
+  }
+  template <std::size_t kTargets>
+  bool is_timed() const {
+    return kTargets == 0 && timeline_ != nullptr;
+  }
+  template <std::size_t kTargets>
   Slot& slot_of(MessageIndex index);
   // May it be a rendezvous on one of the targets? If not it is eager on all.
   bool may_wait(const Message& message, const Op& op) const {
@@ -73,14 +85,15 @@ class DedicatedReplay final : public Replay {
   }
   // Calls body(k, locality) for every target. Where nodes are equally far apart on all of them, which one
   // test for all says, no topology is asked.
-  template <typename Body>
+  template <std::size_t kTargets = 0, typename Body>
   void for_targets(const Message& message, Body&& body) const {
-    const std::uint32_t* const src = &node_[static_cast<std::size_t>(message.src) * count_];
-    const std::uint32_t* const dst = &node_[static_cast<std::size_t>(message.dst) * count_];
+    const std::size_t targets = count<kTargets>();
+    const std::uint32_t* const src = &node_[static_cast<std::size_t>(message.src) * targets];
+    const std::uint32_t* const dst = &node_[static_cast<std::size_t>(message.dst) * targets];
     if (costs_.localities() == 2) {
-      for (std::size_t k = 0; k < count_; ++k) body(k, src[k] == dst[k] ? Localities::kSelfNode : 0);
+      for (std::size_t k = 0; k < targets; ++k) body(k, src[k] == dst[k] ? Localities::kSelfNode : 0);
     } else {
-      for (std::size_t k = 0; k < count_; ++k) body(k, costs_.localities_of(k).of(src[k], dst[k]));
+      for (std::size_t k = 0; k < targets; ++k) body(k, costs_.localities_of(k).of(src[k], dst[k]));
     }
   }
   bool is_rendezvous(const Message& message, std::size_t k, std::size_t locality) const {
@@ -93,9 +106,12 @@ class DedicatedReplay final : public Replay {
     return any;
   }
   // False: the process has to wait before this op is done.
+  template <std::size_t kTargets>
   bool execute_send(ProcessIndex index, const Op& op);
   bool execute_wait_send(ProcessIndex index, const Op& op);
+  template <std::size_t kTargets>
   void execute_post(ProcessIndex index, MessageIndex message);
+  template <std::size_t kTargets>
   bool execute_recv(ProcessIndex index, const Op& op);
   bool execute_peek(ProcessIndex index, const Op& op);
   void match(MessageIndex index, Slot& slot);

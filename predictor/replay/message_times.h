@@ -59,16 +59,32 @@ class MessageTimes {
     targets_ = kept.size();
     memory_ = std::move(other.memory_);
   }
-  Slot& slot(MessageIndex index) { return *std::launder(reinterpret_cast<Slot*>(at(index))); }
+  // kTargets: how many there are, where that is known when the program is compiled, else 0.
+  template <std::size_t kTargets = 0>
+  Slot& slot(MessageIndex index) {
+    return *std::launder(reinterpret_cast<Slot*>(at<kTargets>(index)));
+  }
   // Sent, not matched: when the send was ready; matched: arrival.
-  Seconds* arrival_s(MessageIndex index) { return reinterpret_cast<Seconds*>(at(index) + kTimesAt); }
+  template <std::size_t kTargets = 0>
+  Seconds* arrival_s(MessageIndex index) {
+    return reinterpret_cast<Seconds*>(at<kTargets>(index) + kTimesAt);
+  }
   // Posted, not matched: when; matched: when the sender is free.
-  Seconds* free_s(MessageIndex index) { return arrival_s(index) + targets_; }
+  template <std::size_t kTargets = 0>
+  Seconds* free_s(MessageIndex index) {
+    return arrival_s<kTargets>(index) + (kTargets != 0 ? kTargets : targets_);
+  }
 
  private:
   static constexpr std::size_t kTimesAt = 24;
-  std::size_t stride() const { return kTimesAt + 2 * targets_ * sizeof(Seconds); }
-  std::byte* at(MessageIndex index) { return memory_.data() + index * stride(); }
+  template <std::size_t kTargets = 0>
+  std::size_t stride() const {
+    return kTimesAt + 2 * (kTargets != 0 ? kTargets : targets_) * sizeof(Seconds);
+  }
+  template <std::size_t kTargets = 0>
+  std::byte* at(MessageIndex index) {
+    return memory_.data() + index * stride<kTargets>();
+  }
 
   std::size_t targets_;
   std::size_t size_ = 0;

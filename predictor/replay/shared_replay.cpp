@@ -436,52 +436,49 @@ void SharedReplay::observe_events(Rank rank, ObservedRow& row) {
   std::uint64_t number = process.events_done;
   ObservedEvent event;
   bool first_op = true;
-  for (const OpStore::Chunk* chunk = cursor.chunk; chunk != nullptr; chunk = chunk->next, cursor.next = 0) {
-    for (std::uint32_t i = cursor.next; i < chunk->filled; ++i) {
-      const Op& op = chunk->ops[i];
-      if (first_op) {
-        event = ObservedEvent{};
-        event.rank = rank;
-        event.number = ++number;
-        first_op = false;
-      }
-      event.end_recv = event.end_recv || op.kind == OpKind::kRecv;
-      if (in_hand) {
-        switch (process.state) {
-          case State::kWorking: {
-            const auto mine = std::find_if(node.runnable.begin(), node.runnable.end(),
-                                           [index](const Work& work) { return work.process == index; });
-            assert(mine != node.runnable.end());
-            event.state = ObservedEvent::State::kCurrent;
-            event.remaining_process_s += mine->end - node.virtual_s;
-            event.earliest_s = node.time_s + (mine->end - node.virtual_s) / rate(node);
-            break;
-          }
-          case State::kTimed: {
-            event.state = ObservedEvent::State::kCurrent;
-            event.earliest_s = process.timed_until_s;
-            if (process.waits_for != kNoMessage) event.wait_s = process.timed_until_s - node.time_s;
-            break;
-          }
-          case State::kWaiting:
-            event.state = ObservedEvent::State::kPending;
-            event.wait_s = process.wait_since_s - node.time_s;
-            break;
-          default:  // goes on at this very time
-            event.state = ObservedEvent::State::kCurrent;
-            event.earliest_s = now_s_;
-            break;
-        }
-        in_hand = false;
-      } else {
-        event.remaining_process_s += op.work_s;
-      }
-      if ((op.flags & kOpEndsEvent) != 0) {
-        row.events.push_back(event);
-        first_op = true;
-      }
+  store_.for_each_ahead(index, cursor, [&](const Op& op) {
+    if (first_op) {
+      event = ObservedEvent{};
+      event.rank = rank;
+      event.number = ++number;
+      first_op = false;
     }
-  }
+    event.end_recv = event.end_recv || op.kind == OpKind::kRecv;
+    if (in_hand) {
+      switch (process.state) {
+        case State::kWorking: {
+          const auto mine = std::find_if(node.runnable.begin(), node.runnable.end(),
+                                         [index](const Work& work) { return work.process == index; });
+          assert(mine != node.runnable.end());
+          event.state = ObservedEvent::State::kCurrent;
+          event.remaining_process_s += mine->end - node.virtual_s;
+          event.earliest_s = node.time_s + (mine->end - node.virtual_s) / rate(node);
+          break;
+        }
+        case State::kTimed: {
+          event.state = ObservedEvent::State::kCurrent;
+          event.earliest_s = process.timed_until_s;
+          if (process.waits_for != kNoMessage) event.wait_s = process.timed_until_s - node.time_s;
+          break;
+        }
+        case State::kWaiting:
+          event.state = ObservedEvent::State::kPending;
+          event.wait_s = process.wait_since_s - node.time_s;
+          break;
+        default:  // goes on at this very time
+          event.state = ObservedEvent::State::kCurrent;
+          event.earliest_s = now_s_;
+          break;
+      }
+      in_hand = false;
+    } else {
+      event.remaining_process_s += op.work_s;
+    }
+    if ((op.flags & kOpEndsEvent) != 0) {
+      row.events.push_back(event);
+      first_op = true;
+    }
+  });
 }
 
 }  // namespace lbf

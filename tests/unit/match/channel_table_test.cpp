@@ -16,7 +16,7 @@ class Channels : public testing::Test {
   }
   MessageIndex receive(const ChannelKey& key = kKey) { return table_.take_receive(key, paired_); }
   // What all replays do with a message.
-  void finish(MessageIndex message) { store_.settle(message, kSendToCome | kReceiveToCome); }
+  void finish(MessageIndex message) { store_.withdraw(message, 2); }
   OpStore store_{4, 1};
   ChannelTable table_{store_};
   bool paired_ = false;

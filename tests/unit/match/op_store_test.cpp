@@ -58,7 +58,6 @@ TEST(OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
   const MessageIndex first = store.new_message();
   store.push(0, naming(OpKind::kSend, first));
   store.push(0, naming(OpKind::kRecv, first));
-  store.settle(first, kSendToCome | kReceiveToCome);
   for (int use = 0; use < 3; ++use) store.used(first);
   EXPECT_NE(store.new_message(), first);
   store.used(first);
@@ -69,9 +68,8 @@ TEST(OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
   OpStore store(1, 2);
   const MessageIndex message = store.new_message();
   store.push(0, naming(OpKind::kSend, message));
-  store.settle(message, kSendToCome);
   store.used(message);
-  store.settle(message, kReceiveToCome);
+  store.withdraw(message, 1);
   EXPECT_NE(store.new_message(), message);
   store.used(message);
   EXPECT_EQ(store.new_message(), message);
@@ -80,15 +78,14 @@ TEST(OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
 TEST(OpStore, AWaitThatWillNotComeFreesTheSlot) {
   OpStore store(1, 1);
   const MessageIndex message = store.new_message();
-  store.message(message).to_come |= kWaitToCome;
+  store.expect(message);
   store.push(0, naming(OpKind::kSend, message));
   store.push(0, naming(OpKind::kRecv, message));
-  store.settle(message, kSendToCome | kReceiveToCome);
   store.used(message);
   store.used(message);
   const std::uint32_t generation = store.message(message).generation;
   EXPECT_NE(store.new_message(), message);
-  store.settle(message, kWaitToCome);
+  store.withdraw(message, 1);
   EXPECT_EQ(store.new_message(), message);
   EXPECT_NE(store.message(message).generation, generation);
 }
