@@ -24,6 +24,7 @@
 #include "advisor/report/times.h"
 #include "base/http_client.h"
 #include "base/result.h"
+#include "tools/environment.h"
 
 namespace {
 
@@ -32,7 +33,6 @@ using namespace lbf::report;  // NOLINT(google-build-using-namespace)
 
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
-constexpr const char* kDefaultServer = "unix:/run/lbf/lbfd.sock";
 constexpr Seconds kRequestTimeoutS = 60;
 constexpr Seconds kBriefRequestTimeoutS = 1;
 // How long --brief waits for the last batches of a step that has just ended, and how often it asks.
@@ -262,11 +262,7 @@ int run(const Options& options) {
     return fail(invalid_input("--brief needs -j JOB[.STEP]"), kExitUsage);
   }
 
-  std::string server = options.server;
-  if (server.empty()) {
-    const char* const from_environment = std::getenv("LBF_SERVER");
-    server = from_environment != nullptr && *from_environment != '\0' ? from_environment : kDefaultServer;
-  }
+  const std::string server = options.server.empty() ? default_server() : options.server;
   HttpClientOptions http;
   http.total_timeout_s = options.brief ? kBriefRequestTimeoutS : kRequestTimeoutS;
   auto client = HttpClient::make(server, http);

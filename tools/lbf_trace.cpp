@@ -3,10 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -18,15 +15,14 @@
 #include "event/stored_trace_writer.h"
 #include "event/synth.h"
 #include "event/text_trace.h"
+#include "tools/environment.h"
 #include "tools/event_text.h"
-#include "tools/export_goal.h"
-#include "tools/export_ti.h"
-#include "tools/export_timeline.h"
 #include "tools/import_ti.h"
 #include "tools/progress.h"
+#include "tools/target_options.h"
+#include "tools/trace_export.h"
 #include "tools/trace_info.h"
 #include "tools/trace_output.h"
-#include "tools/whatif_targets.h"
 #include "tools/whatif_trace.h"
 
 namespace {
@@ -39,11 +35,6 @@ using lbf::Result;
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
-std::string from_environment(const char* name, const char* otherwise) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : otherwise;
-}
-
 // `what` may have a file's name or a trace's words in it: one line, nothing that acts on a terminal.
 int fail(int status, const std::string& what) {
   std::fprintf(stderr, "lbf-trace: error: %s\n", lbf::report::printable(what).c_str());
@@ -55,15 +46,15 @@ void warn(const std::string& what) {
 
 struct Options {
   std::string trace;
-  std::string server = from_environment("LBF_SERVER", "unix:/run/lbf/lbfd.sock");
+  std::string server = lbf::default_server();
   std::string output = "-";
-  std::string to;      // "text", "stored"
-  std::string format;  // of import and export
+  std::string to;  // "text", "stored"
   bool json = false;
   std::vector<Rank> ranks;  // dump
   std::uint64_t limit = 0;
-  double flops_per_second = lbf::kDefaultFlopsPerSecond;
-  lbf::WhatIfOptions target;
+  std::string import_format;
+  double flops_per_second = lbf::kDefaultFlopsPerSecond;  // import
+  lbf::TraceExportOptions exported;
   std::string pattern;
   Rank synth_ranks = 0;
   std::uint64_t iterations = 0;
@@ -225,79 +216,13 @@ Result<void> import_trace(const Options& options) {
   return {};
 }
 
-void warn_about(const lbf::ExportNotes& notes) {
-  const auto note = [](std::uint64_t count, const char* what) {
-    if (count > 0) warn(std::to_string(count) + " " + what);
-  };
-  note(notes.synchronous_sends, "synchronous sends are written as ordinary ones: the format has no others");
-  note(notes.left_out_probes, "probes are left out: the format has none");
-  note(notes.late_collectives,
-       "non-blocking collectives happen where they are waited for: the format has none");
-  note(notes.unmodelled_calls, "calls without a model are written as the time that they took");
-  note(notes.approximated_collectives,
-       "collective calls are written with the closest algorithm, not the real one");
-  note(notes.never_sent, "receives are left out: nobody sends their messages");
-  if (!notes.why_partial.empty()) warn("the trace is partial: " + notes.why_partial);
-}
-
-Result<void> export_timeline(const Options& options, lbf::WhatIfTrace& trace) {
-  const Result<std::vector<lbf::Target>> targets = lbf::make_targets(options.target, trace.ranks());
-  if (!targets) return targets.error();
-  if (targets->size() != 1) {
-    return lbf::invalid_input("a timeline shows one target, these options name " +
-                              std::to_string(targets->size()) +
-                              ": give one of --nodes, --placement and --network each");
-  }
-  Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(options.output);
-  if (!output) return output.error();
-  Result<std::unique_ptr<lbf::TimelineExport>> timeline =
-      lbf::TimelineExport::make(trace.ranks(), targets->front(), **output);
-  if (!timeline) return timeline.error();
-  (*timeline)->set_mpi(lbf::mpi_setup(trace.library(), trace.node_of_rank()));
-  Result<void> done =
-      read(trace, "replayed", [&](Rank rank, const Event& event) { return (*timeline)->feed(rank, event); });
-  if (!done) return done;
-  const Result<lbf::TimelineResult> result = (*timeline)->finish();
-  if (!result) return result.error();
-  if (!result->why_partial.empty()) warn("the timeline is partial: " + result->why_partial);
-  return (*output)->commit();
-}
-
-Result<void> export_goal(const Options& options, lbf::WhatIfTrace& trace) {
-  Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(options.output);
-  if (!output) return output.error();
-  Result<std::unique_ptr<lbf::GoalExport>> goal = lbf::GoalExport::make(trace.ranks(), **output, "");
-  if (!goal) return goal.error();
-  (*goal)->set_mpi(lbf::mpi_setup(trace.library(), trace.node_of_rank()));
-  Result<void> done =
-      read(trace, "exported", [&](Rank rank, const Event& event) { return (*goal)->feed(rank, event); });
-  if (!done) return done;
-  const Result<lbf::ExportNotes> notes = (*goal)->finish();
-  if (!notes) return notes.error();
-  warn_about(*notes);
-  return (*output)->commit();
-}
-
-Result<void> export_ti(const Options& options, lbf::WhatIfTrace& trace) {
-  Result<std::unique_ptr<lbf::TiExport>> ti =
-      lbf::TiExport::make(trace.ranks(), options.output, options.flops_per_second);
-  if (!ti) return ti.error();
-  (*ti)->set_mpi(lbf::mpi_setup(trace.library(), trace.node_of_rank()));
-  Result<void> done =
-      read(trace, "exported", [&](Rank rank, const Event& event) { return (*ti)->feed(rank, event); });
-  if (!done) return done;
-  const Result<lbf::ExportNotes> notes = (*ti)->finish();
-  if (!notes) return notes.error();
-  warn_about(*notes);
-  return {};
-}
-
 Result<void> export_trace(const Options& options) {
   Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
   if (!trace) return trace.error();
-  if (options.format == "goal") return export_goal(options, **trace);
-  if (options.format == "ti") return export_ti(options, **trace);
-  return export_timeline(options, **trace);
+  const Result<std::vector<std::string>> warnings = lbf::export_trace(options.exported, **trace);
+  if (!warnings) return warnings.error();
+  for (const std::string& warning : *warnings) warn(warning);
+  return {};
 }
 
 Result<void> synth(const Options& options) {
@@ -324,14 +249,6 @@ Result<void> synth(const Options& options) {
 
 // --- options
 
-std::string check_positive(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good =
-      error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) && value > 0;
-  return good ? std::string() : "'" + text + "' is no number above 0";
-}
-
 constexpr const char* kTraceHelp =
     "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOB[.STEP] of a job that lbfd knows";
 
@@ -344,59 +261,23 @@ void add_trace(CLI::App& command, Options& options) {
         return client ? std::string() : client.error().message;
       });
 }
-void add_output(CLI::App& command, Options& options, const char* help, bool required = false) {
-  command.add_option("-o,--output", options.output, help)->required(required);
+void add_output(CLI::App& command, std::string& output, const char* help) {
+  command.add_option("-o,--output", output, help);
 }
 void add_form(CLI::App& command, Options& options, const char* help) {
   command.add_option("--to", options.to, help)->check(CLI::IsMember({"text", "stored"}));
 }
-void add_flops(CLI::App& command, Options& options, const char* help) {
-  command.add_option("--flops-per-second", options.flops_per_second, help)->check(check_positive);
+void add_flops(CLI::App& command, double& flops_per_second, const char* help) {
+  command.add_option("--flops-per-second", flops_per_second, help)->check(lbf::check_positive);
 }
 
-// As in lbf-whatif.
-void add_target(CLI::App& command, lbf::WhatIfOptions& target) {
-  target.networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
-  const std::string group = "Target (timeline)";
-  command.add_option("--nodes", target.nodes, "nodes (default with map=...: those it names)")
-      ->delimiter(',')
-      ->check(CLI::Range(1u, 1u << 24))
-      ->group(group);
-  command.add_option("--cores", target.cores, "processors per node, or by node as in 4,4,2 (default 1)")
-      ->delimiter(',')
-      ->check(CLI::Range(1u, 1u << 20))
-      ->group(group);
-  command
-      .add_option("--placement", target.placements, "block, cyclic, plane=K or map=N0,N1,... (default block)")
-      ->allow_extra_args(false)
-      ->group(group);
-  command.add_option("--network", target.networks, "name or file (default zero)")
-      ->delimiter(',')
-      ->group(group);
-  command
-      .add_option("--speed", target.speeds,
-                  "of each processor, relative to the one that ran, or by node as in 1,1,0.5 (default 1)")
-      ->delimiter(',')
-      ->check(check_positive)
-      ->group(group);
-  command
-      .add_option("--contention", target.contention, "none, bus or nic (default: what the network file says)")
-      ->check(CLI::IsMember({"none", "bus", "nic"}))
-      ->group(group);
-  command
-      .add_option_function<std::string>(
-          "--waiting",
-          [&target](const std::string& name) {
-            target.waiting = name == "spin" ? lbf::Waiting::kSpin : lbf::Waiting::kBlock;
-          },
-          "what a rank does that waits for a message: block gives its processor away, spin keeps its share "
-          "(default block)")
-      ->check(CLI::IsMember({"block", "spin"}))
-      ->group(group);
-  command
-      .add_option("--networks-dir", target.networks_dir,
-                  "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)")
-      ->group(group);
+// What is wrong with the options of export; empty: nothing.
+std::string check_export(const CLI::App& command, const lbf::TraceExportOptions& options) {
+  if (options.output == "-" && options.format == "ti")
+    return "--format ti writes a list and a folder of files: name the list with -o FILE";
+  if (options.output == "-" && options.format == "otf2")
+    return "--format otf2 makes a folder: name it with -o DIR";
+  return lbf::exports_a_prediction(options.format) ? lbf::check_target_options(command, options.target) : "";
 }
 
 int run(int argc, char** argv) {
@@ -414,7 +295,7 @@ int run(int argc, char** argv) {
   CLI::App* dump_command =
       app.add_subcommand("dump", "every event in one line, with all that is known of it");
   add_trace(*dump_command, options);
-  add_output(*dump_command, options, "file to write (default standard output)");
+  add_output(*dump_command, options.output, "file to write (default standard output)");
   dump_command->add_option("--rank", options.ranks, "of these ranks only, as in 0,3")
       ->delimiter(',')
       ->check(CLI::Range(0, (1 << 24) - 1));
@@ -423,7 +304,7 @@ int run(int argc, char** argv) {
 
   CLI::App* convert_command = app.add_subcommand("convert", "a text trace <-> a stored trace");
   add_trace(*convert_command, options);
-  add_output(*convert_command, options, "file to write (default standard output)");
+  add_output(*convert_command, options.output, "file to write (default standard output)");
   add_form(*convert_command, options, "text or stored (default: the other form)");
 
   CLI::App* import_command = app.add_subcommand("import", "a trace of another tool -> a trace of lbf");
@@ -431,22 +312,27 @@ int run(int argc, char** argv) {
       ->add_option("FILE", options.trace,
                    "the list of the ranks' files, or one file with the actions of all ranks")
       ->required();
-  import_command->add_option("--format", options.format, "ti: SimGrid's time-independent trace (default)")
+  import_command
+      ->add_option("--format", options.import_format, "ti: SimGrid's time-independent trace (default)")
       ->check(CLI::IsMember({"ti"}));
-  add_output(*import_command, options, "file to write (default standard output)");
+  add_output(*import_command, options.output, "file to write (default standard output)");
   add_form(*import_command, options, "text or stored (default stored)");
-  add_flops(*import_command, options, "flops of a compute action that take one second (default 1e9)");
+  add_flops(*import_command, options.flops_per_second,
+            "flops of a compute action that take one second (default 1e9)");
 
   CLI::App* export_command = app.add_subcommand("export", "a trace of lbf -> a trace of another tool");
   add_trace(*export_command, options);
   export_command
-      ->add_option("--format", options.format,
-                   "goal (LogGOPSim), ti (SimGrid), timeline (Chrome and Perfetto: a predicted run)")
+      ->add_option("--format", options.exported.format,
+                   "goal (LogGOPSim), ti (SimGrid); a predicted run: timeline (Chrome and Perfetto), otf2 "
+                   "(Vampir, Cube)")
       ->required()
-      ->check(CLI::IsMember({"goal", "ti", "timeline"}));
-  add_output(*export_command, options, "file to write (default standard output; ti needs a file)");
-  add_flops(*export_command, options, "ti: flops of one second of process time (default 1e9)");
-  add_target(*export_command, options.target);
+      ->check(CLI::IsMember({"goal", "ti", "timeline", "otf2"}));
+  add_output(*export_command, options.exported.output,
+             "file to write (default standard output; ti needs a file), otf2: folder to make");
+  add_flops(*export_command, options.exported.flops_per_second,
+            "ti: flops of one second of process time (default 1e9)");
+  lbf::add_target_options(*export_command, options.exported.target, "Target (timeline, otf2)");
 
   CLI::App* synth_command = app.add_subcommand("synth", "makes a trace of a well-known pattern");
   std::vector<std::string> patterns(lbf::kSynthPatterns.begin(), lbf::kSynthPatterns.end());
@@ -459,7 +345,7 @@ int run(int argc, char** argv) {
   synth_command->add_option("--iterations", options.iterations, "how often the pattern is repeated")
       ->required()
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
-  add_output(*synth_command, options, "file to write (default standard output)");
+  add_output(*synth_command, options.output, "file to write (default standard output)");
   add_form(*synth_command, options, "text or stored (default stored)");
 
   try {
@@ -472,14 +358,8 @@ int run(int argc, char** argv) {
     return fail(kUsage, std::string(error.what()) + "; " + help + " lists what there is");
   }
   if (export_command->parsed()) {
-    if (options.format == "ti" && options.output == "-") {
-      return fail(kUsage, "--format ti writes a list and a folder of files: name the list with -o FILE");
-    }
-    for (const std::string& placement : options.target.placements) {
-      if (options.format == "timeline" && options.target.nodes.empty() && !placement.starts_with("map=")) {
-        return fail(kUsage, "--nodes is missing: how many nodes? (only --placement map=... says it itself)");
-      }
-    }
+    const std::string wrong = check_export(*export_command, options.exported);
+    if (!wrong.empty()) return fail(kUsage, wrong);
   }
   Result<void> done = info_command->parsed()      ? info(options)
                       : dump_command->parsed()    ? dump(options)

@@ -4,10 +4,7 @@
 // Implements design.md section 6 (the options and JSON keys are a contract).
 
 #include <CLI/CLI.hpp>
-#include <charconv>
-#include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <string>
 #include <vector>
@@ -15,20 +12,16 @@
 #include "advisor/report/text.h"
 #include "base/http_client.h"
 #include "predictor/metric/predictor.h"
+#include "tools/environment.h"
 #include "tools/progress.h"
+#include "tools/target_options.h"
 #include "tools/whatif_output.h"
-#include "tools/whatif_targets.h"
 #include "tools/whatif_trace.h"
 
 namespace {
 
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
-
-std::string from_environment(const char* name, const char* otherwise) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : otherwise;
-}
 
 // `what` may have a file's name or lbfd's words in it: one line, nothing that acts on a terminal.
 int fail(int status, const std::string& what) {
@@ -50,8 +43,7 @@ void warn_of_stuck_targets(const lbf::WhatIfResult& result) {
 
 int run(int argc, char** argv) {
   lbf::WhatIfOptions options;
-  options.networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
-  std::string server = from_environment("LBF_SERVER", "unix:/run/lbf/lbfd.sock");
+  std::string server = lbf::default_server();
   std::string trace_name;
   bool json = false;
 
@@ -61,35 +53,7 @@ int run(int argc, char** argv) {
   app.add_option("TRACE", trace_name,
                  "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
                  "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
-  app.add_option("--nodes", options.nodes, "node counts, as in 2,4 (default with map=...: those it names)")
-      ->delimiter(',')
-      ->check(CLI::Range(1u, 1u << 24));
-  app.add_option("--cores", options.cores, "processors per node, or by node as in 4,4,2 (default 1)")
-      ->delimiter(',')
-      ->check(CLI::Range(1u, 1u << 20));
-  app.add_option("--placement", options.placements,
-                 "block, cyclic, plane=K or map=N0,N1,... (may be repeated; default block)")
-      ->allow_extra_args(false);
-  app.add_option("--network", options.networks, "names or files, as in zero,lan-100 (default zero)")
-      ->delimiter(',');
-  app.add_option("--speed", options.speeds,
-                 "of each processor, relative to the one that ran, or by node as in 1,1,0.5 (default 1)")
-      ->delimiter(',')
-      ->check([](const std::string& text) {
-        double speed = 0;
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), speed);
-        const bool good =
-            error == std::errc{} && end == text.data() + text.size() && std::isfinite(speed) && speed > 0;
-        return good ? std::string() : "'" + text + "' is no number above 0";
-      });
-  app.add_option("--contention", options.contention, "none, bus or nic (default: what the network file says)")
-      ->check(CLI::IsMember({"none", "bus", "nic"}));
-  std::string waiting = "block";
-  app.add_option(
-         "--waiting", waiting,
-         "what a rank does that waits for a message: block gives its processor away, spin keeps its share "
-         "(default block)")
-      ->check(CLI::IsMember({"block", "spin"}));
+  lbf::add_target_options(app, options);
   std::string mpi_library;
   std::vector<std::string> mpi_libraries;
   for (int i = 0; i < lbf::kMpiLibraryCount; ++i) {
@@ -99,15 +63,6 @@ int run(int argc, char** argv) {
                  "whose algorithms the collectives follow: openmpi-4.1, openmpi-5.0 or mpich-4.0 (default: "
                  "the library that ran, openmpi-4.1 where the trace does not say)")
       ->check(CLI::IsMember(mpi_libraries));
-  app.add_option("--networks-dir", options.networks_dir,
-                 "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)");
-  const CLI::Option* topology_option = app.add_option("--topology", options.topology,
-                                                      "Slurm's topology.conf or topology.yaml: messages cost "
-                                                      "what the network file says for their switch hops "
-                                                      "(default: all nodes are equally far apart)");
-  const CLI::Option* nodelist_option = app.add_option(
-      "--nodelist", options.nodelist,
-      "the nodes of the targets, as in n[1-4] (default: those that Slurm would choose on an idle cluster)");
   const CLI::Option* server_option =
       app.add_option("--server", server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
   app.add_flag("--json", json, "print JSON");
@@ -118,20 +73,8 @@ int run(int argc, char** argv) {
     return fail(kUsage, std::string(error.what()) + "; lbf-whatif --help lists the options");
   }
   if (trace_name.empty()) return fail(kUsage, "TRACE is missing: what to replay; lbf-whatif --help");
-  options.waiting = waiting == "spin" ? lbf::Waiting::kSpin : lbf::Waiting::kBlock;
-  for (const std::string& placement : options.placements) {
-    if (options.nodes.empty() && !placement.starts_with("map=")) {
-      return fail(kUsage, "--nodes is missing: how many nodes? (only --placement map=... says it itself)");
-    }
-  }
-
-  for (const auto& [option, value] :
-       {std::pair{topology_option, &options.topology}, std::pair{nodelist_option, &options.nodelist}}) {
-    if (option->count() > 0 && value->empty()) return fail(kUsage, option->get_name() + " is empty");
-  }
-  if (!options.nodelist.empty() && options.topology.empty()) {
-    return fail(kUsage, "--nodelist needs --topology: which switches are the nodes on?");
-  }
+  const std::string wrong = lbf::check_target_options(app, options);
+  if (!wrong.empty()) return fail(kUsage, wrong);
 
   if (server_option->count() > 0) {
     if (const auto client = lbf::HttpClient::make(server); !client) {
