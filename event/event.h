@@ -46,8 +46,14 @@ enum class EventKind : std::uint8_t {
   kPhase = 19,        // MPI_Pcontrol(level): `tag` = level
   kGap = 20,          // `bytes` events of this rank were lost here (ring full); predictions become partial
   kExit = 21,         // the process reached MPI_Finalize (or the end of what was captured)
+  kOneSided = 22,      // one operation on the memory of `peer` (one_sided_op says which), `bytes` of the origin's
+                       // (get: into it); does not wait, except kLock. `comm` is the window: each is a communicator
+                       // of its own, which nothing else uses. With `request` (Rput...) its kWait completes it too
+  kOneSidedSync = 23,  // waits until this rank's operations on the window `comm` are complete at their targets:
+                       // those to `peer`, or all of them (kAnyRank): flush, unlock, complete, fence
+  kIo = 24,            // MPI-IO: `call_s` is kept as it was measured; io_direction says what `bytes` are
 };
-inline constexpr std::uint8_t kEventKindCount = 22;
+inline constexpr std::uint8_t kEventKindCount = 25;
 
 enum EventFlags : std::uint8_t {
   kFlagWildcardSource = 1,  // the receive was posted with MPI_ANY_SOURCE
@@ -57,6 +63,8 @@ enum EventFlags : std::uint8_t {
   kFlagCallBegin = 16,      // first event of one MPI call (a Waitall makes several events)
   kFlagBuffered = 32,       // buffered send: never waits for its receive
   kFlagInPlace = 64,        // collective with MPI_IN_PLACE
+  kFlagBlockingCall = 128,  // kIcollective: of a blocking call beside which other threads of the process ran; the
+                            // kWait of its request is where the call returned
 };
 
 // Append only: wire format and text trace.
@@ -87,6 +95,22 @@ enum class CollectiveOp : std::uint8_t {
 };
 inline constexpr std::uint8_t kCollectiveOpCount = 23;
 
+// What Event::op means in a kOneSided event. Append only: wire format and text trace.
+enum class OneSidedOp : std::uint8_t {
+  kPut = 0,
+  kGet = 1,
+  kAccumulate = 2,
+  kGetAccumulate = 3,
+  kFetchAndOp = 4,
+  kCompareAndSwap = 5,
+  kLock = 6,  // MPI_Win_lock: a round trip to the target, which the origin waits for
+};
+inline constexpr std::uint8_t kOneSidedOpCount = 7;
+
+// What Event::op means in a kIo event. Append only: wire format.
+enum class IoDirection : std::uint8_t { kNone = 0, kRead = 1, kWrite = 2 };
+inline constexpr std::uint8_t kIoDirectionCount = 3;
+
 // Event::root of a rooted collective on an intercommunicator, as Open MPI writes MPI_ROOT and MPI_PROC_NULL.
 inline constexpr Rank kRootIsMe = -4;         // this rank is the root of the other group's collective
 inline constexpr Rank kRootIsElsewhere = -2;  // another rank of this group is
@@ -95,7 +119,7 @@ struct Event {
   EventKind kind = EventKind::kCompute;
   std::uint8_t flags = 0;      // EventFlags
   std::uint16_t function = 0;  // MPI function id (event/mpi_functions.yml); 0 = none (text traces)
-  CollectiveOp op = CollectiveOp::kBarrier;
+  CollectiveOp op = CollectiveOp::kBarrier;  // kOneSided: see one_sided_op; kIo: io_direction
   std::int32_t peer = kAnyRank;  // world rank: destination, or source that was asked for / that matched
   std::int32_t tag = kAnyTag;
   std::uint32_t comm = 0;
@@ -114,5 +138,23 @@ struct Event {
   // Points into the decoder; valid until it decodes the next event.
   std::span<const std::uint64_t> values{};
 };
+
+constexpr OneSidedOp one_sided_op(const Event& event) {
+  return static_cast<OneSidedOp>(event.op);
+}
+constexpr IoDirection io_direction(const Event& event) {
+  return static_cast<IoDirection>(event.op);
+}
+// How many operations the kind has; what it uses `op` for.
+constexpr std::uint8_t op_count(EventKind kind) {
+  switch (kind) {
+    case EventKind::kOneSided:
+      return kOneSidedOpCount;
+    case EventKind::kIo:
+      return kIoDirectionCount;
+    default:
+      return kCollectiveOpCount;
+  }
+}
 
 }  // namespace lbf

@@ -13,11 +13,14 @@ ROLES = (
     'init init_thread finalize abort pcontrol send isend recv irecv sendrecv sendrecv_replace '
     'persistent_init_send persistent_init_recv start startall wait waitany waitall waitsome test testany testall '
     'testsome request_get_status request_free cancel probe iprobe mprobe improbe mrecv imrecv collective comm_create '
-    'comm_free comm_disconnect local unmodelled').split()
+    'comm_free comm_disconnect local unmodelled win_create win_free win_fence win_post win_start win_complete win_wait '
+    'win_test win_lock win_lock_all win_flush win_flush_all one_sided io spawn').split()
 OPS = (
     'barrier bcast reduce allreduce gather scatter allgather alltoall reduce_scatter_block scan exscan gatherv scatterv '
     'allgatherv alltoallv alltoallw reduce_scatter neighbor_allgather neighbor_allgatherv neighbor_alltoall '
     'neighbor_alltoallv neighbor_alltoallw').split()
+ONE_SIDED_OPS = 'put get accumulate get_accumulate fetch_and_op compare_and_swap'.split()
+DIRECTIONS = ('none', 'read', 'write')
 MODES = ('standard', 'buffered', 'synchronous', 'ready')
 SEND_ROLES = ('send', 'isend', 'persistent_init_send')
 
@@ -47,7 +50,11 @@ def check(path, functions):
             fail(path, f'{name}: mode must be one of {", ".join(MODES)}')
         if function['role'] == 'collective' and function.get('op') not in OPS:
             fail(path, f'{name}: unknown op {function.get("op")}')
-        if function['role'] in ('collective', 'comm_create') and not isinstance(function.get('blocking'), bool):
+        if function['role'] == 'one_sided' and function.get('op') not in ONE_SIDED_OPS:
+            fail(path, f'{name}: unknown op {function.get("op")}')
+        if function.get('direction', 'none') not in DIRECTIONS:
+            fail(path, f'{name}: direction must be one of {", ".join(DIRECTIONS)}')
+        if function['role'] in ('collective', 'comm_create', 'one_sided') and not isinstance(function.get('blocking'), bool):
             fail(path, f'{name}: blocking must be true or false')
         kinds = [argument[2] for argument in function['arguments']]
         nonblocking = function['role'] in ('isend', 'irecv', 'imrecv') or function.get('blocking') is False
@@ -65,9 +72,8 @@ def main():
     with open(output, 'w', encoding='utf-8') as file:
         file.write(f'// Made from {path.split("/")[-1]} by generate_function_table.py.\n')
         for function in functions:
-            op = camel(function.get('op', 'barrier'))
-            if function['role'] == 'comm_create':
-                op = 'kCommCreate'
+            op = {'collective': camel(function.get('op', 'barrier')),
+                  'comm_create': 'kCommCreate'}.get(function['role'], 'kBarrier')
             blocking = function.get('blocking', True)
             file.write(f'{{{function["id"]}, "{function["name"]}", MpiRole::{camel(function["role"])}, '
                        f'SendMode::{camel(function.get("mode", "standard"))}, CollectiveOp::{op}, '

@@ -51,6 +51,21 @@ enum class MpiRole : std::uint8_t {
   kCommDisconnect,
   kLocal,
   kUnmodelled,
+  kWinCreate,
+  kWinFree,
+  kWinFence,
+  kWinPost,
+  kWinStart,
+  kWinComplete,
+  kWinWait,
+  kWinTest,
+  kWinLock,
+  kWinLockAll,
+  kWinFlush,
+  kWinFlushAll,
+  kOneSided,
+  kIo,
+  kSpawn,
 };
 
 enum class SendMode : std::uint8_t { kStandard, kBuffered, kSynchronous, kReady };

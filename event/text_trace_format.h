@@ -32,6 +32,19 @@ inline constexpr std::array<TextOp, 10> kTextOps{{{"allreduce", CollectiveOp::kA
                                                   {"reduce_scatter", CollectiveOp::kReduceScatterBlock},
                                                   {"scan", CollectiveOp::kScan}}};
 
+struct OneSidedName {
+  std::string_view name;
+  OneSidedOp op;
+};
+inline constexpr std::array<OneSidedName, kOneSidedOpCount> kOneSidedNames{
+    {{"put", OneSidedOp::kPut},
+     {"get", OneSidedOp::kGet},
+     {"accumulate", OneSidedOp::kAccumulate},
+     {"get_accumulate", OneSidedOp::kGetAccumulate},
+     {"fetch_and_op", OneSidedOp::kFetchAndOp},
+     {"compare_and_swap", OneSidedOp::kCompareAndSwap},
+     {"lock", OneSidedOp::kLock}}};
+
 enum Key : unsigned {
   kTo = 1u << 0,
   kFrom = 1u << 1,
@@ -69,7 +82,7 @@ struct LineKind {
   unsigned required;
   unsigned optional;
 };
-inline constexpr std::array<LineKind, 11> kLineKinds{{
+inline constexpr std::array<LineKind, 13> kLineKinds{{
     {"compute", EventKind::kCompute, 0, 0},
     {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync | kBuffered},
     {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync | kBuffered},
@@ -81,6 +94,8 @@ inline constexpr std::array<LineKind, 11> kLineKinds{{
     {"enter", EventKind::kEnter, kProc, 0},
     {"leave", EventKind::kLeave, kProc, 0},
     {"exit", EventKind::kExit, 0, 0},
+    {"oneSided", EventKind::kOneSided, kOp | kTo | kBytes, kComm | kReq},
+    {"oneSidedSync", EventKind::kOneSidedSync, 0, kTo | kComm},
 }};
 
 }  // namespace lbf::text_trace

@@ -178,7 +178,8 @@ class Reader : private Lines {
                                     [&](const LineKind& k) { return k.name == kind_name; });
     if (kind == kLineKinds.end()) {
       return fail("unknown event kind " + quoted(kind_name) +
-                  ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave or exit");
+                  ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave, exit, oneSided or "
+                  "oneSidedSync");
     }
     const Result<Seconds> process_s = seconds(word(), "process time");
     if (!process_s) return process_s.error();
@@ -413,7 +414,7 @@ class Reader : private Lines {
       const std::uint64_t key = request_key(rank, *request);
       const Posted* found = active_.find(key);
       if (found == nullptr) return not_active(rank, *request);
-      if (found->kind != EventKind::kIsend) {
+      if (found->kind == EventKind::kStartRecv) {
         return fail("request " + std::to_string(*request) + " of rank " + std::to_string(rank) +
                     " is a receive; 'endRecv ... req=" + std::to_string(*request) + "' ends it");
       }
@@ -429,6 +430,25 @@ class Reader : private Lines {
       event.values = values_;
     }
     return {};
+  }
+
+  Result<void> set_one_sided(Rank rank, const Keys& keys, const Comm* comm, Event& event) {
+    if ((keys.seen & kTo) != 0) {
+      const Result<Rank> to = rank_in_comm(value_of(keys, kTo), "to", comm);
+      if (!to) return to.error();
+      event.peer = world_rank(*to, comm);
+    }
+    if (event.kind == EventKind::kOneSidedSync) return {};
+    const std::string_view name = value_of(keys, kOp);
+    const auto* op = std::find_if(kOneSidedNames.begin(), kOneSidedNames.end(),
+                                  [&](const OneSidedName& o) { return o.name == name; });
+    if (op == kOneSidedNames.end()) {
+      return fail("unknown op " + quoted(name) +
+                  ": put, get, accumulate, get_accumulate, fetch_and_op, compare_and_swap or lock");
+    }
+    event.op = static_cast<CollectiveOp>(op->op);
+    if ((keys.seen & kReq) == 0) return {};
+    return start_request(rank, keys, {.kind = EventKind::kOneSided}, event);
   }
 
   Result<void> set_collective(const Keys& keys, const Comm* comm, Event& event) {
@@ -479,6 +499,9 @@ class Reader : private Lines {
         return set_wait(rank, keys, event);
       case EventKind::kCollective:
         return set_collective(keys, comm, event);
+      case EventKind::kOneSided:
+      case EventKind::kOneSidedSync:
+        return set_one_sided(rank, keys, comm, event);
       case EventKind::kBlocked: {
         const Result<Seconds> off_s = seconds(value_of(keys, kOff), "off");
         if (!off_s) return off_s.error();

@@ -15,6 +15,7 @@ namespace {
 using text_trace::kMaxBytes;
 using text_trace::kMaxCommGap;
 using text_trace::kMaxTimeS;
+using text_trace::kOneSidedNames;
 using text_trace::kTextOps;
 using text_trace::TextOp;
 
@@ -233,10 +234,34 @@ Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
       break;
     }
     case EventKind::kBlocked:
+    case EventKind::kIo: {
+      const Seconds off_s = event.kind == EventKind::kIo ? event.call_s : event.off_s;
+      if (!writable_seconds(off_s)) return fail("a time is negative, not finite or more than 1e9 seconds");
       start_line("blocked", event.process_s);
       line_ += " off=";
-      append_seconds(line_, event.off_s);
+      append_seconds(line_, off_s);
       break;
+    }
+    case EventKind::kOneSided:
+    case EventKind::kOneSidedSync: {
+      const bool is_sync = event.kind == EventKind::kOneSidedSync;
+      start_line(is_sync ? "oneSidedSync" : "oneSided", event.process_s);
+      if (!is_sync) {
+        const auto op = static_cast<std::size_t>(one_sided_op(event));
+        if (op >= kOneSidedNames.size()) return fail("an unknown one-sided operation");
+        line_ += " op=";
+        line_ += kOneSidedNames[op].name;
+      }
+      if (!is_sync || event.peer != kAnyRank) {
+        const Rank peer = peer_in_comm();
+        if (peer < 0) return fail("its peer " + std::to_string(event.peer) + " is not in its communicator");
+        append_key(" to=", static_cast<std::uint64_t>(peer));
+      }
+      if (!is_sync) append_key(" bytes=", event.bytes);
+      append_comm();
+      if (has_request) append_key(" req=", event.request);
+      break;
+    }
     case EventKind::kEnter:
     case EventKind::kLeave: {
       if (event.values.empty()) return fail("a procedure event without a procedure");

@@ -448,7 +448,7 @@ struct BatchDecoder::State {
     }
     if ((fields & wire::kHasOp) != 0) {
       const std::uint8_t op = data.byte();
-      if (op >= kCollectiveOpCount) return "its collective operation is not one of version 1";
+      if (op >= op_count(read.event.kind)) return "its operation is not one of version 1";
       read.event.op = static_cast<CollectiveOp>(op);
     }
     if ((fields & wire::kHasPeer) != 0) read.event.peer = data.svarint32();

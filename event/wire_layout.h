@@ -72,7 +72,8 @@ enum class RequestUse : std::uint8_t {
 inline RequestUse request_use(EventKind kind, std::uint8_t flags, std::size_t values) {
   if (kind == EventKind::kWait && values > 0) return RequestUse::kSeveral;
   if ((flags & kFlagHasRequest) == 0) return RequestUse::kNone;
-  if (kind == EventKind::kIsend || kind == EventKind::kStartRecv || kind == EventKind::kIcollective) {
+  if (kind == EventKind::kIsend || kind == EventKind::kStartRecv || kind == EventKind::kIcollective ||
+      kind == EventKind::kOneSided) {
     return RequestUse::kStarts;
   }
   return RequestUse::kCompletes;

@@ -12,7 +12,9 @@ namespace {
 constexpr std::array<std::string_view, kEventKindCount> kKinds{
     "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",  "probe",
     "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "alive", "commCreate",
-    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit"};
+    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io"};
+constexpr std::array<std::string_view, kOneSidedOpCount> kOneSidedOps{
+    "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap", "lock"};
 constexpr std::array<std::string_view, kCollectiveOpCount> kCollectives{"barrier",
                                                                         "bcast",
                                                                         "reduce",
@@ -61,6 +63,11 @@ std::string_view collective_name(CollectiveOp op) {
   return number < kCollectives.size() ? kCollectives[number] : "unknown";
 }
 
+std::string_view one_sided_name(OneSidedOp op) {
+  const auto number = static_cast<std::size_t>(op);
+  return number < kOneSidedOps.size() ? kOneSidedOps[number] : "unknown";
+}
+
 std::string_view call_name(const Event& event) {
   if (const MpiFunction* function = mpi_function(event.function)) return function->name;
   if (event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective) {
@@ -107,6 +114,19 @@ std::string event_line(Rank rank, const Event& event) {
       line += " bytes=" + std::to_string(event.bytes);
       append(line, "root", event.root);
       if (has(kFlagInPlace)) line += " inPlace=1";
+      break;
+    case EventKind::kOneSided:
+      line += " op=";
+      line += one_sided_name(one_sided_op(event));
+      append(line, "to", event.peer);
+      line += " bytes=" + std::to_string(event.bytes);
+      break;
+    case EventKind::kOneSidedSync:
+      line += event.peer == kAnyRank ? std::string(" to=all") : " to=" + std::to_string(event.peer);
+      break;
+    case EventKind::kIo:
+      if (io_direction(event) == IoDirection::kRead) line += " read=" + std::to_string(event.bytes);
+      if (io_direction(event) == IoDirection::kWrite) line += " written=" + std::to_string(event.bytes);
       break;
     case EventKind::kBlocked:
       line += " off=";

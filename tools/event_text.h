@@ -10,6 +10,7 @@ namespace lbf {
 
 std::string_view kind_name(EventKind kind);         // "startRecv"
 std::string_view collective_name(CollectiveOp op);  // "allreduce"
+std::string_view one_sided_name(OneSidedOp op);
 // What the program called: "MPI_Isend" where the trace has it, else "isend" or "allreduce".
 std::string_view call_name(const Event& event);
 // One line without its end: "3 isend 0.00012 to=4 tag=0 bytes=512 req=7 call=1e-06 MPI_Isend". Says all that

@@ -124,6 +124,9 @@ class Export final : public TiExport, private OpWalk::Visitor {
 
   void set_mpi(const MpiSetup& setup) override { walk_.set_mpi(setup); }
   Result<void> feed(Rank rank, const Event& event) override {
+    if (event.kind == EventKind::kOneSided) {
+      return invalid_input("SimGrid's time-independent traces have no one-sided communication");
+    }
     if (event.kind == EventKind::kProbe) ++notes_.left_out_probes;
     if (event.kind == EventKind::kIcollective) ++notes_.late_collectives;
     if ((event.flags & kFlagSync) != 0) ++notes_.synchronous_sends;

@@ -57,6 +57,8 @@ Result<void> TraceInfoCount::add(Rank rank, const Event& event) {
     wildcard_receives_ += wildcard ? 1 : 0;
   }
   collectives_ += is_collective ? 1 : 0;
+  if (event.kind == EventKind::kOneSided || event.kind == EventKind::kIo) calls.bytes += event.bytes;
+  one_sided_ += event.kind == EventKind::kOneSided ? 1 : 0;
   unmodelled_calls_ += event.kind == EventKind::kUnmodelled ? 1 : 0;
   lost_events_ += event.kind == EventKind::kGap ? event.bytes : 0;
   if (event.kind == EventKind::kCommCreate && event.values.size() > 2) {
@@ -94,6 +96,7 @@ std::string TraceInfoCount::table(const std::string& name, const std::string& fo
   append_format(text, "Receives         %" PRIu64 ", %.1f %% of them with a wildcard\n", receives_,
                 percent(static_cast<double>(wildcard_receives_), static_cast<double>(receives_)));
   append_format(text, "Collectives      %" PRIu64 " calls\n", collectives_);
+  if (one_sided_ > 0) append_format(text, "One-sided        %" PRIu64 " operations\n", one_sided_);
   if (unmodelled_calls_ > 0) append_format(text, "Unmodelled       %" PRIu64 " calls\n", unmodelled_calls_);
   append_format(text, "Communicators    %zu beside MPI_COMM_WORLD", communicators_.size());
   if (!communicators_.empty()) {
@@ -133,6 +136,7 @@ std::string TraceInfoCount::json(const std::string& name, const std::string& for
   json["receives"] = receives_;
   json["wildcard_receives"] = wildcard_receives_;
   json["collectives"] = collectives_;
+  json["one_sided_operations"] = one_sided_;
   json["unmodelled_calls"] = unmodelled_calls_;
   json["lost_events"] = lost_events_;
   json["communicators"] = communicators_.size();

@@ -44,6 +44,7 @@ class TraceInfoCount {
   std::uint64_t receives_ = 0;
   std::uint64_t wildcard_receives_ = 0;
   std::uint64_t collectives_ = 0;
+  std::uint64_t one_sided_ = 0;
   std::uint64_t unmodelled_calls_ = 0;
   std::uint64_t lost_events_ = 0;
   Seconds process_s_ = 0;

@@ -95,6 +95,11 @@ std::string whatif_json(const WhatIfResult& result) {
   root["mpi_library"] = mpi_library_name(result.mpi_rules.library);
   root["mpi_note"] = result.mpi_note;
   root["wildcard_receives"] = result.stats.wildcard_receives;
+  root["one_sided_operations"] = result.stats.one_sided_operations;
+  root["io_calls"] = result.stats.io_calls;
+  root["io_s"] = result.stats.io_s;
+  root["io_bytes_read"] = result.stats.bytes_read;
+  root["io_bytes_written"] = result.stats.bytes_written;
   root["unmodelled_calls"] = result.stats.unmodelled_calls;
   root["unmodelled_s"] = result.stats.unmodelled_s;
   root["lost_events"] = result.stats.lost_events;
@@ -107,6 +112,15 @@ std::string whatif_table(const WhatIfResult& result) {
                      ", " + count(result.stats.events, "event", "events") + ", " +
                      count(result.stats.messages, "message", "messages") + ", " +
                      count(result.stats.collectives, "collective call", "collective calls") + "\n";
+  if (result.stats.one_sided_operations > 0) {
+    text += "  " + count(result.stats.one_sided_operations, "one-sided operation", "one-sided operations") + "\n";
+  }
+  if (result.stats.io_calls > 0) {
+    text += "  " + count(result.stats.io_calls, "MPI-IO call", "MPI-IO calls") + ", " +
+            number(result.stats.io_s, "%.3f") + " s kept as measured; " +
+            std::to_string(result.stats.bytes_read) + " bytes read, " +
+            std::to_string(result.stats.bytes_written) + " written\n";
+  }
   if (result.stats.unmodelled_calls > 0) {
     text += "  " + count(result.stats.unmodelled_calls, "call is", "calls are") + " not modelled, " +
             number(result.stats.unmodelled_s, "%.3f") + " s kept as measured\n";

@@ -33,7 +33,7 @@ bool is_duration(Seconds seconds) {
 }  // namespace
 
 Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to)
-    : store_(store), eager_up_to_(eager_up_to), channels_(store), ranks_(static_cast<std::size_t>(ranks)) {}
+    : store_(store), eager_up_to_(eager_up_to), channels_(store), one_sided_(ranks, store, eager_up_to), ranks_(static_cast<std::size_t>(ranks)) {}
 
 void Matcher::set_mpi(MpiSetup setup) {
   mpi_ = std::move(setup);
@@ -212,10 +212,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   ActiveRequest* const request =
       number <= ~std::uint32_t{0} ? state.requests.find(static_cast<std::uint32_t>(number)) : nullptr;
   if (request == nullptr || is_receive(*request)) return wait_for_no_send(rank, number, request != nullptr);
-  if (request->what() != RequestKind::kSend) {
-    complete_slowly(rank, *request, work_s);
-    work_s = 0;
-  }
+  if (request->what() != RequestKind::kSend) work_s = complete_slowly(rank, *request, work_s);
   state.requests.erase(request->number);
   return {};
 }
@@ -231,6 +228,33 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
     if (Result<void> ok = complete(rank, state, request_number, work_s); !ok) return ok;
   }
   emit(static_cast<ProcessIndex>(rank), OpKind::kCompute, kNoMessage, work_s, event.call_s, kOpEndsEvent);
+  return {};
+}
+
+// --- one-sided communication
+
+Result<void> Matcher::feed_one_sided(Rank rank, const Event& event) {
+  if (event.kind == EventKind::kOneSidedSync) {
+    if (event.peer != kAnyRank && !has_peer(event)) return no_such_peer(rank, event);
+    one_sided_.sync(rank, event);
+    return {};
+  }
+  if (!has_peer(event)) return no_such_peer(rank, event);
+  if (static_cast<std::uint8_t>(event.op) >= kOneSidedOpCount) {
+    return fail(rank, "unknown one-sided operation " + number(static_cast<int>(event.op)));
+  }
+  const bool has_request = (event.flags & kFlagHasRequest) != 0;
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (has_request && state.requests.find(event.request) != nullptr) {
+    if (Result<void> ok = lose_request(rank, event); !ok) return ok;
+  }
+  const OneSided::Ticket ticket = one_sided_.operate(rank, event);
+  if (has_request) {
+    const std::uint32_t record = new_record();
+    records_[record].one_sided = ticket;
+    state.requests.insert({event.request, record, RequestKind::kOneSided, 0});
+  }
+  stats_.one_sided_operations = one_sided_.operations();
   return {};
 }
 
@@ -288,6 +312,16 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kCollective:
     case EventKind::kIcollective:
       return feed_collective(rank, event);
+    case EventKind::kOneSided:
+    case EventKind::kOneSidedSync:
+      return feed_one_sided(rank, event);
+    case EventKind::kIo:
+      ++stats_.io_calls;
+      stats_.io_s += event.call_s;
+      if (io_direction(event) == IoDirection::kRead) stats_.bytes_read += event.bytes;
+      if (io_direction(event) == IoDirection::kWrite) stats_.bytes_written += event.bytes;
+      emit(process, OpKind::kBlocked, kNoMessage, event.process_s, event.call_s, kOpEndsEvent);
+      return {};
     case EventKind::kCommCreate:
       return feed_comm_create(rank, event);
     case EventKind::kCommFree:

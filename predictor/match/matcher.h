@@ -20,6 +20,7 @@
 #include "predictor/match/collective.h"
 #include "predictor/match/flat_map.h"
 #include "predictor/match/mpi_library.h"
+#include "predictor/match/one_sided.h"
 #include "predictor/match/op_store.h"
 #include "predictor/match/request_table.h"
 
@@ -32,6 +33,11 @@ struct MatchStats {
   std::uint64_t approximated_collectives = 0;
   std::uint64_t nonblocking_collectives = 0;
   std::uint64_t wildcard_receives = 0;
+  std::uint64_t one_sided_operations = 0;
+  std::uint64_t io_calls = 0;
+  Seconds io_s = 0;
+  Bytes bytes_read = 0;  // MPI-IO
+  Bytes bytes_written = 0;
   std::uint64_t unmodelled_calls = 0;
   Seconds unmodelled_s = 0;
   std::uint64_t lost_events = 0;
@@ -66,7 +72,7 @@ class Matcher {
 
  private:
   // What a request needs beyond its ActiveRequest: a receive that was posted without a place in a channel,
-  // and a non-blocking collective.
+  // a non-blocking collective, and a one-sided operation.
   struct Record {
     bool wildcard = false;
     std::uint32_t comm = 0;
@@ -76,6 +82,7 @@ class Matcher {
     ProcessIndex actor = 0;
     Op* post = nullptr;        // receive: its kPost, held until it has a place
     std::uint32_t posted = 0;  // posting order in the rank
+    OneSided::Ticket one_sided;
   };
   struct RankState {
     std::uint64_t events = 0;
@@ -139,7 +146,8 @@ class Matcher {
   Result<void> wait_for_no_send(Rank rank, std::uint64_t number, bool is_active);
   // One request of a wait. `work_s`: process time before it, 0 once an op has it.
   Result<void> complete(Rank rank, RankState& state, std::uint64_t number, Seconds& work_s);
-  void complete_slowly(Rank rank, const ActiveRequest& request, Seconds work_s);
+  // What is left of `work_s` for the ops that follow.
+  Seconds complete_slowly(Rank rank, const ActiveRequest& request, Seconds work_s);
   // The event starts a request that is active already.
   Result<void> lose_request(Rank rank, const Event& event);
   // No op of the request will come any more.
@@ -158,6 +166,7 @@ class Matcher {
   Result<void> feed_wait(Rank rank, RankState& state, const Event& event);
   Result<void> feed_probe(Rank rank, const Event& event);
   Result<void> feed_collective(Rank rank, const Event& event);
+  Result<void> feed_one_sided(Rank rank, const Event& event);
   Result<void> feed_comm_create(Rank rank, const Event& event);
   Result<void> feed_comm_free(Rank rank, const Event& event);
   Result<void> feed_cancel(Rank rank, const Event& event);
@@ -174,6 +183,7 @@ class Matcher {
   MpiSetup mpi_;
   std::optional<NodeLayout> world_layout_;
   ChannelTable channels_;
+  OneSided one_sided_;
   std::vector<RankState> ranks_;
   std::vector<Communicator> communicators_;
   PagedArray<Record> records_;

@@ -76,7 +76,7 @@ Result<void> Matcher::feed_comm_free(Rank rank, const Event& event) {
 Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   CollectiveCall call;
   call.op = event.op;
-  call.nonblocking = nonblocking;
+  call.nonblocking = nonblocking && (event.flags & kFlagBlockingCall) == 0;
   call.bytes = event.bytes;
   call.root = event.root;
   call.values = event.values;
@@ -246,7 +246,7 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
     }
     return {};
   }
-  ++stats_.nonblocking_collectives;
+  stats_.nonblocking_collectives += (event.flags & kFlagBlockingCall) == 0 ? 1 : 0;
   if (state.requests.find(event.request) != nullptr) {
     if (Result<void> ok = lose_request(rank, event); !ok) return ok;
   }

@@ -138,16 +138,18 @@ Result<void> Matcher::wait_for_no_send(Rank rank, std::uint64_t number, bool is_
   return {};
 }
 
-void Matcher::complete_slowly(Rank rank, const ActiveRequest& request, Seconds work_s) {
+Seconds Matcher::complete_slowly(Rank rank, const ActiveRequest& request, Seconds work_s) {
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
   if (request.what() == RequestKind::kWaitingSend) {
     emit(process, OpKind::kWaitSend, request.value, work_s, 0, 0);
-    return;
+    return 0;
   }
-  const Record& collective = records_[request.value];
-  emit(process, OpKind::kRecv, collective.message, work_s, 0, kOpInternal);
-  ranks_[static_cast<std::size_t>(rank)].idle_actors.push_back(collective.actor);
+  const Record record = records_[request.value];
   free_record(request.value);
+  if (request.what() == RequestKind::kOneSided) return one_sided_.complete(record.one_sided, work_s);
+  emit(process, OpKind::kRecv, record.message, work_s, 0, kOpInternal);
+  ranks_[static_cast<std::size_t>(rank)].idle_actors.push_back(record.actor);
+  return 0;
 }
 
 // --- requests that do not complete
@@ -184,6 +186,8 @@ void Matcher::forget(Rank rank, const ActiveRequest& request) {
     case RequestKind::kCollective:
       store_.withdraw(records_[request.value].message, 1);
       ranks_[static_cast<std::size_t>(rank)].idle_actors.push_back(records_[request.value].actor);
+      break;
+    case RequestKind::kOneSided:  // the window's next sync waits for it
       break;
   }
   free_record(request.value);
@@ -240,7 +244,9 @@ void Matcher::cancel_receive(Rank rank, ActiveRequest request) {
 Result<void> Matcher::feed_cancel(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const ActiveRequest* const found = state.requests.find(event.request);
-  if (found == nullptr || found->what() == RequestKind::kCollective) {
+  const bool can_be = found != nullptr && found->what() != RequestKind::kCollective &&
+                      found->what() != RequestKind::kOneSided;
+  if (!can_be) {
     return contradiction(
         rank, event,
         "cancel of request " + std::to_string(event.request) + ", which is no send or receive under way");

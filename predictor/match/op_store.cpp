@@ -22,6 +22,14 @@ ProcessIndex OpStore::add_actor(Rank rank) {
   return index;
 }
 
+ProcessIndex OpStore::add_actor_for(Rank rank, Rank for_rank, std::uint32_t which, std::uint32_t of_each) {
+  const ProcessIndex index = processes();
+  Queue& queue = queues_.emplace_back();
+  queue.rank = rank;
+  queue.actor_number = 0x80000000U | (static_cast<std::uint32_t>(for_rank) * of_each + which);
+  return index;
+}
+
 void OpStore::lengthen(Queue& queue) {
   if (free_chunks_ == nullptr) {
     // Not value-initialised: ops are written before they are read.

@@ -64,6 +64,8 @@ class OpStore {
 
   // --- the matcher's side
   ProcessIndex add_actor(Rank rank);
+  // An actor on `rank`'s node that works for another one: its number is `which` (below `of_each`) of that rank's.
+  ProcessIndex add_actor_for(Rank rank, Rank for_rank, std::uint32_t which, std::uint32_t of_each);
   // The op stays where it is until all readers passed it.
   Op& push(ProcessIndex process, const Op& op) {
     Queue& queue = queues_[process];
@@ -159,7 +161,7 @@ class OpStore {
   Rank rank_of(ProcessIndex process) const { return queues_[process].rank; }
   // Total order of processes that does not depend on the order in which actors came into being.
   std::uint64_t order_of(ProcessIndex process) const {
-    return (static_cast<std::uint64_t>(queues_[process].rank) << 24) | queues_[process].actor_number;
+    return (static_cast<std::uint64_t>(queues_[process].rank) << 32) | queues_[process].actor_number;
   }
   bool closed(ProcessIndex process) const { return queues_[process].closed; }
   // Ops that the slowest reader has not passed, to the chunk.
@@ -188,7 +190,8 @@ class OpStore {
     Chunk* first = nullptr;     // valid until the last reader took its cursor from here
     std::uint32_t written = 0;  // ops, all in all; readers count along, both may wrap
     Rank rank = 0;
-    std::uint32_t actor_number = 0;  // 0 for a rank, then 1, 2 ... per rank
+    // 0 for a rank, then 1, 2 ... per rank; with the highest bit those that work for other ranks.
+    std::uint32_t actor_number = 0;
     bool closed = false;
     bool touched = false;
   };

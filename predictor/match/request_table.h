@@ -24,6 +24,7 @@ enum class RequestKind : std::uint8_t {
   kReceive,      // posted, with the message that it takes
   kHeldReceive,  // posted before it was known which message it takes; `value`: record of the matcher
   kCollective,   // `value`: record of the matcher
+  kOneSided,     // `value`: record of the matcher
 };
 
 struct ActiveRequest {

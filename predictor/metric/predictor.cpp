@@ -177,6 +177,11 @@ class PredictorOfTargets final : public Predictor {
     stats.approximated_collectives = matched.approximated_collectives;
     stats.nonblocking_collectives = matched.nonblocking_collectives;
     stats.wildcard_receives = matched.wildcard_receives;
+    stats.one_sided_operations = matched.one_sided_operations;
+    stats.io_calls = matched.io_calls;
+    stats.io_s = matched.io_s;
+    stats.bytes_read = matched.bytes_read;
+    stats.bytes_written = matched.bytes_written;
     stats.unmodelled_calls = matched.unmodelled_calls;
     stats.unmodelled_s = matched.unmodelled_s;
     stats.lost_events = matched.lost_events;

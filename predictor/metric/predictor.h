@@ -32,6 +32,11 @@ struct PredictorStats {
   std::uint64_t approximated_collectives = 0;
   std::uint64_t nonblocking_collectives = 0;
   std::uint64_t wildcard_receives = 0;
+  std::uint64_t one_sided_operations = 0;
+  std::uint64_t io_calls = 0;  // MPI-IO: their time is kept as measured
+  Seconds io_s = 0;
+  Bytes bytes_read = 0;
+  Bytes bytes_written = 0;
   std::uint64_t unmodelled_calls = 0;
   Seconds unmodelled_s = 0;
   std::uint64_t lost_events = 0;       // from kGap

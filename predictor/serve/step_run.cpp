@@ -310,6 +310,14 @@ Result<void> StepRun::take_events(Stream& stream, Rank rank, std::span<const Eve
       auto& [count, total_s] = unmodelled_events_[event.function];
       ++count;
       total_s += event.call_s;
+      const MpiFunction* function = mpi_function(event.function);
+      if (function != nullptr && function->role == MpiRole::kSpawn) spawned_processes_ += event.bytes;
+    }
+    if (event.kind == EventKind::kIo) {
+      ++io_.calls;
+      io_.total_s += event.call_s;
+      if (io_direction(event) == IoDirection::kRead) io_.bytes_read += event.bytes;
+      if (io_direction(event) == IoDirection::kWrite) io_.bytes_written += event.bytes;
     }
   }
   if (state.closed) {

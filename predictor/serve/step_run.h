@@ -116,6 +116,14 @@ class StepRun {
   bool library_seen_ = false;
   std::map<std::uint16_t, std::pair<std::uint64_t, Seconds>>
       unmodelled_events_;  // by function: count, seconds
+  std::uint64_t spawned_processes_ = 0;
+  struct IoTotal {
+    std::uint64_t calls = 0;  // waits for non-blocking ones too
+    Seconds total_s = 0;
+    Bytes bytes_read = 0;
+    Bytes bytes_written = 0;
+  };
+  IoTotal io_;
   std::vector<std::string> reasons_;
   std::vector<std::string> notes_;
   std::string batch_;

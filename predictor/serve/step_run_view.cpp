@@ -138,7 +138,9 @@ void StepRun::describe_calls(db::StepRecord& record, std::vector<std::string>& n
       if (!start_or_end) record.mpi_s += total.total_s;
     }
     // A function of another role can still leave single calls unmodelled; those came as events.
-    if (function->role != MpiRole::kUnmodelled || total.calls == 0) {
+    const bool is_unmodelled =
+        function->role == MpiRole::kUnmodelled || function->role == MpiRole::kSpawn;
+    if (!is_unmodelled || total.calls == 0) {
       const auto found = unmodelled_events_.find(static_cast<std::uint16_t>(id));
       total = found == unmodelled_events_.end() ? Total{} : Total{found->second.first, found->second.second};
     }
@@ -158,6 +160,18 @@ void StepRun::describe_calls(db::StepRecord& record, std::vector<std::string>& n
     notes.push_back(record.mpi_s > 0 ? fmt::format("{:.1f} % of MPI time unmodelled",
                                                    100 * record.unmodelled_s / record.mpi_s)
                                      : fmt::format("{:.3g} s of MPI time unmodelled", record.unmodelled_s));
+  }
+  if (io_.calls > 0) {
+    const double all_s = record.measured_s.value_or(0) * static_cast<double>(ranks_);
+    const std::string share =
+        all_s > 0 ? fmt::format(" ({:.1f} % of the ranks' time)", 100 * io_.total_s / all_s) : std::string();
+    notes.push_back(fmt::format("MPI-IO took {:.3g} s{}, kept on every target: {}, {} bytes read, {} written",
+                                io_.total_s, share, counted(io_.calls, "call", "calls"), io_.bytes_read,
+                                io_.bytes_written));
+  }
+  if (spawned_processes_ > 0) {
+    notes.push_back(fmt::format("{} spawned: not in the picture, and neither are the calls to them",
+                                counted(spawned_processes_, "process was", "processes were")));
   }
   if (abandoned_calls > 0) {
     notes.push_back(fmt::format("{} left by longjmp or by an exception: kept as unmodelled time",

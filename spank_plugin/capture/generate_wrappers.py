@@ -41,6 +41,16 @@ COLLECTIVES = {
     'neighbor_alltoallw': ('neighbor_alltoallw', 'send_counts send_datatypes recv_counts recv_datatypes comm'),
 }
 
+# op of a one-sided operation -> the kinds of the arguments that say its bytes: into the window, or out of it.
+ONE_SIDED_COUNT = {
+    'put': 'count datatype',
+    'get': 'count datatype',
+    'accumulate': 'count datatype',
+    'get_accumulate': '@result_count @result_datatype',
+    'fetch_and_op': '=1 datatype',
+    'compare_and_swap': '=1 datatype',
+}
+
 # role -> recorder function after the call, and its arguments: kinds, or literal text after '='.
 AFTER = {
     'init': ('initialised', '=MPI_THREAD_SINGLE'),
@@ -79,6 +89,19 @@ AFTER = {
     'comm_create': ('comm_create', '=how comm comm_out =tag'),
     'comm_free': ('comm_free', '=comm_before'),
     'comm_disconnect': ('comm_free', '=comm_before'),
+    'win_create': ('win_create', 'comm win_out'),
+    'win_free': ('win_free', '=win_before'),
+    'win_fence': ('win_fence', 'win'),
+    'win_post': ('win_post', 'group @assert win'),
+    'win_start': ('win_start', 'group @assert win'),
+    'win_complete': ('win_complete', 'win'),
+    'win_wait': ('win_wait', '=true win'),
+    'win_test': ('win_wait', 'flag win'),
+    'win_lock': ('win_lock', 'rank @assert win'),
+    'win_lock_all': ('win_lock_all', 'win'),
+    'win_flush': ('win_flush', 'rank win'),
+    'win_flush_all': ('win_flush', '=kAnyRank win'),
+    'spawn': ('spawned', 'comm comm_out'),
 }
 COMPLETING = ('wait', 'waitany', 'waitall', 'waitsome', 'test', 'testany', 'testall', 'testsome', 'request_free')
 OWN_STATUS = ('recv', 'sendrecv', 'sendrecv_replace', 'probe', 'iprobe', 'mprobe', 'improbe', 'mrecv')
@@ -101,8 +124,8 @@ class Binding:
         """The C value of an argument, after the call."""
         name, _, kind = argument
         f = self.fortran
-        if kind in ('comm',):
-            return f'c_comm({name})' if f else name
+        if kind in ('comm', 'win', 'group'):
+            return f'c_{kind}({name})' if f else name
         if kind in ('datatype', 'send_datatype', 'recv_datatype'):
             return f'c_type({name})' if f else name
         if kind in ('buf', 'send_buf', 'recv_buf'):
@@ -117,6 +140,8 @@ class Binding:
             return f'c_message({name})' if f else f'*{name}'
         if kind == 'comm_out':
             return f'new_comm_of({name})'
+        if kind == 'win_out':
+            return f'c_win({name})' if f else f'*{name}'
         if kind == 'index':
             return f'*{name} - 1' if f else f'*{name}'
         if kind == 'indices':
@@ -172,7 +197,7 @@ INTEGER_KINDS = set(
     'count send_count recv_count send_counts recv_counts datatype send_datatype recv_datatype send_datatypes '
     'recv_datatypes dest source root rank tag send_tag recv_tag comm comm_out comm_inout request_out request_inout '
     'request_in request_count requests status statuses flag index outcount indices message_out message_inout message '
-    'level color key int_out'.split())
+    'level color key int int_out win win_out win_inout group'.split())
 
 
 def fortran_integer(kind, c_type):
@@ -207,6 +232,8 @@ class Generator:
                 result.append(binding.value(by_kind['tag']) if 'tag' in by_kind else '0')
             elif word.startswith('='):
                 result.append(word[1:])
+            elif word.startswith('@'):
+                result.append(binding.value(by_name[word[1:]]))
             elif word == '*provided':
                 result.append('*provided')
             elif word == '*request_inout':
@@ -217,8 +244,8 @@ class Generator:
                 result.append(f'requests_of({count}, {by_kind["requests"][0]})')
             else:
                 result.append(binding.value(by_kind[word], own_status))
-        if function['role'] in ('collective', 'comm_create'):
-            if function['blocking']:
+        if function['role'] in ('collective', 'comm_create', 'one_sided', 'io'):
+            if function.get('blocking', 'request_out' not in by_kind):
                 result.append('kBlockingCall')
             else:
                 request = by_kind['request_out'][0]
@@ -259,11 +286,23 @@ class Generator:
         if role in ('comm_free', 'comm_disconnect'):
             name = by_kind['comm_inout'][0]
             before.append(f'const MPI_Comm comm_before = {f"c_comm({name})" if binding.fortran else "*" + name};')
+        if role == 'win_free':
+            name = by_kind['win_inout'][0]
+            before.append(f'const MPI_Win win_before = {f"c_win({name})" if binding.fortran else "*" + name};')
         if role == 'finalize':
             before.append('record::finalizing(call);')
         if role == 'abort':
             before.append('record::aborting(call);')
-        after = COLLECTIVES[function['op']] if role == 'collective' else AFTER[role]
+        if role == 'collective':
+            after = COLLECTIVES[function['op']]
+        elif role == 'one_sided':
+            after = ('one_sided', f'=OneSidedOp::{camel(function["op"])} {ONE_SIDED_COUNT[function["op"]]} rank win')
+        elif role == 'io':
+            direction = function.get('direction')
+            after = ('io', f'=IoDirection::{camel(direction)} count datatype' if direction
+                     else '=IoDirection::kNone =0 =MPI_Datatype{}')
+        else:
+            after = AFTER[role]
         return lines, before, own_status, status_argument, after
 
     def after_lines(self, function, binding, after, own_status, success):
@@ -272,6 +311,8 @@ class Generator:
             arguments = ', '.join(['call'] + self.record_arguments(function, after[1], binding, own_status))
             lines.append(f'{success}record::{after[0]}({arguments});')
         lines.append('call.finish();')
+        if function['role'] in ('init', 'init_thread'):
+            lines.append('process_leave();')
         return lines
 
     # --- C ---

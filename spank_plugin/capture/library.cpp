@@ -6,6 +6,8 @@
 
 #include <cstring>
 
+#include "spank_plugin/capture/mpi_family.h"
+
 namespace lbf::capture {
 
 constinit Library library{};
@@ -46,7 +48,7 @@ void* symbol_of_loaded(const char* prefix, const char* name) noexcept {
 // everybody uses.
 void* symbol_anywhere(const char* name) noexcept {
   if (void* p = dlsym(RTLD_DEFAULT, name)) return p;
-  for (const char* prefix : {"libmpi.so", "libmpi_mpifh", "libmpi_usempif08"}) {
+  for (const char* prefix : family::kLibraries) {
     if (void* p = symbol_of_loaded(prefix, name)) return p;
   }
   return nullptr;
@@ -55,7 +57,7 @@ void* symbol_anywhere(const char* name) noexcept {
 void find_sentinel(const void* (&addresses)[4], const char* const (&names)[4]) noexcept {
   for (int i = 0; i < 4; ++i) {
     void* p = dlsym(RTLD_DEFAULT, names[i]);
-    if (p == nullptr) p = symbol_of_loaded("libmpi_mpifh", names[i]);
+    if (p == nullptr) p = symbol_of_loaded(family::kFortranLibrary, names[i]);
     if (p != nullptr) addresses[i] = p;
   }
 }
@@ -63,36 +65,33 @@ void find_sentinel(const void* (&addresses)[4], const char* const (&names)[4]) n
 }  // namespace
 
 const char* find_library() noexcept {
-  if (library.comm_world != nullptr) return nullptr;
-  auto* const world = symbol_anywhere("ompi_mpi_comm_world");
-  if (world == nullptr) return "the program's MPI library is not Open MPI";
+  if (library.comm_world != MPI_Comm{}) return nullptr;
+  void* const world = symbol_anywhere(family::kCommWorld);
+  if (world == nullptr) return family::kNotThis;
 #define LBF_CAPTURE_FIND(name)                                                             \
   library.name = reinterpret_cast<decltype(&PMPI_##name)>(symbol_anywhere("PMPI_" #name)); \
   if (library.name == nullptr) return "the MPI library has no PMPI_" #name;
   LBF_CAPTURE_PMPI(LBF_CAPTURE_FIND)
 #undef LBF_CAPTURE_FIND
-  library.comm_self = static_cast<MPI_Comm>(symbol_anywhere("ompi_mpi_comm_self"));
-  library.comm_null = static_cast<MPI_Comm>(symbol_anywhere("ompi_mpi_comm_null"));
-  library.request_null = static_cast<MPI_Request>(symbol_anywhere("ompi_request_null"));
-  library.request_empty = static_cast<MPI_Request>(symbol_anywhere("ompi_request_empty"));
-  library.message_null = static_cast<MPI_Message>(symbol_anywhere("ompi_message_null"));
-  library.message_no_proc = static_cast<MPI_Message>(symbol_anywhere("ompi_message_no_proc"));
-  if (library.comm_self == nullptr || library.comm_null == nullptr || library.request_null == nullptr) {
-    return "the MPI library lacks the predefined handles of Open MPI 4.1";
+  library.comm_self = predefined_handle<MPI_Comm>(symbol_anywhere(family::kCommSelf));
+  library.comm_null = predefined_handle<MPI_Comm>(symbol_anywhere(family::kCommNull));
+  library.request_null = predefined_handle<MPI_Request>(symbol_anywhere(family::kRequestNull));
+  library.request_empty = predefined_handle<MPI_Request>(symbol_anywhere(family::kRequestEmpty));
+  library.message_null = predefined_handle<MPI_Message>(symbol_anywhere(family::kMessageNull));
+  library.message_no_proc = predefined_handle<MPI_Message>(symbol_anywhere(family::kMessageNoProc));
+  if (library.comm_self == MPI_Comm{} || library.comm_null == MPI_Comm{} ||
+      library.request_null == MPI_Request{}) {
+    return family::kNoPredefined;
   }
-  library.comm_world = static_cast<MPI_Comm>(world);
+  library.comm_world = predefined_handle<MPI_Comm>(world);
   find_fortran_sentinels();
   return nullptr;
 }
 
 void find_fortran_sentinels() noexcept {
-  find_sentinel(library.fortran_in_place, {"mpi_fortran_in_place_", "mpi_fortran_in_place",
-                                           "mpi_fortran_in_place__", "MPI_FORTRAN_IN_PLACE"});
-  find_sentinel(library.fortran_status_ignore, {"mpi_fortran_status_ignore_", "mpi_fortran_status_ignore",
-                                                "mpi_fortran_status_ignore__", "MPI_FORTRAN_STATUS_IGNORE"});
-  find_sentinel(library.fortran_statuses_ignore,
-                {"mpi_fortran_statuses_ignore_", "mpi_fortran_statuses_ignore",
-                 "mpi_fortran_statuses_ignore__", "MPI_FORTRAN_STATUSES_IGNORE"});
+  find_sentinel(library.fortran_in_place, family::kFortranInPlace);
+  find_sentinel(library.fortran_status_ignore, family::kFortranStatusIgnore);
+  find_sentinel(library.fortran_statuses_ignore, family::kFortranStatusesIgnore);
 }
 
 void* resolve_next(std::size_t slot) noexcept {

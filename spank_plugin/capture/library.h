@@ -3,8 +3,8 @@
 // Place in the event's way: inside *capture*. The preload is inherited by every program of the step, so it
 // has no undefined MPI symbol: functions are looked up behind us in the search order (RTLD_NEXT: that is the
 // next PMPI tool, or the library itself), and where MPI came through dlopen into a local scope (mpi4py), in
-// the library that is loaded already. The handle layout is that of Open MPI: where another library is loaded
-// the capture stays off.
+// the library that is loaded already. Where a library of another family (mpi_family.h) is loaded the capture
+// stays off.
 #pragma once
 
 #include <mpi.h>
@@ -23,7 +23,8 @@ namespace lbf::capture {
   X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) X(Group_size) X(Group_translate_ranks) X(Group_free) \
       X(Type_size) X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors)     \
           X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) X(Get_library_version) X(Comm_f2c)           \
-              X(Type_f2c) X(Request_f2c) X(Message_f2c)
+              X(Type_f2c) X(Request_f2c) X(Message_f2c) X(Win_f2c) X(Group_f2c)        \
+                  X(Comm_get_parent)
 
 struct Library {
 #define LBF_CAPTURE_MEMBER(name) decltype(&PMPI_##name) name;

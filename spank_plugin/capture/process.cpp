@@ -186,13 +186,17 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
   std::atomic_ref<std::uint64_t>(header->magic).store(ring::kMagic, std::memory_order_release);
 }
 
+void ring_path(char (&path)[kMaxDirectory + 64], std::int32_t tid) noexcept {
+  snprintf(path, sizeof(path), "%s/%d.%d.ring", process.directory, getpid(), tid);
+}
+
 // The ring appears under its name complete: it is filled under another one first.
 Thread* open_ring() noexcept {
   const auto tid = static_cast<pid_t>(syscall(SYS_gettid));
   char hidden[kMaxDirectory + 64];
   char path[kMaxDirectory + 64];
   snprintf(hidden, sizeof(hidden), "%s/.%d.%d.new", process.directory, getpid(), tid);
-  snprintf(path, sizeof(path), "%s/%d.%d.ring", process.directory, getpid(), tid);
+  ring_path(path, tid);
   const int fd = open(hidden, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   if (fd < 0) {
     fail("no event ring can be made in LBF_CAPTURE_DIR", errno);
@@ -309,10 +313,29 @@ void process_initialised(int thread_level) noexcept {
   process.initialised.store(true, std::memory_order_release);
 }
 
+bool process_is_spawned() noexcept {
+  MPI_Comm parent = library.comm_null;
+  library.Comm_get_parent(&parent);
+  return parent != library.comm_null;
+}
+
+void process_leave() noexcept {
+  if (!process.spawned) return;
+  process.state.store(CaptureState::kOff, std::memory_order_relaxed);
+  if (own_thread != nullptr) {
+    char path[kMaxDirectory + 64];
+    ring_path(path, own_thread->header->tid);
+    unlink(path);
+  }
+  available_thread = nullptr;
+  own_thread = nullptr;
+  thread_state = ThreadState::kOff;
+}
+
 void process_init_failed_to_capture() noexcept {
   if (process.why_off == nullptr) return;
   int rank = 0;
-  if (library.comm_world != nullptr) {
+  if (library.comm_world != MPI_Comm{}) {
     library.Comm_rank(library.comm_world, &rank);
   } else {
     rank = int_from_environment("PMIX_RANK", int_from_environment("PMI_RANK", 0));

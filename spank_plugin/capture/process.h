@@ -16,6 +16,7 @@
 #include "spank_plugin/capture/handle_table.h"
 #include "spank_plugin/capture/library.h"
 #include "spank_plugin/capture/memory.h"
+#include "spank_plugin/capture/mpi_family.h"
 #include "spank_plugin/capture/ring_writer.h"
 
 namespace lbf::capture {
@@ -37,19 +38,38 @@ struct Communicator {
   std::int32_t rank = 0;                // this process in the local group
   std::int32_t* world_ranks = nullptr;  // local group, then remote group; nullptr: world rank = rank
   Neighbours* neighbours = nullptr;     // looked up at the first neighbourhood collective
+  // Windows: the world ranks of MPI_Win_start's group, from [size] on those of MPI_Win_post's; made at first use.
+  std::int32_t* epoch_ranks = nullptr;
+  std::uint32_t started = 0;  // how many of each
+  std::uint32_t posted = 0;
   bool freed = false;
   bool defined = false;  // its kCommCreate record is in the ring
   bool foreign = false;  // has members outside MPI_COMM_WORLD, or was not seen being made: not modelled
 
   std::int32_t peer_world_rank(std::int32_t rank_in_comm) const noexcept {
-    if (world_ranks == nullptr || rank_in_comm < 0) return rank_in_comm;
+    if (world_ranks == nullptr || rank_in_comm < 0) {
+      return rank_in_comm < 0 ? recorded_negative_rank(rank_in_comm) : rank_in_comm;
+    }
     return world_ranks[remote_size != 0 ? size + static_cast<std::uint32_t>(rank_in_comm)
                                         : static_cast<std::uint32_t>(rank_in_comm)];
   }
   std::uint32_t peers() const noexcept { return remote_size != 0 ? remote_size : size; }
 };
 
-enum class RequestKind : std::uint8_t { kUnknown, kNothing, kSend, kRecv, kCollective, kCommIdup };
+inline std::size_t epoch_ranks_bytes(const Communicator& window) noexcept {
+  return 2 * sizeof(std::int32_t) * window.size;
+}
+
+enum class RequestKind : std::uint8_t {
+  kUnknown,
+  kNothing,
+  kSend,
+  kRecv,
+  kCollective,
+  kCommIdup,
+  kOneSided,
+  kIo,
+};
 
 struct RequestInfo {
   std::uint32_t id = 0;
@@ -128,9 +148,10 @@ struct Process {
   std::int32_t rank = -1;
   std::int32_t world_size = 0;
   int thread_level = 0;
+  bool spawned = false;
   char library_version[128] = {};
   std::uint64_t init_leave_ticks = 0;
-  MPI_Group world_group = nullptr;
+  MPI_Group world_group{};
   std::atomic<std::uint32_t> next_request{0};
   std::uint32_t next_comm_index = 1;
   std::atomic<std::uint32_t> type_epoch{0};  // counts MPI_Type_free: cached sizes of older epochs are void
@@ -174,7 +195,7 @@ class TableLock {
 };
 
 struct TypeSize {
-  MPI_Datatype type = nullptr;
+  MPI_Datatype type{};
   std::uint32_t epoch = 0;
   std::uint64_t bytes = 0;
 };
@@ -188,7 +209,7 @@ struct alignas(64) Thread {
   // returns to. They tell whether it was left by a jump (left_call.cpp).
   const std::byte* outer_frame = nullptr;
   const void* outer_return = nullptr;
-  MPI_Comm last_comm = nullptr;
+  MPI_Comm last_comm{};
   Communicator* last_communicator = nullptr;
   std::uint32_t last_comm_epoch = 0;
   bool last_was_failed_poll = false;
@@ -237,6 +258,10 @@ void note_stack(Thread& thread, pid_t tid) noexcept;
 // What MPI_Init found: called after it returned, capture on or off.
 void process_initialised(int thread_level) noexcept;
 void process_init_failed_to_capture() noexcept;
+// Whether MPI_Comm_spawn started this process: it is no rank of the step, and is not captured.
+bool process_is_spawned() noexcept;
+// After MPI_Init of a spawned process: off from here on, in this thread too, and the ring's file is gone.
+void process_leave() noexcept;
 void process_set_state(ring::ProcessState state) noexcept;
 void process_stop() noexcept;
 // The oldest request that was complete when it was made and was not waited for yet: of this thread, else of

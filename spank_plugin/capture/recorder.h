@@ -6,7 +6,7 @@
 // lock but the tables' spin lock under MPI_THREAD_MULTIPLE, no I/O.
 //
 // By concern: recorder_p2p.cpp, recorder_requests.cpp, recorder_collectives.cpp, recorder_communicators.cpp,
-// recorder_process.cpp.
+// recorder_windows.cpp, recorder_process.cpp.
 #pragma once
 
 #include <mpi.h>
@@ -14,23 +14,10 @@
 #include <cstdint>
 
 #include "event/event.h"
+#include "spank_plugin/capture/mpi_family.h"
 #include "spank_plugin/capture/process.h"
 
 namespace lbf::capture {
-
-// Open MPI's status: MPI_SOURCE, MPI_TAG, MPI_ERROR, cancelled, bytes received. Fortran's six integers are
-// the same memory (mpif.h and mpi_f08 both), but only 4-byte aligned.
-struct StatusView {
-  std::int32_t source;
-  std::int32_t tag;
-  bool cancelled;
-  std::uint64_t bytes;
-};
-inline StatusView view_status(const void* status) noexcept {
-  MPI_Status s;
-  __builtin_memcpy(&s, status, sizeof(s));
-  return {s.MPI_SOURCE, s.MPI_TAG, s._cancelled != 0, s._ucount};
-}
 
 // The stack pointer of the caller of the wrapper that this is inlined into, and the address that it returns
 // to.
@@ -153,6 +140,12 @@ class LocalCall {
 inline MPI_Comm c_comm(const MPI_Fint* handle) noexcept {
   return library.Comm_f2c(*handle);
 }
+inline MPI_Win c_win(const MPI_Fint* handle) noexcept {
+  return library.Win_f2c(*handle);
+}
+inline MPI_Group c_group(const MPI_Fint* handle) noexcept {
+  return library.Group_f2c(*handle);
+}
 inline MPI_Datatype c_type(const MPI_Fint* handle) noexcept {
   return library.Type_f2c(*handle);
 }
@@ -229,7 +222,7 @@ enum class How : std::uint8_t {
 
 // The request that a non-blocking call made; none: the call was blocking.
 struct Made {
-  MPI_Request request = nullptr;
+  MPI_Request request{};
   bool nonblocking = false;
 };
 inline Made made(MPI_Request request) noexcept {
@@ -261,6 +254,9 @@ void finalized(Call& call) noexcept;
 void phase(Call& call, int level) noexcept;
 void unmodelled(Call& call) noexcept;
 void type_freed() noexcept;
+// MPI-IO; `count` and `type` are what was read or written (kNone: neither).
+void io(Call& call, IoDirection direction, int count, MPI_Datatype type, Made made) noexcept;
+void spawned(Call& call, MPI_Comm comm, NewComm intercomm) noexcept;
 
 void send(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
           MPI_Comm comm) noexcept;
@@ -327,6 +323,19 @@ void neighbor_alltoallw(Call& call, const int* send_counts, Types send_types, co
 void comm_create(Call& call, How how, MPI_Comm parent, NewComm made_comm, int tag, Made made) noexcept;
 void comm_free(Call& call, MPI_Comm comm) noexcept;
 
+void win_create(Call& call, MPI_Comm comm, MPI_Win win) noexcept;
+void win_free(Call& call, MPI_Win win) noexcept;
+void win_fence(Call& call, MPI_Win win) noexcept;
+void win_post(Call& call, MPI_Group group, int assertions, MPI_Win win) noexcept;
+void win_start(Call& call, MPI_Group group, int assertions, MPI_Win win) noexcept;
+void win_complete(Call& call, MPI_Win win) noexcept;
+void win_wait(Call& call, bool flag, MPI_Win win) noexcept;  // Win_wait, Win_test
+void win_lock(Call& call, int target, int assertions, MPI_Win win) noexcept;
+void win_lock_all(Call& call, MPI_Win win) noexcept;
+void win_flush(Call& call, int target, MPI_Win win) noexcept;  // unlock too; kAnyRank: to all targets
+void one_sided(Call& call, OneSidedOp op, int count, MPI_Datatype type, int target, MPI_Win win,
+               Made made) noexcept;
+
 }  // namespace record
 
 // --- shared by the recorder's files
@@ -336,13 +345,25 @@ Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept;
 // For records whose communicator comes from a request or message: its definition in the ring, before them.
 void define_communicator(Call& call, Communicator& comm) noexcept;
 // A handle that came into being late (MPI_Comm_idup).
-void bind_communicator(MPI_Comm handle, Communicator* communicator) noexcept;
+void bind_communicator(std::uint64_t key, Communicator* communicator) noexcept;
 void unreference(Communicator* communicator) noexcept;  // REQUIRES: the tables' lock is held
+// A new communicator with the members of `parent`, numbered but not yet in the ring; collective over
+// `parent`. nullptr: it cannot be modelled.
+Communicator* duplicate_communicator(Call& call, Communicator& parent) noexcept;
+// The communicator of a handle (a window's too) whatever it is; no definition. `process.unknown`: not known.
+Communicator& look_up_handle(std::uint64_t key) noexcept;
+// The handle goes, and the communicator once no request refers to it.
+void free_communicator(std::uint64_t key, Communicator& comm) noexcept;
+// World ranks of a group's members into `out`; false: some are outside MPI_COMM_WORLD.
+bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::int32_t* out) noexcept;
+// A kCollective record on `comm`; nullptr: lost.
+ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator& comm,
+                                std::uint64_t bytes) noexcept;
 
 std::uint64_t type_bytes_slow(Thread& thread, MPI_Datatype type) noexcept;
 inline std::uint64_t type_bytes(Thread& thread, MPI_Datatype type) noexcept {
   const TypeSize& cached =
-      thread.type_sizes[(reinterpret_cast<std::uintptr_t>(type) * 0x9e3779b97f4a7c15u) >> 60];
+      thread.type_sizes[(key_of(type) * 0x9e3779b97f4a7c15u) >> 60];
   if (cached.type == type && cached.epoch == process.type_epoch.load(std::memory_order_relaxed)) [[likely]] {
     return cached.bytes;
   }
@@ -352,9 +373,6 @@ inline std::uint64_t message_bytes(Thread& thread, int count, MPI_Datatype type)
   return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * type_bytes(thread, type);
 }
 
-inline std::uint64_t key_of(const void* handle) noexcept {
-  return reinterpret_cast<std::uintptr_t>(handle);
-}
 inline std::uint32_t new_request_id() noexcept {
   for (;;) {
     std::uint32_t id;

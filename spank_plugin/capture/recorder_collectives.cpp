@@ -29,7 +29,7 @@ ring::Record* append(Call& call, CollectiveOp op, Communicator& comm, int root, 
   }
   if (record == nullptr) return nullptr;
   record->words_and_op |= static_cast<std::uint32_t>(op) << 24;
-  record->peer = root;
+  record->peer = root < 0 ? recorded_negative_rank(root) : root;
   record->comm = comm.index;
   record->bytes = bytes;
   record->request = id;

@@ -13,21 +13,6 @@ std::size_t members_bytes(const Communicator& comm) noexcept {
   return (static_cast<std::size_t>(comm.size) + comm.remote_size) * sizeof(std::int32_t);
 }
 
-// World ranks of a group's members into `out`; false: some are outside MPI_COMM_WORLD.
-bool translate(Thread& thread, MPI_Group group, std::uint32_t count, std::int32_t* out) noexcept {
-  std::int32_t* const own = thread.ranks.get(count + 1);
-  if (own == nullptr) return false;
-  for (std::uint32_t i = 0; i < count; ++i) own[i] = static_cast<std::int32_t>(i);
-  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.world_group, out) !=
-      MPI_SUCCESS) {
-    return false;
-  }
-  for (std::uint32_t i = 0; i < count; ++i) {
-    if (out[i] < 0) return false;
-  }
-  return true;
-}
-
 // Sizes, rank and members of a communicator, asked of MPI. false: it cannot be modelled.
 bool learn_members(Thread& thread, MPI_Comm handle, Communicator& comm) noexcept {
   int size = 0, remote_size = 0, rank = 0, is_inter = 0;
@@ -43,13 +28,13 @@ bool learn_members(Thread& thread, MPI_Comm handle, Communicator& comm) noexcept
     comm.world_ranks = static_cast<std::int32_t*>(process.pool.take(members_bytes(comm)));
   }
   if (comm.world_ranks == nullptr) return false;
-  MPI_Group group = nullptr;
+  MPI_Group group{};
   library.Comm_group(handle, &group);
-  bool known = translate(thread, group, comm.size, comm.world_ranks);
+  bool known = translate_group(thread, group, comm.size, comm.world_ranks);
   library.Group_free(&group);
   if (is_inter != 0) {
     library.Comm_remote_group(handle, &group);
-    known = known && translate(thread, group, comm.remote_size, comm.world_ranks + size);
+    known = known && translate_group(thread, group, comm.remote_size, comm.world_ranks + size);
     library.Group_free(&group);
   }
   return known;
@@ -62,6 +47,7 @@ void recycle(Communicator* comm) noexcept {
     process.pool.give_back(n->ranks, (std::size_t{n->destinations} + n->sources) * sizeof(std::int32_t));
     process.pool.give_back(n, sizeof(Neighbours));
   }
+  process.pool.give_back(comm->epoch_ranks, epoch_ranks_bytes(*comm));
   process.pool.give_back(comm, sizeof(Communicator));
 }
 
@@ -220,12 +206,57 @@ void define_communicator(Call& call, Communicator& comm) noexcept {
   define(call, comm, Whose::kMadeEarlier);
 }
 
-void bind_communicator(MPI_Comm handle, Communicator* communicator) noexcept {
+void bind_communicator(std::uint64_t key, Communicator* communicator) noexcept {
   const TableLock lock;
-  Communicator** const slot = process.communicators.insert(key_of(handle));
+  Communicator** const slot = process.communicators.insert(key);
   if (slot == nullptr) return;  // full: calls on it will be reported as unmodelled
   *slot = communicator;
   process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
+}
+
+bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::int32_t* out) noexcept {
+  std::int32_t* const own = thread.ranks.get(count + 1);
+  if (own == nullptr) return false;
+  for (std::uint32_t i = 0; i < count; ++i) own[i] = static_cast<std::int32_t>(i);
+  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.world_group, out) !=
+      MPI_SUCCESS) {
+    return false;
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (out[i] < 0) return false;
+  }
+  return true;
+}
+
+Communicator* duplicate_communicator(Call& call, Communicator& parent) noexcept {
+  ++parent.children;
+  Communicator* const comm = make(call, MPI_Comm{}, &parent);
+  if (comm != nullptr) comm->uid = child_uid(parent.uid, parent.children, leader_of(*comm));
+  return comm;
+}
+
+Communicator& look_up_handle(std::uint64_t key) noexcept {
+  const TableLock lock;
+  Communicator** const slot = process.communicators.find(key);
+  return slot == nullptr ? process.unknown : **slot;
+}
+
+void free_communicator(std::uint64_t key, Communicator& comm) noexcept {
+  const TableLock lock;
+  process.communicators.erase(key);
+  process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
+  comm.freed = true;
+  if (comm.references == 0) recycle(&comm);
+}
+
+ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator& comm,
+                                std::uint64_t bytes) noexcept {
+  ring::Record* const record = call.append(EventKind::kCollective);
+  if (record == nullptr) return nullptr;
+  record->words_and_op |= static_cast<std::uint32_t>(op) << 24;
+  record->comm = comm.index;
+  record->bytes = bytes;
+  return record;
 }
 
 void unreference(Communicator* communicator) noexcept {
@@ -246,7 +277,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     info.active = true;
     info.id = new_request_id();
     synchronise(call, parent, info.id, true);
-    info.comm = make(call, nullptr, &parent);
+    info.comm = make(call, MPI_Comm{}, &parent);
     if (info.comm != nullptr) {
       info.comm->uid = child_uid(parent.uid, parent.children, leader_of(*info.comm));
       define(call, *info.comm, Whose::kMadeByThisCall);
@@ -256,7 +287,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     info.fortran_new_comm = new_comm.c == nullptr;
     info.new_comm = info.fortran_new_comm ? static_cast<const void*>(new_comm.fortran) : new_comm.c;
     if (made.request == library.request_empty && info.comm != nullptr)
-      bind_communicator(new_comm.get(), info.comm);
+      bind_communicator(key_of(new_comm.get()), info.comm);
     keep_request(call, made.request, info);
     return;
   }
@@ -265,7 +296,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
   // communicator.
   if (!over_group) synchronise(call, parent, 0, false);
   const MPI_Comm handle = new_comm.get();
-  if (handle == library.comm_null || handle == nullptr) return;
+  if (handle == library.comm_null || handle == MPI_Comm{}) return;
   Communicator* const comm = make(call, handle, nullptr);
   if (comm == nullptr) return over_group ? unmodelled(call) : void();
   if (over_group) {
@@ -277,7 +308,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
   } else {
     comm->uid = child_uid(parent.uid, parent.children, leader_of(*comm));
   }
-  bind_communicator(handle, comm);
+  bind_communicator(key_of(handle), comm);
   define(call, *comm, Whose::kMadeByThisCall);
   if (over_group) synchronise(call, *comm, 0, false);
 }
@@ -289,11 +320,7 @@ void comm_free(Call& call, MPI_Comm handle) noexcept {
   if (std::atomic_ref<bool>(comm.defined).load(std::memory_order_acquire)) {
     if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = comm.index;
   }
-  const TableLock lock;
-  process.communicators.erase(key_of(handle));
-  process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
-  comm.freed = true;
-  if (comm.references == 0) recycle(&comm);
+  free_communicator(key_of(handle), comm);
 }
 
 }  // namespace record

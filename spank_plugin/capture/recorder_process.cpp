@@ -31,6 +31,8 @@ void Call::without_record(std::uint64_t leave) noexcept {
 namespace record {
 
 void initialised(Call& call, int thread_level) noexcept {
+  process.spawned = process_is_spawned();
+  if (process.spawned) return call.outside_accounting();
   process_initialised(thread_level);
   Thread& thread = call.thread();
   ring::Header* const header = thread.header;
@@ -75,6 +77,28 @@ void unmodelled(Call& call) noexcept {
   call.append(EventKind::kUnmodelled);
 }
 
+void io(Call& call, IoDirection direction, int count, MPI_Datatype type, Made made) noexcept {
+  ring::Record* const record = call.append(EventKind::kIo);
+  if (record != nullptr) {
+    record->words_and_op |= static_cast<std::uint32_t>(direction) << 24;
+    if (direction != IoDirection::kNone) record->bytes = message_bytes(call.thread(), count, type);
+  }
+  if (!made.nonblocking) return;
+  RequestInfo info;
+  info.kind = RequestKind::kIo;
+  info.active = true;
+  keep_request(call, made.request, info);
+}
+
+// Rank 0 of those who started processes says how many; `bytes` of the record.
+void spawned(Call& call, MPI_Comm comm, NewComm intercomm) noexcept {
+  int rank = -1, children = 0;
+  library.Comm_rank(comm, &rank);
+  if (rank == 0) library.Comm_remote_size(intercomm.get(), &children);
+  ring::Record* const record = call.append(EventKind::kUnmodelled);
+  if (record != nullptr) record->bytes = static_cast<std::uint64_t>(children);
+}
+
 void type_freed() noexcept {
   process.type_epoch.fetch_add(1, std::memory_order_relaxed);
 }
@@ -85,7 +109,7 @@ std::uint64_t type_bytes_slow(Thread& thread, MPI_Datatype type) noexcept {
   const std::uint32_t epoch = process.type_epoch.load(std::memory_order_relaxed);
   int size = 0;
   if (library.Type_size(type, &size) != MPI_SUCCESS || size < 0) return 0;
-  TypeSize& slot = thread.type_sizes[(reinterpret_cast<std::uintptr_t>(type) * 0x9e3779b97f4a7c15u) >> 60];
+  TypeSize& slot = thread.type_sizes[(key_of(type) * 0x9e3779b97f4a7c15u) >> 60];
   slot = {type, epoch, static_cast<std::uint64_t>(size)};
   return slot.bytes;
 }

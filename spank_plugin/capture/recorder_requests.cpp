@@ -61,9 +61,13 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
     if (info.kind == RequestKind::kCommIdup) {
       const NewComm made = info.fortran_new_comm ? new_comm_of(static_cast<const MPI_Fint*>(info.new_comm))
                                                  : new_comm_of(static_cast<const MPI_Comm*>(info.new_comm));
-      bind_communicator(made.get(), info.comm);
+      bind_communicator(key_of(made.get()), info.comm);
     }
-    append_with_request(call, EventKind::kWait, info.id);
+    if (info.kind == RequestKind::kIo) {
+      call.append(EventKind::kIo);  // the bytes are with the call that started it
+    } else {
+      append_with_request(call, EventKind::kWait, info.id);
+    }
   }
   retire(entry);
   return true;
@@ -91,7 +95,7 @@ void before_completion(Call& call, Requests requests) noexcept {
     const MPI_Request request = requests[static_cast<int>(i)];
     entry.handle = key_of(request);
     entry.info.kind = RequestKind::kUnknown;
-    if (request == library.request_null || request == library.request_empty || request == nullptr) continue;
+    if (request == library.request_null || request == library.request_empty || request == MPI_Request{}) continue;
     const TableLock lock;
     if (const RequestInfo* slot = process.requests.find(entry.handle)) {
       entry.info = *slot;
@@ -178,7 +182,7 @@ void request_free(Call& call) noexcept {
     return;
   }
   if (entry.info.kind == RequestKind::kUnknown) return;
-  if (entry.info.active && entry.info.kind != RequestKind::kNothing) {
+  if (entry.info.active && entry.info.kind != RequestKind::kNothing && entry.info.kind != RequestKind::kIo) {
     append_with_request(call, EventKind::kRequestFree, entry.info.id);
   }
   const TableLock lock;

@@ -30,6 +30,8 @@ constexpr std::size_t kMaxNotes = 100;  // a hostile directory must not fill the
 constexpr std::size_t kMaxRings = 65536;
 // A send that is under way holds the records of the process's other threads back for this long at most.
 constexpr Seconds kLongestHoldS = 0.25;
+// Requests of blocking collectives that were split; the capture counts its own from 1.
+constexpr std::uint32_t kFirstSplitRequest = 0x80000000U;
 constexpr std::uint32_t kThreadSerialized = 2;  // MPI_THREAD_SERIALIZED; above it MPI_THREAD_MULTIPLE
 
 struct CloseDir {
@@ -80,6 +82,10 @@ bool may_send(std::uint16_t function_id) {
     case MpiRole::kSendrecvReplace:
     case MpiRole::kStart:
     case MpiRole::kStartall:
+    case MpiRole::kWinPost:
+    case MpiRole::kWinComplete:
+    case MpiRole::kCollective:
+    case MpiRole::kCommCreate:
       return true;
     default:
       return false;
@@ -252,6 +258,27 @@ void Collector::hold(Ring& ring, const ring::Record& record, std::span<const std
   ring.held.push_back(held);
 }
 
+// A collective that other threads ran beside begins where its call began and ends where it returned: each thread
+// may have one under way on a communicator of its own, in another order on each rank.
+void Collector::hold_collective(Process& process, Ring& ring, const ring::Record& record,
+                                std::span<const std::uint64_t> values) const {
+  ring::Record begin = record;
+  begin.kind = static_cast<std::uint8_t>(EventKind::kIcollective);
+  begin.flags |= kFlagHasRequest | kFlagBlockingCall;
+  begin.request = kFirstSplitRequest | process.split_collectives++;
+  begin.leave = begin.enter;
+  hold(ring, begin, values);
+  ring::Record end{};
+  end.words_and_op = ring::kRecordWords;
+  end.kind = static_cast<std::uint8_t>(EventKind::kWait);
+  end.flags = kFlagHasRequest;
+  end.function = record.function;
+  end.enter = record.enter;
+  end.leave = record.leave;
+  end.request = begin.request;
+  hold(ring, end, {});
+}
+
 // One process is one sequence of events for the replay: its threads' records in the order in which they took
 // effect. Released is what took effect before this pass began and before any send that is under way.
 void Collector::release(Process& process, ClockReading now, Seconds seconds_per_tick, bool everything,
@@ -345,7 +372,12 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
       done = drain_ring(
           ring,
           [&](const ring::Record& record, std::span<const std::uint64_t> values) {
-            hold(ring, record, values);
+            const bool is_collective = record.kind == static_cast<std::uint8_t>(EventKind::kCollective);
+            if (is_collective && (record.flags & kFlagCallBegin) != 0) {
+              hold_collective(process, ring, record, values);
+            } else {
+              hold(ring, record, values);
+            }
           },
           result);
     } else {

@@ -80,6 +80,7 @@ class Collector {
     RecordConverter converter;
     bool from_its_begin = true;  // no earlier relay took records of it
     bool threaded = false;       // its records are merged
+    std::uint32_t split_collectives = 0;
     std::uint64_t taken_ns = 0;
     std::uint64_t alive_check_ns = 0;
     std::uint64_t stats_ns = 0;
@@ -101,6 +102,8 @@ class Collector {
                       PassResult& result);
   Result<void> drain_ring(Ring& ring, const RecordSink& sink, PassResult& result) const;
   void hold(Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values) const;
+  void hold_collective(Process& process, Ring& ring, const ring::Record& record,
+                       std::span<const std::uint64_t> values) const;
   void release(Process& process, ClockReading now, Seconds seconds_per_tick, bool everything,
                BatchBuilder& out);
   void keep_alive(Process& process, ClockReading now, BatchBuilder& out);

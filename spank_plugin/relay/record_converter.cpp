@@ -19,6 +19,10 @@ bool is_collective(EventKind kind) {
   return kind == EventKind::kCollective || kind == EventKind::kIcollective;
 }
 
+bool has_op(EventKind kind) {
+  return is_collective(kind) || kind == EventKind::kOneSided || kind == EventKind::kIo;
+}
+
 bool has_world_peer(EventKind kind) {
   switch (kind) {
     case EventKind::kSend:
@@ -27,6 +31,8 @@ bool has_world_peer(EventKind kind) {
     case EventKind::kEndRecv:
     case EventKind::kRecv:
     case EventKind::kProbe:
+    case EventKind::kOneSided:
+    case EventKind::kOneSidedSync:
       return true;
     default:
       return false;
@@ -57,8 +63,12 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   event.request = (record.flags & kFlagHasRequest) != 0 ? record.request : 0;
   event.bytes = record.bytes;
   event.values = values;
+  if (has_op(event.kind)) {
+    const std::uint32_t op = record.words_and_op >> 24;
+    if (op >= op_count(event.kind)) return bad_record(record, "an operation that does not exist");
+    event.op = static_cast<CollectiveOp>(op);
+  }
   if (is_collective(event.kind)) {
-    event.op = static_cast<CollectiveOp>(record.words_and_op >> 24);
     event.root = record.peer;
     if (record.peer >= world_size_ ||
         (record.peer < 0 && record.peer != kRootIsMe && record.peer != kRootIsElsewhere)) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { kMaxNames = 256 };
+enum { kMaxNames = 512 };
 static struct {
   const char* name;
   long count;
@@ -56,7 +56,7 @@ static void lbf_add(int events, const char* name, long n) {
   } while (0)
 
 static void lbf_print_expectations(int rank) {
-  char text[16384];
+  char text[65536];
   size_t used = 0;
   for (int i = 0; i < kMaxNames && lbf_calls[i].name != NULL; ++i) {
     used += (size_t)snprintf(text + used, sizeof(text) - used, "expect calls %d %s %ld\n", rank,

@@ -40,7 +40,7 @@ using lbf::ring::Record;
 constexpr std::array<const char*, lbf::kEventKindCount> kKindNames = {
     "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",      "probe",
     "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "keepAlive", "commCreate",
-    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit"};
+    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io"};
 
 struct Entry {
   Record record;
@@ -119,7 +119,8 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
       continue;
     }
     check(record.kind < lbf::kEventKindCount, where + ": unknown kind");
-    check((record.words_and_op >> 24) < lbf::kCollectiveOpCount, where + ": unknown collective");
+    check((record.words_and_op >> 24) < lbf::op_count(static_cast<EventKind>(record.kind)),
+          where + ": unknown operation");
     check(record.leave >= record.enter, where + ": leaves before it enters");
     check(record.enter >= last_leave, where + ": enters before the last one left");
     if (last_leave != 0) {
@@ -166,6 +167,8 @@ void check_life(const Ring& ring, const std::vector<Ring>& rings) {
       case EventKind::kIsend:
       case EventKind::kStartRecv:
       case EventKind::kIcollective:
+      case EventKind::kOneSided:
+        if (kind_of(e) == EventKind::kOneSided && !has_request) break;
         check(has_request && !open.contains(r.request), where + ": started twice");
         open[r.request] = kKindNames[r.kind];
         break;

@@ -52,7 +52,10 @@ TEST(MpiFunctionTable, KnowsWhatAFunctionDoes) {
   ASSERT_NE(split, nullptr);
   EXPECT_EQ(split->role, MpiRole::kCommCreate);
   EXPECT_EQ(split->op, CollectiveOp::kCommCreate);
-  EXPECT_EQ(mpi_function("MPI_Win_fence")->role, MpiRole::kUnmodelled);
+  EXPECT_EQ(mpi_function("MPI_Win_fence")->role, MpiRole::kWinFence);
+  EXPECT_EQ(mpi_function("MPI_Rget")->role, MpiRole::kOneSided);
+  EXPECT_EQ(mpi_function("MPI_File_read_all")->role, MpiRole::kIo);
+  EXPECT_EQ(mpi_function("MPI_Grequest_start")->role, MpiRole::kUnmodelled);
   EXPECT_EQ(mpi_function("MPI_Comm_rank")->role, MpiRole::kLocal);
 }
 

@@ -139,6 +139,11 @@ TEST(TextTrace, WritesBackWhatItRead) {
       "2 enter 0 proc=solve\xC3\xA9\n"
       "2 enter 0 proc=main\n"
       "2 leave 1 proc=main\n"
+      "1 oneSided 0 op=get_accumulate to=0 bytes=8 comm=1 req=11\n"
+      "1 wait 0 req=11\n"
+      "1 oneSidedSync 0.5 to=0 comm=1\n"
+      "2 oneSided 1 op=lock to=3 bytes=0\n"
+      "2 oneSidedSync 0\n"
       "2 exit 0.30000000000000004\n";
   const ReadBack back = read(text);
   ASSERT_TRUE(back.info.ok()) << back.info.error().message;
@@ -157,6 +162,10 @@ TEST(TextTrace, WritesBackWhatItRead) {
   // Keys come in one order: comm before req.
   EXPECT_NE(std::find(lines_again.begin(), lines_again.end(), "1 startRecv 0 from=0 tag=3 comm=1 req=10"),
             lines_again.end());
+  for (const std::string& line : lines) {
+    if (line.find("oneSided") == std::string::npos) continue;
+    EXPECT_NE(std::find(lines_again.begin(), lines_again.end(), line), lines_again.end()) << line;
+  }
   EXPECT_EQ(lines.size(), lines_again.size());
 }
 
@@ -314,6 +323,11 @@ INSTANTIATE_TEST_SUITE_P(
         Bad{"0 send 1 to=1 tag=0 bytes=-1\n", 3, "not a whole number"},
         Bad{"0 send 1 to=1 tag=0 bytes=1125899906842625\n", 3, "too large"},
         Bad{"0 send 1 to=1 tag=0 bytes=1 sync=2\n", 3, "sync must be 0 or 1"},
+        Bad{"0 oneSided 1 op=steal to=1 bytes=1\n", 3, "unknown op 'steal'"},
+        Bad{"0 oneSided 1 op=put bytes=1\n", 3, "needs the key 'to='"},
+        Bad{"0 oneSided 1 op=put to=3 bytes=1\n", 3, "to=3 is out of range"},
+        Bad{"0 oneSidedSync 1 to=1 comm=1\n", 3, "communicator 1 is not defined"},
+        Bad{"0 oneSidedSync 1 bytes=1\n", 3, "has no key 'bytes'"},
         Bad{"0 send 1 to=1 tag=0 bytes=1 comm=1\n", 3, "communicator 1 is not defined"}));
 
 INSTANTIATE_TEST_SUITE_P(

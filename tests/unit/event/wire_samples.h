@@ -122,6 +122,30 @@ inline std::vector<Item> golden_items() {
   return items;
 }
 
+// Of the kinds that came later than the golden bytes of version 1.
+inline std::vector<Item> later_items() {
+  std::vector<Item> items;
+  const auto add = [&](Item made) -> Item& { return items.emplace_back(std::move(made)); };
+  Item& create = add(item(1, EventKind::kCommCreate, 0));
+  create.event.comm = 1;
+  create.values = {77, 0, 1, 0};
+  for (const OneSidedOp op : {OneSidedOp::kPut, OneSidedOp::kLock}) {
+    Item& one_sided = add(item(1, EventKind::kOneSided, 1e-6, 2e-6));
+    one_sided.event.op = static_cast<CollectiveOp>(op);
+    one_sided.event.peer = 0;
+    one_sided.event.comm = 1;
+    one_sided.event.bytes = op == OneSidedOp::kPut ? 4096 : 0;
+    if (op == OneSidedOp::kPut) one_sided.event.flags = kFlagHasRequest;
+    if (op == OneSidedOp::kPut) one_sided.event.request = 4000000001u;
+  }
+  Item& sync = add(item(1, EventKind::kOneSidedSync, 0, 1e-5));
+  sync.event.comm = 1;
+  Item& io = add(item(0, EventKind::kIo, 0, 0.5));
+  io.event.op = static_cast<CollectiveOp>(IoDirection::kWrite);
+  io.event.bytes = 1 << 20;
+  return items;
+}
+
 inline void add_all(BatchEncoder& encoder, const std::vector<Item>& items) {
   for (const Item& made : items) {
     if (!made.control.empty()) {

@@ -119,6 +119,34 @@ TEST(Wire, GoldenBytesOfVersion1) {
   EXPECT_EQ(now.substr(0, wire::kCompressedBytesAt), golden.substr(0, wire::kCompressedBytesAt));
 }
 
+TEST(Wire, LaterKindsKeepTheirBytes) {
+  const std::vector<Item> items = wire_samples::later_items();
+  const std::string batch = encode(items);
+  const Decoded decoded = decode(bytes_of(batch));
+  ASSERT_TRUE(decoded.header.ok()) << decoded.header.error().message;
+  EXPECT_EQ(decoded.items.size(), items.size());
+  EXPECT_EQ(one_sided_op(decoded.items[2].event), OneSidedOp::kLock);
+  EXPECT_TRUE(encode(decoded.items) == batch);
+  std::string hex;
+  for (const char c : wire_samples::payload_of(batch)) hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4], hex += "0123456789abcdef"[c & 15];
+  EXPECT_EQ(hex, "0101042f40d25250000f009001049a0199010201e803d007001608540001802080a0d9e61de803d00700160016060001102700170010010100010c600065cd1d0018004202808040");
+}
+
+// `op` is bounded by the kind: 7 is an alltoall, but no one-sided operation; 3 no direction of MPI-IO.
+TEST(WireHostile, AnOperationThatTheKindDoesNotHave) {
+  for (const auto& [kind, op] : {std::pair{EventKind::kOneSided, kOneSidedOpCount},
+                                 std::pair{EventKind::kIo, kIoDirectionCount},
+                                 std::pair{EventKind::kCollective, kCollectiveOpCount}}) {
+    Item bad;
+    bad.event.kind = kind;
+    bad.event.peer = 0;
+    bad.event.op = static_cast<CollectiveOp>(op - 1);
+    EXPECT_TRUE(decode(bytes_of(encode({bad}))).header.ok()) << static_cast<int>(kind);
+    bad.event.op = static_cast<CollectiveOp>(op);
+    EXPECT_FALSE(decode(bytes_of(encode({bad}))).header.ok()) << static_cast<int>(kind);
+  }
+}
+
 TEST(Wire, AnEmptyBatch) {
   BatchEncoder encoder;
   EXPECT_TRUE(encoder.empty());
@@ -597,7 +625,7 @@ TEST(WireHostile, IsRefusedWithAReason) {
       {"no fields", one_event(bytes({0, 0})), 1, "cut short"},
       {"kind", one_event(bytes({kEventKindCount, 0, 0})), 1, "kind is not one"},
       {"op", one_event(bytes({8, 0, wire::kHasOp, kCollectiveOpCount})), 1,
-       "collective operation is not one"},
+       "operation is not one"},
       {"function", one_event(bytes({0, 0, wire::kHasFunction}) + varint(65536)), 1, "too large"},
       {"peer is no rank", one_event(bytes({1, 0, wire::kHasPeer}) + varint(wire::zigzag(16))), 1,
        "peer is not"},

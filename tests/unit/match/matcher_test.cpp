@@ -73,6 +73,70 @@ TEST_F(Match, PostingOrderDecidesNotCompletionOrder) {
   EXPECT_EQ(matcher_.stats().messages, 2u);
 }
 
+Event operation(OneSidedOp op, Rank target, Bytes bytes, int request = -1) {
+  Event event = make(EventKind::kOneSided, target, kAnyTag, request);
+  event.op = static_cast<CollectiveOp>(op);
+  event.bytes = bytes;
+  return event;
+}
+
+TEST_F(Match, ASyncReceivesTheAnswersInTheOrderOfIssue) {
+  feed(0, operation(OneSidedOp::kGet, 1, 100));
+  feed(0, operation(OneSidedOp::kPut, 2, 200));
+  feed(0, operation(OneSidedOp::kFetchAndOp, 1, 8, 5));
+  feed(0, operation(OneSidedOp::kGet, 1, 300));
+  feed(0, make(EventKind::kWait, kAnyRank, kAnyTag, 5));
+  EXPECT_THAT(received(0), testing::ElementsAre(8));
+  feed(0, make(EventKind::kOneSidedSync, 1));
+  EXPECT_THAT(received(0), testing::ElementsAre(100, 300));
+  feed(0, make(EventKind::kOneSidedSync));
+  EXPECT_THAT(received(0), testing::ElementsAre(0));
+  feed(0, make(EventKind::kOneSidedSync));
+  EXPECT_THAT(received(0), testing::ElementsAre());
+  EXPECT_EQ(matcher_.stats().one_sided_operations, 4u);
+}
+
+TEST_F(Match, AFreedRequestOfAnOperationIsLeftToTheSync) {
+  feed(0, operation(OneSidedOp::kGet, 1, 100, 5));
+  feed(0, make(EventKind::kRequestFree, kAnyRank, kAnyTag, 5));
+  feed(0, make(EventKind::kOneSidedSync));
+  EXPECT_THAT(received(0), testing::ElementsAre(100));
+}
+
+TEST_F(Match, OperationsThatNobodyWaitsForAreBounded) {
+  const auto limit = static_cast<Bytes>(OneSided::kMaxUnderWay);
+  for (Bytes i = 0; i < limit + 3; ++i) feed(0, operation(OneSidedOp::kGet, 1, i));
+  EXPECT_THAT(received(0), testing::ElementsAre(0, 1, 2));
+  feed(0, make(EventKind::kOneSidedSync, 1));
+  EXPECT_EQ(received(0).size(), limit);
+}
+
+TEST_F(Match, OneSidedOperationsThatCannotBe) {
+  EXPECT_THAT(refused(0, operation(OneSidedOp::kPut, 4, 8)), HasSubstr("rank 4 does not exist"));
+  EXPECT_THAT(refused(0, operation(OneSidedOp::kPut, kAnyRank, 8)), HasSubstr("does not exist"));
+  EXPECT_THAT(refused(0, operation(static_cast<OneSidedOp>(7), 1, 8)), HasSubstr("one-sided operation 7"));
+  EXPECT_THAT(refused(0, make(EventKind::kOneSidedSync, 4)), HasSubstr("rank 4 does not exist"));
+  feed(0, operation(OneSidedOp::kPut, 1, 8, 5));
+  EXPECT_THAT(refused(0, operation(OneSidedOp::kPut, 1, 8, 5)), HasSubstr("active already"));
+  EXPECT_THAT(refused(0, make(EventKind::kCancel, kAnyRank, kAnyTag, 5)), HasSubstr("no send or receive"));
+}
+
+TEST_F(Match, TimeInMpiIoIsKeptAndCounted) {
+  Event io = make(EventKind::kIo);
+  io.op = static_cast<CollectiveOp>(IoDirection::kWrite);
+  io.bytes = 1000;
+  io.call_s = 2;
+  feed(0, io);
+  OpStore::Cursor cursor;
+  const Op* op = store_.front(0, cursor);
+  ASSERT_NE(op, nullptr);
+  EXPECT_EQ(op->kind, OpKind::kBlocked);
+  EXPECT_EQ(op->call_s, 2);
+  EXPECT_EQ(matcher_.stats().io_s, 2);
+  EXPECT_EQ(matcher_.stats().bytes_written, 1000u);
+  EXPECT_EQ(matcher_.stats().bytes_read, 0u);
+}
+
 TEST_F(Match, CollectivesFollowTheLibraryAndTheNodes) {
   // A broadcast of 64 bytes from rank 1 on nodes 0 1 | 2 3.
   Event bcast = make(EventKind::kCollective);

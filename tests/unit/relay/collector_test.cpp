@@ -215,6 +215,38 @@ TEST_F(CollectorTest, AReceiveOfOneThreadDoesNotComeBeforeWhatAnotherSentMeanwhi
                                           EventKind::kRecv, EventKind::kEndRecv, EventKind::kExit));
 }
 
+// Two threads, each in a collective on a communicator of its own: both begin before one of them ends.
+TEST_F(CollectorTest, CollectivesOfThreadsBeginAndEnd) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  const auto put = [](RingFile& file, std::uint64_t enter, std::uint64_t leave, std::uint64_t bytes) {
+    ring::Record r = RingFile::record(EventKind::kCollective, enter, leave);
+    r.words_and_op |= static_cast<std::uint32_t>(CollectiveOp::kBcast) << 24;
+    r.bytes = bytes;
+    file.append(r);
+  };
+  put(main_thread, 2000, 9000, 1);
+  put(other, 3000, 4000, 2);
+  pass();
+  const auto decoded = finish();
+  ASSERT_EQ(decoded.events.size(), 5u);
+  const auto& begin_1 = decoded.events[0].second;
+  const auto& begin_2 = decoded.events[1].second;
+  const auto& end_2 = decoded.events[2].second;
+  const auto& end_1 = decoded.events[3].second;
+  EXPECT_EQ(begin_1.kind, EventKind::kIcollective);
+  EXPECT_EQ(begin_1.op, CollectiveOp::kBcast);
+  EXPECT_EQ(begin_1.bytes, 1u);
+  EXPECT_NE(begin_1.flags & kFlagBlockingCall, 0);
+  EXPECT_EQ(begin_2.bytes, 2u);
+  EXPECT_EQ(end_2.kind, EventKind::kWait);
+  EXPECT_EQ(end_2.request, begin_2.request);
+  EXPECT_NEAR(end_2.call_s, 1000e-9, 1e-12);
+  EXPECT_EQ(end_1.request, begin_1.request);
+  EXPECT_NE(begin_1.request, begin_2.request);
+}
+
 TEST_F(CollectorTest, ASendThatIsUnderWayHoldsTheOtherThreadsBack) {
   Sleeper process;
   RingFile main_thread(dir_.path(), process.pid(), process.pid());

@@ -158,6 +158,33 @@ TEST(RecordConverter, CollectiveRootAndOpAreTakenOver) {
   EXPECT_EQ(out.events[0].peer, kAnyRank);
 }
 
+TEST(RecordConverter, OperationsOfTheirOwnKindsAreTakenOverAndBounded) {
+  RecordConverter converter(0, 4);
+  Recorded out;
+  ring::Record r = RingFile::record(EventKind::kOneSided, 1, 2);
+  r.words_and_op |= static_cast<std::uint32_t>(OneSidedOp::kGet) << 24;
+  r.peer = 3;
+  r.bytes = 100;
+  ASSERT_TRUE(converter.convert(r, {}, kNs, out.sink()).ok());
+  EXPECT_EQ(one_sided_op(out.events[0]), OneSidedOp::kGet);
+  EXPECT_EQ(out.events[0].peer, 3);
+  EXPECT_EQ(out.events[0].bytes, 100u);
+  r.peer = 4;
+  EXPECT_FALSE(converter.convert(r, {}, kNs, out.sink()).ok());
+  r.peer = 3;
+  r.words_and_op |= 0xff000000U;
+  EXPECT_FALSE(converter.convert(r, {}, kNs, out.sink()).ok());
+  r = RingFile::record(EventKind::kOneSidedSync, 3, 4);
+  r.peer = kAnyRank;
+  ASSERT_TRUE(converter.convert(r, {}, kNs, out.sink()).ok());
+  EXPECT_EQ(out.events[1].peer, kAnyRank);
+  r = RingFile::record(EventKind::kIo, 5, 6);
+  r.words_and_op |= static_cast<std::uint32_t>(IoDirection::kWrite) << 24;
+  ASSERT_TRUE(converter.convert(r, {}, kNs, out.sink()).ok());
+  EXPECT_EQ(io_direction(out.events[2]), IoDirection::kWrite);
+  EXPECT_EQ(out.events.size(), 3u);
+}
+
 ring::Record on_comm(EventKind kind, std::uint32_t comm, std::uint64_t enter, std::uint64_t leave) {
   ring::Record r = RingFile::record(kind, enter, leave);
   r.comm = comm;
