@@ -6,13 +6,13 @@ A wrapper holds no logic: it begins a Call, forwards the program's own arguments
 arguments as C kinds, and finishes the Call. What a kind of call means is written by hand in recorder_*.cpp; which
 recorder function a role goes to, and with which arguments, is the table below.
 
-usage: generate_wrappers.py mpi_functions.yml OUTPUT_DIRECTORY
-writes wrappers_c.cpp, wrappers_mpifh.cpp, wrappers_f08.cpp, wrapper_names.cpp and exports.map
+usage: generate_wrappers.py mpi_functions.yml FAMILY OUTPUT_DIRECTORY
+writes wrappers_c.cpp, wrappers_mpifh.cpp, wrappers_f08.cpp and wrapper_table.cpp for FAMILY (openmpi, mpich)
 """
 import os
 import sys
 
-import yaml
+from mpi_description import STRINGS, layout, read_functions, slots
 
 # op of a collective -> recorder function, and the kinds of the arguments that it takes, in its order. 'op' stands for
 # the operation itself.
@@ -100,13 +100,15 @@ AFTER = {
     'win_lock': ('win_lock', 'rank @assert win'),
     'win_lock_all': ('win_lock_all', 'win'),
     'win_flush': ('win_flush', 'rank win'),
-    'win_flush_all': ('win_flush', '=kAnyRank win'),
+    'win_flush_all': ('win_flush', '=MPI_ANY_SOURCE win'),
     'spawn': ('spawned', 'comm comm_out'),
 }
 COMPLETING = ('wait', 'waitany', 'waitall', 'waitsome', 'test', 'testany', 'testall', 'testsome', 'request_free')
 OWN_STATUS = ('recv', 'sendrecv', 'sendrecv_replace', 'probe', 'iprobe', 'mprobe', 'improbe', 'mrecv')
-STRINGS = ('string', 'string_out', 'strings')
-MPI_ERR_OTHER = 16
+BUFFERS = ('buf', 'send_buf', 'recv_buf')
+
+# MPICH's mpi.h has these as macros, its library not at all.
+MPICH_MACROS = ('_c2f', '_f2c')
 
 
 def camel(words):
@@ -204,15 +206,21 @@ def fortran_integer(kind, c_type):
     return kind in INTEGER_KINDS
 
 
-class Generator:
-    def __init__(self):
-        self.names = []       # (wrapper, PMPI name)
-        self.exports = []
-        self.text = {'c': [], 'mpifh': [], 'f08': []}
+def is_wrapped(slot, family):
+    """Whether the family's library has the function, and no wrapper of another binding sees its calls."""
+    if family == 'openmpi':
+        return 'since' not in slot.function
+    name = slot.function['name']
+    if slot.binding == 'c':
+        return not name.endswith(MPICH_MACROS) or name.startswith('MPI_Status')
+    # mpif.h's functions call the C ones, and so do those of mpi_f08 that take a buffer (mpi_family_mpich.h).
+    return slot.binding == 'f08' and not any(a[2] in BUFFERS for a in slot.function['arguments'])
 
-    def slot(self, name, pmpi):
-        self.names.append((name, pmpi))
-        return len(self.names) - 1
+
+class Generator:
+    def __init__(self, family):
+        self.family = family
+        self.text = {'c': [], 'mpifh': [], 'f08': []}
 
     def record_arguments(self, function, spec, binding, own_status):
         by_kind = {}
@@ -316,24 +324,19 @@ class Generator:
         return lines
 
     # --- C ---
-    def c_wrapper(self, function):
+    def c_wrapper(self, slot):
+        function = slot.function
         name = function['name']
         out = self.text['c']
         parameters = ', '.join(c_parameter(a) for a in function['arguments'])
         declared = parameters + (', ...' if function.get('variadic') else '')
         arguments = [a[0] for a in function['arguments']]
         returns = function['returns']
-        slot = self.slot(name, 'P' + name)
-        self.exports.append(name)
-        if function.get('removed'):
-            out.append(f'#undef {name}')
-        out.append(f'LBF_WRAPPER {returns} {name}({declared or "void"}) {{')
+        out.append(f'{returns} wrap_{slot.number}({declared or "void"}) {{')
         pointer = f'reinterpret_cast<{returns} (*)({declared})>'
-        out.append(f'  const auto next = {pointer}(next_function({slot}));')
+        out.append(f'  const auto next = {pointer}(next_function({slot.number}));')
         binding = Binding(False, False)
         call = f'next({", ".join(arguments)})'
-        unavailable = self.c_unavailable(function)
-        out.append(f'  if (next == nullptr) [[unlikely]] {unavailable}')
         if function['role'] == 'local':
             out.append(f'  const LocalCall call({function["id"]});')
             if name == 'MPI_Type_free':
@@ -359,43 +362,24 @@ class Generator:
         out.append('  return result;')
         out.append('}')
 
-    def c_unavailable(self, function):
-        name = function['name']
-        if name in ('MPI_Initialized', 'MPI_Finalized'):
-            return f'return *{function["arguments"][0][0]} = 0, 0;'  # no MPI in this process
-        returns = function['returns']
-        if returns == 'int':
-            return f'return {MPI_ERR_OTHER};'
-        return 'return {};'
-
     # --- Fortran ---
-    def fortran_wrapper(self, function, f08, base=None):
+    def fortran_wrapper(self, slot):
+        function = slot.function
         role = function['role']
-        lower = base or function['name'].lower()
-        name = f'{lower}_f08_' if f08 else f'{lower}_'
-        out = self.text['f08' if f08 else 'mpifh']
-        slot = self.slot(name, 'p' + name)
-        self.exports.append(name)
+        f08 = slot.binding == 'f08'
+        out = self.text[slot.binding]
         binding = Binding(True, f08)
         if function['returns'] == 'double':
-            out.append(f'LBF_WRAPPER double {name}() {{')
-            out.append(f'  const auto next = reinterpret_cast<double (*)()>(next_function({slot}));')
-            out.append('  if (next == nullptr) [[unlikely]] return 0;')
+            out.append(f'double wrap_{slot.number}() {{')
+            out.append(f'  const auto next = reinterpret_cast<double (*)()>(next_function({slot.number}));')
             out.append(f'  const LocalCall call({function["id"]});')
             out.append('  return next();')
             out.append('}')
-            self.aliases(lower, f08, 'double', '')
             return
         declarations, names, ierror = fortran_parameters(function, f08)
         parameters = ', '.join(declarations)
-        out.append(f'LBF_WRAPPER void {name}({parameters}) {{')
-        out.append(f'  const auto next = reinterpret_cast<void (*)({parameters})>(next_function({slot}));')
-        flag = '*flag = 0, ' if function['name'] in ('MPI_Initialized', 'MPI_Finalized') else ''
-        code = 0 if flag else MPI_ERR_OTHER
-        if ierror:
-            out.append(f'  if (next == nullptr) [[unlikely]] return {flag}no_library(ierror, {code});')
-        else:
-            out.append('  if (next == nullptr) [[unlikely]] return;')
+        out.append(f'void wrap_{slot.number}({parameters}) {{')
+        out.append(f'  const auto next = reinterpret_cast<void (*)({parameters})>(next_function({slot.number}));')
         call = f'next({", ".join(names)});'
         if role == 'local':
             out.append(f'  const LocalCall call({function["id"]});')
@@ -403,7 +387,6 @@ class Generator:
                 out.append('  record::type_freed();')
             out.append(f'  {call}')
             out.append('}')
-            self.aliases(lower, f08, 'void', parameters)
             return
         lines, before, own_status, status_argument, after = self.body(function, binding, None)
         out.append('  ' + lines[0])
@@ -433,67 +416,37 @@ class Generator:
         out.append(f'  next({", ".join(forwarded)});')
         out += ['  ' + line for line in self.after_lines(function, binding, after, own_status, success)]
         out.append('}')
-        self.aliases(lower, f08, 'void', parameters)
 
-    def aliases(self, lower, f08, returns, parameters):
-        """libmpi_mpifh exports each function under the four names that Fortran compilers make of it."""
-        if f08:
-            return
-        for alias in (lower, f'{lower}__', lower.upper()):
-            self.text['mpifh'].append(
-                f'LBF_WRAPPER {returns} {alias}({parameters}) __attribute__((alias("{lower}_")));')
-            self.exports.append(alias)
-
-    def write(self, directory):
+    def write(self, directory, table):
         head = ('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'
-                '#include "spank_plugin/capture/recorder.h"\n\n'
-                '#define LBF_WRAPPER extern "C" __attribute__((visibility("default")))\n')
-        no_library = ('namespace {\n'
-                      '// A program that has no MPI library but found this function: it gets an error, as from MPI.\n'
-                      '[[maybe_unused]] void no_library(MPI_Fint* ierror, MPI_Fint code) {\n'
-                      '  if (ierror != nullptr) *ierror = code;\n'
-                      '}\n'
-                      '}  // namespace\n\n')
+                '#include "spank_plugin/capture/recorder.h"\n\n')
+        wrapped = [slot for slot in table if is_wrapped(slot, self.family)]
+        for slot in wrapped:
+            if slot.fortran:
+                self.fortran_wrapper(slot)
+            else:
+                self.c_wrapper(slot)
         for part, lines in self.text.items():
             with open(os.path.join(directory, f'wrappers_{part}.cpp'), 'w', encoding='utf-8') as file:
-                file.write(head)
-                file.write('using namespace lbf;\nusing namespace lbf::capture;\n\n')
-                if part != 'c':
-                    file.write(no_library)
-                file.write('\n'.join(lines) + '\n')
-        with open(os.path.join(directory, 'wrapper_names.cpp'), 'w', encoding='utf-8') as file:
+                file.write(head + 'using namespace lbf;\nusing namespace lbf::capture;\n\nextern "C" {\n')
+                file.write('\n'.join(lines) + '\n}\n')
+        numbers = {slot.number for slot in wrapped}
+        with open(os.path.join(directory, 'wrapper_table.cpp'), 'w', encoding='utf-8') as file:
             file.write('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'
-                       '#include "spank_plugin/capture/library.h"\n\nnamespace lbf::capture {\n\n')
-            file.write(f'const std::size_t wrapper_count = {len(self.names)};\n')
-            file.write(f'constinit std::atomic<void*> wrapper_next[{len(self.names)}] = {{}};\n')
-            file.write('const char* const wrapper_names[] = {\n')
-            file.write(''.join(f'    "{name}",\n' for name, _ in self.names))
-            file.write('};\nconst char* const wrapper_pmpi_names[] = {\n')
-            file.write(''.join(f'    "{pmpi}",\n' for _, pmpi in self.names))
+                       '#include "spank_plugin/capture/library.h"\n\nextern "C" {\n')
+            file.write(''.join(f'void wrap_{number}();\n' for number in sorted(numbers)))
+            file.write(f'}}\n\nnamespace lbf::capture {{\n\nconst std::uint64_t wrapper_layout = {layout(table)};\n')
+            file.write(f'constinit lbf_function wrapper_next[{len(table)}] = {{}};\n')
+            file.write('constinit const lbf_function wrappers[] = {\n')
+            file.write(''.join(f'    wrap_{slot.number},  // {slot.name}\n' if slot.number in numbers else '    nullptr,\n'
+                               for slot in table))
             file.write('};\n\n}  // namespace lbf::capture\n')
-        with open(os.path.join(directory, 'exports.map'), 'w', encoding='utf-8') as file:
-            file.write('{\n  global:\n')
-            file.write(''.join(f'    {name};\n' for name in self.exports))
-            file.write('  local:\n    *;\n};\n')
 
 
 def main():
-    if len(sys.argv) != 3:
+    if len(sys.argv) != 4 or sys.argv[2] not in ('openmpi', 'mpich'):
         sys.exit(__doc__)
-    with open(sys.argv[1], encoding='utf-8') as file:
-        functions = yaml.safe_load(file)['functions']
-    generator = Generator()
-    for function in functions:
-        generator.c_wrapper(function)
-    for function in functions:
-        if 'mpifh' in function.get('fortran', []):
-            generator.fortran_wrapper(function, False)
-            for alias in function.get('mpifh_alias', []):
-                generator.fortran_wrapper(function, False, alias)
-    for function in functions:
-        if 'f08' in function.get('fortran', []):
-            generator.fortran_wrapper(function, True)
-    generator.write(sys.argv[2])
+    Generator(sys.argv[2]).write(sys.argv[3], list(slots(read_functions(sys.argv[1]))))
 
 
 if __name__ == '__main__':

@@ -61,6 +61,17 @@ void after_fork_in_child() {
   thread_state = ThreadState::kOff;
 }
 
+bool open_all(CompletedRequests (&queues)[family::kSharedQueues]) noexcept {
+  for (CompletedRequests& queue : queues) {
+    if (!queue.open()) return false;
+  }
+  return true;
+}
+
+void release_all(CompletedRequests (&queues)[family::kSharedQueues]) noexcept {
+  for (CompletedRequests& queue : queues) queue.release();
+}
+
 void release_thread(void* data) {
   auto* thread = static_cast<Thread*>(data);
   available_thread = nullptr;
@@ -80,9 +91,12 @@ void release_thread(void* data) {
       }
       break;
     }
-    while (!thread->completed.empty()) process.left_over.push(thread->completed.pop());
+    for (int queue = 0; queue < family::kSharedQueues; ++queue) {
+      CompletedRequests& completed = thread->completed[queue];
+      while (!completed.empty()) process.left_over[queue].push(completed.pop());
+    }
   }
-  thread->completed.release();
+  release_all(thread->completed);
   thread->clock.close();
   thread->statuses.release();
   thread->snapshot.release();
@@ -122,7 +136,7 @@ bool start_process() noexcept {
   if (const char* why = find_library()) return fail(why, 0);
   if (!read_ring_bytes()) return false;
   if (!process.requests.open(18) || !process.communicators.open(16) || !process.group_uses.open(14) ||
-      !process.left_over.open()) {
+      !open_all(process.left_over)) {
     return fail("no memory for the capture's tables", errno);
   }
   if (pthread_key_create(&thread_end_key, release_thread) != 0) return fail("no pthread key is left", 0);
@@ -228,8 +242,9 @@ Thread* open_ring() noexcept {
   auto* header = static_cast<ring::Header*>(pages);
   std::byte* data = static_cast<std::byte*>(pages) + kHeaderBytes;
   auto* thread = new (memory) Thread;
-  if (!thread->completed.open()) {
+  if (!open_all(thread->completed)) {
     fail("no memory for the capture's tables", errno);
+    release_all(thread->completed);
     unlink(hidden);
     munmap(pages, bytes);
     munmap(memory, sizeof(Thread));
@@ -243,7 +258,7 @@ Thread* open_ring() noexcept {
   if (rename(hidden, path) != 0) {
     fail("the event ring cannot be named", errno);
     unlink(hidden);
-    thread->completed.release();
+    release_all(thread->completed);
     munmap(pages, bytes);
     munmap(memory, sizeof(Thread));
     return nullptr;
@@ -356,16 +371,16 @@ void process_set_state(ring::ProcessState state) noexcept {
   }
 }
 
-std::uint32_t pop_completed(Thread& thread) noexcept {
+std::uint32_t pop_completed(Thread& thread, int queue) noexcept {
   {
     const TableLock lock;
-    if (!thread.completed.empty()) [[likely]]
-      return thread.completed.pop();
+    if (!thread.completed[queue].empty()) [[likely]]
+      return thread.completed[queue].pop();
   }
   const TableLock lock(TableLock::kAlways);
-  if (!process.left_over.empty()) return process.left_over.pop();
+  if (!process.left_over[queue].empty()) return process.left_over[queue].pop();
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
-    if (!t->completed.empty()) return t->completed.pop();
+    if (!t->completed[queue].empty()) return t->completed[queue].pop();
   }
   return 0;
 }

@@ -103,8 +103,8 @@ struct SnapshotEntry {
   RequestInfo info;
 };
 
-// Requests that were complete when they were made share one handle in Open MPI (ompi_request_empty): they are
-// told apart by their order only, per thread (the one that made a request mostly waits for it too).
+// Requests that were complete when they were made share a handle (mpi_family.h, shared_queue): they are told
+// apart by their order only, per thread (the one that made a request mostly waits for it too).
 class CompletedRequests {
  public:
   bool open() noexcept {
@@ -162,7 +162,7 @@ struct Process {
   HandleTable<RequestInfo> requests;  // by request or message handle
   HandleTable<Communicator*> communicators;
   HandleTable<std::uint32_t> group_uses;  // creations that are collective over a group only: uses of each key
-  CompletedRequests left_over;            // complete requests of threads that ended
+  CompletedRequests left_over[family::kSharedQueues];  // complete requests of threads that ended
   BlockPool pool;
   std::atomic<Thread*> threads{nullptr};  // all that ever started
 };
@@ -220,7 +220,7 @@ struct alignas(64) Thread {
   Scratch<MPI_Status> statuses;
   Scratch<SnapshotEntry> snapshot;
   Scratch<std::int32_t> ranks;
-  CompletedRequests completed;
+  CompletedRequests completed[family::kSharedQueues];
   SnapshotEntry first_snapshot[16];
   const std::byte* stack_low = nullptr;  // of the thread's own stack, as it was mapped when the capture began
   const std::byte* stack_high = nullptr;
@@ -266,6 +266,6 @@ void process_set_state(ring::ProcessState state) noexcept;
 void process_stop() noexcept;
 // The oldest request that was complete when it was made and was not waited for yet: of this thread, else of
 // another.
-std::uint32_t pop_completed(Thread& thread) noexcept;
+std::uint32_t pop_completed(Thread& thread, int queue) noexcept;
 
 }  // namespace lbf::capture

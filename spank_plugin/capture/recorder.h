@@ -137,24 +137,6 @@ class LocalCall {
 
 // --- Fortran to C
 // -------------------------------------------------------------------------------------------
-inline MPI_Comm c_comm(const MPI_Fint* handle) noexcept {
-  return library.Comm_f2c(*handle);
-}
-inline MPI_Win c_win(const MPI_Fint* handle) noexcept {
-  return library.Win_f2c(*handle);
-}
-inline MPI_Group c_group(const MPI_Fint* handle) noexcept {
-  return library.Group_f2c(*handle);
-}
-inline MPI_Datatype c_type(const MPI_Fint* handle) noexcept {
-  return library.Type_f2c(*handle);
-}
-inline MPI_Request c_request(const MPI_Fint* handle) noexcept {
-  return library.Request_f2c(*handle);
-}
-inline MPI_Message c_message(const MPI_Fint* handle) noexcept {
-  return library.Message_f2c(*handle);
-}
 inline const void* c_buffer(const void* buffer) noexcept {
   for (const void* sentinel : library.fortran_in_place) {
     if (sentinel != nullptr && buffer == sentinel) return MPI_IN_PLACE;
@@ -189,21 +171,23 @@ struct NewComm {
 inline Requests requests_of(int count, const MPI_Request* r) noexcept {
   return {count, r, nullptr};
 }
-inline Requests requests_of(int count, const MPI_Fint* r) noexcept {
-  return {count, nullptr, r};
-}
 inline Types types_of(const MPI_Datatype* t) noexcept {
   return {t, nullptr};
-}
-inline Types types_of(const MPI_Fint* t) noexcept {
-  return {nullptr, t};
 }
 inline NewComm new_comm_of(const MPI_Comm* c) noexcept {
   return {c, nullptr};
 }
+#if LBF_FAMILY_FORTRAN_HANDLES_DIFFER
+inline Requests requests_of(int count, const MPI_Fint* r) noexcept {
+  return {count, nullptr, r};
+}
+inline Types types_of(const MPI_Fint* t) noexcept {
+  return {nullptr, t};
+}
 inline NewComm new_comm_of(const MPI_Fint* c) noexcept {
   return {nullptr, c};
 }
+#endif
 
 enum class How : std::uint8_t {
   kDup,

@@ -286,7 +286,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     }
     info.fortran_new_comm = new_comm.c == nullptr;
     info.new_comm = info.fortran_new_comm ? static_cast<const void*>(new_comm.fortran) : new_comm.c;
-    if (made.request == library.request_empty && info.comm != nullptr)
+    if (family::shared_queue(key_of(made.request)) >= 0 && info.comm != nullptr)
       bind_communicator(key_of(new_comm.get()), info.comm);
     keep_request(call, made.request, info);
     return;

@@ -6,8 +6,8 @@ namespace lbf::capture {
 
 void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept {
   const TableLock lock;
-  if (request == library.request_empty) {
-    if (!call.thread().completed.push(info.id)) call.thread().ring.count_lost();
+  if (const int queue = family::shared_queue(key_of(request)); queue >= 0) {
+    if (!call.thread().completed[queue].push(info.id)) call.thread().ring.count_lost();
     return;
   }
   RequestInfo* const slot = process.requests.insert(key_of(request));
@@ -70,7 +70,7 @@ void keep_nothing(Call& call, MPI_Request request, bool persistent) noexcept {
 namespace record {
 
 MPI_Status* status_for(Call& call, MPI_Status* status) noexcept {
-  return status == nullptr ? &call.thread().status : status;  // MPI_STATUS_IGNORE is a null pointer
+  return status == MPI_STATUS_IGNORE ? &call.thread().status : status;
 }
 
 MPI_Fint* status_for(Call& call, MPI_Fint* status) noexcept {
@@ -87,7 +87,7 @@ MPI_Fint* completion_status_for(Call& call, MPI_Fint* status) noexcept {
 }
 
 MPI_Status* completion_statuses_for(Call& call, MPI_Status* statuses) noexcept {
-  if (!call.snapshot_needs_status || statuses != nullptr) return statuses;
+  if (!call.snapshot_needs_status || statuses != MPI_STATUSES_IGNORE) return statuses;
   MPI_Status* const ours = call.thread().statuses.get(call.snapshot_count);
   return ours != nullptr ? ours : statuses;
 }

@@ -32,8 +32,8 @@ void append_with_request(Call& call, EventKind kind, std::uint32_t id) noexcept 
 // request.
 bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
   if (entry.handle == key_of(library.request_null)) return true;
-  if (entry.handle == key_of(library.request_empty)) {
-    const std::uint32_t id = pop_completed(call.thread());
+  if (const int queue = family::shared_queue(entry.handle); queue >= 0) {
+    const std::uint32_t id = pop_completed(call.thread(), queue);
     if (id != 0) append_with_request(call, EventKind::kWait, id);
     return true;
   }
@@ -74,7 +74,7 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
 }
 
 const void* nth_status(const void* statuses, int i) noexcept {
-  return statuses == nullptr ? nullptr : static_cast<const std::byte*>(statuses) + sizeof(MPI_Status) * i;
+  return statuses == MPI_STATUSES_IGNORE ? nullptr : static_cast<const std::byte*>(statuses) + sizeof(MPI_Status) * i;
 }
 
 }  // namespace
@@ -95,7 +95,8 @@ void before_completion(Call& call, Requests requests) noexcept {
     const MPI_Request request = requests[static_cast<int>(i)];
     entry.handle = key_of(request);
     entry.info.kind = RequestKind::kUnknown;
-    if (request == library.request_null || request == library.request_empty || request == MPI_Request{}) continue;
+    if (request == library.request_null || request == MPI_Request{} || family::shared_queue(entry.handle) >= 0)
+      continue;
     const TableLock lock;
     if (const RequestInfo* slot = process.requests.find(entry.handle)) {
       entry.info = *slot;
@@ -176,8 +177,8 @@ void request_status(Call& call, bool flag) noexcept {
 void request_free(Call& call) noexcept {
   if (call.snapshot_count != 1) return;
   const SnapshotEntry& entry = call.snapshot[0];
-  if (entry.handle == key_of(library.request_empty)) {
-    const std::uint32_t id = pop_completed(call.thread());
+  if (const int queue = family::shared_queue(entry.handle); queue >= 0) {
+    const std::uint32_t id = pop_completed(call.thread(), queue);
     if (id != 0) append_with_request(call, EventKind::kRequestFree, id);
     return;
   }

@@ -1,0 +1,160 @@
+// The preload: binds each MPI function at its first call; see dispatch.h.
+#include "spank_plugin/capture/dispatch.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "spank_plugin/capture/loaded_symbol.h"
+
+namespace lbf::capture {
+namespace {
+
+struct Family {
+  const char* version;   // what MPI_Get_library_version begins with
+  const char* recorder;  // beside the preload
+};
+// The version strings: ompi/mpi/c/get_library_version.c of v4.1.4 and v5.0.7, src/mpi/misc/version.c of MPICH
+// v4.0.2. Each digit that is listed is one whose handles and status the recorder was built for.
+constexpr Family kFamilies[] = {
+    {"Open MPI v4.", "liblbf_capture_ompi.so"},
+    {"Open MPI v5.", "liblbf_capture_ompi.so"},
+    {"MPICH Version:\t4.", "liblbf_capture_mpich.so"},
+};
+constexpr const char* kMpiLibraries[] = {"libmpi.so",        "libmpich.so",       "libmpi_mpifh",
+                                         "libmpi_usempif08", "libmpichfort.so"};
+
+enum class Decision { kOpen, kDeciding, kOff, kOn };
+constinit std::atomic<Decision> decision{Decision::kOpen};
+constinit std::atomic<pthread_t> deciding_thread{};
+constinit const lbf_recorder* recorder = nullptr;
+
+// REQUIRES: we do not export `name`.
+void* symbol_anywhere(const char* name) noexcept {
+  if (void* p = dlsym(RTLD_DEFAULT, name)) return p;
+  for (const char* library : kMpiLibraries) {
+    if (void* p = symbol_of_loaded(library, name)) return p;
+  }
+  return nullptr;
+}
+
+lbf_function next_of(std::uint32_t slot) noexcept {
+  void* next = dlsym(RTLD_NEXT, lbf_dispatch_names[slot]);
+  if (next == nullptr) next = symbol_anywhere(lbf_dispatch_pmpi_names[slot]);
+  return reinterpret_cast<lbf_function>(next);
+}
+
+// One line, from rank 0 as far as the launcher's environment tells: MPI may not be initialised yet.
+void say(const char* what, const char* detail) noexcept {
+  for (const char* name : {"PMIX_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "SLURM_PROCID"}) {
+    const char* rank = getenv(name);
+    if (rank == nullptr || *rank == '\0') continue;
+    if (strcmp(rank, "0") != 0) return;
+    break;
+  }
+  dprintf(STDERR_FILENO, "lbf: capture is off: %s%s\n", what, detail);
+}
+
+void bind_all() noexcept;
+constexpr lbf_dispatch_host kHost{bind_all};
+
+const lbf_recorder* load_recorder(const char* file) noexcept {
+  Dl_info self{};
+  char path[4096];
+  const char* slash = dladdr(&kHost, &self) != 0 ? strrchr(self.dli_fname, '/') : nullptr;
+  const int directory = slash != nullptr ? static_cast<int>(slash - self.dli_fname) + 1 : 0;
+  if (snprintf(path, sizeof(path), "%.*s%s", directory, self.dli_fname, file) >= static_cast<int>(sizeof(path))) {
+    return say("the path of the capture library is too long", ""), nullptr;
+  }
+  void* const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle == nullptr) return say("", dlerror()), nullptr;
+  const auto entry = reinterpret_cast<lbf_recorder_entry>(dlsym(handle, LBF_RECORDER_ENTRY));
+  const lbf_recorder* const loaded = entry != nullptr ? entry(&kHost) : nullptr;
+  if (loaded == nullptr || loaded->layout != lbf_dispatch_layout) {
+    return say("of another build than the preload: ", path), nullptr;
+  }
+  return loaded;
+}
+
+// The recorder for the MPI library that this process has; nullptr: none, and the user was told why unless
+// nobody asked for capture.
+const lbf_recorder* choose_recorder() noexcept {
+  const char* directory = getenv("LBF_CAPTURE_DIR");
+  if (directory == nullptr || *directory == '\0') return nullptr;
+  using GetLibraryVersion = int (*)(char*, int*);  // callable before MPI_Init
+  const auto get_version = reinterpret_cast<GetLibraryVersion>(symbol_anywhere("PMPI_Get_library_version"));
+  if (get_version == nullptr) return say("the MPI library does not say which one it is", ""), nullptr;
+  constexpr std::size_t kLongestVersion = 8192;  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING; Open MPI's is 256
+  char version[kLongestVersion + 1] = {};
+  int length = 0;
+  get_version(version, &length);
+  for (const Family& family : kFamilies) {
+    if (strncmp(version, family.version, strlen(family.version)) == 0) return load_recorder(family.recorder);
+  }
+  version[strcspn(version, "\n")] = '\0';
+  return say("it does not know this MPI library: ", version), nullptr;
+}
+
+// REQUIRES: decision is kOff or kOn.
+lbf_function bind(std::uint32_t slot, lbf_function next) noexcept {
+  lbf_function target = next;
+  if (decision.load(std::memory_order_acquire) == Decision::kOn && recorder->wrappers[slot] != nullptr) {
+    __atomic_store_n(&recorder->next[slot], next, __ATOMIC_RELEASE);
+    target = recorder->wrappers[slot];
+  }
+  __atomic_store_n(&lbf_dispatch_targets[slot], target, __ATOMIC_RELEASE);
+  return target;
+}
+
+// A Fortran binding whose library is not loaded has none of its functions: one failed look-up tells.
+void bind_all() noexcept {
+  bool missing_fortran = false;
+  bool missing_f08 = false;
+  for (std::uint32_t slot = 0; slot < lbf_dispatch_slots; ++slot) {
+    const char* const name = lbf_dispatch_names[slot];
+    const std::size_t length = strlen(name);
+    const bool f08 = length > 5 && strcmp(name + length - 5, "_f08_") == 0;
+    const bool fortran = !f08 && name[0] == 'm';
+    if ((f08 && missing_f08) || (fortran && missing_fortran)) continue;
+    const lbf_function next = next_of(slot);
+    if (next != nullptr) {
+      bind(slot, next);
+    } else {
+      missing_f08 |= f08;
+      missing_fortran |= fortran;
+    }
+  }
+}
+
+// Makes the decision if nobody made it yet. false: this thread is about to, further up its stack (the library
+// that is asked who it is calls an MPI function).
+bool decide() noexcept {
+  for (;;) {
+    Decision now = Decision::kOpen;
+    if (decision.compare_exchange_strong(now, Decision::kDeciding, std::memory_order_acquire)) break;
+    if (now != Decision::kDeciding) return true;
+    if (deciding_thread.load(std::memory_order_relaxed) == pthread_self()) return false;
+    sched_yield();
+  }
+  deciding_thread.store(pthread_self(), std::memory_order_relaxed);
+  recorder = choose_recorder();
+  deciding_thread.store(pthread_t{}, std::memory_order_relaxed);
+  decision.store(recorder != nullptr ? Decision::kOn : Decision::kOff, std::memory_order_release);
+  return true;
+}
+
+}  // namespace
+}  // namespace lbf::capture
+
+extern "C" lbf_function lbf_dispatch_bind(std::uint32_t slot) {
+  using namespace lbf::capture;
+  const lbf_function next = next_of(slot);
+  if (next == nullptr || !decide()) return next;
+  return bind(slot, next);
+}

@@ -1,0 +1,51 @@
+// The preload, and what it and a family's recorder say to each other.
+//
+// Place in the event's way: MPI call -> *preload* -> generated wrapper -> recorder. liblbf_capture.so exports
+// every MPI function as a jump through a table (dispatch_entries.c, made by generate_dispatch.py) and needs
+// libc alone: what inherits it does not notice. At the first MPI call that has an MPI library behind it, it
+// asks that library who it is, and loads the recorder that was built for its family. Where capture is off, or
+// the family is not known, the table leads to the next function of that name, and nothing is loaded.
+// docs/capture.md, "Library families".
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A function of any type. Called as what it is.
+typedef void (*lbf_function)(void);
+
+// --- dispatch_entries.c; slots are numbered alike in the preload and in each recorder
+extern const size_t lbf_dispatch_slots;
+// What the slots are (a hash of their names): recorder and preload of different builds do not fit.
+extern const uint64_t lbf_dispatch_layout;
+extern const char* const lbf_dispatch_names[];
+extern const char* const lbf_dispatch_pmpi_names[];
+// Where each entry jumps to: at first into lbf_dispatch_bind.
+extern lbf_function lbf_dispatch_targets[];
+
+// The function that the slot's entry shall call; null: this process has none (and no MPI library).
+lbf_function lbf_dispatch_bind(uint32_t slot);
+
+// --- between the preload and a recorder
+struct lbf_dispatch_host {
+  // Binds every slot that has a function behind it by now, so that no look-up happens on the MPI path later.
+  void (*bind_all)(void);
+};
+struct lbf_recorder {
+  uint64_t layout;
+  // The wrapper of each slot; null: the family records nothing there.
+  const lbf_function* wrappers;
+  // The function that each wrapper forwards to: the preload sets it before it lets the wrapper be called.
+  lbf_function* next;
+};
+// Each recorder library exports this function under this name.
+#define LBF_RECORDER_ENTRY "lbf_capture_recorder"
+typedef const struct lbf_recorder* (*lbf_recorder_entry)(const struct lbf_dispatch_host* host);
+
+#ifdef __cplusplus
+}
+#endif

@@ -1,0 +1,64 @@
+"""Reads event/mpi_functions.yml for the generators of the capture: which functions, under which names, with how many
+arguments, and the slot that each has in the preload's table."""
+import hashlib
+
+import yaml
+
+STRINGS = ('string', 'string_out', 'strings')
+MPI_ERR_OTHER = 16
+FORTRAN_ANSWERS = ('MPI_Initialized', 'MPI_Finalized')  # answer "no" where there is no MPI library
+
+
+class Slot:
+    """An entry of the preload: one function of one binding."""
+
+    def __init__(self, number, function, binding, name, aliases):
+        self.number = number
+        self.function = function
+        self.binding = binding          # 'c', 'mpifh', 'f08'
+        self.fortran = binding != 'c'
+        self.name = name
+        self.pmpi = ('p' if self.fortran else 'P') + name
+        self.aliases = aliases
+        arguments = function['arguments']
+        self.error_word = None
+        if function['returns'] == 'double':
+            self.words = 0
+        elif self.fortran:
+            passed = [a for a in arguments if a[2] not in ('argc', 'argv')]
+            self.words = len(passed)
+            if function.get('fortran_ierror', True):
+                self.error_word = self.words
+                self.words += 1
+            self.words += sum(1 for a in passed if a[2] in STRINGS)
+        else:
+            self.words = len(arguments)
+
+
+def read_functions(path):
+    with open(path, encoding='utf-8') as file:
+        return yaml.safe_load(file)['functions']
+
+
+def slots(functions):
+    """All slots in their order: C, mpif.h, mpi_f08."""
+    number = 0
+    for function in functions:
+        yield Slot(number, function, 'c', function['name'], [])
+        number += 1
+    for function in functions:
+        if 'mpifh' not in function.get('fortran', []):
+            continue
+        for base in [function['name'].lower()] + function.get('mpifh_alias', []):
+            # Fortran compilers make four names of one.
+            yield Slot(number, function, 'mpifh', f'{base}_', [base, f'{base}__', base.upper()])
+            number += 1
+    for function in functions:
+        if 'f08' in function.get('fortran', []):
+            yield Slot(number, function, 'f08', f'{function["name"].lower()}_f08_', [])
+            number += 1
+
+
+def layout(table):
+    """What tells whether two builds have the same slots."""
+    return '0x' + hashlib.sha256('\n'.join(slot.name for slot in table).encode()).hexdigest()[:16]
