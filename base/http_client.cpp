@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -129,7 +130,11 @@ Result<HttpResponse> HttpClient::request(std::string_view method, std::string_vi
   headers.add("Expect:");  // lbfd answers at once; waiting for "100 Continue" would cost a round trip
   headers.add("Accept: */*");
   if (!body.empty()) headers.add("Content-Type: " + std::string(content_type));
-  if (auth == HttpAuth::kMunge) {
+  // A private lbfd (lbf-run) knows its user by a secret of one run; there may be no munge at all.
+  const char* const token = std::getenv("LBF_TOKEN");
+  if (auth == HttpAuth::kMunge && token != nullptr && *token != '\0') {
+    headers.add("Authorization: Bearer " + std::string(token));
+  } else if (auth == HttpAuth::kMunge) {
     auto credential = encode_munge_credential(munge_payload_of_request(method, target, body));
     if (!credential) return credential.error();
     headers.add("Authorization: Munge " + *credential);

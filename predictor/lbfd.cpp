@@ -6,7 +6,10 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <array>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -105,6 +108,27 @@ lbf::Result<lbf::ScopedFd> lock_state_directory(const std::string& directory) {
   return fd;
 }
 
+// A secret that others can read is none.
+lbf::Result<std::string> read_token(const std::string& path) {
+  constexpr std::size_t kLeastCharacters = 32;
+  if (path.empty()) return std::string();
+  const lbf::ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) return lbf::system_error("read token_file", path, errno);
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
+    return lbf::Error{lbf::ErrorCode::kPermission,
+                      "token_file " + path + ": must be a file of lbfd's user alone (chmod 0600)"};
+  }
+  std::array<char, 256> text{};
+  const ssize_t got = ::read(fd.get(), text.data(), text.size());
+  const std::string_view line(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  std::string token(line.substr(0, line.find('\n')));
+  if (token.size() < kLeastCharacters) {
+    return lbf::invalid_input("token_file " + path + ": the first line must have at least 32 characters");
+  }
+  return token;
+}
+
 std::set<uid_t> operator_uids(const std::vector<std::string>& names) {
   std::set<uid_t> uids;
   for (const std::string& name : names) {
@@ -159,7 +183,9 @@ int run(const lbf::DaemonConfig& config) {
   lbf::Steps steps(**traces, **database, *networks, options);
   steps.recover();
 
-  lbf::Api api(steps, operator_uids(config.operators), LBF_VERSION);
+  auto token = read_token(config.token_file);
+  if (!token) return fail(kExitFailure, token.error().message);
+  lbf::Api api(steps, operator_uids(config.operators), LBF_VERSION, std::move(token).value());
   asio::io_context io(1);
   asio::thread_pool workers(config.worker_threads);
   lbf::HttpLimits limits;

@@ -30,6 +30,13 @@ std::optional<std::uint64_t> parse_step(std::string_view text) {
   for (const std::uint64_t reserved : {0xfffffffbULL, 0xfffffffcULL, 0xfffffffaULL}) {
     if (text == step_name(reserved)) return reserved;
   }
+  if (text.starts_with(kRunPrefix)) {
+    text.remove_prefix(kRunPrefix.size());
+    std::uint32_t number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
+    if (text.size() != 7 || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+    return kFirstRunNumber + number;
+  }
   const auto number = parse_u32(text);
   return number ? std::optional<std::uint64_t>(*number) : std::nullopt;
 }

@@ -290,6 +290,9 @@ std::string step_name(std::uint64_t step) {
   for (const auto& [number, name] : kReservedSteps) {
     if (step == number) return std::string(name);
   }
+  if (step >= kFirstRunNumber && step <= kLastRunNumber) {
+    return fmt::format("{}{:07x}", kRunPrefix, step - kFirstRunNumber);
+  }
   return std::to_string(step);
 }
 

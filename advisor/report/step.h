@@ -102,6 +102,11 @@ std::string job_id(const Step& step);
 std::string raw_job_id(const Step& step);
 // The word for Slurm's reserved step numbers ("batch", "extern", "interactive"), else the number.
 std::string step_name(std::uint64_t step);
+// Programs that mpirun started have numbers that Slurm never gives a step (docs/relay.md) and are called
+// "mpirun-" and seven hex digits.
+inline constexpr std::uint64_t kFirstRunNumber = 0xe0000000;
+inline constexpr std::uint64_t kLastRunNumber = 0xefffffff;
+inline constexpr std::string_view kRunPrefix = "mpirun-";
 // "lmp -in melt.in": the command with the base name of the program; "" where lbfd did not tell.
 std::string command_line(const Step& step);
 

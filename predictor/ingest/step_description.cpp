@@ -109,6 +109,7 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
   LBF_TAKE(het_offset, optional_number<std::uint32_t>(raw, "het_offset", kMaxU32));
   LBF_TAKE(user, optional_text(raw, "user"));
   LBF_TAKE(uid, optional_number<uid_t>(raw, "uid", kMaxU32 - 1));
+  LBF_TAKE(launcher, optional_text(raw, "launcher"));
   LBF_TAKE(job_name, optional_text(raw, "job_name"));
   LBF_TAKE(nodes, optional_texts(raw, "nodes", kMaxStepNodes));
   LBF_TAKE(tasks_per_node,

@@ -42,6 +42,7 @@ struct StepDescription {  // NOLINT(bugprone-exception-escape)
   Nanoseconds start_realtime_ns = 0;          // 0: not said
   std::vector<std::string> command;
   bool command_cut = false;           // words or parts of words are missing from `command`
+  std::string launcher;               // who started the ranks where Slurm did not: "mpirun"; empty: Slurm
   std::vector<std::string> networks;  // the user's --lbf-networks; empty: all
   nlohmann::json raw;                 // as it came, unknown keys included
 

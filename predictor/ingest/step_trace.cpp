@@ -453,9 +453,22 @@ std::optional<StreamState> StepTrace::stream(std::uint32_t number) const {
   return stream->state();
 }
 
+bool StepTrace::all_registered_locked() const {
+  if (streams_.size() >= description_.nodes.size()) return true;
+  if (description_.launcher.empty()) return false;
+  std::size_t ranks = 0;
+  for (const auto& [number, stream] : streams_) ranks += stream->description.task_ids.size();
+  return ranks >= static_cast<std::size_t>(description_.tasks);
+}
+
+bool StepTrace::all_registered() const {
+  const std::scoped_lock lock(mutex_);
+  return all_registered_locked();
+}
+
 bool StepTrace::all_ended() const {
   const std::scoped_lock lock(mutex_);
-  if (streams_.size() < description_.nodes.size()) return false;
+  if (!all_registered_locked()) return false;
   return std::all_of(streams_.begin(), streams_.end(),
                      [](const auto& entry) { return entry.second->state().end.has_value(); });
 }

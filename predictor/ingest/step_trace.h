@@ -100,7 +100,10 @@ class StepTrace {
 
   std::vector<StreamState> streams() const;
   std::optional<StreamState> stream(std::uint32_t stream) const;
-  bool all_ended() const;  // every node's stream was registered and has ended
+  // No further stream will come: every node has registered one or, where another launcher than Slurm placed
+  // the ranks, those nodes have whose task_ids are all ranks together.
+  bool all_registered() const;
+  bool all_ended() const;  // all_registered(), and every stream has ended
   std::uint64_t stored_bytes() const;
 
   // Batch `sequence` (from 1), whole, into `buffer`. Errors: kNotFound (not durable here), kIo.
@@ -114,6 +117,7 @@ class StepTrace {
   StepTrace(StepKey key, std::string directory, StepDescription description, uid_t owner,
             Nanoseconds created_realtime_ns);
   Stream* find_stream(std::uint32_t stream) const;
+  bool all_registered_locked() const;  // REQUIRES: mutex_ is held
   Result<void> load_streams();
   Result<void> store_description(std::uint32_t stream, const StepDescription& description) const;
   std::string stream_path(std::uint32_t stream, std::string_view suffix) const;

@@ -43,7 +43,8 @@ ApiResponse error_response(int status, std::string_view code, std::string_view m
 class Api {
  public:
   // REQUIRES: `steps` outlives the object. `operators`: uids that see and write everybody's steps.
-  Api(Steps& steps, std::set<uid_t> operators, std::string version);
+  // `token`: who sends it is lbfd's own user, without munge; empty: nobody does.
+  Api(Steps& steps, std::set<uid_t> operators, std::string version, std::string token = {});
 
   // Thread-safe; may wait for the disk and for munge.
   ApiResponse handle(const ApiRequest& request);
@@ -63,6 +64,7 @@ class Api {
   Steps& steps_;
   const std::set<uid_t> operators_;
   const std::string version_;
+  const std::string token_;
 };
 
 }  // namespace lbf

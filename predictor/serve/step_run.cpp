@@ -89,9 +89,8 @@ void StepRun::add_note(std::string note) {
   changed_ |= add_remark(notes_, std::move(note));
 }
 
-bool StepRun::ready_to_build(const std::vector<StreamState>& states) const {
-  return states.size() == trace_->description().nodes.size() ||
-         Clock::now() - created_ >= options_.stream_start_timeout;
+bool StepRun::ready_to_build() const {
+  return trace_->all_registered() || Clock::now() - created_ >= options_.stream_start_timeout;
 }
 
 // Task t = rank t runs where its node's relay says; nodes that have not said get the remaining tasks in
@@ -131,19 +130,30 @@ std::vector<std::uint32_t> StepRun::place_tasks(const std::map<std::uint32_t, St
     if (room[node] > 0) --room[node];
     placed.push_back(node);
   }
-  if (!all_said && nodes > 1)
+  if (!all_said && nodes > 1 && (step.launcher.empty() || !trace_->all_registered()))
     add_note("not every node said which tasks it runs: the others are taken to be in blocks");
   return placed;
+}
+
+// mpirun need not use every node of the job: the run had those on which its ranks are.
+void StepRun::leave_out_idle_nodes() {
+  std::vector<std::uint32_t> used = ran_.node_of_rank;
+  std::sort(used.begin(), used.end());
+  used.erase(std::unique(used.begin(), used.end()), used.end());
+  for (std::uint32_t& node : ran_.node_of_rank) {
+    node = static_cast<std::uint32_t>(std::lower_bound(used.begin(), used.end(), node) - used.begin());
+  }
+  nodes_ = std::move(used);
 }
 
 // Where the topology does not have all of the step's nodes it is not used at all: distances on some targets
 // only would make them differ by more than their placement.
 void StepRun::find_topology_nodes() {
   if (options_.topology == nullptr) return;
-  const std::vector<std::string>& names = trace_->description().nodes;
   std::vector<std::uint32_t> nodes;
   std::vector<bool> taken(options_.topology->nodes(), false);
-  for (const std::string& name : names) {
+  for (const std::uint32_t number : nodes_) {
+    const std::string& name = trace_->description().nodes[number];
     const std::optional<std::uint32_t> node = options_.topology->find(name);
     if (!node || taken[*node]) {
       add_note(fmt::format("node {} is {} {}: all nodes are taken to be equally far apart", name,
@@ -179,8 +189,11 @@ void StepRun::build() {
   changed_ = true;
   const StepDescription& step = trace_->description();
   const auto streams = trace_->stream_descriptions();
-  ran_.nodes = static_cast<std::uint32_t>(step.nodes.size());
   ran_.node_of_rank = place_tasks(streams);
+  nodes_.resize(step.nodes.size());
+  std::iota(nodes_.begin(), nodes_.end(), 0U);
+  if (!step.launcher.empty()) leave_out_idle_nodes();
+  ran_.nodes = static_cast<std::uint32_t>(nodes_.size());
   ran_.placement = placement_name(ran_.node_of_rank, ran_.nodes);
   ran_.network = networks_.own();
   std::uint32_t cores = 0;
@@ -211,7 +224,7 @@ void StepRun::build() {
 // The stream whose ranks are furthest behind, so that what the matcher has to keep stays small.
 StepRun::Stream* StepRun::next_stream(const std::vector<StreamState>& states) {
   Stream* next = nullptr;
-  bool all_ended = states.size() == trace_->description().nodes.size();
+  bool all_ended = trace_->all_registered();
   std::optional<Seconds> least_waiting_s;  // of streams that have nothing here now, but will
   for (const StreamState& state : states) {
     auto& stream = streams_[state.stream];
@@ -236,7 +249,7 @@ StepRun::Progress StepRun::work() {
   const bool complete = trace_->all_ended();  // before the states are read: nothing is appended after it
   const std::vector<StreamState> states = trace_->streams();
   if (!built_) {
-    if (!complete && !ready_to_build(states)) return Progress::kIdle;
+    if (!complete && !ready_to_build()) return Progress::kIdle;
     build();
   }
   if (Stream* stream = next_stream(states); stream != nullptr) {
@@ -291,11 +304,12 @@ Result<void> StepRun::take_events(Stream& stream, Rank rank, std::span<const Eve
     ++stream.ranks;
     any_rank_seen_ = true;
     // Where its relay is, there it runs.
-    if (ran_.node_of_rank[static_cast<std::size_t>(rank)] != stream.number) {
+    const std::uint32_t node = nodes_[ran_.node_of_rank[static_cast<std::size_t>(rank)]];
+    if (node != stream.number) {
       add_reason(
           fmt::format("rank {} ran on node {}, not on node {} as task {}: the ranks are not numbered as "
                       "Slurm's tasks, predictions are for the latter",
-                      rank, stream.number, ran_.node_of_rank[static_cast<std::size_t>(rank)], rank));
+                      rank, stream.number, node, rank));
     }
   } else if (*state.stream != stream.number) {
     add_reason(

@@ -75,10 +75,11 @@ class StepRun {
   struct Stream;
   struct RankState;
 
-  bool ready_to_build(const std::vector<StreamState>& states) const;
+  bool ready_to_build() const;
   void build();
   std::vector<std::uint32_t> place_tasks(const std::map<std::uint32_t, StepDescription>& streams);
   void find_topology_nodes();
+  void leave_out_idle_nodes();
   std::vector<Target> make_targets();
   Stream* next_stream(const std::vector<StreamState>& states);
   void apply_batch(Stream& stream);
@@ -106,6 +107,7 @@ class StepRun {
   bool changed_ = true;
   Rank ranks_ = 0;
   Target ran_;
+  std::vector<std::uint32_t> nodes_;  // ran_'s nodes: their indices among the description's nodes, ascending
   CommunicatorTable communicators_;
   std::unique_ptr<Predictor> predictor_;
   bool predictor_failed_ = false;

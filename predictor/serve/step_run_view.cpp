@@ -260,7 +260,8 @@ void StepRun::publish() {
   record.command = command_line(step.command);
   record.command_words = step.command;
   record.command_cut = step.command_cut;
-  record.nodes = step.nodes;
+  for (const std::uint32_t node : nodes_) record.nodes.push_back(step.nodes[node]);
+  if (nodes_.empty()) record.nodes = step.nodes;  // not known yet
   record.ranks = ranks_;
   record.node_of_rank = ran_.node_of_rank;
   record.network = networks_.own()->name();

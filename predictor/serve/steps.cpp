@@ -258,6 +258,7 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
     }
     const auto state = entry->trace->stream(number);
     if (state && state->end) continue;
+    if (!state && entry->trace->all_registered()) continue;  // it runs no rank of this program
     Result<void> ended;
     if (!state) {
       ended = entry->trace->end_missing_stream(number);

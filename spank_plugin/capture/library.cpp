@@ -3,6 +3,9 @@
 
 #include <dlfcn.h>
 
+#include <cstring>
+#include <initializer_list>
+
 #include "spank_plugin/capture/loaded_symbol.h"
 #include "spank_plugin/capture/mpi_family.h"
 

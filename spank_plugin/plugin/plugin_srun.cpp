@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "spank_plugin/plugin/plugin.h"
+#include "spank_plugin/plugin/step_description.h"
 
 extern "C" {
 #include <slurm/slurm.h>
@@ -96,7 +97,7 @@ std::string report_id(std::uint32_t job, std::uint32_t step) {
 }  // namespace
 
 void init_post_opt() {
-  const StepConfig& step = decide(request_from_own_environment(), true);
+  const StepConfig step = decide(request_from_own_environment(), true);
   // The nodes read the same plugstack.conf as a rule: their first one need not say it again.
   if (!state().admin && !step.messages.empty()) ::setenv(kConfigToldVariable, "1", 1);
 }
@@ -105,7 +106,9 @@ void local_user_init(SpankHandle spank) {
   PluginState& plugin = state();
   const auto job = spank.item<std::uint32_t>(S_JOB_ID);
   const auto step = spank.item<std::uint32_t>(S_JOB_STEPID);
-  plugin.step_known = job && step && *step <= SLURM_MAX_NORMAL_STEP_ID;
+  // mpirun's own srun has nothing to report: its user sees mpirun's output.
+  plugin.step_known =
+      job && step && *step <= SLURM_MAX_NORMAL_STEP_ID && !is_launcher(spank.arguments());
   plugin.job_id = job.value_or(0);
   plugin.step_id = step.value_or(0);
 }

@@ -81,7 +81,7 @@ void disown_array(const SpankHandle& spank) {
   spank.set_environment(kNotInArrayVariable, std::to_string(*job));
 }
 
-// A step inside a step (srun started by a task) inherits the outer step's capture: it is not meant for it.
+// A step inside a step (srun started by a task or by a batch script), or a job submitted from one, inherits the outer step's capture: it is not meant for it.
 void clear_capture(const SpankHandle& spank, const AdminConfig& admin) {
   if (!spank.environment("LBF_CAPTURE_DIR")) return;
   spank.unset_environment("LBF_CAPTURE_DIR");
@@ -114,11 +114,13 @@ Launched& launched() {
   return instance;
 }
 
-Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const StepConfig& step) {
+Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const StepConfig& step,
+                   StepKind kind) {
   const auto uid = spank.item<uid_t>(S_JOB_UID);
   const auto job = spank.item<std::uint32_t>(S_JOB_ID);
   const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
-  const auto local_tasks = spank.item<std::uint32_t>(S_JOB_LOCAL_TASK_COUNT);
+  auto local_tasks = spank.item<std::uint32_t>(S_JOB_LOCAL_TASK_COUNT);
+  if (!local_tasks && kind == StepKind::kLauncher) local_tasks = 1;  // the script
   if (!uid || !job || !step_id || !local_tasks) {
     return Error{ErrorCode::kNotFound, "Slurm does not tell the step's user and tasks"};
   }
@@ -132,7 +134,7 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
   if (::faccessat(AT_FDCWD, admin.capture.c_str(), R_OK, AT_EACCESS) != 0) {
     return Error{ErrorCode::kNotFound, "cannot read " + admin.capture + ": " + std::strerror(errno)};
   }
-  auto description = describe_step(spank, step);
+  auto description = describe_step(spank, step, kind);
   if (!description) return description.error();
   auto dir = make_ring_dir(admin, *uid, *job, *step_id, description->json);
   if (!dir) return dir.error();
@@ -204,12 +206,12 @@ void finish() {
 
 void user_init(SpankHandle spank) {
   const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
-  if (step_id && (*step_id == SLURM_BATCH_SCRIPT || *step_id == SLURM_INTERACTIVE_STEP)) {
+  const bool script = step_id && (*step_id == SLURM_BATCH_SCRIPT || *step_id == SLURM_INTERACTIVE_STEP);
+  if (script) {
     inherit_options(spank);
     if (*step_id == SLURM_BATCH_SCRIPT) disown_array(spank);
-    return;
   }
-  if (!step_id || *step_id > SLURM_MAX_NORMAL_STEP_ID) return;
+  if (!script && (!step_id || *step_id > SLURM_MAX_NORMAL_STEP_ID)) return;
   const UserRequest environment{spank.environment("LBF_PREDICT"), spank.environment("LBF_NETWORKS"),
                                 spank.environment("LBF_OVERHEAD")};
   // srun, sbatch or salloc have said what is wrong with the user's values; what is wrong on this node only,
@@ -220,7 +222,9 @@ void user_init(SpankHandle spank) {
   const AdminConfig admin = state().admin.value_or(default_config());
   clear_capture(spank, admin);
   if (!step.predict || !state().admin) return;
-  auto started = start(spank, admin, step);
+  // In a script mpirun may start programs on this node without any step.
+  const bool launcher = script || is_launcher(spank.arguments());
+  auto started = start(spank, admin, step, launcher ? StepKind::kLauncher : StepKind::kProgram);
   if (!started) say(started.error().message + kNoPrediction);
 }
 

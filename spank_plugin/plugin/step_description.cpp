@@ -19,6 +19,8 @@ namespace {
 constexpr std::size_t kMaxArguments = 256;  // of the command line: for people, not for a parser
 constexpr std::size_t kMaxArgumentBytes = 1024;
 constexpr std::uint32_t kMaxHetComponents = 128;  // Slurm's own limit
+// Open MPI 4, Open MPI 5 (PRRTE), MPICH and its children (Hydra).
+constexpr const char* kLauncherDaemons[] = {"orted", "prted", "hydra_pmi_proxy", "hydra_bstrap_proxy"};
 
 // Slurm's own expansion of "node[1-3,7]".
 std::vector<std::string> expand_hosts(const std::string& text) {
@@ -96,34 +98,30 @@ std::vector<std::string> nodes_of_step(const SpankHandle& spank, const std::opti
   return nodes;
 }
 
-}  // namespace
+// The nodes of the whole job (of this component of it), and which of them this is.
+struct JobNodes {
+  std::vector<std::string> names;
+  std::size_t own = 0;
+};
 
-Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig& step) {
-  const auto missing = [](const char* what) {
-    return Error{ErrorCode::kNotFound, std::string("Slurm does not tell ") + what};
-  };
-  const auto job = spank.item<std::uint32_t>(S_JOB_ID);
-  const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
-  if (!job || !step_id) return missing("the job's and the step's number");
-  const auto tasks = spank.item<std::uint32_t>(S_JOB_TOTAL_TASK_COUNT);
-  const auto node_index = spank.item<std::uint32_t>(S_JOB_NODEID);
-  if (!tasks || !node_index) return missing("the step's tasks");
-  const auto het = het_component(spank, *job);
-  const std::vector<std::string> nodes = nodes_of_step(spank, het);
-  if (*node_index >= nodes.size()) return missing("the step's nodes (SLURM_STEP_NODELIST)");
+JobNodes nodes_of_job(const SpankHandle& spank, const std::optional<HetComponent>& het, const std::string& own) {
+  auto nodelist = spank.environment(("SLURM_JOB_NODELIST" + (het ? het->group : std::string())).c_str());
+  if (!nodelist) nodelist = spank.environment("SLURM_JOB_NODELIST");
+  JobNodes job;
+  if (nodelist) job.names = expand_hosts(*nodelist);
+  const auto found = std::find(job.names.begin(), job.names.end(), own);
+  if (found == job.names.end()) return {{own}, 0};
+  job.own = static_cast<std::size_t>(found - job.names.begin());
+  return job;
+}
 
-  nlohmann::json json{{"job", *job},
-                      {"step", *step_id},
+// What is the same for the step and for every program that mpirun starts in it.
+nlohmann::json describe_job(const SpankHandle& spank, std::uint32_t job, const StepConfig& step,
+                            const std::optional<HetComponent>& het) {
+  nlohmann::json json{{"job", job},
                       {"restart", spank.item<std::uint32_t>(S_SLURM_RESTART_COUNT).value_or(0)},
-                      {"nodes", nodes},
-                      {"node_index", *node_index},
-                      {"node", nodes[*node_index]},
-                      {"tasks", *tasks},
                       {"networks", step.networks},
                       {"overhead_limit_percent", step.overhead_limit_percent}};
-  timespec now{};
-  ::clock_gettime(CLOCK_REALTIME, &now);
-  json["start_realtime_ns"] = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
   if (const auto uid = spank.item<uid_t>(S_JOB_UID)) json["uid"] = *uid;
   if (const auto gid = spank.item<gid_t>(S_JOB_GID)) json["gid"] = *gid;
   if (const auto task = array_task(spank)) {
@@ -134,10 +132,21 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
     json["het_job"] = het->leader;
     json["het_offset"] = het->offset;
   }
-  // CPUs of this node that the step may use: in slurmstepd S_JOB_NCPUS is what the step's credential has here
-  // (--exact and --overcommit too; hardware threads count where Slurm counts them); SLURM_CPUS_ON_NODE is the
-  // job's.
-  if (const auto cpus = spank.item<std::uint16_t>(S_JOB_NCPUS)) json["cpus_on_node"] = *cpus;
+  const auto put_text = [&](const char* key, const char* variable) {
+    if (auto value = spank.environment(variable); value && !value->empty()) json[key] = std::move(*value);
+  };
+  put_text("cluster", "SLURM_CLUSTER_NAME");
+  put_text("user", "SLURM_JOB_USER");
+  put_text("account", "SLURM_JOB_ACCOUNT");
+  put_text("partition", "SLURM_JOB_PARTITION");
+  put_text("job_name", "SLURM_JOB_NAME");
+  put_text("submit_host", "SLURM_SUBMIT_HOST");
+  return json;
+}
+
+// Of a step whose tasks are the program's ranks: where they are, and the program's words.
+void describe_tasks(const SpankHandle& spank, std::uint32_t tasks, std::size_t nodes,
+                    const std::optional<HetComponent>& het, nlohmann::json& json) {
   if (const auto local = spank.item<std::uint32_t>(S_JOB_LOCAL_TASK_COUNT)) {
     std::vector<std::uint32_t> ids;
     for (std::uint32_t i = 0; i < *local; ++i) {
@@ -151,24 +160,15 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
   for (const char* variable : per_node_variables) {
     const auto per_node = spank.environment(variable);
     if (!per_node) continue;
-    auto counts = parse_tasks_per_node(*per_node, nodes.size());
+    auto counts = parse_tasks_per_node(*per_node, nodes);
     // Of several components of a heterogeneous job, or of the job and not of the step: then not this one.
-    if (counts.size() != nodes.size() ||
-        std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != *tasks) {
+    if (counts.size() != nodes ||
+        std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != tasks) {
       continue;
     }
     json["tasks_per_node"] = std::move(counts);
     break;
   }
-  const auto put_text = [&](const char* key, const char* variable) {
-    if (auto value = spank.environment(variable); value && !value->empty()) json[key] = std::move(*value);
-  };
-  put_text("cluster", "SLURM_CLUSTER_NAME");
-  put_text("user", "SLURM_JOB_USER");
-  put_text("account", "SLURM_JOB_ACCOUNT");
-  put_text("partition", "SLURM_JOB_PARTITION");
-  put_text("job_name", "SLURM_JOB_NAME");
-  put_text("submit_host", "SLURM_SUBMIT_HOST");
   auto command = spank.arguments();
   bool cut = command.size() > kMaxArguments;
   if (cut) command.resize(kMaxArguments);
@@ -179,6 +179,53 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
   }
   if (cut) json["command_cut"] = true;
   json["command"] = std::move(command);
+}
+
+}  // namespace
+
+bool is_launcher(const std::vector<std::string>& command) {
+  if (command.empty()) return false;
+  const std::string name = command.front().substr(command.front().rfind('/') + 1);
+  return std::find(std::begin(kLauncherDaemons), std::end(kLauncherDaemons), name) != std::end(kLauncherDaemons);
+}
+
+Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig& step, StepKind kind) {
+  const auto missing = [](const char* what) {
+    return Error{ErrorCode::kNotFound, std::string("Slurm does not tell ") + what};
+  };
+  const auto job = spank.item<std::uint32_t>(S_JOB_ID);
+  const auto step_id = spank.item<std::uint32_t>(S_JOB_STEPID);
+  if (!job || !step_id) return missing("the job's and the step's number");
+  const auto tasks = spank.item<std::uint32_t>(S_JOB_TOTAL_TASK_COUNT);
+  const auto node_index = spank.item<std::uint32_t>(S_JOB_NODEID);
+  if ((!tasks && kind == StepKind::kProgram) || !node_index) return missing("the step's tasks");
+  const auto het = het_component(spank, *job);
+  const std::vector<std::string> nodes = nodes_of_step(spank, het);
+  if (*node_index >= nodes.size()) return missing("the step's nodes (SLURM_STEP_NODELIST)");
+
+  nlohmann::json json = describe_job(spank, *job, step, het);
+  const JobNodes job_nodes = nodes_of_job(spank, het, nodes[*node_index]);
+  // CPUs of this node that the step may use: in slurmstepd S_JOB_NCPUS is what the step's credential has here
+  // (--exact and --overcommit too; hardware threads count where Slurm counts them); SLURM_CPUS_ON_NODE is the
+  // job's.
+  const auto step_cpus = spank.item<std::uint16_t>(S_JOB_NCPUS);
+  auto job_cpus = number_of(spank.environment("SLURM_CPUS_ON_NODE"));
+  if (!job_cpus && step_cpus) job_cpus = *step_cpus;
+  nlohmann::json mpirun{{"nodes", job_nodes.names}, {"node_index", job_nodes.own}};
+  if (job_cpus) mpirun["cpus_on_node"] = *job_cpus;
+  if (kind == StepKind::kProgram) {
+    timespec now{};
+    ::clock_gettime(CLOCK_REALTIME, &now);
+    json["start_realtime_ns"] = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+    json["step"] = *step_id;
+    json["nodes"] = nodes;
+    json["node_index"] = *node_index;
+    json["node"] = nodes[*node_index];
+    json["tasks"] = *tasks;
+    if (step_cpus) json["cpus_on_node"] = *step_cpus;
+    describe_tasks(spank, *tasks, nodes.size(), het, json);
+  }
+  json["mpirun"] = std::move(mpirun);
   // Arguments may hold bytes that are no UTF-8.
   return StepDescription{json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
                          nodes[*node_index]};

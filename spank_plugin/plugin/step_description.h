@@ -14,12 +14,20 @@ namespace lbf::plugin {
 // (docs/formats/environment.md).
 inline constexpr const char* kNotInArrayVariable = "LBF_NOT_IN_ARRAY";
 
+// Whether the step's tasks are daemons with which mpirun starts its ranks on other nodes than its own.
+bool is_launcher(const std::vector<std::string>& command);
+
+enum class StepKind {
+  kProgram,   // its tasks are the ranks
+  kLauncher,  // a batch script, an interactive step, or mpirun's daemons: no program of its own
+};
+
 struct StepDescription {
-  std::string json;
+  std::string json;  // for the relay: docs/relay.md, "Programs that mpirun starts"
   std::string node;  // this node's name
 };
 
 // Errors: kNotFound, an item without which the step cannot be named (job, step, nodes, tasks).
-Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig& step);
+Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig& step, StepKind kind);
 
 }  // namespace lbf::plugin

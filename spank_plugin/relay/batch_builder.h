@@ -15,7 +15,7 @@
 namespace lbf::relay {
 
 inline constexpr std::size_t kBatchRawBytes = 256 << 10;
-inline constexpr std::uint64_t kBatchAgeNs = 200'000'000;
+inline constexpr std::uint64_t kBatchAgeNs = 1'000'000'000;
 
 class BatchBuilder {
  public:

@@ -1,27 +1,20 @@
 // Collector, see collector.h.
 #include "spank_plugin/relay/collector.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <charconv>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/unique_handle.h"
 #include "event/mpi_function_table.h"
 #include "spank_plugin/relay/process_probe.h"
 
 namespace lbf::relay {
 namespace {
 
-constexpr std::uint64_t kScanIntervalNs = 50'000'000;
-constexpr std::uint64_t kAliveIntervalNs = 100'000'000;
+constexpr std::uint64_t kAliveIntervalNs = 500'000'000;
 constexpr std::uint64_t kKeepAliveIntervalNs = 1'000'000'000;
 constexpr std::uint64_t kCpuReadIntervalNs = 250'000'000;  // where the next quiet stretch may start
 constexpr std::uint64_t kStatsIntervalNs = 2'000'000'000;
@@ -33,29 +26,6 @@ constexpr Seconds kLongestHoldS = 0.25;
 // Requests of blocking collectives that were split; the capture counts its own from 1.
 constexpr std::uint32_t kFirstSplitRequest = 0x80000000U;
 constexpr std::uint32_t kThreadSerialized = 2;  // MPI_THREAD_SERIALIZED; above it MPI_THREAD_MULTIPLE
-
-struct CloseDir {
-  void operator()(DIR* dir) const noexcept { ::closedir(dir); }
-};
-
-// "<pid>.<tid>.ring"; 0 for every other name.
-std::int32_t pid_of_ring_name(std::string_view name) {
-  constexpr std::string_view kSuffix = ".ring";
-  if (!name.ends_with(kSuffix)) return 0;
-  name.remove_suffix(kSuffix.size());
-  const std::size_t dot = name.find('.');
-  if (dot == std::string_view::npos) return 0;
-  std::int32_t pid = 0;
-  std::int32_t tid = 0;
-  const char* const end = name.data() + name.size();
-  const auto first = std::from_chars(name.data(), name.data() + dot, pid);
-  const auto second = std::from_chars(name.data() + dot + 1, end, tid);
-  if (first.ec != std::errc() || first.ptr != name.data() + dot || second.ec != std::errc() ||
-      second.ptr != end) {
-    return 0;
-  }
-  return pid > 1 && tid > 1 ? pid : 0;
-}
 
 // Records that take effect for other ranks when their call begins: a message is on its way, although the call
 // may return long after it was received. Everything else has happened when the call returns.
@@ -95,14 +65,12 @@ bool may_send(std::uint16_t function_id) {
 }  // namespace
 
 Result<Collector> Collector::make(CollectorOptions options) {
-  Collector collector(std::move(options));
-  collector.dir_.reset(
-      ::open(collector.options_.ring_dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-  if (!collector.dir_) {
-    return Error{ErrorCode::kIo,
-                 "cannot open ring directory " + collector.options_.ring_dir + ": " + std::strerror(errno)};
+  if (options.directory == nullptr) {
+    auto directory = RingDirectory::open(options.ring_dir);
+    if (!directory) return directory.error();
+    options.directory = std::move(*directory);
   }
-  return collector;
+  return Collector(std::move(options));
 }
 
 void Collector::note(const std::string& text, ClockReading now, BatchBuilder& out) {
@@ -113,41 +81,49 @@ void Collector::note(const std::string& text, ClockReading now, BatchBuilder& ou
 }
 
 void Collector::scan(ClockReading now, BatchBuilder& out) {
-  scanned_ns_ = now.monotonic_ns;
-  // A descriptor of its own each time: closedir() closes it, and the position starts at the beginning.
-  const int fd = ::openat(dir_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return;
-  const UniqueHandle<DIR*, CloseDir> dir(::fdopendir(fd));
-  if (!dir) {
-    ::close(fd);
-    return;
-  }
-  while (const dirent* entry = ::readdir(dir.get())) {
-    const std::int32_t pid = pid_of_ring_name(entry->d_name);
-    if (pid == 0 || known_files_.size() >= kMaxRings) continue;
-    std::string name = entry->d_name;
-    if (known_files_.contains(name)) continue;
-    auto reader = RingReader::open(dir_.get(), name);
+  rescan_ = false;
+  for (RingDirectory::Ring& found : options_.directory->list(kMaxRings)) {
+    if (known_files_.size() >= kMaxRings || known_files_.contains(found.name)) continue;
+    if (options_.membership) {
+      const Membership membership = options_.membership(found.pid);
+      if (membership == Membership::kElsewhere) continue;
+      if (membership == Membership::kSpawned) {
+        known_files_.insert(std::move(found.name));
+        leave_out(found.pid, "", "MPI_Comm_spawn started it", now, out);
+        continue;
+      }
+    }
+    auto reader = RingReader::open(options_.directory->fd(), found.name);
     if (!reader) {
-      if (reader.error().code == ErrorCode::kNotFound) continue;  // not ready: the next scan
+      if (reader.error().code == ErrorCode::kNotFound) {  // not ready: the next scan
+        rescan_ = true;
+        continue;
+      }
       note(reader.error().message, now, out);
-      known_files_.insert(std::move(name));
+      known_files_.insert(std::move(found.name));
       continue;
     }
-    known_files_.insert(name);
-    if (reader->identity().pid != pid || (reader->identity().clock_source == 0 && !has_tick_counter())) {
-      note("ring " + name + " belongs to another process or uses a clock that this machine does not have",
+    known_files_.insert(found.name);
+    if (reader->identity().pid != found.pid || (reader->identity().clock_source == 0 && !has_tick_counter())) {
+      note("ring " + found.name + " belongs to another process or uses a clock that this machine does not have",
            now, out);
       continue;
     }
-    Process& process = processes_[pid];
+    Process& process = processes_[found.pid];
     if (process.pid == 0) {
-      process.pid = pid;
-      process.start_time_clock = read_process_stat(pid).start_time_clock;
+      process.pid = found.pid;
+      process.start_time_clock = read_process_stat(found.pid).start_time_clock;
     }
-    process.rings.push_back(Ring{std::move(name), std::move(*reader), {}, false});
+    process.rings.push_back(Ring{std::move(found.name), std::move(*reader), {}, false});
     process.from_its_begin &= process.rings.back().reader.consumed_bytes() == 0;
   }
+}
+
+void Collector::leave_out(std::int32_t pid, const std::string& what, const std::string& why, ClockReading now,
+                          BatchBuilder& out) {
+  if (++left_out_ > 1) return;
+  note("process " + std::to_string(pid) + (what.empty() ? "" : " (" + what + ")") + " is left out: " + why, now,
+       out);
 }
 
 void Collector::close_ring(Process& process, Ring& ring, const Error& error, ClockReading now,
@@ -184,12 +160,7 @@ bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tic
     why = "another process has its rank " + std::to_string(status.rank);
   }
   if (!why.empty()) {
-    ++left_out_;
-    if (left_out_ == 1) {
-      note("process " + std::to_string(process.pid) + " (" + first.reader.identity().executable +
-               ") is left out: " + why,
-           now, out);
-    }
+    leave_out(process.pid, first.reader.identity().executable, why, now, out);
     process.ended = true;
     return false;
   }
@@ -200,7 +171,6 @@ bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tic
   process.rank = status.rank;
   process.converter = RecordConverter(status.init_leave_ticks, status.world_size, process.from_its_begin);
   process.threaded = status.thread_level >= kThreadSerialized;
-  threads_may_start_ |= process.threaded;
   const RingIdentity& id = first.reader.identity();
   const Seconds tick_s = id.clock_source == 0 ? seconds_per_tick : 1e-9;
   const std::uint64_t init_ticks =
@@ -470,7 +440,7 @@ void Collector::write_stats(Process& process, ClockReading now, Seconds seconds_
 
 void Collector::forget(Process& process) {
   for (const Ring& ring : process.rings) {
-    ::unlinkat(dir_.get(), ring.file.c_str(), 0);
+    ::unlinkat(options_.directory->fd(), ring.file.c_str(), 0);
     known_files_.erase(ring.file);  // a later process may get the same pid
   }
 }
@@ -538,7 +508,9 @@ void Collector::look_at(Process& process, ClockReading now, Seconds seconds_per_
 PassResult Collector::pass(ClockReading now, const TickRate& rate, BatchBuilder& out) {
   PassResult result;
   // A thread's ring is found before the records that were written after it: they may need its definitions.
-  if (scanned_ns_ == 0 || threads_may_start_ || now.monotonic_ns - scanned_ns_ >= kScanIntervalNs) {
+  const std::uint64_t generation = options_.directory->generation();
+  if (rescan_ || generation != scanned_generation_) {
+    scanned_generation_ = generation;
     scan(now, out);
   }
   for (auto it = processes_.begin(); it != processes_.end();) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -18,7 +19,9 @@
 #include "base/scoped_fd.h"
 #include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/record_converter.h"
+#include "spank_plugin/relay/ring_directory.h"
 #include "spank_plugin/relay/ring_reader.h"
+#include "spank_plugin/relay/run_finder.h"
 #include "spank_plugin/relay/tick_rate.h"
 
 namespace lbf::relay {
@@ -27,6 +30,9 @@ struct CollectorOptions {
   std::string ring_dir;
   std::int32_t tasks = 0;       // of the step: only processes of a world of this size are taken
   std::int32_t node_index = 0;  // in the step
+  // Which processes with a ring here are this collector's; empty: all. Asked once for each.
+  std::function<Membership(std::int32_t pid)> membership{};
+  std::shared_ptr<RingDirectory> directory{};  // shared with other collectors; empty: opened from ring_dir
 };
 
 struct PassResult {
@@ -48,6 +54,8 @@ class Collector {
 
   std::size_t processes_taken() const { return taken_; }
   std::size_t processes_left_out() const { return left_out_; }
+  // None is under way, and none is just beginning.
+  bool idle() const { return processes_.empty() && !rescan_; }
 
  private:
   // A record of a process with several threads, until its turn.
@@ -114,19 +122,20 @@ class Collector {
   Seconds elapsed_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const;
   void forget(Process& process);
 
+  void leave_out(std::int32_t pid, const std::string& what, const std::string& why, ClockReading now,
+                 BatchBuilder& out);
+
   CollectorOptions options_;
-  ScopedFd dir_;
   std::map<std::int32_t, Process> processes_;  // by pid
   std::set<std::string> known_files_;
   std::set<Rank> ranks_taken_;
-  std::uint64_t scanned_ns_ = 0;
+  std::uint64_t scanned_generation_ = 0;
+  bool rescan_ = true;  // a ring was not ready
   std::size_t taken_ = 0;
   std::size_t left_out_ = 0;
   std::size_t notes_ = 0;
 
   std::vector<std::pair<const Ring*, const HeldRecord*>> merged_;  // of one release
-  bool threads_may_start_ =
-      false;  // a process with more than MPI_THREAD_FUNNELED: look for rings in each pass
 };
 
 }  // namespace lbf::relay

@@ -5,14 +5,15 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
+#include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -20,9 +21,9 @@
 
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
-#include "spank_plugin/relay/batch_builder.h"
-#include "spank_plugin/relay/collector.h"
-#include "spank_plugin/relay/sender.h"
+#include "spank_plugin/relay/run_description.h"
+#include "spank_plugin/relay/run_finder.h"
+#include "spank_plugin/relay/stream_run.h"
 #include "spank_plugin/relay/tick_rate.h"
 
 namespace lbf::relay {
@@ -30,6 +31,7 @@ namespace {
 
 constexpr int kMinSleepMs = 5;
 constexpr int kMaxSleepMs = 50;
+constexpr int kIdleSleepMs = 1000;  // with nothing to drain: the kernel tells of new rings
 // A request must end within the time that the plugin waits for the relay (docs/relay.md, "Ends").
 constexpr Seconds kRequestTimeoutS = 3;
 constexpr Seconds kConnectTimeoutS = 1;
@@ -42,24 +44,10 @@ std::uint64_t ns_of(Seconds seconds) {
   return static_cast<std::uint64_t>(std::max(seconds, 0.0) * 1e9);
 }
 
-Seconds own_cpu_s(std::uint64_t* max_rss_bytes) {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  *max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-// Sleeps until TIMEOUT_MS have passed or the step ends. True: it has ended.
-bool wait_for_end(int end_fd, int timeout_ms) {
-  pollfd wait{end_fd, POLLIN, 0};
-  if (end_fd < 0) {
-    ::poll(nullptr, 0, timeout_ms);
-    return false;
-  }
-  if (::poll(&wait, 1, timeout_ms) <= 0) return false;
+// Sleeps until TIMEOUT_MS have passed, the step ends, or WATCH_FD (-1: none) is readable. True: it has ended.
+bool wait_for_end(int end_fd, int watch_fd, int timeout_ms) {
+  pollfd wait[2] = {{end_fd, POLLIN, 0}, {watch_fd, POLLIN, 0}};  // poll() leaves out what is negative
+  if (::poll(wait, 2, timeout_ms) <= 0 || wait[0].revents == 0) return false;
   char byte = 0;
   const ssize_t got = ::read(end_fd, &byte, 1);
   return got >= 0 || (errno != EINTR && errno != EAGAIN);
@@ -88,6 +76,7 @@ Result<StepIdentity> read_step_identity(const std::string& description) {
         "the step description lacks job, step, nodes, node_index or tasks (docs/formats/http-v1.md)");
   }
   (void)take(json, "restart", &restart);
+  identity.step_number = static_cast<std::uint32_t>(step);
   const auto cluster = json.find("cluster");
   identity.key = (cluster != json.end() && cluster->is_string() && !cluster->get<std::string>().empty()
                       ? cluster->get<std::string>()
@@ -109,68 +98,184 @@ Result<RequestFunction> make_request_function(const std::string& server) {
                std::string_view type) { return shared->request(method, target, body, type); });
 }
 
-Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction& request,
-                              const std::atomic<bool>& stop) {
-  auto identity = read_step_identity(options.step_description);
-  if (!identity) return identity.error();
-  auto collector =
-      Collector::make({options.ring_dir, identity->tasks, static_cast<std::int32_t>(identity->stream)});
-  if (!collector) return collector.error();
-  Sender sender({{identity->key, identity->stream, options.server, options.step_description},
-                 options.spool_dir,
-                 options.spool_limit_bytes},
-                request);
-  BatchBuilder builder([&sender](std::unique_ptr<BatchEncoder> batch) { sender.submit(std::move(batch)); });
+namespace {
 
-  TickRate rate(read_clocks());
+// All streams of one relay.
+class Relay {
+ public:
+  // Errors: as run_relay().
+  static Result<std::unique_ptr<Relay>> make(const RelayOptions& options, const RequestFunction& request);
+
+  void run(const std::atomic<bool>& stop);
+  RelayResult finish();
+
+ private:
+  struct Run {
+    std::unique_ptr<StreamRun> stream;
+    std::future<RelayResult> ending;  // valid: its processes have ended, what they left is being delivered
+  };
+  Relay(const RelayOptions& options, const RequestFunction& request, RelayDescription description,
+        std::shared_ptr<RingDirectory> directory)
+      : options_(options),
+        request_(request),
+        description_(std::move(description)),
+        directory_(std::move(directory)),
+        finder_(directory_) {}
+  Result<std::unique_ptr<StreamRun>> make_stream(std::string description, std::string run);
+  bool pass(ClockReading now);
+  void start_runs(std::uint64_t now_ns);
+  void end_run(Run& run);
+  bool idle() const;
+  std::uint64_t deadline_ns() const { return monotonic_ns() + ns_of(options_.deliver_timeout_s); }
+
+  const RelayOptions& options_;
+  const RequestFunction& request_;
+  RelayDescription description_;
+  std::shared_ptr<RingDirectory> directory_;
+  RunFinder finder_;
+  TickRate rate_{read_clocks()};
+  std::unique_ptr<StreamRun> own_;  // of the step itself; empty: it is none
+  std::vector<Run> runs_;
+  bool ended_ = false;
+};
+
+Result<std::unique_ptr<StreamRun>> Relay::make_stream(std::string description, std::string run) {
+  auto identity = read_step_identity(description);
+  if (!identity) return identity.error();
+  CollectorOptions options{options_.ring_dir, identity->tasks, static_cast<std::int32_t>(identity->stream), {},
+                           directory_};
+  if (!description_.runs.is_null()) {
+    options.membership = [this, name = std::move(run)](std::int32_t pid) {
+      return finder_.membership(pid, name);
+    };
+  }
+  auto collector = Collector::make(std::move(options));
+  if (!collector) return collector.error();
+  return std::make_unique<StreamRun>(options_, *identity, std::move(description), std::move(*collector),
+                                     request_);
+}
+
+Result<std::unique_ptr<Relay>> Relay::make(const RelayOptions& options, const RequestFunction& request) {
+  auto description = parse_relay_description(options.step_description);
+  if (!description) return description.error();
+  auto directory = RingDirectory::open(options.ring_dir);
+  if (!directory) return directory.error();
+  std::unique_ptr<Relay> relay(
+      new Relay(options, request, std::move(*description), std::move(*directory)));
+  if (!relay->description_.own.empty() && !relay->description_.on_demand) {
+    auto own = relay->make_stream(relay->description_.own, "");
+    if (!own) return own.error();
+    relay->own_ = std::move(*own);
+  }
+  return relay;
+}
+
+void Relay::start_runs(std::uint64_t now_ns) {
+  if (description_.runs.is_null()) return;
+  for (const FoundRun& found : finder_.look(now_ns)) {
+    auto stream = make_stream(describe_run(description_.runs, found), found.run);
+    if (stream) runs_.push_back({std::move(*stream), {}});
+  }
+  if (description_.on_demand && own_ == nullptr && finder_.saw_others()) {
+    auto own = make_stream(description_.own, "");
+    if (own) own_ = std::move(*own);
+  }
+}
+
+// On a thread of its own: lbfd may be away, and the next program may be running already.
+void Relay::end_run(Run& run) {
+  run.stream->drain_rest(read_clocks(), rate_);
+  sigset_t all;
+  sigset_t old;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &old);
+  run.ending = std::async(std::launch::async, [stream = run.stream.get(), until_ns = deadline_ns()] {
+    return stream->finish("step_end", until_ns);
+  });
+  pthread_sigmask(SIG_SETMASK, &old, nullptr);
+}
+
+// True: a ring was more than a quarter full.
+bool Relay::pass(ClockReading now) {
+  start_runs(now.monotonic_ns);
+  bool full = own_ != nullptr && own_->pass(now, rate_);
+  for (Run& run : runs_) {
+    if (run.ending.valid()) continue;
+    full |= run.stream->pass(now, rate_);
+    if (run.stream->idle()) end_run(run);
+  }
+  return full;
+}
+
+bool Relay::idle() const {
+  const bool under_way = std::any_of(runs_.begin(), runs_.end(), [](const Run& run) { return !run.ending.valid(); });
+  return !under_way && !finder_.waiting() && (own_ == nullptr || own_->idle());
+}
+
+void Relay::run(const std::atomic<bool>& stop) {
   int sleep_ms = kMinSleepMs;
-  bool ended = false;
-  while (!ended && !stop.load(std::memory_order_relaxed)) {
-    ended = wait_for_end(options.end_fd, sleep_ms);
+  while (!ended_ && !stop.load(std::memory_order_relaxed)) {
+    // A ring that appears wakes a relay that has nothing to do; otherwise the passes have their own rhythm.
+    const bool asleep = sleep_ms > kMaxSleepMs;
+    ended_ = wait_for_end(options_.end_fd, asleep ? directory_->watch_fd() : -1, sleep_ms);
     const ClockReading now = read_clocks();
-    rate.observe(now);
-    if (!rate.ready() || sender.overloaded()) continue;
-    if (sender.lost()) builder.discard_events();
-    const PassResult pass = collector->pass(now, rate, builder);
-    sleep_ms = pass.a_ring_was_full ? kMinSleepMs : std::min(sleep_ms * 2, kMaxSleepMs);
+    rate_.observe(now);
+    if (!rate_.ready()) continue;
+    const bool full = pass(now);
+    if (full) {
+      sleep_ms = kMinSleepMs;
+    } else if (idle() && directory_->watch_fd() >= 0) {
+      sleep_ms = kIdleSleepMs;
+    } else {
+      sleep_ms = asleep ? kMinSleepMs : std::min(sleep_ms * 2, kMaxSleepMs);
+    }
   }
-  const std::uint64_t end_ns = monotonic_ns();
-  while (!rate.ready()) {  // a step that ended within the first baseline
+  while (!rate_.ready()) {  // a step that ended within the first baseline
     ::poll(nullptr, 0, 10);
-    rate.observe(read_clocks());
+    rate_.observe(read_clocks());
   }
-  collector->finish(read_clocks(), rate, builder);
-  const DeliveryTotals totals = sender.totals();
-  std::uint64_t max_rss_bytes = 0;
-  const Seconds cpu_s = own_cpu_s(&max_rss_bytes);
-  builder.add_control(nlohmann::json{{"type", "relay"},
-                                     {"node_index", identity->stream},
-                                     {"cpu_s", cpu_s},
-                                     {"max_rss_bytes", max_rss_bytes},
-                                     {"bytes_sent", totals.bytes_sent},
-                                     {"batches", totals.batches},
-                                     {"spooled_batches", totals.spooled_batches},
-                                     {"lost_batches", totals.lost_batches},
-                                     {"discarded_events", builder.discarded_events()},
-                                     {"processes", collector->processes_taken()},
-                                     {"processes_left_out", collector->processes_left_out()}}
-                          .dump(),
-                      monotonic_ns());
-  builder.flush();
+}
+
+RelayResult Relay::finish() {
+  // A run whose ranks came out of MPI_Init just before the end.
+  start_runs(monotonic_ns());
   constexpr Seconds kStopTimeoutS = 0.5;
-  const bool stopped = !ended;
-  RelayResult result;
-  result.outcome = sender.finish(stopped ? "relay_terminated" : "step_end",
-                                 end_ns + ns_of(stopped ? kStopTimeoutS : options.deliver_timeout_s));
-  result.trouble = sender.trouble();
+  const std::string reason = ended_ ? "step_end" : "relay_terminated";
+  const std::uint64_t until_ns = monotonic_ns() + ns_of(ended_ ? options_.deliver_timeout_s : kStopTimeoutS);
+  if (own_) own_->drain_rest(read_clocks(), rate_);
+  for (Run& run : runs_) {
+    if (!run.ending.valid()) run.stream->drain_rest(read_clocks(), rate_);
+  }
+  RelayResult result{Outcome::kDelivered, {}};
+  const auto add = [&result](RelayResult one) {
+    if (one.outcome <= result.outcome) return;  // worse is higher
+    result = std::move(one);
+  };
+  if (own_) add(own_->finish(reason, until_ns));
+  for (Run& run : runs_) add(run.ending.valid() ? run.ending.get() : run.stream->finish(reason, until_ns));
   return result;
 }
 
+}  // namespace
+
+Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction& request,
+                              const std::atomic<bool>& stop) {
+  auto relay = Relay::make(options, request);
+  if (!relay) return relay.error();
+  (*relay)->run(stop);
+  return (*relay)->finish();
+}
+
 Result<void> abandon_stream(const std::string& description, const RequestFunction& request) {
-  auto identity = read_step_identity(description);
+  auto parsed = parse_relay_description(description);
+  if (!parsed) return parsed.error();
+  // The streams of programs that mpirun started have no other word of theirs than their relay's: lbfd ends
+  // them when they have been silent for stream_timeout_s.
+  if (parsed->own.empty()) return {};
+  auto identity = read_step_identity(parsed->own);
   if (!identity) return identity.error();
   const std::string target = stream_target({identity->key, identity->stream, "", ""});
-  auto opened = request("PUT", target, description, "application/json");
+  auto opened = request("PUT", target, parsed->own, "application/json");
   if (!opened) return opened.error();
   if (opened->status != 200) return error_of_response(*opened);
   const auto json = nlohmann::json::parse(opened->body, nullptr, false);

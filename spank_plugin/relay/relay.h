@@ -1,4 +1,5 @@
-// run_relay: the relay of one step on one node, from its first ring to the end of its stream.
+// run_relay: the relay of one step on one node, from its first ring to the end of its streams: the step's own
+// one, and one for each program that mpirun starts in it.
 //
 // Place in the event's way: capture -> ring -> *relay* -> lbfd. Implements docs/relay.md; design.md,
 // decision 3.
@@ -18,7 +19,7 @@ namespace lbf::relay {
 struct RelayOptions {
   std::string ring_dir;
   std::string server;            // of lbfd: unix:/path or http://host:port
-  std::string step_description;  // JSON (docs/formats/http-v1.md)
+  std::string step_description;  // JSON (run_description.h)
   std::string spool_dir;         // empty: no spool
   Bytes spool_limit_bytes = Bytes{1024} << 20;
   int end_fd = -1;                // end of file or the byte 'e': the step has ended
@@ -30,6 +31,7 @@ struct RelayOptions {
 struct StepIdentity {
   std::string key;
   std::uint32_t stream = 0;
+  std::uint32_t step_number = 0;
   std::int32_t tasks = 0;
 };
 Result<StepIdentity> read_step_identity(const std::string& description);

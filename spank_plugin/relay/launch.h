@@ -1,0 +1,38 @@
+// Launch: which mpirun started a process, read from the environment that it was started with.
+//
+// Implements docs/relay.md ("Programs that mpirun starts"). Slurm knows nothing of them: mpirun's daemons are
+// the step's tasks, or there is no step at all, and the ranks are their children.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace lbf::relay {
+
+struct Launch {
+  std::string run;              // the same for all ranks of one mpirun, on every node; empty: Slurm, or nobody
+  bool spawned = false;         // by MPI_Comm_spawn of that run: another MPI_COMM_WORLD
+  std::int32_t local_size = 0;  // ranks of its world on this node; 0: not said
+};
+
+// From the words of ENVIRONMENT ("NAME=VALUE", a NUL behind each): Open MPI 4 (PMIX_NAMESPACE is the job's
+// number, 1 in its low 16 bits) and 5 ("prterun-HOST-PID@1"), MPICH's Hydra on one node.
+Launch launch_of_environment(std::string_view environment);
+// Of a process of this user, now; nothing of one that is gone.
+Launch launch_of_process(std::int32_t pid);
+
+// Runs of mpirun have no step number of Slurm's: they get one above all of those, from their name, so that
+// the relays of all nodes agree without a word.
+inline constexpr std::uint32_t kFirstRunNumber = 0xe0000000;
+inline constexpr std::uint32_t kLastRunNumber = 0xefffffff;
+std::uint32_t step_number_of_run(std::string_view run);
+
+// The words of a process's command line, cut as a step description needs it. Empty: it is gone.
+struct CommandLine {
+  std::string words;  // a NUL behind each
+  bool cut = false;
+};
+CommandLine command_line_of_process(std::int32_t pid);
+
+}  // namespace lbf::relay

@@ -1,0 +1,198 @@
+#!/usr/bin/python3
+"""Programs that mpirun starts inside a job (docs/plugin.md, "mpirun inside a job"), and lbf-run (docs/lbf-run.md)."""
+
+import os
+import re
+import sys
+import uuid
+
+sys.dont_write_bytecode = True
+import cluster_case  # noqa: E402
+from cluster_case import BIN, LAYOUT, ClusterCase  # noqa: E402
+
+MPIRUN = "mpirun --npernode 2 -n 4"
+FIRST_RUN = 0xE0000000
+
+
+class Launched(ClusterCase):
+    """What the classes below share; it has no tests."""
+
+    @staticmethod
+    def expected(steps, ranks):
+        """What the program "steps" calls (tests/cluster/programs/steps.c)."""
+        return {"MPI_Sendrecv": steps * ranks, "MPI_Isend": steps * ranks, "MPI_Irecv": steps * ranks,
+                "MPI_Waitall": steps * ranks, "MPI_Allreduce": (steps + 9) // 10 * ranks, "MPI_Barrier": ranks}
+
+    def script(self, text):
+        path = os.path.join(self.work, f"{uuid.uuid4().hex[:12]}.sh")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("#!/bin/sh\n" + text)
+        os.chmod(path, 0o755)
+        return path
+
+    def batch(self, text, *options, env=None, status=0):
+        """sbatch --wait; returns (job, what it printed)."""
+        name = f"lbf-{uuid.uuid4().hex[:12]}"
+        output = os.path.join(self.work, name + ".out")
+        done = self.run_command("sbatch", "--wait", f"--job-name={name}", f"--output={output}", *options,
+                                self.script(text), env=env, timeout=180)
+        with open(output, encoding="utf-8") as file:
+            printed = file.read()
+        self.assertEqual(status, done.status, f"{done}\n{printed}")
+        return self.job_of(name), printed
+
+    def runs(self, job, number):
+        """The job's `number` programs that mpirun started, all over."""
+        def over():
+            found = [step for step in self.steps(job).values() if step["step"] >= FIRST_RUN]
+            return found if len(found) == number and all(s["state"] != "running" for s in found) else None
+
+        return self.wait_for(over, 40, f"job {job} has no {number} finished runs: {self.steps(job)}")
+
+    def assert_whole(self, step, steps, ranks, nodes, node_of_rank):
+        self.assertEqual(("complete", ""), (step["state"], step["why_partial"]), step)
+        self.assertEqual((ranks, nodes, node_of_rank), (step["ranks"], len(step["nodes"]), step["node_of_rank"]))
+        self.assert_counts(self.expected(steps, ranks), step)
+        self.assertEqual(1, sum(prediction["kind"] == "self" for prediction in step["predictions"]))
+        self.assertEqual(self.program("steps"), step["command"][0])
+
+
+class Mpirun(Launched):
+    def test_two_nodes(self):
+        """Ranks 0 and 1 are children of mpirun in the batch step, 2 and 3 of Open MPI's daemon in a step of its own."""
+        job, printed = self.batch(f"{MPIRUN} {self.program('steps')} 50\n", "--lbf-predict", *LAYOUT)
+        self.assertEqual(4 * 6, len(re.findall(r"^count ", printed, re.M)), printed)
+        step, = self.runs(job, 1)
+        self.assert_whole(step, 50, 4, 2, [0, 0, 1, 1])
+        self.assertEqual([step["step"]], list(self.steps(job)), "the daemon's step is no step of its own")
+        self.assertNotIn("lbf:", printed)
+        named = f"{job}.mpirun-{step['step'] - FIRST_RUN:07x}"
+        listed = self.report("-n", "-P", "-o", "JobID", "-j", named)
+        self.assertEqual([named], listed.out.split(), listed)
+        self.assert_no_relays_or_rings_left()
+
+    def test_ranks_in_another_order_than_tasks_would_have(self):
+        job, _ = self.batch(f"mpirun --map-by node -n 4 {self.program('steps')} 50\n", "--lbf-predict", *LAYOUT)
+        self.assert_whole(self.runs(job, 1)[0], 50, 4, 2, [0, 1, 0, 1])
+
+    def test_asked_for_by_the_environment(self):
+        job, _ = self.batch(f"{MPIRUN} {self.program('steps')} 30\n", *LAYOUT, env={"LBF_PREDICT": "1"})
+        self.assert_whole(self.runs(job, 1)[0], 30, 4, 2, [0, 0, 1, 1])
+
+    def test_one_node_needs_no_step(self):
+        job, _ = self.batch(f"mpirun -n 2 {self.program('steps')} 50\n", "--lbf-predict", "--nodes=1", "--ntasks=2")
+        self.assert_whole(self.runs(job, 1)[0], 50, 2, 1, [0, 0])
+
+    def test_fewer_nodes_than_the_job_has(self):
+        job, _ = self.batch(f"mpirun --host node2:2 -n 2 {self.program('steps')} 50\n", "--lbf-predict",
+                            "--nodelist=node1,node2", *LAYOUT)
+        step, = self.runs(job, 1)
+        self.assert_whole(step, 50, 2, 1, [0, 0])
+        self.assertEqual(["node2"], step["nodes"])
+
+    def test_one_after_the_other_and_side_by_side(self):
+        program = self.program("steps")
+        job, _ = self.batch(f"{MPIRUN} {program} 20\n{MPIRUN} {program} 30\n"
+                            f"mpirun --oversubscribe -n 2 {program} 40 1000 & mpirun --oversubscribe -n 2 {program} 60 1000\n"
+                            f"wait\nsrun --mpi=pmix {program} 10\n", "--lbf-predict", *LAYOUT)
+        runs = self.runs(job, 4)
+        self.assertEqual(["complete"] * 4, [run["state"] for run in runs], [run["why_partial"] for run in runs])
+        self.assertEqual([4 * 20, 4 * 30, 2 * 40, 2 * 60],
+                         [self.calls_of(run)["MPI_Sendrecv"] for run in sorted(
+                             runs, key=lambda run: (run["ranks"] != 4, self.calls_of(run)["MPI_Sendrecv"]))])
+        others = [step for step in self.steps(job).values() if step["step"] < FIRST_RUN]
+        self.assertEqual([4 * 10], [self.calls_of(step)["MPI_Sendrecv"] for step in others], "and srun's own step")
+
+    def test_salloc(self):
+        """mpirun on the submit host: all ranks are on the nodes, behind daemons."""
+        name = f"lbf-{uuid.uuid4().hex[:12]}"
+        done = self.run_command("salloc", "--lbf-predict", f"--job-name={name}", *LAYOUT, "sh", "-c",
+                                f"{MPIRUN} {self.program('steps')} 30")
+        self.assertEqual(0, done.status, done)
+        self.assertEqual(4 * 6, len(re.findall(r"^count ", done.out, re.M)), done)
+        self.assert_whole(self.runs(self.job_of(name), 1)[0], 30, 4, 2, [0, 0, 1, 1])
+
+    def test_a_rank_is_killed(self):
+        job, _ = self.batch(f"{MPIRUN} {self.program('steps')} 50 0 kill; exit 0\n", "--lbf-predict", *LAYOUT)
+        step, = self.runs(job, 1)
+        self.assertEqual("partial", step["state"])
+        self.assertIn("killed before MPI_Finalize", step["why_partial"])
+        self.assert_no_relays_or_rings_left()
+
+    def test_a_script_without_mpi_leaves_nothing(self):
+        job, _ = self.batch("hostname | cat >/dev/null\n", "--lbf-predict", "--ntasks=1")
+        self.assert_no_relays_or_rings_left()
+        self.assertEqual({}, self.steps(job))
+
+
+class LbfRun(Launched):
+    """Without the plugin: the option is not given, and what lbf-run keeps is in a folder of the user's."""
+
+    def lbf_run(self, *command):
+        return f"{BIN}/lbf-run --dir {self.work}/data -- " + " ".join(command)
+
+    def kept(self):
+        """The steps in the folder."""
+        done = self.run_command(f"{BIN}/lbf-run", "--dir", f"{self.work}/data", "--", "lbf-report", "-a", "--json", "-S",
+                                "now-1hours")
+        self.assertEqual(0, done.status, done)
+        return cluster_case.json.loads(done.out)["steps"]
+
+    def test_without_slurm(self):
+        slurm = ("SLURM_CONF", "LBF_SERVER", "SLURM_MPI_TYPE", "LBF_CLUSTER")
+        done = self.run_command("env", *(f"--unset={name}" for name in slurm), "sh", "-c",
+                                self.lbf_run("mpirun --oversubscribe -n 4", self.program("steps"), "30"))
+        self.assertEqual(0, done.status, done)
+        self.assertEqual(4 * 6, len(re.findall(r"^count ", done.out, re.M)), done)
+        self.assertEqual([], [line for line in done.out.splitlines() if "lbf" in line], "stdout is the command's")
+        self.assertRegex(done.err, r"lbf: .*lbf-report -j 1\.mpirun-[0-9a-f]{7}")
+        self.assertIn(f"lbf-run: the data are in {self.work}/data", done.err)
+        step, = self.kept()
+        self.assert_whole(step, 30, 4, 1, [0, 0, 0, 0])
+        self.assertEqual([], [name for name in os.listdir("/dev/shm") if name.startswith("lbf-run-")])
+
+    def test_srun_outside_of_a_job(self):
+        done = self.run_command("sh", "-c", self.lbf_run("srun --mpi=pmix --nodes=2 --ntasks=4", self.program("steps"), "30"))
+        self.assertEqual(0, done.status, done)
+        self.assertEqual(4 * 6, len(re.findall(r"^count ", done.out, re.M)), done)
+        step, = self.kept()
+        self.assertEqual(("complete", ""), (step["state"], step["why_partial"]), step)
+        self.assertEqual([0, 0, 1, 1], step["node_of_rank"])
+        self.assert_counts(self.expected(30, 4), step)
+        self.assertEqual({}, self.steps(step["job"]), "the site's lbfd hears nothing")
+        self.assert_no_relays_or_rings_left()
+
+    def test_inside_a_batch_job(self):
+        program = self.program("steps")
+        job, printed = self.batch(self.lbf_run(f"{MPIRUN} {program} 30") + "\n"
+                                  + self.lbf_run(f"srun --mpi=pmix -n 4 {program} 20") + "\n", *LAYOUT)
+        steps = sorted(self.kept(), key=lambda step: step["step"])
+        self.assertEqual(["complete"] * 2, [step["state"] for step in steps], f"{steps}\n{printed}")
+        self.assertEqual([4 * 20, 4 * 30], [self.calls_of(step)["MPI_Sendrecv"] for step in steps])
+        self.assertEqual({job}, {step["job"] for step in steps})
+        self.assertEqual([[0, 0, 1, 1]] * 2, [step["node_of_rank"] for step in steps])
+
+    def test_the_exit_status_and_clear_errors(self):
+        for command, status, words in (
+                (self.lbf_run("mpirun --oversubscribe -n 2", self.program("steps"), "5 0 exit3"), 3, "lbf-run: the data"),
+                (self.lbf_run("./is-not-there"), 127, "cannot run ./is-not-there"),
+                (self.lbf_run("sbatch", "x.sh"), 2, "put lbf-run into the job"),
+                (self.lbf_run("true"), 0, "no parallel MPI program was seen"),
+                (f"{BIN}/lbf-run", 2, "lbf-run --help")):
+            done = self.run_command("sh", "-c", command)
+            self.assertEqual(status, done.status, f"{command}: {done}")
+            self.assertIn(words, done.err)
+
+    def test_a_users_own_task_prolog_still_runs(self):
+        prolog = self.script("echo export MINE=1\necho print hello from mine\n")
+        done = self.run_command("sh", "-c", self.lbf_run("srun --mpi=pmix --ntasks=1", "sh", "-c",
+                                                         f"'echo mine=$MINE; {self.program('steps')} 5'"),
+                                env={"SLURM_TASK_PROLOG": prolog})
+        self.assertEqual(0, done.status, done)
+        self.assertIn("mine=1", done.out)
+        self.assertIn("hello from mine", done.out)
+        self.assertEqual(["complete"], [step["state"] for step in self.kept()])
+
+
+if __name__ == "__main__":
+    cluster_case.main()
