@@ -1,0 +1,47 @@
+// Trust: how far predictions from a trace may be off, and a gain with its interval.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace lbf::advisor {
+
+// Without a self-prediction error this is taken: TSE Fig. 7 and Fig. 10 stay within 8 %.
+inline constexpr double kAssumedErrorPercent = 8.0;
+// Two runs of the same job differ by more than this (advisor/report/advice.h).
+inline constexpr double kLeastErrorPercent = 1.0;
+// Of a prediction's error for each percent of receives whose match another placement may change: assumed,
+// until outcomes are there to fit it to.
+inline constexpr double kErrorPerWildcard = 0.1;
+
+// What the trace does not say, in percent.
+struct Trust {
+  std::optional<double> self_error_percent;  // 100 (predicted - measured) / measured of what ran
+  double lost_percent = 0;                   // events that are not in the trace
+  double wildcard_percent = 0;               // receives that took whatever came first
+  double unmodelled_percent = 0;             // of the run's time: calls that are kept as they were measured
+  double approximated_percent = 0;           // collectives replayed with the closest algorithm; a note only
+  std::string why_partial;                   // empty: the trace is whole
+
+  // Half width of a prediction's interval, in percent of the prediction: the self-prediction error (at least
+  // kLeastErrorPercent), and what is lost, unmodelled or left to chance on top of it.
+  double half_width_percent() const;
+  // One line for each thing that is not as it should be.
+  std::vector<std::string> notes() const;
+};
+
+// Of the objective's value, in percent of `now`.
+struct Gain {
+  double percent = 0;
+  double low_percent = 0;  // if the prediction is too low by half_width_percent()
+  double high_percent = 0;
+
+  bool is_certain() const { return low_percent > 0; }
+};
+// `now`, `then`: values of the objective (seconds or node-hours). REQUIRES: now > 0.
+Gain gain_of(double now, double then, const Trust& trust);
+
+}  // namespace lbf::advisor

@@ -1,0 +1,72 @@
+// Candidates: the configurations that a cluster can really give a job, before anything is known of their
+// times.
+//
+// A node set (partition, nodes, network) is made into one candidate for each distribution that fits its
+// processors and memory; the mapping search (advisor/mapping) adds computed ones.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "advisor/candidate/cluster.h"
+#include "base/result.h"
+#include "predictor/replay/target.h"
+
+namespace lbf::advisor {
+
+// Nodes of one partition and the network between them.
+struct NodeSet {
+  std::string partition;             // empty: none to be named
+  std::vector<std::uint32_t> nodes;  // of the cluster
+  // What makes Slurm give these nodes, or nodes that are like them: a feature that only they have, else their
+  // names; both empty: every node of the partition is alike.
+  std::string constraint;
+  bool by_name = false;
+  std::shared_ptr<const Network> network;
+};
+
+struct Candidate {
+  NodeSet set;
+  std::vector<std::string> node_names;  // node i of the target
+  Target target;                        // its placement is "block", "cyclic", "plane=K" or "map"
+  bool overcommits = false;             // some node has more ranks than processors
+
+  bool is_map() const { return target.placement == "map"; }
+  // What it occupies while it runs `time_s`.
+  double node_hours(Seconds time_s) const { return target.nodes * time_s / 3600; }
+};
+
+struct CandidateOptions {
+  Rank ranks = 0;
+  std::vector<std::uint32_t> node_counts;  // empty: chosen
+  std::vector<std::string> partitions;     // empty: all that are up
+  // Of the partitions that do not name theirs; at least one.
+  std::vector<std::shared_ptr<const Network>> networks;
+  // By name, for the partitions that do.
+  std::vector<std::shared_ptr<const Network>> known_networks;
+  std::uint64_t memory_per_rank_mib = 0;  // 0: not considered
+  bool overcommit = false;                // more ranks than processors on a node, too
+  bool block = true, cyclic = true, plane = true;
+  Waiting waiting = Waiting::kBlock;
+};
+
+// Ranks that fit on a node: its processors (with overcommit: all), its memory. 0: none.
+std::uint32_t capacity_of(const ClusterNode& node, const CandidateOptions& options);
+
+// Every partition, kind of nodes, node count and network that can hold the ranks. Nodes are taken as near
+// together as the topology allows, from those that take jobs. Errors: kNotFound: a partition that does not
+// exist, kInvalidInput: nothing fits, with the reason.
+Result<std::vector<NodeSet>> node_sets(const Cluster& cluster, const CandidateOptions& options);
+
+// The target of a set without its placement.
+Target bare_target(const Cluster& cluster, const NodeSet& set, const CandidateOptions& options);
+// Of a computed mapping; nodes that got no rank are left out. REQUIRES: a node of the set for each rank.
+Candidate mapped_candidate(const Cluster& cluster, const NodeSet& set, const CandidateOptions& options,
+                           std::vector<std::uint32_t> node_of_rank);
+// block, cyclic and planes of a set, those that fit, no two of them alike.
+std::vector<Candidate> distributed_candidates(const Cluster& cluster, const NodeSet& set,
+                                              const CandidateOptions& options);
+
+}  // namespace lbf::advisor

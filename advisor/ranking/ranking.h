@@ -1,0 +1,91 @@
+// Ranking: candidates in the order of what replays say of them, under a budget of processor time.
+//
+// Cheap bounds decide the order of the replays and which are not worth one; replays are made in batches, many
+// targets in one pass over the trace (docs/engine.md); what the budget does not reach is deferred, and says
+// so.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "advisor/candidate/candidate.h"
+#include "advisor/mapping/comm_graph.h"
+#include "advisor/mapping/problem.h"
+#include "advisor/ranking/bound.h"
+#include "advisor/ranking/objective.h"
+#include "base/result.h"
+
+namespace lbf::advisor {
+
+struct Replayed {
+  Seconds time_s = 0;
+  std::string why_stuck;  // not empty: the program would not end there
+};
+
+// Replays all targets in one pass, in their order.
+using ReplayBatch = std::function<Result<std::vector<Replayed>>(const std::vector<Target>&)>;
+
+enum class Verdict : std::uint8_t {
+  kReplayed,
+  kRuledOut,  // its bound is beyond the best that was replayed, or beyond the objective's limits
+  kDeferred,  // the budget was over
+  kStuck,     // the program would wait for ever there
+};
+
+struct Ranked {
+  Candidate candidate;
+  Bound bound;
+  Verdict verdict = Verdict::kDeferred;
+  Seconds time_s = 0;  // kReplayed: predicted
+  std::string why_stuck;
+  bool on_front = false;  // no replayed one beats it in time and node-hours
+  bool searched = false;  // its mapping comes from the search on the replay
+
+  double node_hours() const { return candidate.node_hours(time_s); }
+};
+
+struct RankingOptions {
+  Objective objective;
+  Seconds budget_s = 5;  // of processor time, replays and mapping search on the replay
+  std::size_t targets_a_pass = 8;
+  std::uint64_t chain_messages = 0;            // see bound_of
+  std::function<Seconds()> processor_time_s;   // since some moment
+  std::function<void(double share)> progress;  // of the budget; may be empty
+};
+
+struct Ranking {
+  // Replayed ones that the objective allows first, by its value; then other replayed ones, stuck, deferred
+  // and ruled out ones.
+  std::vector<Ranked> ranked;
+  Seconds spent_s = 0;
+  std::uint32_t passes = 0;
+
+  std::size_t count(Verdict verdict) const;
+};
+
+// Errors: those of `replay`.
+Result<Ranking> rank(std::vector<Candidate> candidates, const CommGraph& graph, const ReplayBatch& replay,
+                     const RankingOptions& options);
+
+// Puts `ranked` into the order of Ranking and marks the front.
+void put_in_order(std::vector<Ranked>& ranked, const Objective& objective);
+
+struct SearchSpace {
+  const Cluster& cluster;
+  const CandidateOptions& options;
+};
+
+// Ranks that each node of the set may get in a computed mapping: as many as it can hold, with overcommit no
+// more than its share of the ranks by its processors, or its processors if those are more.
+std::vector<std::uint32_t> mapping_capacities(const Cluster& cluster, const NodeSet& set,
+                                              const CandidateOptions& options);
+
+// Local search on the real objective: steps that the cheap objective likes best are replayed, a batch in one
+// pass, the best one is kept; from the best ranked candidate on, until nothing is better or the budget is
+// over. Adds what it finds to `ranking`. Errors: those of `replay`.
+Result<void> search_by_replay(Ranking& ranking, const SearchSpace& space, const CommGraph& graph,
+                              const ReplayBatch& replay, const RankingOptions& options);
+
+}  // namespace lbf::advisor
