@@ -78,6 +78,8 @@ class PagedArray {
     memory_.reserve((size_ + 1) * sizeof(T));
     return *new (data() + size_++) T{};
   }
+  // None; the memory stays.
+  void clear() { size_ = 0; }
   // At least so many; new ones are T{}.
   void grow_to(std::size_t size) {
     if (size <= size_) return;

@@ -131,12 +131,14 @@ class BatchDecoder {
   // The ranks whose events come next; the control records before them are handed on. When all events of all
   // of them were taken, the next call gives further ones. Empty: the batch is over.
   Result<std::span<const Rank>> ranks(const BatchSink& sink);
-  // Hands on at most `most` of the rank's events.
+  // Hands on at most `most` events of the rank at this place in ranks().
   struct Taken {
     bool more = false;     // the rank has further ones, now
     Seconds passed_s = 0;  // all times of those that were handed on
   };
-  Result<Taken> next(Rank rank, std::uint64_t most, const BatchSink& sink);
+  Result<Taken> next(std::size_t which, std::uint64_t most, const BatchSink& sink);
+  // These will be asked for soon. REQUIRES: which < ranks().size().
+  void prefetch(std::size_t which) const;
 
  private:
   struct State;

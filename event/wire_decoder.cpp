@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "base/paged_array.h"
 #include "event/wire.h"
 #include "event/wire_layout.h"
 
@@ -137,21 +138,48 @@ struct BatchDecoder::State {
     kHasValueList = 32,
     kNoteGap = 64,
   };
-  struct Shape {
-    Event event;                      // handed to the sink as it is, with the times and numbers filled in
-    std::uint64_t request_delta = 0;  // as last used
-    std::size_t values_at = 0;        // into `values`
-    std::uint32_t values_count = 0;
-    std::uint32_t successor = kNoShape;  // index of the shape that last followed this one
-    std::uint32_t local_comm = 0;
+  // A cache line: what its events have in common. The fields that an Event has too are as there.
+  struct alignas(64) Shape {
+    EventKind kind = EventKind::kCompute;
+    std::uint8_t flags = 0;
+    std::uint16_t function = 0;
+    CollectiveOp op = CollectiveOp::kBarrier;
     std::uint8_t extra = 0;
     RequestUse use = RequestUse::kNone;
+    std::int32_t peer = kAnyRank;
+    std::int32_t tag = kAnyTag;
+    std::uint32_t local_comm = 0;
+    Rank root = 0;
+    Bytes bytes = 0;
+    std::uint64_t request_delta = 0;  // as last used
+    std::uint32_t values_at = 0;      // into `values`
+    std::uint32_t values_count = 0;
+    std::uint32_t successor = kNoShape;  // index of the shape that last followed this one
+
+    void copy_to(Event& event, Seconds process_s, Seconds call_s) const {
+      event.kind = kind;
+      event.flags = flags;
+      event.function = function;
+      event.op = op;
+      event.peer = peer;
+      event.tag = tag;
+      event.comm = 0;
+      event.request = 0;
+      event.root = root;
+      event.bytes = bytes;
+      event.process_s = process_s;
+      event.call_s = call_s;
+      event.off_s = 0;
+      event.values = {};
+    }
   };
+  static_assert(sizeof(Shape) == 64);
   static constexpr std::size_t kBlockEvents = 64;
   static constexpr std::uint32_t kNoSection = std::numeric_limits<std::uint32_t>::max();
   // A section that was found and not read to its end.
   struct Section {
     Rank rank = 0;
+    std::uint32_t which = 0;  // place of the rank in `ranks`
     std::uint64_t events = 0;
     std::uint64_t done = 0;
     const unsigned char* control = nullptr;
@@ -166,6 +194,7 @@ struct BatchDecoder::State {
         kNoShape;  // of the section at hand; kNoShape: none, or one for one event only
     std::vector<std::uint32_t> shape_by_number;  // number - 1 -> index into `shapes`
     std::vector<std::uint32_t> global_by_local;  // kUnknownComm: look it up
+    std::uint32_t which = 0;                     // place in `ranks`, if it has a section in the segment
     std::uint32_t section = kNoSection;          // the one at hand, of the segment
     std::uint32_t last_section = kNoSection;
   };
@@ -174,23 +203,24 @@ struct BatchDecoder::State {
   Rank max_ranks;
   ZSTD_DCtx* zstd = ZSTD_createDCtx();
   std::vector<unsigned char> raw;
-  std::vector<Shape> shapes;          // of all ranks of the batch
+  PagedArray<Shape> shapes;           // of all ranks of the batch
   Shape once;                         // a shape for one event only
   std::vector<std::uint64_t> values;  // of all shapes (kWait: differences)
   // Events that were decoded and not handed on yet.
   std::array<Event, kBlockEvents> pending;
-  std::size_t pending_events = 0;
   bool pending_values = false;                  // some of them point into `values` or `several_requests`
   std::vector<std::uint64_t> several_requests;  // kWait's values, of the block
   std::size_t several_used = 0;
-  std::unordered_map<Rank, RankState> state_by_rank;
+  std::vector<RankState> states;  // of the ranks of the batch
+  std::unordered_map<Rank, std::uint32_t> state_by_rank;
   // The segment at hand: the sections up to the next control record. Ranks are independent of each other in
   // it.
   std::vector<Section> sections;
   std::size_t sections_left = 0;
-  std::vector<Rank> ranks;      // that have a section, in the order of their first ones
-  BatchHeader header;           // of the batch at hand
-  Cursor at{nullptr, nullptr};  // its next block
+  std::vector<Rank> ranks;              // that have a section, in the order of their first ones
+  std::vector<std::uint32_t> state_of;  // of each of these ranks
+  BatchHeader header;                   // of the batch at hand
+  Cursor at{nullptr, nullptr};          // its next block
   std::uint64_t events_seen = 0;
   bool lost_in_gap = false;  // the event at hand refers to what a gap took along
   std::string batch_name;
@@ -231,9 +261,11 @@ struct BatchDecoder::State {
     shapes.clear();
     once = Shape{};
     values.clear();
+    states.clear();
     state_by_rank.clear();
     sections.clear();
     ranks.clear();
+    state_of.clear();
     sections_left = 0;
     events_seen = 0;
     lost_in_gap = false;
@@ -246,6 +278,7 @@ struct BatchDecoder::State {
   Result<bool> next_segment(const BatchSink& sink) {
     sections.clear();
     ranks.clear();
+    state_of.clear();
     Cursor cursor = std::exchange(at, {nullptr, nullptr});  // after an error there is nothing more
     while (cursor.left() > 0) {
       const unsigned char* const block = cursor.at;
@@ -292,23 +325,28 @@ struct BatchDecoder::State {
     section.data = {cursor.at, cursor.at + data_bytes};
     cursor.at += data_bytes;
     events_seen += count;
-    RankState& state = state_by_rank[section.rank];
+    const auto [known, is_new] =
+        state_by_rank.try_emplace(section.rank, static_cast<std::uint32_t>(states.size()));
+    RankState& state = is_new ? states.emplace_back() : states[known->second];
     if (state.section == kNoSection) {
       state.section = index;
+      state.which = static_cast<std::uint32_t>(ranks.size());
       ranks.push_back(section.rank);
+      state_of.push_back(known->second);
     } else {
       sections[state.last_section].next = index;
     }
+    section.which = state.which;
     state.last_section = index;
     return {};
   }
 
-  // At most `most` events of the rank in this segment.
-  Result<Taken> next(Rank rank, std::uint64_t most, const BatchSink& sink) {
+  // At most `most` events of a rank of this segment.
+  Result<Taken> next(std::size_t which, std::uint64_t most, const BatchSink& sink) {
     Taken taken;
-    const auto found = state_by_rank.find(rank);
-    if (found == state_by_rank.end() || found->second.section == kNoSection) return taken;
-    RankState& state = found->second;
+    if (which >= state_of.size()) return taken;
+    RankState& state = states[state_of[which]];
+    if (state.section == kNoSection) return taken;
     Section& section = sections[state.section];
     if (Result<void> done = read_events(section, state, most, sink, taken.passed_s); !done)
       return done.error();
@@ -321,6 +359,15 @@ struct BatchDecoder::State {
     return taken;
   }
 
+  void prefetch(std::size_t which) const {
+    constexpr std::size_t kLine = 64;
+    const RankState& state = states[state_of[which]];
+    if (state.section == kNoSection) return;
+    const Section& section = sections[state.section];
+    __builtin_prefetch(section.control + section.done);
+    for (std::size_t line = 0; line < 4; ++line) __builtin_prefetch(section.data.at + line * kLine);
+  }
+
   Result<void> read_control(Cursor& cursor, const BatchSink& sink) {
     const std::uint64_t size = cursor.varint_up_to(kMaxControlBytes);
     if (!cursor.ok || size > cursor.left()) return fail("a control record is longer than it may be");
@@ -329,8 +376,9 @@ struct BatchDecoder::State {
     return sink.on_control ? sink.on_control(json) : Result<void>();
   }
 
-  Result<void> hand_on(Rank rank, const BatchSink& sink) {
-    const std::span<const Event> events(pending.data(), std::exchange(pending_events, 0));
+  // The events from the first pending one to `end`, which is there again afterwards.
+  Result<void> hand_on(Rank rank, const BatchSink& sink, Event*& end) {
+    const std::span<const Event> events(pending.data(), std::exchange(end, pending.data()));
     pending_values = false;
     several_used = 0;
     return events.empty() ? Result<void>() : sink.on_events(rank, events);
@@ -339,7 +387,6 @@ struct BatchDecoder::State {
   Result<void> read_events(Section& section, RankState& state, std::uint64_t most, const BatchSink& sink,
                            Seconds& passed_s) {
     const Rank rank = section.rank;
-    Cursor& data = section.data;
     const auto event_error = [&](std::uint64_t i, const std::string& what) {
       return fail("rank " + std::to_string(rank) + ", event " + std::to_string(i + 1) +
                   " of its section: " + what);
@@ -348,18 +395,21 @@ struct BatchDecoder::State {
     std::uint32_t* expected =
         state.previous_shape == kNoShape ? &state.first_shape : &shapes[state.previous_shape].successor;
     const std::uint64_t end = section.done + std::min(most, section.events - section.done);
-    pending_events = 0;  // of what ended with an error
+    Event* free = pending.data();
+    Cursor data = section.data;
+    Shape* shape = nullptr;
+    Seconds total_s = 0;
     for (std::uint64_t i = section.done; i < end; ++i) {
       const unsigned bits = section.control[i];
       const unsigned process_length = bits & wire::kTimeLengthMask;
       const unsigned call_length = bits >> wire::kCallLengthShift & wire::kTimeLengthMask;
-      if (data.left() < process_length + call_length) return event_error(i, "its times are cut short");
+      // At most 14 bytes on: still in the padding.
+      const unsigned char* const call_at = data.at + process_length;
+      if (call_at + call_length > data.end) return event_error(i, "its times are cut short");
       const std::uint64_t process_ns = wire::load_u64(data.at) & kLengthMasks[process_length];
-      data.at += process_length;
-      const std::uint64_t call_ns = wire::load_u64(data.at) & kLengthMasks[call_length];
-      data.at += call_length;
+      const std::uint64_t call_ns = wire::load_u64(call_at) & kLengthMasks[call_length];
+      data.at = call_at + call_length;
 
-      Shape* shape = nullptr;
       if ((bits & wire::kExplicitShape) != 0) {
         const std::uint64_t code = data.varint();
         if (!data.ok) return event_error(i, "its shape is cut short");
@@ -372,7 +422,7 @@ struct BatchDecoder::State {
           shape = &shapes[*expected];
         } else {
           if (pending_values) {  // they may move
-            if (Result<void> done = hand_on(rank, sink); !done) return done;
+            if (Result<void> done = hand_on(rank, sink, free); !done) return done;
           }
           if (const char* wrong = read_definition(data); wrong != nullptr) return event_error(i, wrong);
           if (code == wire::kDefineOnceCode) {
@@ -382,7 +432,8 @@ struct BatchDecoder::State {
             if (shapes.size() >= wire::kMaxShapes) return event_error(i, "the batch has too many shapes");
             *expected = static_cast<std::uint32_t>(shapes.size());
             state.shape_by_number.push_back(*expected);
-            shape = &shapes.emplace_back(std::exchange(once, Shape{}));
+            shape = &shapes.emplace_back();
+            *shape = std::exchange(once, Shape{});
           }
         }
       } else {
@@ -390,40 +441,39 @@ struct BatchDecoder::State {
         shape = &shapes[*expected];
       }
       expected = shape != &once ? &shape->successor : &state.first_shape;
-      state.previous_shape = shape != &once ? static_cast<std::uint32_t>(shape - shapes.data()) : kNoShape;
 
-      Event& event = shape->event;
-      event.process_s = seconds_from_ns(static_cast<Nanoseconds>(process_ns));
-      event.call_s = seconds_from_ns(static_cast<Nanoseconds>(call_ns));
-      passed_s += event.process_s + event.call_s;
       if ((bits & wire::kExplicitRequest) != 0) {
         shape->request_delta = wire::unzigzag(data.varint());
         if (!data.ok || shape->use == RequestUse::kNone) return event_error(i, "a request where none can be");
       }
+      const bool needs_room =
+          shape->use == RequestUse::kSeveral && several_used + shape->values_count > several_requests.size();
+      if (needs_room) [[unlikely]] {
+        if (Result<void> done = hand_on(rank, sink, free); !done) return done;
+      }
+      Event& event = *free++;
+      shape->copy_to(event, seconds_from_ns(static_cast<Nanoseconds>(process_ns)),
+                     seconds_from_ns(static_cast<Nanoseconds>(call_ns)));
+      total_s += event.process_s + event.call_s;
       if (shape->extra != 0) {
-        if (shape->use == RequestUse::kSeveral &&
-            several_used + shape->values_count > several_requests.size()) {
-          if (Result<void> done = hand_on(rank, sink); !done) return done;
-        }
-        if (Result<void> done = finish_event(*shape, rank, state, data); !done) {
+        if (Result<void> done = finish_event(*shape, event, rank, state, data); !done) {
           return event_error(i, done.error().message);
         }
-        passed_s += event.off_s;
-        if (lost_in_gap) [[unlikely]] {
-          lost_in_gap = false;
-          pending[pending_events++] = gap_instead_of(event);
-        } else {
-          pending[pending_events++] = event;
-        }
-      } else {
-        pending[pending_events++] = event;
+        total_s += event.off_s;
+        if (std::exchange(lost_in_gap, false)) [[unlikely]]
+          event = gap_instead_of(event);
       }
-      if (pending_events == kBlockEvents) {
-        if (Result<void> done = hand_on(rank, sink); !done) return done;
+      if (free == pending.data() + kBlockEvents) {
+        if (Result<void> done = hand_on(rank, sink, free); !done) return done;
       }
     }
-    if (Result<void> done = hand_on(rank, sink); !done) return done;
+    if (Result<void> done = hand_on(rank, sink, free); !done) return done;
+    if (shape != nullptr) {
+      state.previous_shape = shape != &once ? static_cast<std::uint32_t>(shape - &shapes[0]) : kNoShape;
+    }
+    section.data = data;
     section.done = end;
+    passed_s += total_s;
     if (end == section.events && data.left() != 0) {
       return fail("a section of rank " + std::to_string(rank) + " has bytes left over");
     }
@@ -437,36 +487,35 @@ struct BatchDecoder::State {
     once = Shape{};
     Shape& read = once;
     const std::uint8_t kind = data.byte();
-    read.event.flags = data.byte();
+    read.flags = data.byte();
     const unsigned fields = data.byte();
     if (!data.ok) return "its shape is cut short";
     if (kind >= kEventKindCount) return "its kind is not one of version 1";
-    read.event.kind = static_cast<EventKind>(kind);
+    read.kind = static_cast<EventKind>(kind);
     if ((fields & wire::kHasFunction) != 0) {
-      read.event.function =
+      read.function =
           static_cast<std::uint16_t>(data.varint_up_to(std::numeric_limits<std::uint16_t>::max()));
     }
     if ((fields & wire::kHasOp) != 0) {
       const std::uint8_t op = data.byte();
-      if (op >= op_count(read.event.kind)) return "its operation is not one of version 1";
-      read.event.op = static_cast<CollectiveOp>(op);
+      if (op >= op_count(read.kind)) return "its operation is not one of version 1";
+      read.op = static_cast<CollectiveOp>(op);
     }
-    if ((fields & wire::kHasPeer) != 0) read.event.peer = data.svarint32();
-    if ((fields & wire::kHasTag) != 0) read.event.tag = data.svarint32();
+    if ((fields & wire::kHasPeer) != 0) read.peer = data.svarint32();
+    if ((fields & wire::kHasTag) != 0) read.tag = data.svarint32();
     if ((fields & wire::kHasComm) != 0) {
       read.local_comm =
           static_cast<std::uint32_t>(data.varint_up_to(std::numeric_limits<std::uint32_t>::max()));
     }
-    if ((fields & wire::kHasRoot) != 0) read.event.root = data.svarint32();
-    if ((fields & wire::kHasBytes) != 0) read.event.bytes = data.varint();
+    if ((fields & wire::kHasRoot) != 0) read.root = data.svarint32();
+    if ((fields & wire::kHasBytes) != 0) read.bytes = data.varint();
     if (!data.ok) return "its shape is cut short, or a number in it is too large";
-    if (read.event.peer < kAnyRank || read.event.peer >= max_ranks)
-      return "its peer is not a rank of the step";
+    if (read.peer < kAnyRank || read.peer >= max_ranks) return "its peer is not a rank of the step";
 
     if ((fields & wire::kHasValues) != 0) {
-      read.values_at = values.size();
+      read.values_at = static_cast<std::uint32_t>(values.size());
       const std::uint64_t count = data.varint();
-      const bool several = read.event.kind == EventKind::kWait;
+      const bool several = read.kind == EventKind::kWait;
       if (!data.ok || count == 0 || count - (several ? 1 : 0) > data.left()) return "it has too many values";
       std::uint64_t value = 0;
       if (several) values.push_back(0);
@@ -479,7 +528,7 @@ struct BatchDecoder::State {
       read.values_count = static_cast<std::uint32_t>(count);
       if (several && several_requests.size() < read.values_count) several_requests.resize(read.values_count);
     }
-    if (read.event.kind == EventKind::kCommCreate) {
+    if (read.kind == EventKind::kCommCreate) {
       const auto listed = std::span(values).subspan(read.values_at, read.values_count);
       if (listed.size() < 3) return "a communicator without members";
       for (const std::uint64_t member : listed.subspan(2)) {
@@ -487,9 +536,9 @@ struct BatchDecoder::State {
       }
     }
 
-    read.use = wire::request_use(read.event.kind, read.event.flags, read.values_count);
+    read.use = wire::request_use(read.kind, read.flags, read.values_count);
     unsigned extra = 0;
-    if (read.event.kind == EventKind::kCommCreate) {
+    if (read.kind == EventKind::kCommCreate) {
       extra |= kDefineComm;
     } else if (read.local_comm != 0) {
       extra |= kTranslateComm;
@@ -500,8 +549,8 @@ struct BatchDecoder::State {
       if (read.use != RequestUse::kNone) extra |= kSetRequest;
       if (read.values_count > 0) extra |= kHasValueList;
     }
-    if (read.event.kind == EventKind::kBlocked) extra |= kReadOff;
-    if (read.event.kind == EventKind::kGap) extra |= kNoteGap;
+    if (read.kind == EventKind::kBlocked) extra |= kReadOff;
+    if (read.kind == EventKind::kGap) extra |= kNoteGap;
     read.extra = static_cast<std::uint8_t>(extra);
 
     return nullptr;
@@ -519,8 +568,7 @@ struct BatchDecoder::State {
   }
 
   // The rarer parts of an event. Errors carry the bare text; the caller says where.
-  Result<void> finish_event(Shape& shape, Rank rank, RankState& state, Cursor& data) {
-    Event& event = shape.event;
+  Result<void> finish_event(const Shape& shape, Event& event, Rank rank, RankState& state, Cursor& data) {
     if ((shape.extra & kSetRequest) != 0) {
       std::uint64_t& last = shape.use == RequestUse::kStarts ? state.last_started : state.last_completed;
       event.request = static_cast<std::uint32_t>(last + 1 + shape.request_delta);
@@ -598,8 +646,11 @@ Result<std::span<const Rank>> BatchDecoder::ranks(const BatchSink& sink) {
   }
   return std::span<const Rank>(state_->ranks);
 }
-Result<BatchDecoder::Taken> BatchDecoder::next(Rank rank, std::uint64_t most, const BatchSink& sink) {
-  return state_->next(rank, most, sink);
+Result<BatchDecoder::Taken> BatchDecoder::next(std::size_t which, std::uint64_t most, const BatchSink& sink) {
+  return state_->next(which, most, sink);
+}
+void BatchDecoder::prefetch(std::size_t which) const {
+  state_->prefetch(which);
 }
 
 Result<BatchHeader> BatchDecoder::decode(std::span<const std::byte> batch, const BatchSink& sink) {
@@ -610,7 +661,7 @@ Result<BatchHeader> BatchDecoder::decode(std::span<const std::byte> batch, const
     if (!found) return found.error();
     if (!*found) return header;
     for (std::size_t i = 0; i < state_->sections.size(); ++i) {  // as the batch has them
-      const Result<Taken> done = state_->next(state_->sections[i].rank, state_->sections[i].events, sink);
+      const Result<Taken> done = state_->next(state_->sections[i].which, state_->sections[i].events, sink);
       if (!done) return done.error();
     }
   }

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <utility>
+#include <cstdlib>
 
 namespace lbf {
+static std::uint64_t most() { static const std::uint64_t m = getenv("MOST") ? strtoull(getenv("MOST"),0,10) : 64; return m; }
 
 StreamMerge::StreamMerge(CommunicatorTable& communicators, Rank max_ranks,
                          std::vector<std::unique_ptr<BatchSource>> sources)
@@ -15,10 +17,10 @@ StreamMerge::StreamMerge(CommunicatorTable& communicators, Rank max_ranks,
   }
 }
 
-void StreamMerge::push(std::uint32_t stream, Rank rank) {
+void StreamMerge::push(std::uint32_t stream, std::uint32_t which, Rank rank) {
   const auto index = static_cast<std::size_t>(rank);
   if (index >= time_s_.size()) time_s_.resize(index + 1, 0.0);
-  heads_.push_back({time_s_[index], stream, rank});
+  heads_.push_back({time_s_[index], stream, which, rank});
   std::push_heap(heads_.begin(), heads_.end(), later);
 }
 
@@ -38,7 +40,7 @@ Result<void> StreamMerge::refill(std::uint32_t index, const BatchSink& sink) {
     stream.in_batch = !ranks->empty();
     if (!stream.in_batch) continue;
     stream.ranks_left = ranks->size();
-    for (const Rank rank : *ranks) push(index, rank);
+    for (std::uint32_t which = 0; which < ranks->size(); ++which) push(index, which, (*ranks)[which]);
     return {};
   }
 }
@@ -54,11 +56,12 @@ Result<bool> StreamMerge::next(const BatchSink& sink) {
   const Head head = heads_.back();
   heads_.pop_back();
   Stream& stream = streams_[head.stream];
-  const Result<BatchDecoder::Taken> taken = stream.decoder->next(head.rank, kMostEvents, sink);
+  if (!heads_.empty()) streams_[heads_.front().stream].decoder->prefetch(heads_.front().which);
+  const Result<BatchDecoder::Taken> taken = stream.decoder->next(head.which, most(), sink);
   if (!taken) return stream.source->located(taken.error());
   time_s_[static_cast<std::size_t>(head.rank)] += taken->passed_s;
   if (taken->more) {
-    push(head.stream, head.rank);
+    push(head.stream, head.which, head.rank);
   } else if (--stream.ranks_left == 0) {
     if (const Result<void> filled = refill(head.stream, sink); !filled) return filled.error();
   }

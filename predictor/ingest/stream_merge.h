@@ -47,6 +47,7 @@ class StreamMerge {
   struct Head {
     Seconds time_s;  // how far the rank is
     std::uint32_t stream;
+    std::uint32_t which;  // rank of the stream's decoder
     Rank rank;
   };
   static bool later(const Head& a, const Head& b) {
@@ -54,7 +55,7 @@ class StreamMerge {
   }
   // Makes heads of the stream's next ranks, if it has any.
   Result<void> refill(std::uint32_t stream, const BatchSink& sink);
-  void push(std::uint32_t stream, Rank rank);
+  void push(std::uint32_t stream, std::uint32_t which, Rank rank);
 
   CommunicatorTable& communicators_;
   Rank max_ranks_;

@@ -119,7 +119,7 @@ class ChannelTable {
     return static_cast<std::size_t>(spread << kGroupBits) | (source & ((1U << kGroupBits) - 1));
   }
   static void rebuild(Table& table);
-  MessageIndex append(Channel& channel, const ChannelKey& key, bool sender) {
+  [[gnu::always_inline]] MessageIndex append(Channel& channel, const ChannelKey& key, bool sender) {
     const MessageIndex index = store_.new_message();
     Message& message = store_.message(index);
     message.src = key.src;

@@ -3,6 +3,7 @@
 #include "predictor/match/matcher.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <utility>
 
@@ -28,6 +29,12 @@ bool is_wildcard(const Event& event) {
 
 bool is_duration(Seconds seconds) {
   return seconds >= 0 && seconds <= std::numeric_limits<Seconds>::max();
+}
+
+// As numbers without sign, floating-point numbers from 0 on come first, in their order: not true of some
+// durations (-0), true of nothing else.
+bool is_surely_duration(Seconds seconds) {
+  return std::bit_cast<std::uint64_t>(seconds) < std::bit_cast<std::uint64_t>(kNeverS);
 }
 
 }  // namespace
@@ -272,23 +279,28 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       if (sends && has_peer(event)) channels_.prefetch({event.comm, rank, event.peer, event.tag});
     }
   }
+  const std::uint64_t before = state.events;
   for (const Event& event : events) {
-    if (Result<void> fed = feed_one(rank, state, event); !fed) return fed;
+    if (Result<void> fed = feed_one(rank, state, event); !fed) {
+      stats_.events += state.events - before;
+      return fed;
+    }
   }
+  stats_.events += state.events - before;
   return {};
 }
 
 [[gnu::always_inline]] inline Result<void> Matcher::feed_one(Rank rank, RankState& state,
                                                              const Event& event) {
-  if (event.kind != EventKind::kKeepAlive) {
-    ++state.events;
-    ++stats_.events;
-  }
+  ++state.events;
   if (state.exited || state.closed) {
     return fail(rank, state.exited ? "comes after the rank's exit" : "comes after the rank was closed");
   }
-  if (!is_duration(event.process_s) || !is_duration(event.call_s) || !is_duration(event.off_s)) {
-    return fail(rank, "a time is negative or not a number");
+  if (!is_surely_duration(event.process_s) || !is_surely_duration(event.call_s) ||
+      !is_surely_duration(event.off_s)) [[unlikely]] {
+    if (!is_duration(event.process_s) || !is_duration(event.call_s) || !is_duration(event.off_s)) {
+      return fail(rank, "a time is negative or not a number");
+    }
   }
   if (!state.unplaced.empty() && state.events - state.held_since > kMaxHeldEvents) {
     release_posts(rank);
@@ -338,6 +350,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       return {};
     case EventKind::kKeepAlive:
       // Time passes, no event of the program ends (TSE Sec. 2.1).
+      --state.events;
       emit(process, OpKind::kCompute, kNoMessage, event.process_s, event.call_s, 0);
       return {};
     case EventKind::kBlocked:

@@ -114,7 +114,8 @@ class Matcher {
   void note_partial(const std::string& why);
   // Do the event's peer and communicator exist?
   bool has_peer(const Event& event) const {
-    return event.peer >= 0 && event.peer < store_.ranks() && event.comm < kMaxCommunicators;
+    return static_cast<std::uint32_t>(event.peer) < static_cast<std::uint32_t>(store_.ranks()) &&
+           event.comm < kMaxCommunicators;
   }
   Error no_such_peer(Rank rank, const Event& event) const;
 

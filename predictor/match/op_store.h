@@ -67,7 +67,7 @@ class OpStore {
   // An actor on `rank`'s node that works for another one: its number is `which` (below `of_each`) of that rank's.
   ProcessIndex add_actor_for(Rank rank, Rank for_rank, std::uint32_t which, std::uint32_t of_each);
   // The op stays where it is until all readers passed it.
-  Op& push(ProcessIndex process, const Op& op) {
+  [[gnu::always_inline]] Op& push(ProcessIndex process, const Op& op) {
     Queue& queue = queues_[process];
     if (queue.at == queue.end) [[unlikely]]
       lengthen(queue);
@@ -76,14 +76,15 @@ class OpStore {
     ++queue.written;
     const bool further = op.kind == OpKind::kPost || op.kind == OpKind::kPeek;
     if (further && op.message != kNoMessage) expect(op.message);
-    touch(process);
+    if (!queue.touched) [[unlikely]]
+      touch(process);
     return pushed;
   }
   // Says which message a held kPost takes (kNoMessage: that will never be known) and lets it pass.
   void release(ProcessIndex process, Op& post, MessageIndex message);
   // Each message has a kSend and a kRecv. What further ops name it is counted when they are pushed, or before
   // (expect).
-  MessageIndex new_message() {
+  [[gnu::always_inline]] MessageIndex new_message() {
     MessageIndex index = free_messages_;
     std::uint32_t generation = 0;
     if (index != kNoMessage) {

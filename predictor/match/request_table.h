@@ -58,13 +58,13 @@ inline bool is_before(std::uint32_t posted, std::uint32_t other_posted) {
 class RequestTable {
  public:
   // nullptr: not active. Valid until the next insert or erase.
-  ActiveRequest* find(std::uint32_t number) {
+  [[gnu::always_inline]] ActiveRequest* find(std::uint32_t number) {
     ActiveRequest& slot = slots_[number & mask_];
     if (slot.number == number && slot.what() != RequestKind::kNone) return &slot;
     return overflow_.empty() ? nullptr : find_in_overflow(number);
   }
   // REQUIRES: `request.number` is not active, its kind is not kNone.
-  void insert(const ActiveRequest& request) {
+  [[gnu::always_inline]] void insert(const ActiveRequest& request) {
     ++size_;
     ActiveRequest& slot = slots_[request.number & mask_];
     if (slot.what() == RequestKind::kNone) {
@@ -74,7 +74,7 @@ class RequestTable {
     }
   }
   // REQUIRES: `number` is active.
-  void erase(std::uint32_t number) {
+  [[gnu::always_inline]] void erase(std::uint32_t number) {
     --size_;
     ActiveRequest& slot = slots_[number & mask_];
     if (slot.number == number && slot.what() != RequestKind::kNone) {

@@ -11,6 +11,7 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
       localities_(target),
       costs_({&target}),
       nodes_(target.nodes),
+      work_queue_(target.nodes),
       links_(target) {
   for (std::size_t locality = 0; locality < localities_.count(); ++locality) {
     eager_limit_.push_back(localities_.path(locality).eager_limit_bytes);
@@ -19,7 +20,6 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
     nodes_[node].speed = target.speed_of(node);
     nodes_[node].cores = target.cores_of(node);
   }
-  work_queue_.add_sources(nodes_.size());
   add_processes();
   for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(store.ranks()); ++index) {
     needs_events_.push_back(index);
@@ -61,10 +61,11 @@ void SharedReplay::schedule(std::uint32_t index) {
   Node& node = nodes_[index];
   if (node.runnable.empty()) {
     node.virtual_s = 0;  // idle: the virtual clock starts anew, so it never loses precision over a long run
-    work_queue_.remove(index);
-    return;
   }
-  work_queue_.set(index, node.time_s + (node.runnable.front().end - node.virtual_s) / rate(node), index);
+  if (index == busy_node_) return;
+  work_queue_.set(index, node.runnable.empty()
+                             ? kNeverS
+                             : node.time_s + (node.runnable.front().end - node.virtual_s) / rate(node));
 }
 
 bool SharedReplay::start_work(ProcessIndex index, Seconds work_s, Seconds now_s) {
@@ -75,7 +76,7 @@ bool SharedReplay::start_work(ProcessIndex index, Seconds work_s, Seconds now_s)
   bring_to(node, now_s);
   process.state = State::kWorking;
   node.runnable.push_back({node.virtual_s + work_s, index});
-  std::push_heap(node.runnable.begin(), node.runnable.end(), ends_later);
+  std::push_heap(node.runnable.begin(), node.runnable.end(), EndsLater{});
   schedule(process.node);
   return true;
 }
@@ -339,7 +340,7 @@ void SharedReplay::advance() {
 bool SharedReplay::next_event() {
   const Seconds link_s = links_.shared() ? links_.next_s() : kNeverS;
   const Seconds timer_s = timer_queue_.empty() ? kNeverS : timer_queue_.top().time_s;
-  const Seconds work_s = work_queue_.empty() ? kNeverS : work_queue_.top().time_s;
+  const Seconds work_s = work_queue_.top().time_s;
   const Seconds next_s = std::min({link_s, timer_s, work_s});
   if (next_s == kNeverS) return false;
   now_s_ = std::max(now_s_, next_s);
@@ -360,10 +361,14 @@ bool SharedReplay::next_event() {
   node.virtual_s = node.runnable.front().end;
   node.time_s = now_s_;
   const ProcessIndex index = node.runnable.front().process;
-  std::pop_heap(node.runnable.begin(), node.runnable.end(), ends_later);
+  std::pop_heap(node.runnable.begin(), node.runnable.end(), EndsLater{});
   node.runnable.pop_back();
+  // Most processes go on to further work at once: the node's next end is only known after that.
+  busy_node_ = source;
   schedule(source);
   run(index, now_s_);
+  busy_node_ = kNoNode;
+  schedule(source);
   return true;
 }
 

@@ -19,6 +19,7 @@
 #include "predictor/replay/rendezvous.h"
 #include "predictor/replay/replay.h"
 #include "predictor/replay/timeline.h"
+#include "predictor/replay/winner_tree.h"
 
 namespace lbf {
 
@@ -75,9 +76,11 @@ class SharedReplay final : public Replay {
     Seconds end;  // on the node's virtual clock
     ProcessIndex process;
   };
-  static bool ends_later(const Work& a, const Work& b) {
-    return a.end != b.end ? a.end > b.end : a.process > b.process;
-  }
+  struct EndsLater {
+    bool operator()(const Work& a, const Work& b) const {
+      return a.end != b.end ? a.end > b.end : a.process > b.process;
+    }
+  };
   struct Node {
     Seconds time_s = 0;          // group time: up to here the virtual clock was brought
     Seconds virtual_s = 0;       // work that each runnable process got since the node was last idle
@@ -104,7 +107,9 @@ class SharedReplay final : public Replay {
   void start_processes();
   double rate(const Node& node) const;
   void bring_to(Node& node, Seconds time_s);
+  // The node's next end of work has changed.
   void schedule(std::uint32_t node);
+  static constexpr std::uint32_t kNoNode = ~std::uint32_t{0};
   // Starts `work_s` of processor work; false: there is none to do.
   bool start_work(ProcessIndex index, Seconds work_s, Seconds now_s);
   bool start_wait(ProcessIndex index, Seconds time_s, Seconds now_s);
@@ -149,9 +154,10 @@ class SharedReplay final : public Replay {
   std::vector<Bytes> eager_limit_;  // by locality
   std::vector<Node> nodes_;
   std::vector<Process> processes_;
-  PagedArray<Flight> flights_;  // by message slot
-  EventQueue work_queue_;       // sources: nodes
-  EventQueue timer_queue_;      // sources: processes
+  PagedArray<Flight> flights_;         // by message slot
+  WinnerTree work_queue_;              // sources: nodes
+  std::uint32_t busy_node_ = kNoNode;  // its next end is put into the queue later, when it is known
+  EventQueue timer_queue_;             // sources: processes
   Links links_;
   std::vector<ProcessIndex> needs_events_;  // ranks that ran out of events; nothing happens until it is empty
   std::vector<ProcessIndex> starting_;      // scratch

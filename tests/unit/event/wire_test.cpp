@@ -327,7 +327,7 @@ TEST(Wire, RanksCanBeTakenSideBySide) {
   ASSERT_TRUE(ranks.ok());
   ASSERT_EQ(ranks->size(), 1U);
   EXPECT_EQ(records.size(), 2U);
-  EXPECT_FALSE(decoder.next(1, 5, sink)->more);
+  EXPECT_FALSE(decoder.next(0, 5, sink)->more);
   ranks = decoder.ranks(sink);
   ASSERT_TRUE(ranks.ok());
   EXPECT_TRUE(ranks->empty());
