@@ -20,7 +20,12 @@ HEAD = '''\
 
 // The entries go by the names of functions that the compiler must not know as anything else.
 #define LBF_ENTRY __attribute__((visibility("default")))
+#if defined(__x86_64__)
+// Every load of the processor is an acquiring one, and only of a plain one makes the compiler a jump through memory.
+#define TARGET(slot) lbf_dispatch_targets[slot]
+#else
 #define TARGET(slot) __atomic_load_n(&lbf_dispatch_targets[slot], __ATOMIC_ACQUIRE)
+#endif
 typedef uintptr_t word;
 
 '''

@@ -144,10 +144,11 @@ class Binding:
             return f'new_comm_of({name})'
         if kind == 'win_out':
             return f'c_win({name})' if f else f'*{name}'
+        first = 'family::f08_first_index()' if self.f08 else '1' if f else '0'
         if kind == 'index':
-            return f'*{name} - 1' if f else f'*{name}'
+            return f'*{name} - {first}'
         if kind == 'indices':
-            return f'Indices{{{name}, {1 if f else 0}}}'
+            return f'Indices{{{name}, {first}}}'
         if kind == 'flag':
             return f'*{name} != 0'
         if kind in ('outcount', 'int_out'):

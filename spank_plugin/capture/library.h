@@ -41,6 +41,7 @@ struct Library {
   MPI_Request request_null;
   MPI_Request request_empty;  // Open MPI's ompi_request_empty; may be null
   MPI_Message message_no_proc;
+  int f08_first_index;  // MPICH's
   // Fortran sentinels are addresses; each has up to four spellings, as the compiler mangles a COMMON block.
   const void* fortran_in_place[4];
   const void* fortran_status_ignore[4];

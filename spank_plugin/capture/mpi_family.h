@@ -2,9 +2,10 @@
 // each family, against its mpi.h; everything that no macro of mpi.h tells the compiler stands in that family's
 // header, which has the same names as the other's:
 //
-//   family::kName, kFunctionSource ...       for messages, and where functions are looked up
+//   family::kLibraries, kFortran...          where functions and sentinels are looked up
 //   family::find_predefined                  the predefined handles
 //   family::kSharedQueues, shared_queue      handles that several complete requests have in common
+//   family::f08_first_index                  what mpi_f08 calls the first of an array
 //   key_of                                   a handle as the key of a table
 //   c_comm, c_type ...                       a Fortran handle as a C one
 //   view_status                              the fields of a status

@@ -35,6 +35,11 @@ bool find_predefined(Library& library, Find) noexcept {
   library.comm_null = MPI_COMM_NULL;
   library.request_null = MPI_REQUEST_NULL;
   library.message_no_proc = MPI_MESSAGE_NO_PROC;
+  char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
+  int length = 0;
+  library.Get_library_version(version, &length);
+  constexpr char kWithZero[] = "MPICH Version:\t4.0";
+  library.f08_first_index = __builtin_strncmp(version, kWithZero, sizeof(kWithZero) - 1) == 0 ? 0 : 1;
   library.comm_world = MPI_COMM_WORLD;
   return true;
 }
@@ -65,6 +70,12 @@ inline int shared_queue(std::uint64_t request) noexcept {
     default:
       return 3;
   }
+}
+
+// The index that mpi_f08's Waitany and its like give for the first request: MPICH 4.0's bindings forget to count
+// from 1 (maint/local_python/binding_f08.py has it from v4.1 on).
+inline int f08_first_index() noexcept {
+  return library.f08_first_index;
 }
 
 }  // namespace family

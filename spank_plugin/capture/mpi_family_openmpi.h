@@ -61,6 +61,11 @@ inline int shared_queue(std::uint64_t request) noexcept {
   return request == key_of(library.request_empty) ? 0 : -1;
 }
 
+// The index that mpi_f08's Waitany and its like give for the first request.
+inline int f08_first_index() noexcept {
+  return 1;
+}
+
 }  // namespace family
 
 inline MPI_Comm c_comm(const MPI_Fint* handle) noexcept {

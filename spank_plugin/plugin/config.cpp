@@ -86,7 +86,7 @@ std::optional<bool> on_or_off(std::string_view text) {
 AdminConfig default_config() {
   AdminConfig config;
   config.relay = LBF_LIBEXEC_DIR "/lbf-relay";
-  config.capture = LBF_LIB_DIR "/liblbf_capture_ompi.so";
+  config.capture = LBF_LIB_DIR "/liblbf_capture.so";
   config.report = LBF_BIN_DIR "/lbf-report";
   return config;
 }

@@ -87,7 +87,9 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
   const auto state = static_cast<lbf::ring::ProcessState>(header->state.load());
   if (state != lbf::ring::ProcessState::kStarting) {
     check(header->rank >= 0 && header->rank < header->world_size, ring.name + ": rank");
-    check(std::strncmp(header->library, "Open MPI", 8) == 0, ring.name + ": library version");
+    check(std::strncmp(header->library, "Open MPI v", 10) == 0 ||
+              std::strncmp(header->library, "MPICH Version:", 14) == 0,
+          ring.name + ": library version");
     check(header->init_leave_ticks >= header->start_ticks, ring.name + ": init_leave_ticks");
     check(header->cpu_threshold_ticks > 0, ring.name + ": cpu_threshold_ticks");
   }

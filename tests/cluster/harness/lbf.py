@@ -26,7 +26,7 @@ def write_plugstack(cluster):
         spool_dir = ("local", "spool-lbf") if facts["namespaces"] else ("nodes", "node1", "spool-lbf")
         arguments = {"lbfd": f"http://{lbfd_address(cluster)}", "spool_dir": cluster.path(*spool_dir),
                      "relay": f"{facts['lbf']}/bin/lbf-relay", "report": f"{facts['lbf']}/bin/lbf-report",
-                     "capture": f"{facts['lbf']}/lib/liblbf_capture_ompi.so"}
+                     "capture": f"{facts['lbf']}/lib/liblbf_capture.so"}
         for argument in facts["plugin_args"].split():
             key, _, value = argument.partition("=")
             arguments[key] = value
