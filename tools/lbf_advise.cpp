@@ -62,7 +62,7 @@ struct CommandLine {
   std::vector<std::string> placements{"block", "cyclic", "plane", "map"};
   std::uint64_t memory_per_rank_mib = 0;
   bool overcommit = false;
-  std::string waiting = "block";
+  std::string waiting = "yield";
   std::uint32_t ran_nodes = 0;
   std::string ran_placement = "block";
   std::uint32_t ran_cores = 0;
@@ -104,8 +104,8 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->check(CLI::IsMember({"block", "cyclic", "plane", "map"}));
   app.add_option("--mem-per-rank", line.memory_per_rank_mib, "MiB that each rank needs");
   app.add_flag("--overcommit", line.overcommit, "also more ranks than processors on a node");
-  app.add_option("--waiting", line.waiting, "what a rank does that waits: block or spin (default block)")
-      ->check(CLI::IsMember({"block", "spin"}));
+  app.add_option("--waiting", line.waiting, "what a rank does that waits: yield, block or spin (default yield)")
+      ->check(CLI::IsMember({"yield", "block", "spin"}));
   app.add_option("--ran-nodes", line.ran_nodes, "nodes of the run, where the trace does not say")
       ->check(CLI::Range(1u, 1u << 18));
   app.add_option("--ran-placement", line.ran_placement, "placement of the run (default block)");
@@ -221,7 +221,7 @@ lbf::AdviseOptions session_options(const CommandLine& line) {
   options.candidates.block = tries("block");
   options.candidates.cyclic = tries("cyclic");
   options.candidates.plane = tries("plane");
-  options.candidates.waiting = line.waiting == "spin" ? lbf::Waiting::kSpin : lbf::Waiting::kBlock;
+  options.candidates.waiting = *lbf::parse_waiting(line.waiting);
   options.maps = tries("map");
   options.objective.goal =
       line.objective == "time" ? lbf::advisor::Goal::kTime : lbf::advisor::Goal::kNodeHours;

@@ -44,11 +44,11 @@ void add_target_options(CLI::App& command, WhatIfOptions& options, const std::st
           .add_option_function<std::string>(
               "--waiting",
               [&options](const std::string& name) {
-                options.waiting = name == "spin" ? Waiting::kSpin : Waiting::kBlock;
+                options.waiting = parse_waiting(name).value_or(options.waiting);
               },
-              "what a rank does that waits for a message: block gives its processor away, spin keeps its "
-              "share (default block)")
-          ->check(CLI::IsMember({"block", "spin"})));
+              "what a rank does that waits for a message: yield polls and lets the others have their turns, "
+              "block gives its processor away, spin keeps its share (default yield)")
+          ->check(CLI::IsMember({"yield", "block", "spin"})));
   add("--networks-dir", options.networks_dir,
       "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)");
   add("--topology", options.topology,

@@ -73,7 +73,7 @@ std::string whatif_json(const WhatIfResult& result) {
     entry["network"] = target.network->name();
     entry["contention"] = contention_name(target.network->contention());
     entry["speed"] = by_node_or(target.speed_of_node, target.speed);
-    entry["waiting"] = target.waiting == Waiting::kSpin ? "spin" : "block";
+    entry["waiting"] = waiting_name(target.waiting);
     if (target.topology != nullptr) entry["topology"] = topology_json(target);
     if (is_stuck(result, prediction)) {
       entry["lbf_s"] = nullptr;

@@ -17,7 +17,7 @@ struct WhatIfOptions {
   std::vector<std::string> placements{"block"};
   std::vector<std::string> networks{"zero"};
   std::vector<double> speeds{1.0};  // of every node, or by node
-  Waiting waiting = Waiting::kBlock;
+  Waiting waiting = Waiting::kYield;
   std::string contention;  // empty: what the network file says
   std::string networks_dir;
   std::string topology;  // Slurm's topology.conf or topology.yaml; empty: none

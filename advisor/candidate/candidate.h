@@ -49,7 +49,7 @@ struct CandidateOptions {
   std::uint64_t memory_per_rank_mib = 0;  // 0: not considered
   bool overcommit = false;                // more ranks than processors on a node, too
   bool block = true, cyclic = true, plane = true;
-  Waiting waiting = Waiting::kBlock;
+  Waiting waiting = Waiting::kYield;
 };
 
 // Ranks that fit on a node: its processors (with overcommit: all), its memory. 0: none.

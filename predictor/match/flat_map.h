@@ -26,6 +26,12 @@ class FlatMap {
     place(key, value);
     ++size_;
   }
+  // As a set: `key` with the value 0, unless it is there. True: it was not.
+  bool add(std::uint32_t key) {
+    if (find(key) != nullptr) return false;
+    insert(key, 0);
+    return true;
+  }
   // REQUIRES: `key` is there.
   void erase(std::uint32_t key) {
     std::size_t hole = home(key);

@@ -39,8 +39,13 @@ bool is_surely_duration(Seconds seconds) {
 
 }  // namespace
 
-Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to)
-    : store_(store), eager_up_to_(eager_up_to), channels_(store), one_sided_(ranks, store, eager_up_to), ranks_(static_cast<std::size_t>(ranks)) {}
+Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to, bool marks_first)
+    : store_(store),
+      eager_up_to_(eager_up_to),
+      marks_first_(marks_first),
+      channels_(store),
+      one_sided_(ranks, store, eager_up_to),
+      ranks_(static_cast<std::size_t>(ranks)) {}
 
 void Matcher::set_mpi(MpiSetup setup) {
   mpi_ = std::move(setup);
@@ -119,12 +124,14 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     state.requests.insert({event.request, message, waits ? RequestKind::kWaitingSend : RequestKind::kSend,
                            store_.message(message).generation});
     emit(static_cast<ProcessIndex>(rank), OpKind::kSend, message, event.process_s, event.call_s,
-         kOpEndsEvent | kOpNonblocking);
+         kOpEndsEvent | kOpNonblocking | first_flag(rank, event.peer));
     return {};
   }
   const bool waits = (event.flags & kFlagBuffered) == 0;
   emit(static_cast<ProcessIndex>(rank), OpKind::kSend, send_message(rank, event), event.process_s,
-       event.call_s, waits ? kOpEndsEvent : kOpEndsEvent | kOpNonblocking);
+       event.call_s,
+       static_cast<std::uint8_t>((waits ? kOpEndsEvent : kOpEndsEvent | kOpNonblocking) |
+                                 first_flag(rank, event.peer)));
   return {};
 }
 
@@ -187,6 +194,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     message = end_held_receive(rank, event, found->value);
   }
   emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent);
+  has_received(rank, event.peer);
   if (has_request) {
     state.requests.erase(event.request);
   } else {
@@ -201,6 +209,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
   emit(static_cast<ProcessIndex>(rank), OpKind::kRecv,
        take_place_now({event.comm, event.peer, rank, event.tag}), event.process_s, event.call_s,
        kOpEndsEvent);
+  has_received(rank, event.peer);
   return {};
 }
 

@@ -6,6 +6,7 @@
 // place in the channel: so the result does not depend on the order in which different ranks' events arrive.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -46,9 +47,10 @@ struct MatchStats {
 class Matcher {
  public:
   // `eager_up_to`: messages of at most so many bytes are eager on every target, so that their ops need not
-  // say when a receive of a collective is posted or a send's buffer is free. REQUIRES: `store` outlives the
-  // matcher.
-  Matcher(Rank ranks, OpStore& store, Bytes eager_up_to = ~Bytes{0});
+  // say when a receive of a collective is posted or a send's buffer is free. `marks_first`: some target wants
+  // to know first messages (kOpFirst), which costs 16 to 32 bytes for each pair of ranks that exchange any.
+  // REQUIRES: `store` outlives the matcher.
+  Matcher(Rank ranks, OpStore& store, Bytes eager_up_to = ~Bytes{0}, bool marks_first = false);
 
   // Whose collectives these are; without it Open MPI 4.1's. REQUIRES: before the first collective;
   // `node_of_rank` is empty or has every rank of the world.
@@ -71,6 +73,7 @@ class Matcher {
   bool closed(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].closed; }
 
  private:
+  static constexpr std::size_t kRecentPeers = 8;
   // What a request needs beyond its ActiveRequest: a receive that was posted without a place in a channel,
   // a non-blocking collective, and a one-sided operation.
   struct Record {
@@ -96,6 +99,9 @@ class Matcher {
     std::uint64_t held_since = 0;         // event of the first held kPost
     FlatMap collectives;                  // communicator -> collectives so far
     std::vector<ProcessIndex> idle_actors;
+    FlatMap peers;                         // ranks that it sent to or received from (values: 0)
+    std::array<Rank, kRecentPeers> met{};  // some of them, by their last bits
+    RankState() { met.fill(kAnyRank); }
   };
   struct Communicator {
     bool known = false;
@@ -122,6 +128,20 @@ class Matcher {
   [[gnu::always_inline]] Op& emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s,
                                   Seconds call_s, std::uint8_t flags) {
     return store_.push(process, {kind, flags, 0, message, work_s, call_s});
+  }
+  // The rank sends a message to `peer`: kOpFirst, or 0.
+  std::uint8_t first_flag(Rank rank, Rank peer) { return marks_first_ && meets(rank, peer) ? kOpFirst : 0; }
+  // The rank has received a message from `peer`.
+  void has_received(Rank rank, Rank peer) {
+    if (marks_first_) meets(rank, peer);
+  }
+  // True the first time that the two have to do with each other, from the rank's own side.
+  bool meets(Rank rank, Rank peer) {
+    RankState& state = ranks_[static_cast<std::size_t>(rank)];
+    Rank& recent = state.met[static_cast<std::size_t>(peer) % kRecentPeers];
+    if (recent == peer || rank == peer) return false;
+    recent = peer;
+    return state.peers.add(static_cast<std::uint32_t>(peer));
   }
   // The event's process time, and its end.
   void emit_plain(Rank rank, const Event& event, OpKind kind = OpKind::kCompute);
@@ -181,6 +201,7 @@ class Matcher {
 
   OpStore& store_;
   Bytes eager_up_to_;
+  bool marks_first_;
   MpiSetup mpi_;
   std::optional<NodeLayout> world_layout_;
   ChannelTable channels_;

@@ -215,7 +215,13 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
   step_ops_.front().work_s = work_s;
   step_ops_.back().call_s = call_s;
   step_ops_.back().flags |= last_flags;
-  for (const Op& op : step_ops_) emit(process, op.kind, op.message, op.work_s, op.call_s, op.flags);
+  for (const Op& op : step_ops_) {
+    const Message& message = store_.message(op.message);
+    std::uint8_t flags = op.flags;
+    if (op.kind == OpKind::kSend) flags |= first_flag(rank, message.dst);
+    if (op.kind == OpKind::kRecv) has_received(rank, message.src);
+    emit(process, op.kind, op.message, op.work_s, op.call_s, flags);
+  }
 }
 
 Result<void> Matcher::feed_collective(Rank rank, const Event& event) {

@@ -120,6 +120,7 @@ Result<void> Matcher::end_of_no_receive(Rank rank, const Event& event, bool is_a
     note_partial(fail(rank, "the start of this receive was lost").message);
     emit(static_cast<ProcessIndex>(rank), OpKind::kRecv,
          take_place({event.comm, event.peer, rank, event.tag}), event.process_s, event.call_s, kOpEndsEvent);
+    has_received(rank, event.peer);
     return {};
   }
   return contradiction(

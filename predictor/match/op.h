@@ -37,6 +37,8 @@ enum OpFlags : std::uint8_t {
   kOpEndsEvent = 2,    // an event of the program is complete with this op
   kOpNonblocking = 4,  // kSend: the process goes on at once
   kOpHeld = 8,         // kPost: which message it takes is not known yet (a wildcard); nobody passes it
+  kOpFirst = 16,       // kSend: in its own order, the rank has neither sent anything to this peer before nor
+                       // received anything from it
 };
 
 struct Op {

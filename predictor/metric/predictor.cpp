@@ -84,6 +84,18 @@ Bytes eager_up_to(const std::vector<Target>& targets) {
   return limit;
 }
 
+// Does some target need to know which messages are first ones?
+bool any_first_message(const std::vector<Target>& targets) {
+  return std::any_of(targets.begin(), targets.end(), [](const Target& target) {
+    const Localities localities(target);
+    bool any = false;
+    for (std::size_t locality = 0; locality < localities.count(); ++locality) {
+      any = any || localities.path(locality).first_message_s > 0;
+    }
+    return any;
+  });
+}
+
 class PredictorOfTargets final : public Predictor {
  public:
   PredictorOfTargets(Rank ranks, std::vector<Target> targets)
@@ -100,7 +112,7 @@ class PredictorOfTargets final : public Predictor {
     }
     const std::size_t readers = shared.size() + (dedicated.empty() ? 0 : 1);
     store_.emplace(ranks, static_cast<std::uint32_t>(readers));
-    matcher_.emplace(ranks, *store_, eager_up_to(targets_));
+    matcher_.emplace(ranks, *store_, eager_up_to(targets_), any_first_message(targets_));
     if (!dedicated.empty()) replays_.push_back(std::make_unique<DedicatedReplay>(dedicated, *store_));
     for (std::size_t t : shared) {
       replay_of_target_[t] = {replays_.size(), 0};

@@ -73,8 +73,9 @@ Result<CostCurve> read_curve(std::string_view file, const toml::node& node, std:
 }
 
 Result<PathCost> read_path(std::string_view file, const toml::table& table) {
-  Result<void> keys =
-      check_keys(file, table, "[[path]]", {"locality", "table", "send_cpu", "recv_cpu", "eager_limit_bytes"});
+  Result<void> keys = check_keys(file, table, "[[path]]",
+                                 {"locality", "table", "send_cpu", "recv_cpu", "eager_limit_bytes",
+                                  "first_message_us", "first_peer_us", "turn_us"});
   if (!keys) return keys.error();
   PathCost cost;
   const toml::node* curve = table.get("table");
@@ -95,6 +96,17 @@ Result<PathCost> read_path(std::string_view file, const toml::table& table) {
       return error_at(file, limit->source(), "'eager_limit_bytes' must be a whole number, 0 or more");
     }
     cost.eager_limit_bytes = static_cast<Bytes>(*bytes);
+  }
+  for (auto [key, target] :
+       {std::pair{"first_message_us", &cost.first_message_s}, std::pair{"first_peer_us", &cost.first_peer_s},
+        std::pair{"turn_us", &cost.turn_s}}) {
+    const toml::node* node = table.get(key);
+    if (node == nullptr) continue;
+    const std::optional<double> microseconds = node->is_number() ? node->value<double>() : std::nullopt;
+    if (!microseconds || !std::isfinite(*microseconds) || *microseconds < 0) {
+      return error_at(file, node->source(), "'" + std::string(key) + "' must be microseconds, 0 or more");
+    }
+    *target = *microseconds * kSecondsPerMicrosecond;
   }
   return cost;
 }

@@ -40,6 +40,10 @@ struct PathCost {
   CostCurve send_cpu;
   CostCurve recv_cpu;
   Bytes eager_limit_bytes = ~Bytes{0};
+  // Connections are made when they are first used (docs/engine.md, "First contact").
+  Seconds first_message_s = 0;  // a rank's first message to a peer leaves so much later
+  Seconds first_peer_s = 0;     // a rank's first receive of all takes so much longer
+  Seconds turn_s = 0;           // processor work of a rank that polls in vain and yields (Waiting::kYield)
 };
 
 // No topology says how far apart two nodes are, or they are not connected there.

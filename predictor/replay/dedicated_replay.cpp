@@ -7,6 +7,8 @@
 
 namespace lbf {
 
+static constexpr Seconds kSettled = -1;
+
 bool is_dedicated(const Target& target) {
   if (target.network->contention() != Contention::kNone) return false;
   std::vector<std::uint32_t> ranks_on_node(target.nodes, 0);
@@ -32,15 +34,67 @@ DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& st
     for (std::size_t k = 0; k < count_; ++k) {
       eager_limit_.push_back(costs_.path(k, locality).eager_limit_bytes);
       empty_flight_s_.push_back(costs_.path(k, locality).flight.at(0));
+      first_message_s_.push_back(costs_.path(k, locality).first_message_s);
+      first_peer_s_.push_back(costs_.path(k, locality).first_peer_s);
     }
   }
   eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
   add_processes();
+  prepare_settling();
 }
 
 void DedicatedReplay::add_processes() {
   processes_.resize(store_.processes());
   clock_s_.resize(processes_.size() * count_, 0.0);
+}
+
+// Settled from the start: ranks on targets where no path that they can use has a first_peer_s.
+void DedicatedReplay::prepare_settling() {
+  const auto any = [](Seconds seconds) { return seconds > 0; };
+  if (std::none_of(first_peer_s_.begin(), first_peer_s_.end(), any)) return;
+  const std::size_t ranks = static_cast<std::size_t>(store_.ranks());
+  connected_s_.resize(ranks * count_, kSettled);
+  for (std::size_t k = 0; k < count_; ++k) {
+    bool is_settled = true;
+    for (std::size_t locality = 0; locality < costs_.localities(); ++locality) {
+      const bool is_used = locality == Localities::kSelfNode || targets_[k]->nodes > 1;
+      is_settled = is_settled && !(is_used && any(first_peer_s_[locality * count_ + k]));
+    }
+    if (is_settled) continue;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      connected_s_[rank * count_ + k] = kNeverS;
+      processes_[rank].unsettled = true;
+    }
+  }
+}
+
+void DedicatedReplay::connect(ProcessIndex index, const Message& message, const Slot& slot) {
+  const Seconds* const clock = &clock_s_[index * count_];
+  Seconds* const connected = &connected_s_[index * count_];
+  for_targets(message, [&](std::size_t k, std::size_t where) {
+    if (connected[k] == kSettled || first_peer_s_[where * count_ + k] <= 0) return;
+    connected[k] = std::min(connected[k], clock[k] + first_delay_s(slot, k, where));
+  });
+}
+
+void DedicatedReplay::settle(ProcessIndex index, MessageIndex message_index) {
+  const Message& message = store_.message(message_index);
+  const Slot& slot = messages_.slot(message_index);
+  const Seconds* const arrival = messages_.arrival_s(message_index);
+  const Seconds* const row = costs_of(message);
+  Seconds* const clock = &clock_s_[index * count_];
+  Seconds* const connected = &connected_s_[index * count_];
+  bool all = true;
+  for_targets(message, [&](std::size_t k, std::size_t where) {
+    const Seconds first_peer_s = first_peer_s_[where * count_ + k];
+    if (connected[k] != kSettled && first_peer_s > 0) {
+      const Seconds ready_s = arrival[k] - row[3 * where * count_ + k] - first_delay_s(slot, k, where);
+      if (is_before(ready_s, connected[k])) clock[k] = std::max(clock[k], arrival[k] + first_peer_s);
+      connected[k] = kSettled;
+    }
+    all = all && connected[k] == kSettled;
+  });
+  processes_[index].unsettled = !all;
 }
 
 void DedicatedReplay::grow_slots() {
@@ -85,10 +139,12 @@ template <std::size_t kTargets>
     }
     const bool waits = may_wait(message, op) && any_rendezvous(message);
     slot.sent = true;
+    slot.first = (op.flags & kOpFirst) != 0;
+    if (process.unsettled && !internal) connect(index, message, slot);
     if (!waits) {
       if (costs_time) {
         for_targets<kTargets>(message, [&](std::size_t k, std::size_t where) {
-          arrival[k] = clock[k] + row[3 * where * targets + k];
+          arrival[k] = clock[k] + first_delay_s(slot, k, where) + row[3 * where * targets + k];
         });
       } else {
         std::copy_n(clock, targets, arrival);
@@ -111,12 +167,23 @@ template <std::size_t kTargets>
     }
   }
   process.in_send = false;
-  if ((op.flags & kOpNonblocking) == 0 && may_wait(message, op)) {
-    const Seconds* const free = messages_.free_s<kTargets>(op.message);
-    for (std::size_t k = 0; k < targets; ++k) clock[k] = std::max(clock[k], free[k]);
-  }
+  if ((op.flags & kOpNonblocking) == 0) end_blocking_send(index, op, message, slot);
   use(op.message, slot);
   return true;
+}
+
+void DedicatedReplay::end_blocking_send(ProcessIndex index, const Op& op, const Message& message,
+                                        const Slot& slot) {
+  Seconds* const clock = &clock_s_[index * count_];
+  const bool own = (op.flags & kOpInternal) == 0 && !message.collective;
+  if (own && slot.first) {  // it returns when the message has left
+    for_targets(message,
+                [&](std::size_t k, std::size_t where) { clock[k] += first_delay_s(slot, k, where); });
+  }
+  if (may_wait(message, op)) {
+    const Seconds* const free = messages_.free_s(op.message);
+    for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
+  }
 }
 
 bool DedicatedReplay::execute_wait_send(ProcessIndex index, const Op& op) {
@@ -148,10 +215,11 @@ void DedicatedReplay::match(MessageIndex index, Slot& slot) {
   const Seconds* const row = costs_of(message);
   for_targets(message, [&](std::size_t k, std::size_t where) {
     const Seconds flight_s = row[3 * where * count_ + k];
-    const Seconds sent_s = arrival[k];
+    const Seconds ready_s = arrival[k];
+    const Seconds sent_s = ready_s + first_delay_s(slot, k, where);
     if (!is_rendezvous(message, k, where)) {
       arrival[k] = sent_s + flight_s;
-      free[k] = sent_s;
+      free[k] = ready_s;
       return;
     }
     const Rendezvous rendezvous(flight_s, empty_flight_s_[where * count_ + k]);
@@ -173,6 +241,7 @@ template <std::size_t kTargets>
   Seconds* const clock = &clock_s_[index * targets];
   const Seconds* const arrival = messages_.arrival_s<kTargets>(op.message);
   for (std::size_t k = 0; k < targets; ++k) clock[k] = std::max(clock[k], arrival[k]);
+  if (processes_[index].unsettled && (op.flags & kOpInternal) == 0) settle(index, op.message);
   if (is_timed<kTargets>()) {
     timeline_->waited(index, clock[0]);
     timeline_->names(index, op.message);
@@ -203,8 +272,8 @@ bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
       const Seconds flight_s = row[3 * where * count_ + k];
       const bool announced = is_rendezvous(message, k, where);
       clock[k] = std::max(
-          clock[k],
-          arrival[k] + (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
+          clock[k], arrival[k] + first_delay_s(slot, k, where) +
+                        (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
     });
   }
   use(op.message, slot);
@@ -313,6 +382,9 @@ void DedicatedReplay::keep_targets(const std::vector<std::size_t>& kept) {
   keep_columns(node_, count_, kept);
   keep_columns(eager_limit_, count_, kept);
   keep_columns(empty_flight_s_, count_, kept);
+  keep_columns(first_message_s_, count_, kept);
+  keep_columns(first_peer_s_, count_, kept);
+  keep_columns(connected_s_, count_, kept);
   keep_columns(clock_s_, count_, kept);
   messages_.keep(kept);
   count_ = kept.size();

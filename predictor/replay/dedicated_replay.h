@@ -52,6 +52,7 @@ class DedicatedReplay final : public Replay {
     bool for_post = false;  // ... to be posted, not to be sent
     bool in_send = false;   // the op in hand is a kSend that is done up to its wait
     bool exited = false;
+    bool unsettled = false;  // a rank for which first_peer_s is still to come on one of the targets
   };
   using Slot = MessageTimes::Slot;
 
@@ -59,6 +60,7 @@ class DedicatedReplay final : public Replay {
   void keep_targets(const std::vector<std::size_t>& kept);
   void go_on();
   void add_processes();
+  void prepare_settling();
   void grow_slots();
   // Executes what the process can. What it calls is compiled for one target, which then costs no loops, and
   // for any number (kTargets = 0).
@@ -108,6 +110,7 @@ class DedicatedReplay final : public Replay {
   // False: the process has to wait before this op is done.
   template <std::size_t kTargets>
   bool execute_send(ProcessIndex index, const Op& op);
+  void end_blocking_send(ProcessIndex index, const Op& op, const Message& message, const Slot& slot);
   bool execute_wait_send(ProcessIndex index, const Op& op);
   template <std::size_t kTargets>
   void execute_post(ProcessIndex index, MessageIndex message);
@@ -115,6 +118,14 @@ class DedicatedReplay final : public Replay {
   bool execute_recv(ProcessIndex index, const Op& op);
   bool execute_peek(ProcessIndex index, const Op& op);
   void match(MessageIndex index, Slot& slot);
+  // How much later than ready a message leaves. REQUIRES: `slot` is the message's, its send was executed.
+  Seconds first_delay_s(const Slot& slot, std::size_t k, std::size_t locality) const {
+    return slot.first ? first_message_s_[locality * count_ + k] : 0;
+  }
+  // First contact (docs/engine.md). REQUIRES: the process is unsettled. It sends a message that is ready now.
+  void connect(ProcessIndex index, const Message& message, const Slot& slot);
+  // It has received a message: first_peer_s may pass before it has it.
+  void settle(ProcessIndex index, MessageIndex message);
   void wake(ProcessIndex& waiter) {
     if (waiter != kNobody) ready_.push_back(waiter);
     waiter = kNobody;
@@ -127,12 +138,17 @@ class DedicatedReplay final : public Replay {
 
   std::vector<const Target*> targets_;
   OpStore& store_;
-  std::size_t count_;                    // K
-  std::vector<Seconds> inverse_speed_;   // [rank][K]
-  std::vector<std::uint32_t> node_;      // [rank][K]
-  std::vector<Bytes> eager_limit_;       // [locality][K]
-  Bytes eager_up_to_;                    // the smallest of them
-  std::vector<Seconds> empty_flight_s_;  // [locality][K] of a message with 0 bytes
+  std::size_t count_;                     // K
+  std::vector<Seconds> inverse_speed_;    // [rank][K]
+  std::vector<std::uint32_t> node_;       // [rank][K]
+  std::vector<Bytes> eager_limit_;        // [locality][K]
+  Bytes eager_up_to_;                     // the smallest of them
+  std::vector<Seconds> empty_flight_s_;   // [locality][K] of a message with 0 bytes
+  std::vector<Seconds> first_message_s_;  // [locality][K]
+  std::vector<Seconds> first_peer_s_;     // [locality][K]
+  // [rank][K], empty where no target has a first_peer_s: since when a send of the rank over such a path has
+  // left, kNeverS: none has yet; a negative time: its first receive is over.
+  std::vector<Seconds> connected_s_;
   CostTable costs_;
   std::vector<Seconds> clock_s_;  // [process][K]
   MessageTimes messages_;

@@ -27,6 +27,7 @@ class MessageTimes {
     bool sent = false;
     bool posted = false;
     bool matched = false;  // arrival and end of send are known
+    bool first = false;    // kOpFirst: leaves later than its send was ready
     // From here on: Seconds arrival[K], free[K].
   };
   static_assert(sizeof(Slot) % alignof(Seconds) == 4 && sizeof(Slot) == 20);

@@ -2,6 +2,7 @@
 // has more ranks than processors) and SharedReplay (processes share processors).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -10,6 +11,13 @@
 #include "predictor/replay/target.h"
 
 namespace lbf {
+
+// Before, and not only by rounding: what depends on the order of two times must be the same for times that
+// are the same but were computed on different ways.
+inline bool is_before(Seconds a_s, Seconds b_s) {
+  constexpr double kSameTime = 1e-10;
+  return a_s < b_s - kSameTime * std::max(1.0, a_s);
+}
 
 // Where a process stands.
 struct ProcessStatus {

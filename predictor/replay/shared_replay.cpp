@@ -20,6 +20,7 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
     nodes_[node].speed = target.speed_of(node);
     nodes_[node].cores = target.cores_of(node);
   }
+  if (target.waiting == Waiting::kYield) set_turns();
   add_processes();
   for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(store.ranks()); ++index) {
     needs_events_.push_back(index);
@@ -35,6 +36,18 @@ void SharedReplay::add_processes() {
     processes_.push_back(process);
   }
   timer_queue_.add_sources(processes_.size());
+}
+
+void SharedReplay::set_turns() {
+  std::vector<std::uint32_t> ranks_on_node(target_.nodes, 0);
+  for (const std::uint32_t node : target_.node_of_rank) ++ranks_on_node[node];
+  const auto used = std::count_if(ranks_on_node.begin(), ranks_on_node.end(), [](auto n) { return n > 0; });
+  // Who talks to other nodes polls their connections each time, whatever it waits for.
+  const Seconds turn_s = target_.network->path(used > 1 ? kUnknownHops : 0).turn_s;
+  for (std::uint32_t node = 0; node < target_.nodes; ++node) {
+    const double cores = nodes_[node].cores;
+    if (static_cast<double>(ranks_on_node[node]) > cores) nodes_[node].turn_s = turn_s / cores;
+  }
 }
 
 void SharedReplay::grow_messages() {
@@ -98,12 +111,15 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
 bool SharedReplay::await(ProcessIndex index, MessageIndex message, bool for_post, Seconds time_s,
                          Seconds now_s) {
   Process& process = processes_[index];
-  if (process.waits_for == kNoMessage) process.wait_since_s = now_s;
+  const bool waited = process.waits_for != kNoMessage;
+  if (!waited) process.wait_since_s = now_s;
   if (time_s <= now_s) {
     process.waits_for = kNoMessage;
     stop_spinning(index, now_s);
+    if (waited && !process.actor) count_waiting(nodes_[process.node], -1, now_s);
     return false;
   }
+  if (!waited && !process.actor) count_waiting(nodes_[process.node], 1, now_s);
   process.waits_for = message;
   process.for_post = for_post;
   if (target_.waiting == Waiting::kSpin && !process.actor && !process.spins) {
@@ -131,6 +147,23 @@ void SharedReplay::stop_spinning(ProcessIndex index, Seconds now_s) {
   schedule(process.node);
 }
 
+void SharedReplay::count_waiting(Node& node, int change, Seconds now_s) {
+  if (is_before(node.waiting_since_s, now_s)) {
+    node.waiting_before = node.waiting;
+    node.waiting_since_s = now_s;
+  }
+  node.waiting += static_cast<std::size_t>(change);
+}
+
+Seconds SharedReplay::turns_s(const Process& process, Seconds since_s, Seconds now_s) const {
+  const Node& node = nodes_[process.node];
+  if (node.turn_s <= 0 || process.actor || !is_before(since_s, now_s)) return 0;
+  // Just before now, so that it does not matter who comes first of those whose waits begin or end now; this
+  // process was one of them.
+  const std::size_t waiting = is_before(node.waiting_since_s, now_s) ? node.waiting : node.waiting_before;
+  return static_cast<double>(waiting - 1) * node.turn_s;
+}
+
 // --- messages
 
 SharedReplay::Cost SharedReplay::cost(const Message& message) {
@@ -148,21 +181,40 @@ SharedReplay::Flight& SharedReplay::flight_of(MessageIndex index) {
   return current(flights_[index], store_.message(index));
 }
 
-void SharedReplay::execute_send(MessageIndex index, Seconds now_s) {
+// Does the rank still have to look for connections over the message's path?
+bool SharedReplay::is_unsettled(const Process& process, const Op& op) const {
+  return !process.settled && !process.actor && (op.flags & kOpInternal) == 0 &&
+         localities_.path(locality(store_.message(op.message))).first_peer_s > 0;
+}
+
+void SharedReplay::connect(Process& process, const Op& op, Seconds leaves_s) {
+  if (is_unsettled(process, op)) process.connected_s = std::min(process.connected_s, leaves_s);
+}
+
+Seconds SharedReplay::first_peer_s(const Process& process, const Op& op) {
+  if (!is_unsettled(process, op)) return 0;
+  const Message& message = store_.message(op.message);
+  const Flight& flight = flights_[op.message];
+  const Seconds ready_s = flight.arrival_s - cost(message).flight_s - flight.first_delay_s;
+  return is_before(ready_s, process.connected_s) ? localities_.path(locality(message)).first_peer_s : 0;
+}
+
+void SharedReplay::execute_send(MessageIndex index, Seconds delay_s, Seconds now_s) {
   const Message& message = store_.message(index);
   Flight& flight = flight_of(index);
   flight.sent = true;
-  flight.sent_s = now_s;
+  flight.first_delay_s = delay_s;
+  flight.sent_s = now_s + delay_s;
   if (!is_rendezvous(message)) {
     flight.sender_free_s = now_s;
-    fly(index, now_s, cost(message).flight_s, now_s);
+    fly(index, flight.sent_s, cost(message).flight_s, now_s);
   } else if (flight.posted) {
     start_transfer(index, flight, now_s);
   } else if (flight.receiver != kNobody) {
     // Only a probe waits for what is not posted: for the announcement.
     const ProcessIndex prober = flight.receiver;
     flight.receiver = kNobody;
-    set_timer(prober, now_s + rendezvous(message).handshake_s);
+    set_timer(prober, flight.sent_s + rendezvous(message).handshake_s);
   }
 }
 
@@ -224,7 +276,8 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
       case OpKind::kSend:
         process.stage = Stage::kAfter;
         if (timeline_ != nullptr) timeline_->names(index, op.message);
-        execute_send(op.message, now_s);
+        execute_send(op.message, first_message_s(store_.message(op.message), op), now_s);
+        connect(process, op, flights_[op.message].sent_s);
         break;
       case OpKind::kWaitSend:
         process.stage = Stage::kAfter;
@@ -236,13 +289,16 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
         break;
       case OpKind::kRecv: {
         execute_post(op.message, now_s);
-        if (await(index, op.message, false, flights_[op.message].arrival_s, now_s)) return false;
+        const Seconds there_s = flights_[op.message].arrival_s + first_peer_s(process, op);
+        if (await(index, op.message, false, there_s, now_s)) return false;
         process.stage = Stage::kAfter;
+        process.settled = process.settled || is_unsettled(process, op);
         if (timeline_ != nullptr) {
           timeline_->waited(index, now_s);
           timeline_->names(index, op.message);
         }
-        const Seconds work_s = has_cost ? cost(store_.message(op.message)).recv_cpu_s : 0;
+        Seconds work_s = turns_s(process, process.wait_since_s, now_s);
+        if (has_cost) work_s += cost(store_.message(op.message)).recv_cpu_s;
         store_.used(op.message);
         if (start_work(index, work_s, now_s)) return false;
         break;
@@ -266,7 +322,12 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
   }
   if (op.kind == OpKind::kWaitSend || op.kind == OpKind::kSend) {
     const bool blocks = op.kind == OpKind::kWaitSend || (op.flags & kOpNonblocking) == 0;
-    if (blocks && await(index, op.message, true, flight_of(op.message).sender_free_s, now_s)) return false;
+    const Flight& flight = flight_of(op.message);
+    Seconds until_s = flight.sender_free_s;
+    const bool own = op.kind == OpKind::kSend && blocks && !store_.message(op.message).collective &&
+                     (op.flags & kOpInternal) == 0;
+    if (own) until_s = std::max(until_s, flight.sent_s);  // it returns when the message has left
+    if (blocks && await(index, op.message, true, until_s, now_s)) return false;
     store_.used(op.message);
   }
   return true;

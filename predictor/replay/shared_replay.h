@@ -65,10 +65,12 @@ class SharedReplay final : public Replay {
     bool actor = false;
     bool spins = false;     // waits and keeps its share of the processor
     bool for_post = false;  // waits for the end of its send, not for a message
+    bool settled = false;   // its first receive over a path with first_peer_s is over
     MessageIndex waits_for = kNoMessage;
     Seconds finish_s = 0;
     Seconds measured_s = 0;
     Seconds wait_since_s = 0;
+    Seconds connected_s = kNeverS;  // since when a send of its own over such a path has left
     Seconds timed_until_s = 0;
     std::uint64_t events_done = 0;
   };
@@ -86,6 +88,11 @@ class SharedReplay final : public Replay {
     Seconds virtual_s = 0;       // work that each runnable process got since the node was last idle
     std::vector<Work> runnable;  // heap by end
     std::size_t spinning = 0;    // processes that wait and keep their share
+    // Processes that wait for a message now, and how many did just before the last time that changed.
+    std::size_t waiting = 0;
+    std::size_t waiting_before = 0;
+    Seconds waiting_since_s = 0;  // when `waiting` last changed
+    Seconds turn_s = 0;           // work of one vain poll of another waiting process; 0: nobody takes turns
     double speed = 1;
     double cores = 1;
   };
@@ -96,6 +103,7 @@ class SharedReplay final : public Replay {
     ProcessIndex sender = kNobody;    // waits until its buffer is free
     bool sent = false;
     bool posted = false;
+    Seconds first_delay_s = 0;  // kOpFirst: how much later than ready it leaves
     Seconds sent_s = 0;
     Seconds start_s = 0;  // rendezvous: both sides are ready
     Seconds arrival_s = kNeverS;
@@ -104,6 +112,8 @@ class SharedReplay final : public Replay {
 
   void add_processes();
   void grow_messages();
+  // Seconds of each node's turns, where its ranks are more than its processors and yield.
+  void set_turns();
   void start_processes();
   double rate(const Node& node) const;
   void bring_to(Node& node, Seconds time_s);
@@ -131,7 +141,8 @@ class SharedReplay final : public Replay {
   }
   Rendezvous rendezvous(const Message& message);
   Flight& flight_of(MessageIndex index);
-  void execute_send(MessageIndex index, Seconds now_s);
+  // The message leaves `delay_s` from now.
+  void execute_send(MessageIndex index, Seconds delay_s, Seconds now_s);
   void execute_post(MessageIndex index, Seconds now_s);
   // Both sides of a rendezvous are ready.
   void start_transfer(MessageIndex index, Flight& flight, Seconds now_s);
@@ -142,6 +153,18 @@ class SharedReplay final : public Replay {
   bool await(ProcessIndex index, MessageIndex message, bool for_post, Seconds time_s, Seconds now_s);
   void set_timer(ProcessIndex index, Seconds time_s);
   void stop_spinning(ProcessIndex index, Seconds now_s);
+  void count_waiting(Node& node, int change, Seconds now_s);
+  // The work that passes before a process that waited since `since_s` has the processor again.
+  Seconds turns_s(const Process& process, Seconds since_s, Seconds now_s) const;
+  Seconds first_message_s(const Message& message, const Op& op) const {
+    return (op.flags & kOpFirst) == 0 ? 0 : localities_.path(locality(message)).first_message_s;
+  }
+  // First contact (docs/engine.md). How much longer the rank waits for this message, because it has not
+  // looked for connections before.
+  Seconds first_peer_s(const Process& process, const Op& op);
+  bool is_unsettled(const Process& process, const Op& op) const;
+  // It has sent a message that leaves at `leaves_s`.
+  void connect(Process& process, const Op& op, Seconds leaves_s);
   bool next_event();
   void observe_arrival_row();
   void observe_row(ObservedRow::Cause cause, Rank rank, std::uint64_t number);

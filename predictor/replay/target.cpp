@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 namespace lbf {
 namespace {
@@ -45,6 +46,23 @@ Result<std::vector<std::uint32_t>> place_by_map(std::string_view list, Rank rank
 }
 
 }  // namespace
+
+static constexpr std::pair<Waiting, std::string_view> kWaitingNames[] = {
+    {Waiting::kYield, "yield"}, {Waiting::kBlock, "block"}, {Waiting::kSpin, "spin"}};
+
+std::string_view waiting_name(Waiting waiting) {
+  for (const auto& [value, name] : kWaitingNames) {
+    if (value == waiting) return name;
+  }
+  return {};
+}
+
+std::optional<Waiting> parse_waiting(std::string_view name) {
+  for (const auto& [value, known] : kWaitingNames) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
 
 Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank ranks, std::uint32_t nodes) {
   if (ranks < 1) return invalid_input("there is no rank to place");

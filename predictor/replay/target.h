@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,9 +15,14 @@
 
 namespace lbf {
 
-// What a process does while it waits for a message: it gives its processor away (the papers), or it polls and
-// keeps its share, as MPI libraries do that do not yield.
-enum class Waiting : std::uint8_t { kBlock, kSpin };
+// What a process does while it waits for a message: it polls and gives its processor away each time that it
+// polled in vain, which takes turns (Open MPI's mpi_yield_when_idle; PathCost::turn_s); it gives it away and
+// costs nothing (the papers); or it polls and keeps its share, as MPI libraries do that do not yield.
+enum class Waiting : std::uint8_t { kYield, kBlock, kSpin };
+
+// "yield", "block", "spin"
+std::string_view waiting_name(Waiting waiting);
+std::optional<Waiting> parse_waiting(std::string_view name);
 
 struct Target {
   std::vector<std::uint32_t> node_of_rank;  // process groups: the ranks with the same number (TSE Sec. 2)
@@ -26,7 +32,7 @@ struct Target {
   // Nodes that are not alike (heterogeneous partitions): by node; empty: all have the two values above.
   std::vector<std::uint32_t> cores_of_node;
   std::vector<double> speed_of_node;
-  Waiting waiting = Waiting::kBlock;
+  Waiting waiting = Waiting::kYield;
   std::shared_ptr<const Network> network;
   std::string placement;  // "block", "cyclic", "plane=2", "map=0,0,1"
   // Which switches are between the nodes; nullptr: not known, every message between nodes costs `remote`.

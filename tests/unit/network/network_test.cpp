@@ -179,6 +179,11 @@ TEST(Network, ErrorsNameFileLineAndKey) {
   const std::string hop = "[[path]]\nlocality = \"hop:2\"\ntable = [[0, 1.0]]\n";
   EXPECT_THAT(error_of(kPath + hop + hop), HasSubstr("'hop:2' appears twice"));
   EXPECT_THAT(error_of(kPath + "eager_limit_bytes = -1\n"), HasSubstr("eager_limit_bytes"));
+  for (const std::string key : {"first_message_us", "first_peer_us", "turn_us"}) {
+    for (const char* const value : {"-1", "-0.5", "nan", "inf", "\"1\"", "true", "[1]"}) {
+      EXPECT_THAT(error_of(kPath + key + " = " + value + "\n"), HasSubstr("'" + key + "'")) << value;
+    }
+  }
   EXPECT_THAT(error_of(kPath + "eager_limit_bytes = \"x\"\n"), HasSubstr("eager_limit_bytes"));
   EXPECT_THAT(error_of(kPath + "send_cpu = [[0, 1.0], [0, 2.0]]\n"), HasSubstr("ascend"));
   EXPECT_THAT(error_of(kPath + "send_cpu = [[0]]\n"), HasSubstr("[bytes, microseconds]"));
@@ -210,6 +215,21 @@ TEST(Network, ZeroTakesNoTime) {
   EXPECT_EQ(Network::zero().name(), "zero");
   EXPECT_EQ(Network::zero().path(kUnknownHops).flight.at(1 << 30), 0);
   EXPECT_EQ(Network::zero().path(0).send_cpu.at(1 << 30), 0);
+}
+
+TEST(NetworkFile, WhatFirstContactsAndTurnsCost) {
+  const std::string path = "[[path]]\nlocality = \"remote\"\ntable = [[0, 5]]\n";
+  const auto network = Network::parse("name = \"n\"\n" + path +
+                                          "first_message_us = 500\nfirst_peer_us = 10000.5\nturn_us = 0.25\n"
+                                          "[[path]]\nlocality = \"self-node\"\ntable = [[0, 5]]\n",
+                                      "n.toml");
+  ASSERT_TRUE(network.ok()) << network.error().message;
+  EXPECT_DOUBLE_EQ(network->path(1).first_message_s, 500e-6);
+  EXPECT_DOUBLE_EQ(network->path(1).first_peer_s, 10000.5e-6);
+  EXPECT_DOUBLE_EQ(network->path(1).turn_s, 0.25e-6);
+  EXPECT_EQ(network->path(0).first_message_s, 0);  // a file without them is as it was
+  EXPECT_EQ(network->path(0).first_peer_s, 0);
+  EXPECT_EQ(network->path(0).turn_s, 0);
 }
 
 }  // namespace

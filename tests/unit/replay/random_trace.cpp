@@ -1,6 +1,7 @@
 #include "tests/unit/replay/random_trace.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <map>
 #include <sstream>
@@ -94,7 +95,7 @@ class Maker {
   }
   void add(Rank rank, const Event& event) { trace_.events[static_cast<std::size_t>(rank)].push_back(event); }
   std::size_t new_message(Rank src, Rank dst) {
-    trace_.program.messages.push_back({src, dst, 0, false, false});
+    trace_.program.messages.push_back({src, dst, 0, false, false, false});
     sent_.push_back(false);
     posted_messages_.push_back(false);
     return trace_.program.messages.size() - 1;
@@ -381,6 +382,7 @@ class Maker {
         const std::size_t m =
             message(pair.first, pair.second, sends ? nth[pair]++ : nth[{pair.first + 1000, pair.second}]++);
         if (sends) trace_.program.messages[m].bytes = static_cast<double>(step.bytes);
+        trace_.program.messages[m].collective = true;
         return m;
       };
       const auto act = [&](Action::Kind kind, std::size_t m) {
@@ -596,8 +598,10 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
       machine.speed[node] = target.speed_of_node.back();
     }
   }
-  machine.spins = random() % 4 == 0;
-  target.waiting = machine.spins ? Waiting::kSpin : Waiting::kBlock;
+  target.waiting =
+      std::array{Waiting::kYield, Waiting::kYield, Waiting::kBlock, Waiting::kSpin}[random() % 4];
+  machine.spins = target.waiting == Waiting::kSpin;
+  machine.yields = target.waiting == Waiting::kYield;
   if (random() % 4 == 0) {
     target.network = std::make_shared<const Network>(Network::zero());
     machine.remote = reference::Path{};
@@ -619,6 +623,16 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
       path.eager_limit = static_cast<double>(random() % 3 == 0 ? 0 : random() % 65536);
       toml << "eager_limit_bytes = " << static_cast<std::uint64_t>(path.eager_limit) << "\n";
     }
+    // Seconds, as all else in these programs.
+    const auto add_time = [&](const char* key, double& seconds) {
+      if (random() % 3 > 0) return;
+      const std::uint64_t microseconds = random() % 3000000;
+      toml << key << " = " << microseconds << "\n";
+      seconds = static_cast<double>(microseconds) * 1e-6;
+    };
+    add_time("first_message_us", path.first_message);
+    add_time("first_peer_us", path.first_peer);
+    add_time("turn_us", path.turn);
     return path;
   };
   machine.self_node = add_path("self-node");

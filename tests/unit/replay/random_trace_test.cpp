@@ -107,7 +107,7 @@ TEST_P(RandomTraces, EqualTheReferenceWhateverTheArrivalOrder) {
   // whose result on shared links is not defined.
   EXPECT_GT(stuck, 0);
   EXPECT_GT(complete, 2 * stuck);
-  EXPECT_LT(ambiguous * 8, complete);
+  EXPECT_LT(ambiguous * 6, complete);
   RecordProperty("stuck", stuck);
   RecordProperty("ambiguous", ambiguous);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace lbf::reference {
 namespace {
@@ -26,6 +27,9 @@ struct Live {
   double work = 0;           // left to do, in seconds at speed 1
   double asleep_until = -1;  // blocked, or waiting for something that comes at a known time; -1: not
   bool waits = false;        // for a message event (also while asleep until it)
+  std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
+  double connected = kInfinity;  // since its first send over a path with first_peer has left
+  bool settled = false;          // it has received over such a path
   double finish = 0;
 };
 
@@ -33,6 +37,7 @@ struct Live {
 struct Way {
   bool sent = false;
   bool posted = false;
+  bool first = false;  // of its sender's rank to the receiver's
   double sent_at = 0;
   double start = kInfinity;  // it may use the links from here on
   double rest = 0;           // from start to arrival, alone
@@ -59,6 +64,10 @@ class Simulation {
           sender_of_[action.message] = p;
       }
     }
+    for (std::size_t p = 0; p < program.processes.size(); ++p) {
+      std::set<int> met;
+      if (!program.processes[p].background) find_first_messages(p, met);
+    }
   }
 
   Outcome run() {
@@ -77,6 +86,26 @@ class Simulation {
   }
 
  private:
+  // Follows a rank's actions and, from where it starts one, those of a background collective.
+  void find_first_messages(std::size_t p, std::set<int>& met) {
+    for (const Action& action : program_.processes[p].actions) {
+      const bool sends = action.kind == Action::Kind::kSend || action.kind == Action::Kind::kIsend;
+      if (!sends && action.kind != Action::Kind::kRecv) continue;
+      const Message& m = program_.messages[action.message];
+      if (m.internal) {
+        if (!sends || program_.processes[p].background) continue;
+        for (std::size_t other = 0; other < program_.processes.size(); ++other) {
+          const Process& started = program_.processes[other];
+          if (started.background && started.actions.front().message == action.message)
+            find_first_messages(other, met);
+        }
+      } else if (m.src != m.dst) {
+        const bool is_new = met.insert(sends ? m.dst : m.src).second;
+        if (sends) way_[action.message].first = is_new;
+      }
+    }
+  }
+
   int node_of(int rank) const { return machine_.node_of_rank[static_cast<std::size_t>(rank)]; }
   // How many switches are on the longest way from a node up to this one, itself included.
   int level(int which) const {
@@ -118,10 +147,13 @@ class Simulation {
     const Message& m = program_.messages[index];
     Way& way = way_[index];
     way.sent = true;
-    way.sent_at = now_;
+    way.sent_at = now_ + (way.first ? path(m).first_message : 0);
+    Live& sender = live_[sender_of_[index]];
+    if (!m.internal && path(m).first_peer > 0 && !program_.processes[sender_of_[index]].background)
+      sender.connected = std::min(sender.connected, way.sent_at);
     if (!rendezvous(m)) {
       way.sender_free = now_;
-      depart(index, now_, flight(m));
+      depart(index, way.sent_at, flight(m));
     } else if (way.posted) {
       meet(index);
     }
@@ -166,6 +198,43 @@ class Simulation {
     }
   }
 
+  // How much longer process p waits for the message, because its rank looks for connections only now and
+  // then: at its first receive, unless something that it sent itself had left before the message was ready.
+  double unsettled(std::size_t p, std::size_t index) {
+    const Message& m = program_.messages[index];
+    const Way& way = way_[index];
+    if (m.internal || live_[p].settled || program_.processes[p].background || way.arrival == kInfinity)
+      return 0;
+    const double ready = way.arrival - flight(m) - (way.first ? path(m).first_message : 0);
+    return is_before(ready, live_[p].connected) ? path(m).first_peer : 0;
+  }
+  // By more than rounding.
+  static bool is_before(double a, double b) { return a < b - kSameTime * std::max(1.0, std::abs(a)); }
+  // The work that passes before process p, which waited until now, takes its message: one vain poll of each
+  // other process that waited on its node just before now.
+  double turns_of(std::size_t p) {
+    const int node = node_of(program_.processes[p].rank);
+    const auto n = static_cast<std::size_t>(node);
+    const auto ranks = std::count(machine_.node_of_rank.begin(), machine_.node_of_rank.end(), node);
+    const bool one_node = std::all_of(machine_.node_of_rank.begin(), machine_.node_of_rank.end(),
+                                      [&](int other) { return other == machine_.node_of_rank.front(); });
+    const double turn = one_node          ? machine_.self_node.turn
+                        : machine_.remote ? machine_.remote->turn
+                                          : machine_.hops.rbegin()->second.turn;
+    if (!machine_.yields || ranks <= machine_.cores[n] || turn <= 0) return 0;
+    if (!is_before(live_[p].waits_of.back().first, now_)) return 0;
+    int others = 0;
+    for (std::size_t q = 0; q < live_.size(); ++q) {
+      const Process& other = program_.processes[q];
+      if (q == p || other.background || node_of(other.rank) != node) continue;
+      const bool waited = std::any_of(
+          live_[q].waits_of.begin(), live_[q].waits_of.end(),
+          [&](const auto& wait) { return is_before(wait.first, now_) && !is_before(wait.second, now_); });
+      others += waited ? 1 : 0;
+    }
+    return turn * others / machine_.cores[n];
+  }
+
   // Carries process p on at now_ as far as it goes without time passing; true if it did anything.
   bool proceed(std::size_t p) {
     const Process& process = program_.processes[p];
@@ -182,6 +251,8 @@ class Simulation {
     };
     // Waits for a message event; true: it is not there yet.
     const auto must_wait = [&](double until) {
+      if (until > now_ && !me.waits) me.waits_of.emplace_back(now_, kInfinity);
+      if (until <= now_ && me.waits) me.waits_of.back().second = now_;
       me.waits = until > now_;
       if (me.waits && until < kInfinity) me.asleep_until = until;
       return me.waits;
@@ -214,7 +285,11 @@ class Simulation {
             did = true;
             send(action.message);
           }
-          if (action.kind == Action::Kind::kSend && must_wait(way->sender_free)) return did;
+          if (action.kind == Action::Kind::kSend) {
+            // It returns when the message has left; a collective goes on.
+            const double left = m->collective || m->internal ? 0 : way->sent_at;
+            if (must_wait(std::max(left, way->sender_free))) return did;
+          }
           break;
         case Action::Kind::kWaitSend:
           if (must_wait(way->sender_free)) return did;
@@ -233,9 +308,12 @@ class Simulation {
           if (me.phase == 0) {
             did = did || !way->posted;
             post(action.message);
-            if (must_wait(way->arrival)) return did;
+            const bool waited = me.waits;
+            if (must_wait(way->arrival + unsettled(p, action.message))) return did;
             me.phase = 1;
-            if (work(m->internal ? 0 : cost(path(*m).recv_cpu, m->bytes))) return true;
+            me.settled = me.settled || (!m->internal && path(*m).first_peer > 0);
+            const double turns = waited && !process.background ? turns_of(p) : 0;
+            if (work(turns + (m->internal ? 0 : cost(path(*m).recv_cpu, m->bytes)))) return true;
           }
           break;
       }

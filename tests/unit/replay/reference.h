@@ -25,6 +25,7 @@ struct Message {
   double bytes = 0;
   bool internal = false;  // costs nothing: a rank starts or awaits its background collective
   bool sync = false;      // waits for its receive whatever its size
+  bool collective = false;
 };
 
 struct Process {
@@ -47,6 +48,9 @@ struct Path {
   Table send_cpu;
   Table recv_cpu;
   double eager_limit = 1e300;
+  double first_message = 0;  // seconds that a rank's first message to another rank leaves later
+  double first_peer = 0;     // seconds that the first receive of a rank that has sent nothing takes longer
+  double turn = 0;           // work of a vain poll of a rank that yields
 };
 
 struct Machine {
@@ -54,6 +58,7 @@ struct Machine {
   std::vector<int> cores;     // by node
   std::vector<double> speed;  // by node
   bool spins = false;         // who waits for a message keeps its share of the processor
+  bool yields = false;        // who waits polls, in turn with the others that wait on its node
   enum class Contention { kNone, kBus, kNic } contention = Contention::kNone;
   double bandwidth = 1;  // bytes per second of each link
   Path self_node;

@@ -324,7 +324,8 @@ TEST_F(WhatIf, WaitingRanksSpinOrBlock) {
     return nlohmann::json::parse(result.out)["predictions"][0];
   };
   EXPECT_EQ(predicted("")["lbf_s"], 4.0);
-  EXPECT_EQ(predicted("")["waiting"], "block");
+  EXPECT_EQ(predicted("")["waiting"], "yield");
+  EXPECT_EQ(predicted(" --waiting block")["waiting"], "block");
   EXPECT_EQ(predicted(" --waiting spin")["lbf_s"], 8.0);
   EXPECT_EQ(predicted(" --waiting spin")["waiting"], "spin");
   EXPECT_EQ(predicted(" --waiting spin --cores 2")["lbf_s"], 4.0);
