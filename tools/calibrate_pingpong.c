@@ -9,7 +9,8 @@
  * - end
  *
  * Usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...], the sizes ascending.
- * With `link` as the first argument it measures something else: calibrate_link.h.
+ * With `link`, `contact` or `turn` as the first argument it measures something else: calibrate_link.h,
+ * calibrate_contact.h, calibrate_turn.h.
  *
  * The sizes take turns in short batches, so that a disturbance of some seconds spoils no single size. Every
  * size gets an equal share of SECONDS, at least MIN_SAMPLES samples where that takes less than three times
@@ -33,7 +34,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/calibrate_contact.h"
 #include "tools/calibrate_link.h"
+#include "tools/calibrate_turn.h"
 
 enum { kFewestSamples = 3, kLongestBatch = 64, kMostSamples = 4000, kWarmUps = 2, kTag = 1 };
 enum { kSlowNs = 10000000 }; /* an exchange that takes longer needs no warm-up but the very first */
@@ -225,10 +228,14 @@ static int64_t next_batch(const struct Size* size, double share_s, int64_t min_s
 
 int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "link") == 0) return measure_link(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "contact") == 0) return measure_contact(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "turn") == 0) return measure_turn(argc - 1, argv + 1);
   if (argc < 4) {
     fprintf(stderr,
             "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]\n"
-            "       lbf-calibrate-pingpong link MILLISECONDS PAIRS BYTES\n");
+            "       lbf-calibrate-pingpong link MILLISECONDS PAIRS BYTES\n"
+            "       lbf-calibrate-pingpong contact PAIRS\n"
+            "       lbf-calibrate-pingpong turn self|remote\n");
     return 2;
   }
   const double seconds = (double)parse_number(argv[1], 1, 86400, "SECONDS");

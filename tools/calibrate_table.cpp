@@ -38,13 +38,6 @@ std::optional<Number> parse(std::string_view text) {
   return number;
 }
 
-Error broken_line(std::string_view line) {
-  return {ErrorCode::kInvalidInput,
-          "lbf-calibrate-pingpong printed '" + std::string(line.substr(0, 80)) +
-              "': does something else write to srun's stdout (a TaskProlog, a shell "
-              "start-up file), or is lbf-calibrate-pingpong of another version?"};
-}
-
 std::string microseconds(Seconds seconds) {
   return fmt::format("{:.3f}", seconds * 1e6);
 }
@@ -116,7 +109,7 @@ class WorkCurve {
   double intercept_ = 0;
 };
 
-std::string path_table(std::string_view locality, const PingPong& measured) {
+std::string path_table(std::string_view locality, const PingPong& measured, const std::string& keys) {
   const std::map<Bytes, MessageCost> costs = split_costs(measured);
   std::string text = fmt::format("\n[[path]]\nlocality = \"{}\"\n", locality);
   const auto column = [&](std::string_view key, Seconds MessageCost::*part) {
@@ -127,6 +120,7 @@ std::string path_table(std::string_view locality, const PingPong& measured) {
   if (measured.eager == PingPong::Eager::kUpToLimit) {
     text += fmt::format("eager_limit_bytes = {}\n", measured.eager_limit_bytes);
   }
+  text += keys;
   if (!costs.empty()) {
     column("send_cpu", &MessageCost::send_cpu_s);
     column("recv_cpu", &MessageCost::recv_cpu_s);
@@ -192,7 +186,18 @@ bool read_node(std::string_view rest, std::string (&nodes)[2]) {
   return true;
 }
 
+bool shared_a_processor(const PingPong& measured) {
+  return measured.yielded && !measured.nodes[0].empty() && measured.nodes[0] == measured.nodes[1];
+}
+
 }  // namespace
+
+Error broken_line(std::string_view line) {
+  return {ErrorCode::kInvalidInput,
+          "lbf-calibrate-pingpong printed '" + std::string(line.substr(0, 80)) +
+              "': does something else write to srun's stdout (a TaskProlog, a shell "
+              "start-up file), or is lbf-calibrate-pingpong of another version?"};
+}
 
 Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
   std::string_view rest = line;
@@ -306,6 +311,13 @@ Spread spread_of(std::vector<Nanoseconds> samples_ns) {
 
 std::map<Bytes, MessageCost> split_costs(const PingPong& measured) {
   std::map<Bytes, MessageCost> costs;
+  if (shared_a_processor(measured)) {
+    for (const auto& [bytes, samples] : measured.half_round_trips_ns) {
+      const Seconds half_s = spread_of(samples).median_s;
+      costs[bytes] = {half_s / 2, 0, half_s / 2};
+    }
+    return costs;
+  }
   if (measured.send_work_ns.empty() || measured.recv_work_ns.empty()) return costs;
   const WorkCurve send(measured.send_work_ns);
   const WorkCurve recv(measured.recv_work_ns);
@@ -330,8 +342,14 @@ std::string network_file(const Calibration& calibration) {
       "recv_cpu\n# is half a round trip.\n"
       "name = {}\n",
       quoted(calibration.name));
-  if (calibration.self_node != nullptr) text += path_table("self-node", *calibration.self_node);
-  if (calibration.remote != nullptr) text += path_table("remote", *calibration.remote);
+  if (calibration.self_node != nullptr) {
+    text += path_table("self-node", *calibration.self_node,
+                       contact_keys(Locality::kSelfNode, calibration.contacts, calibration.self_node_turns));
+  }
+  if (calibration.remote != nullptr) {
+    text += path_table("remote", *calibration.remote,
+                       contact_keys(Locality::kRemote, calibration.contacts, calibration.remote_turns));
+  }
 
   if (calibration.link != nullptr) {
     text += fmt::format("\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = {:.3f}\n",
@@ -359,7 +377,12 @@ std::string network_file(const Calibration& calibration) {
   } else if (calibration.remote != nullptr) {
     text += "remote_cpu = \"not measured: all of it is in the table\"\n";
   }
-  if (calibration.self_node != nullptr) {
+  if (calibration.self_node != nullptr && shared_a_processor(*calibration.self_node)) {
+    text +=
+        "self_node_cpu = \"both ranks had one processor, which worked all the time: all of it is work, half "
+        "of it "
+        "the sender's and half the receiver's\"\n";
+  } else if (calibration.self_node != nullptr) {
     text +=
         "self_node_cpu = \"not separable: a waiting rank polls, and the other one's work fills all of the "
         "time; all of it "
@@ -372,6 +395,10 @@ std::string network_file(const Calibration& calibration) {
     text += fmt::format("self_node_eager_limit = {}\n", quoted(eager_text(*calibration.self_node)));
   }
   if (calibration.link != nullptr) text += link_about(calibration);
+  if (calibration.contacts != nullptr) text += contacts_about(*calibration.contacts);
+  if (calibration.remote_turns != nullptr) text += turns_about(Locality::kRemote, *calibration.remote_turns);
+  if (calibration.self_node_turns != nullptr)
+    text += turns_about(Locality::kSelfNode, *calibration.self_node_turns);
   if (calibration.remote != nullptr) {
     text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" +
             spread_table("remote_spread_us", *calibration.remote);

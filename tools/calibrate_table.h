@@ -11,8 +11,12 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "tools/calibrate_contacts.h"
 
 namespace lbf {
+
+// A line that no program of lbf-calibrate prints.
+Error broken_line(std::string_view line);
 
 // Everything that one run of lbf-calibrate-pingpong printed.
 struct PingPong {
@@ -70,9 +74,10 @@ struct MessageCost {
   Seconds flight_s = 0;
   Seconds recv_cpu_s = 0;
 };
-// By size; empty without measured work. Sizes beyond the measured work: the line through its last three
-// points. Where the works together exceed the half round trip (they overlapped), both are cut in proportion,
-// so that the sum is always what was measured.
+// By size; empty without measured work. Where the two ranks shared one processor it worked all the time: all
+// of it is work, half of it of each. Sizes beyond the measured work: the line through its last three points.
+// Where the works together exceed the half round trip (they overlapped), both are cut in proportion, so that
+// the sum is always what was measured.
 std::map<Bytes, MessageCost> split_costs(const PingPong& measured);
 
 struct Calibration {
@@ -83,6 +88,9 @@ struct Calibration {
   const PingPong* remote = nullptr;
   const LinkRates* link = nullptr;  // nothing: no contention in the file
   Bytes link_message_bytes = 0;
+  const Contacts* contacts = nullptr;  // nothing: no keys of first contacts in the file
+  const Turns* remote_turns = nullptr;
+  const Turns* self_node_turns = nullptr;
 };
 
 // The text of the network file.

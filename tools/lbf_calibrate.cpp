@@ -44,6 +44,9 @@ constexpr Seconds kShortestRound = 0.2;  // of the streams
 constexpr Seconds kLongestRound = 0.5;
 constexpr double kRounds = 6;            // as in calibrate_link.c
 constexpr double kRoundsInSeconds = 40;  // of the other measurements: a round is that much shorter
+constexpr int kContactPairs = 4;         // ranks on each of the two nodes
+constexpr int kContactStarts = 4;
+constexpr int kTurnRanks = 4;  // as in calibrate_turn.c
 constexpr const char* kEndTogether =
     "--kill-on-bad-exit=1";  // where one rank crashes the others would wait for ever
 constexpr std::string_view kNetworksFolder = "/etc/lbf/networks.d";
@@ -244,6 +247,54 @@ Result<LinkRates> measure_link(const Options& options, const std::vector<std::st
   return measured;
 }
 
+// Starts `arguments` of the program on two nodes, the ranks in turn, or (nodes 1) on one, and gives its lines
+// to `take`.
+template <typename Take>
+Result<void> run_ranks(const Options& options, const std::vector<std::string>& srun,
+                       const std::string& program, int ranks, int nodes, const std::string& nodelist,
+                       std::initializer_list<std::string> arguments, Take take) {
+  std::vector<std::string> command = srun;
+  command.insert(command.end(), {kEndTogether, fmt::format("-n{}", ranks), fmt::format("-N{}", nodes),
+                                 "--overcommit", "--distribution=cyclic"});
+  if (!nodelist.empty()) command.push_back("--nodelist=" + nodelist);
+  command.push_back(program);
+  command.insert(command.end(), arguments);
+  Progress progress(*arguments.begin(), options.seconds / kRoundsInSeconds);
+  return run(command, [&](std::string_view line) {
+    progress.samples(0);
+    return take(line);
+  });
+}
+
+// A start has few first contacts of new ranks: several starts.
+Result<Contacts> measure_contacts(const Options& options, const std::vector<std::string>& srun,
+                                  const std::string& program) {
+  Contacts measured;
+  for (int start = 1; start <= kContactStarts; ++start) {
+    auto done = run_ranks(options, srun, program, 2 * kContactPairs, 2, options.nodes,
+                          {"contact", std::to_string(kContactPairs)},
+                          [&](std::string_view line) { return read_contact_line(line, measured); });
+    if (!done) return done.error();
+    if (measured.complete != start) {
+      return Error{ErrorCode::kUnavailable, "the program ended before it had measured first contacts"};
+    }
+  }
+  return measured;
+}
+
+Result<Turns> measure_turns(const Options& options, const std::vector<std::string>& srun,
+                            const std::string& program, bool remote, const std::string& nodelist) {
+  Turns measured;
+  auto done = run_ranks(options, srun, program, kTurnRanks, remote ? 2 : 1, nodelist,
+                        {"turn", remote ? "remote" : "self"},
+                        [&](std::string_view line) { return read_turn_line(line, measured); });
+  if (!done) return done.error();
+  if (!measured.complete) {
+    return Error{ErrorCode::kUnavailable, "the program ended before it had measured what waiting ranks cost"};
+  }
+  return measured;
+}
+
 // All or nothing: readers (lbfd) never see half a file.
 Result<void> write_file(const std::string& path, const std::string& text) {
   const std::string part = path + ".part";
@@ -306,6 +357,9 @@ int calibrate(const Options& given, const std::string& typed) {
   PingPong remote;
   PingPong self_node;
   LinkRates link;
+  Contacts contacts;
+  Turns remote_turns;
+  Turns self_node_turns;
   std::string one_node = options.nodes;
   if (options.only != "self-node") {
     auto measured = measure(options, *srun, *program, *sizes, true, options.nodes);
@@ -314,6 +368,14 @@ int calibrate(const Options& given, const std::string& typed) {
     calibration.remote = &remote;
     one_node = remote.nodes[0].substr(0, remote.nodes[0].find('.'));
     if (options.nodes.empty()) one_node.clear();  // host and node names may differ: let Slurm choose again
+    auto met = measure_contacts(options, *srun, *program);
+    if (!met) return fail(met.error());
+    contacts = std::move(*met);
+    calibration.contacts = &contacts;
+    auto turns = measure_turns(options, *srun, *program, true, options.nodes);
+    if (!turns) return fail(turns.error());
+    remote_turns = std::move(*turns);
+    calibration.remote_turns = &remote_turns;
   }
   if (calibration.remote != nullptr && options.contention != "none") {
     const Seconds round_s = std::clamp(options.seconds / kRoundsInSeconds, kShortestRound, kLongestRound);
@@ -336,6 +398,10 @@ int calibrate(const Options& given, const std::string& typed) {
     if (!measured) return fail(measured.error());
     self_node = std::move(*measured);
     calibration.self_node = &self_node;
+    auto turns = measure_turns(options, *srun, *program, false, one_node);
+    if (!turns) return fail(turns.error());
+    self_node_turns = std::move(*turns);
+    calibration.self_node_turns = &self_node_turns;
   }
 
   const std::string text = network_file(calibration);

@@ -2,10 +2,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <cstdlib>
 
 namespace lbf {
-static std::uint64_t most() { static const std::uint64_t m = getenv("MOST") ? strtoull(getenv("MOST"),0,10) : 64; return m; }
 
 StreamMerge::StreamMerge(CommunicatorTable& communicators, Rank max_ranks,
                          std::vector<std::unique_ptr<BatchSource>> sources)
@@ -56,8 +54,10 @@ Result<bool> StreamMerge::next(const BatchSink& sink) {
   const Head head = heads_.back();
   heads_.pop_back();
   Stream& stream = streams_[head.stream];
+  const std::uint64_t most =
+      std::clamp<std::uint64_t>(kEventsAbreast / (heads_.size() + 1), kFewestEvents, kMostEvents);
   if (!heads_.empty()) streams_[heads_.front().stream].decoder->prefetch(heads_.front().which);
-  const Result<BatchDecoder::Taken> taken = stream.decoder->next(head.which, most(), sink);
+  const Result<BatchDecoder::Taken> taken = stream.decoder->next(head.which, most, sink);
   if (!taken) return stream.source->located(taken.error());
   time_s_[static_cast<std::size_t>(head.rank)] += taken->passed_s;
   if (taken->more) {

@@ -89,6 +89,7 @@ class OpStore {
     std::uint32_t generation = 0;
     if (index != kNoMessage) {
       free_messages_ = messages_[index].next;
+      if (free_messages_ != kNoMessage) __builtin_prefetch(&messages_[free_messages_], 1);
       generation = messages_[index].generation;
     } else {
       index = static_cast<MessageIndex>(messages_.size());
@@ -141,6 +142,15 @@ class OpStore {
       }
       visit(*at++);
     }
+  }
+  // The message will be asked for soon.
+  void prefetch(MessageIndex index) const { __builtin_prefetch(&messages_[index], 1); }
+  // ... and that of the op behind the one that front() gave, if there is one: its message, or kNoMessage.
+  MessageIndex prefetch_behind(ProcessIndex process, const Cursor& cursor) const {
+    if (cursor.passed + 1 == queues_[process].written || cursor.at + 1 == cursor.end) return kNoMessage;
+    const MessageIndex index = cursor.at[1].message;
+    if (index != kNoMessage) prefetch(index);
+    return index;
   }
   // The replay executed an op that names the message.
   void used(MessageIndex index) {

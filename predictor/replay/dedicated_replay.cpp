@@ -112,6 +112,9 @@ bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, bool for_po
   process.for_post = for_post;
   Slot& slot = messages_.slot(message);
   (for_post ? slot.sender : slot.receiver) = index;
+  // Many others may run before it goes on, with an op that it then has not seen yet.
+  const MessageIndex behind = store_.prefetch_behind(index, process.cursor);
+  if (behind != kNoMessage) messages_.prefetch(behind);
   return false;
 }
 

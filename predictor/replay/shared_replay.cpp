@@ -15,7 +15,9 @@ SharedReplay::SharedReplay(const Target& target, OpStore& store)
       links_(target) {
   for (std::size_t locality = 0; locality < localities_.count(); ++locality) {
     eager_limit_.push_back(localities_.path(locality).eager_limit_bytes);
+    any_first_peer_ = any_first_peer_ || localities_.path(locality).first_peer_s > 0;
   }
+  eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
   for (std::uint32_t node = 0; node < target.nodes; ++node) {
     nodes_[node].speed = target.speed_of(node);
     nodes_[node].cores = target.cores_of(node);
@@ -33,6 +35,7 @@ void SharedReplay::add_processes() {
     Process process;
     process.node = node_of(store_.rank_of(index));
     process.actor = store_.is_actor(index);
+    process.settled = process.actor || !any_first_peer_;
     processes_.push_back(process);
   }
   timer_queue_.add_sources(processes_.size());
@@ -61,7 +64,7 @@ double SharedReplay::rate(const Node& node) const {
   return sharers <= node.cores ? node.speed : node.speed * node.cores / sharers;
 }
 
-void SharedReplay::bring_to(Node& node, Seconds time_s) {
+[[gnu::always_inline]] inline void SharedReplay::bring_to(Node& node, Seconds time_s) {
   if (!node.runnable.empty() && time_s > node.time_s) {
     // Never past the first end: that end is an event of its own, which comes at this time at the latest.
     node.virtual_s =
@@ -81,7 +84,8 @@ void SharedReplay::schedule(std::uint32_t index) {
                              : node.time_s + (node.runnable.front().end - node.virtual_s) / rate(node));
 }
 
-bool SharedReplay::start_work(ProcessIndex index, Seconds work_s, Seconds now_s) {
+[[gnu::always_inline]] inline bool SharedReplay::start_work(ProcessIndex index, Seconds work_s,
+                                                            Seconds now_s) {
   if (work_s <= 0) return false;
   Process& process = processes_[index];
   Node& node = nodes_[process.node];
@@ -108,14 +112,14 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
   return true;
 }
 
-bool SharedReplay::await(ProcessIndex index, MessageIndex message, bool for_post, Seconds time_s,
-                         Seconds now_s) {
+[[gnu::always_inline]] inline bool SharedReplay::await(ProcessIndex index, MessageIndex message,
+                                                       bool for_post, Seconds time_s, Seconds now_s) {
   Process& process = processes_[index];
   const bool waited = process.waits_for != kNoMessage;
   if (!waited) process.wait_since_s = now_s;
   if (time_s <= now_s) {
     process.waits_for = kNoMessage;
-    stop_spinning(index, now_s);
+    if (process.spins) stop_spinning(index, now_s);
     if (waited && !process.actor) count_waiting(nodes_[process.node], -1, now_s);
     return false;
   }
@@ -140,7 +144,6 @@ bool SharedReplay::await(ProcessIndex index, MessageIndex message, bool for_post
 
 void SharedReplay::stop_spinning(ProcessIndex index, Seconds now_s) {
   Process& process = processes_[index];
-  if (!process.spins) return;
   process.spins = false;
   bring_to(nodes_[process.node], now_s);
   --nodes_[process.node].spinning;
@@ -166,7 +169,7 @@ Seconds SharedReplay::turns_s(const Process& process, Seconds since_s, Seconds n
 
 // --- messages
 
-SharedReplay::Cost SharedReplay::cost(const Message& message) {
+[[gnu::always_inline]] inline SharedReplay::Cost SharedReplay::cost(const Message& message) {
   if (message.internal) return {0, 0, 0};
   const Seconds* const row = costs_.row(message.bytes) + 3 * locality(message);
   return {row[0], row[1], row[2]};
@@ -177,13 +180,13 @@ Rendezvous SharedReplay::rendezvous(const Message& message) {
   return {cost(message).flight_s, empty_flight_s};
 }
 
-SharedReplay::Flight& SharedReplay::flight_of(MessageIndex index) {
+[[gnu::always_inline]] inline SharedReplay::Flight& SharedReplay::flight_of(MessageIndex index) {
   return current(flights_[index], store_.message(index));
 }
 
 // Does the rank still have to look for connections over the message's path?
 bool SharedReplay::is_unsettled(const Process& process, const Op& op) const {
-  return !process.settled && !process.actor && (op.flags & kOpInternal) == 0 &&
+  return !process.settled && (op.flags & kOpInternal) == 0 &&
          localities_.path(locality(store_.message(op.message))).first_peer_s > 0;
 }
 
@@ -199,7 +202,8 @@ Seconds SharedReplay::first_peer_s(const Process& process, const Op& op) {
   return is_before(ready_s, process.connected_s) ? localities_.path(locality(message)).first_peer_s : 0;
 }
 
-void SharedReplay::execute_send(MessageIndex index, Seconds delay_s, Seconds now_s) {
+[[gnu::always_inline]] inline void SharedReplay::execute_send(MessageIndex index, Seconds delay_s,
+                                                              Seconds now_s) {
   const Message& message = store_.message(index);
   Flight& flight = flight_of(index);
   flight.sent = true;
@@ -218,7 +222,7 @@ void SharedReplay::execute_send(MessageIndex index, Seconds delay_s, Seconds now
   }
 }
 
-void SharedReplay::execute_post(MessageIndex index, Seconds now_s) {
+[[gnu::always_inline]] inline void SharedReplay::execute_post(MessageIndex index, Seconds now_s) {
   Flight& flight = flight_of(index);
   if (flight.posted) return;
   flight.posted = true;
@@ -231,7 +235,8 @@ void SharedReplay::start_transfer(MessageIndex index, Flight& flight, Seconds no
   fly(index, flight.start_s, costs.rest_s, now_s);
 }
 
-void SharedReplay::fly(MessageIndex index, Seconds start_s, Seconds rest_s, Seconds now_s) {
+[[gnu::always_inline]] inline void SharedReplay::fly(MessageIndex index, Seconds start_s, Seconds rest_s,
+                                                     Seconds now_s) {
   const Message& message = store_.message(index);
   if (!links_.shared() || message.internal || node_of(message.src) == node_of(message.dst)) {
     arrives(index, start_s + rest_s, now_s);
@@ -256,12 +261,16 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
 
 // --- ops
 
-bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
+[[gnu::always_inline]] inline bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
   Process& process = processes_[index];
   const bool has_cost = costs_.has_cpu() && (op.flags & kOpInternal) == 0;
   if (process.stage == Stage::kStart) {
     process.stage = Stage::kAction;
     if (timeline_ != nullptr) timeline_->take(index, op, process.events_done, now_s);
+    if (op.message != kNoMessage) {  // is needed when the work is done, after that of many others
+      store_.prefetch(op.message);
+      __builtin_prefetch(&flights_[op.message], 1);
+    }
     Seconds work_s = op.work_s;
     if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message)).send_cpu_s;
     if (start_work(index, work_s, now_s)) return false;
@@ -333,7 +342,7 @@ bool SharedReplay::step(ProcessIndex index, const Op& op, Seconds now_s) {
   return true;
 }
 
-void SharedReplay::finish_op(ProcessIndex index, const Op& op, Seconds now_s) {
+[[gnu::always_inline]] inline void SharedReplay::finish_op(ProcessIndex index, const Op& op, Seconds now_s) {
   Process& process = processes_[index];
   if (timeline_ != nullptr) timeline_->done(index, now_s);
   process.finish_s = now_s;
@@ -357,7 +366,7 @@ void SharedReplay::run(ProcessIndex index, Seconds now_s) {
     } else {
       goes_on = step(index, *op, now_s);
     }
-    observe_arrival_row();  // before anything is reported because of it
+    if (observer_ != nullptr) observe_arrival_row();  // before anything is reported because of it
     if (reported && observer_ != nullptr) {
       // A group's time is that of its last event (TSE Sec. 2), also where no work was done.
       observe_row(ObservedRow::Cause::kReport, store_.rank_of(index), process.events_done);
@@ -385,7 +394,7 @@ void SharedReplay::start_processes() {
       run(index, now_s_);
     }
   }
-  observe_arrival_row();
+  if (observer_ != nullptr) observe_arrival_row();
 }
 
 void SharedReplay::advance() {
@@ -457,94 +466,6 @@ ProcessStatus SharedReplay::status(ProcessIndex index) const {
       break;
   }
   return status;
-}
-
-// --- TSE Fig. 5
-
-void SharedReplay::observe(ReplayObserver* observer) {
-  observer_ = observer;
-  if (observer_ != nullptr) observe_row(ObservedRow::Cause::kInitial, kAnyRank, 0);
-}
-
-void SharedReplay::observe_arrival(Rank rank, std::uint64_t number) {
-  arrived_rank_ = rank;
-  arrived_number_ = number;
-}
-
-void SharedReplay::observe_arrival_row() {
-  if (observer_ == nullptr || arrived_rank_ == kAnyRank) return;
-  const Rank rank = arrived_rank_;
-  arrived_rank_ = kAnyRank;
-  observe_row(ObservedRow::Cause::kArrival, rank, arrived_number_);
-}
-
-void SharedReplay::observe_row(ObservedRow::Cause cause, Rank rank, std::uint64_t number) {
-  ObservedRow row;
-  row.cause = cause;
-  row.rank = rank;
-  row.number = number;
-  for (const Node& node : nodes_) row.group_time_s.push_back(node.time_s);
-  for (Rank r = 0; r < store_.ranks(); ++r) {
-    row.exited.push_back(processes_[static_cast<std::size_t>(r)].state == State::kDone ? 1 : 0);
-    observe_events(r, row);
-  }
-  observer_->on_row(row);
-}
-
-// The rank's events that arrived and are not reported, from its queue of ops.
-void SharedReplay::observe_events(Rank rank, ObservedRow& row) {
-  const ProcessIndex index = static_cast<ProcessIndex>(rank);
-  const Process& process = processes_[index];
-  const Node& node = nodes_[process.node];
-  OpStore::Cursor cursor = process.cursor;
-  if (store_.front(index, cursor) == nullptr || process.exited) return;
-  bool in_hand = process.state != State::kNeedsEvents;
-  std::uint64_t number = process.events_done;
-  ObservedEvent event;
-  bool first_op = true;
-  store_.for_each_ahead(index, cursor, [&](const Op& op) {
-    if (first_op) {
-      event = ObservedEvent{};
-      event.rank = rank;
-      event.number = ++number;
-      first_op = false;
-    }
-    event.end_recv = event.end_recv || op.kind == OpKind::kRecv;
-    if (in_hand) {
-      switch (process.state) {
-        case State::kWorking: {
-          const auto mine = std::find_if(node.runnable.begin(), node.runnable.end(),
-                                         [index](const Work& work) { return work.process == index; });
-          assert(mine != node.runnable.end());
-          event.state = ObservedEvent::State::kCurrent;
-          event.remaining_process_s += mine->end - node.virtual_s;
-          event.earliest_s = node.time_s + (mine->end - node.virtual_s) / rate(node);
-          break;
-        }
-        case State::kTimed: {
-          event.state = ObservedEvent::State::kCurrent;
-          event.earliest_s = process.timed_until_s;
-          if (process.waits_for != kNoMessage) event.wait_s = process.timed_until_s - node.time_s;
-          break;
-        }
-        case State::kWaiting:
-          event.state = ObservedEvent::State::kPending;
-          event.wait_s = process.wait_since_s - node.time_s;
-          break;
-        default:  // goes on at this very time
-          event.state = ObservedEvent::State::kCurrent;
-          event.earliest_s = now_s_;
-          break;
-      }
-      in_hand = false;
-    } else {
-      event.remaining_process_s += op.work_s;
-    }
-    if ((op.flags & kOpEndsEvent) != 0) {
-      row.events.push_back(event);
-      first_op = true;
-    }
-  });
 }
 
 }  // namespace lbf

@@ -137,6 +137,7 @@ class SharedReplay final : public Replay {
     return localities_.of(node_of(message.src), node_of(message.dst));
   }
   bool is_rendezvous(const Message& message) const {
+    if (message.bytes <= eager_up_to_ && !message.sync) return false;
     return !message.internal && (message.sync || message.bytes > eager_limit_[locality(message)]);
   }
   Rendezvous rendezvous(const Message& message);
@@ -152,6 +153,7 @@ class SharedReplay final : public Replay {
   // The process waits for a message event at `time_s` (kNeverS: when is not known yet); false: it is over.
   bool await(ProcessIndex index, MessageIndex message, bool for_post, Seconds time_s, Seconds now_s);
   void set_timer(ProcessIndex index, Seconds time_s);
+  // REQUIRES: the process spins.
   void stop_spinning(ProcessIndex index, Seconds now_s);
   void count_waiting(Node& node, int change, Seconds now_s);
   // The work that passes before a process that waited since `since_s` has the processor again.
@@ -175,6 +177,8 @@ class SharedReplay final : public Replay {
   Localities localities_;
   CostTable costs_;
   std::vector<Bytes> eager_limit_;  // by locality
+  Bytes eager_up_to_ = 0;           // the smallest of them
+  bool any_first_peer_ = false;     // some path has a first_peer_s
   std::vector<Node> nodes_;
   std::vector<Process> processes_;
   PagedArray<Flight> flights_;         // by message slot

@@ -30,17 +30,18 @@ class WinnerTree {
   const Entry& top() const { return entries_[1]; }
   // kNeverS: the source has no next time.
   void set(Source source, Seconds time_s) {
-    std::size_t at = leaves_ + source;
-    entries_[at].time_s = time_s;
-    while (at > 1) {
-      at /= 2;
-      const Entry& left = entries_[2 * at];
-      const Entry& right = entries_[2 * at + 1];
-      const Entry& earlier = right.time_s < left.time_s ? right : left;
-      const Entry winner = earlier;
-      // The same as before, and not the one that changed: nothing further up changes.
-      if (entries_[at].source == winner.source && winner.source != source) return;
-      entries_[at] = winner;
+    // The winner so far stays in registers; no early end, which would be a jump to guess.
+    Seconds winner_s = time_s;
+    Source winner = source;
+    for (std::size_t at = leaves_ + source;; at /= 2) {
+      entries_[at] = {winner_s, winner};
+      if (at == 1) return;
+      const Entry other = entries_[at ^ 1];
+      const bool other_is_left = (at & 1) != 0;
+      const bool other_wins =
+          (other.time_s < winner_s) | ((other.time_s == winner_s) & static_cast<int>(other_is_left));
+      winner_s = other_wins ? other.time_s : winner_s;
+      winner = other_wins ? other.source : winner;
     }
   }
 

@@ -1,0 +1,115 @@
+// lbf-calibrate: what it makes of first contacts and turns.
+#include "tools/calibrate_contacts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "predictor/network/network.h"
+#include "tools/calibrate_table.h"
+
+namespace lbf {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+Contacts read_contacts(std::initializer_list<const char*> lines) {
+  Contacts measured;
+  for (const char* line : lines) EXPECT_TRUE(read_contact_line(line, measured).ok()) << line;
+  return measured;
+}
+
+Turns read_turns(std::initializer_list<const char*> lines) {
+  Turns measured;
+  for (const char* line : lines) EXPECT_TRUE(read_turn_line(line, measured).ok()) << line;
+  return measured;
+}
+
+PingPong read(std::initializer_list<const char*> lines) {
+  PingPong measured;
+  for (const char* line : lines) EXPECT_TRUE(read_pingpong_line(line, measured).ok()) << line;
+  return measured;
+}
+
+TEST(ContactLines, AreAddedUpOverTheStarts) {
+  const Contacts measured = read_contacts({"peer 10000000", "first remote 400000", "first remote -5",
+                                           "first self 7000", "end", "peer 9000000", "end"});
+  EXPECT_EQ(measured.complete, 2);
+  EXPECT_THAT(measured.peer_ns, ElementsAre(10000000, 9000000));
+  EXPECT_THAT(measured.first_remote_ns, ElementsAre(400000, -5));
+  EXPECT_THAT(measured.first_self_node_ns, ElementsAre(7000));
+}
+
+TEST(ContactLines, ForeignOutputIsRefused) {
+  for (const char* line : {"", "Welcome", "peer", "peer x", "peer 1 2", "peer1", "first 5", "first remote",
+                           "first other 5", "end now", "turn 5"}) {
+    Contacts measured;
+    EXPECT_FALSE(read_contact_line(line, measured).ok()) << line;
+  }
+}
+
+TEST(TurnLines, AreAddedUpAndForeignOutputIsRefused) {
+  const Turns measured = read_turns({"turn 450", "turn -3", "end"});
+  EXPECT_TRUE(measured.complete);
+  EXPECT_THAT(measured.turn_ns, ElementsAre(450, -3));
+  for (const char* line : {"", "turn", "turn x", "turn 1 2", "end now", "peer 5"}) {
+    Turns refused;
+    EXPECT_FALSE(read_turn_line(line, refused).ok()) << line;
+  }
+}
+
+TEST(NetworkFile, HasFirstContactsAndTurns) {
+  const PingPong remote = read({"node 0 a", "node 1 b", "batch 0 20000", "end"});
+  const PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "end"});
+  // 11 ms (third quartile) for the very first, of which 0.4 ms (median) are what each first one takes.
+  const Contacts contacts =
+      read_contacts({"peer 2000000", "peer 10000000", "peer 12000000", "first remote 400000",
+                     "first remote 300000", "first remote 9000000", "first self 7000", "end"});
+  const Turns remote_turns = read_turns({"turn 2600", "turn 2700", "turn 900000", "end"});
+  const Turns self_node_turns = read_turns({"turn 450", "end"});
+  Calibration calibration;
+  calibration.name = "lan";
+  calibration.remote = &remote;
+  calibration.self_node = &self_node;
+  calibration.contacts = &contacts;
+  calibration.remote_turns = &remote_turns;
+  calibration.self_node_turns = &self_node_turns;
+  const std::string text = network_file(calibration);
+  const auto network = Network::parse(text, "lan.toml");
+  ASSERT_TRUE(network.ok()) << network.error().message << "\n" << text;
+  EXPECT_NEAR(network->path(1).first_message_s, 0.4e-3, 1e-12);
+  EXPECT_NEAR(network->path(1).first_peer_s, 10.6e-3, 1e-12);
+  EXPECT_NEAR(network->path(1).turn_s, 2.7e-6, 1e-12);
+  EXPECT_NEAR(network->path(0).first_message_s, 7e-6, 1e-12);
+  EXPECT_EQ(network->path(0).first_peer_s, 0);
+  EXPECT_NEAR(network->path(0).turn_s, 0.45e-6, 1e-12);
+  // Quartiles, mean and samples, so that the distribution is not hidden.
+  EXPECT_THAT(text, HasSubstr("first_of_two_new_ranks_us = [6000.000, 10000.000, 11000.000, 8000.000, 3]"));
+  EXPECT_THAT(text, HasSubstr("first_remote_us = [350.000, 400.000, 4700.000, 3233.333, 3]"));
+  EXPECT_THAT(text, HasSubstr("self_node_turn_us = [0.450, 0.450, 0.450, 0.450, 1]"));
+}
+
+TEST(ContactKeys, AreLeftOutWhereNothingWasMeasuredAndNeverNegative) {
+  EXPECT_EQ(contact_keys(Locality::kRemote, nullptr, nullptr), "");
+  const Contacts nothing;
+  const Turns no_turns;
+  EXPECT_EQ(contact_keys(Locality::kRemote, &nothing, &no_turns), "");
+  const Contacts noise = read_contacts({"peer 5", "first remote 100", "first self -7"});
+  const Turns noisy_turns = read_turns({"turn -5"});
+  EXPECT_EQ(contact_keys(Locality::kRemote, &noise, &noisy_turns),
+            "first_message_us = 0.100\nfirst_peer_us = 0.000\nturn_us = 0.000\n");
+  EXPECT_EQ(contact_keys(Locality::kSelfNode, &noise, nullptr), "first_message_us = 0.000\n");
+}
+
+// Two ranks on one processor: it worked all the time that a message took.
+TEST(SplitCosts, OnOneProcessorAllIsWork) {
+  const auto shared = split_costs(read({"node 0 a", "node 1 a", "yield 1", "batch 8 3000"}));
+  EXPECT_NEAR(shared.at(8).send_cpu_s, 1.5e-6, 1e-12);
+  EXPECT_NEAR(shared.at(8).recv_cpu_s, 1.5e-6, 1e-12);
+  EXPECT_EQ(shared.at(8).flight_s, 0);
+  EXPECT_TRUE(split_costs(read({"node 0 a", "node 1 a", "yield 0", "batch 8 3000"})).empty());
+  EXPECT_TRUE(split_costs(read({"node 0 a", "node 1 b", "yield 1", "batch 8 3000"})).empty());
+}
+
+}  // namespace
+}  // namespace lbf
