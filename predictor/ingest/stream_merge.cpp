@@ -54,10 +54,8 @@ Result<bool> StreamMerge::next(const BatchSink& sink) {
   const Head head = heads_.back();
   heads_.pop_back();
   Stream& stream = streams_[head.stream];
-  const std::uint64_t most =
-      std::clamp<std::uint64_t>(kEventsAbreast / (heads_.size() + 1), kFewestEvents, kMostEvents);
   if (!heads_.empty()) streams_[heads_.front().stream].decoder->prefetch(heads_.front().which);
-  const Result<BatchDecoder::Taken> taken = stream.decoder->next(head.which, most, sink);
+  const Result<BatchDecoder::Taken> taken = stream.decoder->next(head.which, kMostEvents, sink);
   if (!taken) return stream.source->located(taken.error());
   time_s_[static_cast<std::size_t>(head.rank)] += taken->passed_s;
   if (taken->more) {

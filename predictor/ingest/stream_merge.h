@@ -34,11 +34,8 @@ class StreamMerge {
   // Hands on some events of one rank, and the control records that come with them. False: there was nothing
   // left. After an error the merge must not be used any more.
   Result<bool> next(const BatchSink& sink);
-  // Of one rank at a time. With many ranks fewer: what one round of all ranks leaves under way then stays in
-  // the processor's cache, which is worth more than turns that are seldom.
+  // Of one rank at a time.
   static constexpr std::uint64_t kMostEvents = 64;
-  static constexpr std::uint64_t kFewestEvents = 32;
-  static constexpr std::uint64_t kEventsAbreast = 32768;  // of all ranks
 
  private:
   struct Stream {
