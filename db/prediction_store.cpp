@@ -20,6 +20,24 @@ std::optional<double> optional_of(const SQLite::Column& column) {
   return column.isNull() ? std::optional<double>() : std::optional<double>(column.getDouble());
 }
 
+std::string topology_text(const TopologyRecord& topology) {
+  if (topology.file.empty()) return {};
+  return nlohmann::json{{"file", topology.file}, {"nodes", topology.nodes}}.dump(
+      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+TopologyRecord topology_of(const std::string& text) {
+  TopologyRecord topology;
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object() || !json.contains("file") || !json["file"].is_string()) return topology;
+  topology.file = json["file"].get<std::string>();
+  if (!json.contains("nodes") || !json["nodes"].is_array()) return topology;
+  for (const auto& node : json["nodes"]) {
+    if (node.is_string()) topology.nodes.push_back(node.get<std::string>());
+  }
+  return topology;
+}
+
 }  // namespace
 
 void PredictionStore::replace(SQLite::Database& connection, StepRow step,
@@ -31,8 +49,8 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
       connection,
       "INSERT INTO prediction (step_row, position, target, nodes, cores_per_node, placement, "
       "network, contention, speed, kind, predicted_s, speedup, self_error_percent, partial, "
-      "progress_s, measured_at_progress_s, rank_finish_s_json, why_stuck) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "progress_s, measured_at_progress_s, rank_finish_s_json, why_stuck, topology_json) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   std::int64_t position = 0;
   for (const PredictionRecord& prediction : predictions) {
     insert.reset();
@@ -54,6 +72,7 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
     insert.bind(16, prediction.measured_at_progress_s);
     insert.bind(17, nlohmann::json(prediction.rank_finish_s).dump());
     insert.bind(18, prediction.why_stuck);
+    insert.bind(19, topology_text(prediction.topology));
     insert.exec();
   }
 }
@@ -65,7 +84,7 @@ Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step, boo
         connection,
         std::string("SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
                     "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
-                    "why_stuck, ") +
+                    "why_stuck, topology_json, ") +
             (with_ranks ? "rank_finish_s_json" : "'[]'") +
             " FROM prediction WHERE step_row = ? ORDER BY position");
     query.bind(1, step);
@@ -86,7 +105,8 @@ Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step, boo
       prediction.progress_s = query.getColumn(12).getDouble();
       prediction.measured_at_progress_s = query.getColumn(13).getDouble();
       prediction.why_stuck = query.getColumn(14).getString();
-      const auto finish = nlohmann::json::parse(query.getColumn(15).getString(), nullptr, false);
+      prediction.topology = topology_of(query.getColumn(15).getString());
+      const auto finish = nlohmann::json::parse(query.getColumn(16).getString(), nullptr, false);
       if (finish.is_array()) {
         for (const auto& value : finish) {
           if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());

@@ -64,6 +64,13 @@ struct StepRecord {
 
 using StepRow = std::int64_t;  // step.step_row
 
+// Where a target's nodes are in Slurm's topology.
+struct TopologyRecord {
+  std::string file;                // empty: no topology; all nodes are equally far apart
+  std::vector<std::string> nodes;  // names, in the order of the target's nodes
+  bool operator==(const TopologyRecord&) const = default;
+};
+
 // One target's prediction, as docs/formats/http-v1.md "PREDICTION" defines it.
 struct PredictionRecord {
   std::string target;
@@ -81,6 +88,7 @@ struct PredictionRecord {
   bool partial = false;
   Seconds progress_s = 0;
   Seconds measured_at_progress_s = 0;
+  TopologyRecord topology;
   std::vector<Seconds> rank_finish_s;
 
   PredictionRecord without_ranks() const {
@@ -89,7 +97,7 @@ struct PredictionRecord {
             speed,       kind,       why_stuck,
             predicted_s, speedup,    self_error_percent,
             partial,     progress_s, measured_at_progress_s,
-            {}};
+            topology,    {}};
   }
 };
 

@@ -21,6 +21,9 @@ OPS = (
     'neighbor_alltoallv neighbor_alltoallw').split()
 ONE_SIDED_OPS = 'put get accumulate get_accumulate fetch_and_op compare_and_swap'.split()
 DIRECTIONS = ('none', 'read', 'write')
+HOWS = (
+    'dup create create_group split split_type cart_create cart_sub graph_create dist_graph_create '
+    'dist_graph_create_adjacent intercomm_create intercomm_merge').split()
 MODES = ('standard', 'buffered', 'synchronous', 'ready')
 SEND_ROLES = ('send', 'isend', 'persistent_init_send')
 
@@ -54,6 +57,8 @@ def check(path, functions):
             fail(path, f'{name}: unknown op {function.get("op")}')
         if function.get('direction', 'none') not in DIRECTIONS:
             fail(path, f'{name}: direction must be one of {", ".join(DIRECTIONS)}')
+        if function['role'] == 'comm_create' and function.get('how') not in HOWS:
+            fail(path, f'{name}: unknown how {function.get("how")}')
         if function['role'] in ('collective', 'comm_create', 'one_sided') and not isinstance(function.get('blocking'), bool):
             fail(path, f'{name}: blocking must be true or false')
         kinds = [argument[2] for argument in function['arguments']]
@@ -77,7 +82,7 @@ def main():
             blocking = function.get('blocking', True)
             file.write(f'{{{function["id"]}, "{function["name"]}", MpiRole::{camel(function["role"])}, '
                        f'SendMode::{camel(function.get("mode", "standard"))}, CollectiveOp::{op}, '
-                       f'{str(blocking).lower()}}},\n')
+                       f'{str(blocking).lower()}, CommCreation::{camel(function.get("how", "unknown"))}}},\n')
 
 
 if __name__ == '__main__':

@@ -44,6 +44,11 @@ const MpiFunction* mpi_function(std::string_view name) {
   return &kFunctions[*found];
 }
 
+CommCreation comm_creation(std::uint16_t id) {
+  const MpiFunction* function = mpi_function(id);
+  return function != nullptr ? function->how : CommCreation::kUnknown;
+}
+
 std::string_view mpi_function_name(std::uint16_t id) {
   const MpiFunction* function = mpi_function(id);
   return function != nullptr ? function->name : std::string_view("unknown MPI function");

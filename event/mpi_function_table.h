@@ -68,15 +68,33 @@ enum class MpiRole : std::uint8_t {
   kSpawn,
 };
 
+// How a kCommCreate call makes its communicator.
+enum class CommCreation : std::uint8_t {
+  kUnknown,  // no function (text traces)
+  kDup,
+  kCreate,
+  kCreateGroup,
+  kSplit,
+  kSplitType,
+  kCartCreate,
+  kCartSub,
+  kGraphCreate,
+  kDistGraphCreate,
+  kDistGraphCreateAdjacent,
+  kIntercommCreate,
+  kIntercommMerge,
+};
+
 enum class SendMode : std::uint8_t { kStandard, kBuffered, kSynchronous, kReady };
 
 struct MpiFunction {
   std::uint16_t id = 0;   // 1 .. mpi_function_count()
   std::string_view name;  // "MPI_Send"
   MpiRole role = MpiRole::kLocal;
-  SendMode mode = SendMode::kStandard;       // kSend, kIsend, kPersistentInitSend
-  CollectiveOp op = CollectiveOp::kBarrier;  // kCollective, kCommCreate
-  bool blocking = true;                      // kCollective, kCommCreate
+  SendMode mode = SendMode::kStandard;        // kSend, kIsend, kPersistentInitSend
+  CollectiveOp op = CollectiveOp::kBarrier;   // kCollective, kCommCreate
+  bool blocking = true;                       // kCollective, kCommCreate
+  CommCreation how = CommCreation::kUnknown;  // kCommCreate
 };
 
 std::size_t mpi_function_count();
@@ -86,6 +104,9 @@ const MpiFunction* mpi_function(std::uint16_t id);
 
 // The function with this C name ("MPI_Send"); nullptr: not one that the table knows.
 const MpiFunction* mpi_function(std::string_view name);
+
+// How it makes a communicator; kUnknown where it makes none.
+CommCreation comm_creation(std::uint16_t id);
 
 // Its C name, for people; "unknown MPI function" for an id that the table does not have.
 std::string_view mpi_function_name(std::uint16_t id);

@@ -41,15 +41,6 @@ bool parse_short_decimal(std::string_view text, double& value) {
 
 }  // namespace
 
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text.substr(0, 60)) {
-    out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
-  if (text.size() > 60) out += "...";
-  return out + "'";
-}
-
 bool is_printable_utf8(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);

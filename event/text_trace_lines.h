@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/quoted.h"
 #include "base/result.h"
 #include "base/units.h"
 
@@ -15,9 +16,6 @@ namespace lbf::text_trace {
 
 inline constexpr std::size_t kMaxLineBytes = std::size_t{256}
                                              << 20;  // room for a `comm` line of 1 << 24 ranks
-
-// The text between quotes, cut and without control characters, for messages.
-std::string quoted(std::string_view text);
 
 // Well-formed UTF-8 without control characters (names end up in JSON, on terminals).
 bool is_printable_utf8(std::string_view text);

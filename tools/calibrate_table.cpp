@@ -43,7 +43,7 @@ std::string microseconds(Seconds seconds) {
 }
 
 // A TOML basic string.
-std::string quoted(std::string_view text) {
+std::string toml_string(std::string_view text) {
   std::string result = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -170,7 +170,7 @@ std::string link_about(const Calibration& calibration) {
   }
   std::string text = fmt::format(
       "bandwidth = {}\n",
-      quoted(fmt::format("{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
+      toml_string(fmt::format("{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
                          measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
                          measured.bytes_per_s.begin()->second.size(), rates)));
   text += fmt::format("bandwidth_is_lower_bound = {}\n", link.grew);
@@ -341,7 +341,7 @@ std::string network_file(const Calibration& calibration) {
       "table + "
       "recv_cpu\n# is half a round trip.\n"
       "name = {}\n",
-      quoted(calibration.name));
+      toml_string(calibration.name));
   if (calibration.self_node != nullptr) {
     text += path_table("self-node", *calibration.self_node,
                        contact_keys(Locality::kSelfNode, calibration.contacts, calibration.self_node_turns));
@@ -356,14 +356,14 @@ std::string network_file(const Calibration& calibration) {
                         link_bandwidth(*calibration.link).bytes_per_s / 1e6);
   }
 
-  text += fmt::format("\n[about]\ndate = {}\ncommand = {}\nmpi = {}\n", quoted(calibration.date),
-                      quoted(calibration.command), quoted(any.library));
+  text += fmt::format("\n[about]\ndate = {}\ncommand = {}\nmpi = {}\n", toml_string(calibration.date),
+                      toml_string(calibration.command), toml_string(any.library));
   if (calibration.remote != nullptr) {
-    text += fmt::format("remote_nodes = [{}, {}]\n", quoted(calibration.remote->nodes[0]),
-                        quoted(calibration.remote->nodes[1]));
+    text += fmt::format("remote_nodes = [{}, {}]\n", toml_string(calibration.remote->nodes[0]),
+                        toml_string(calibration.remote->nodes[1]));
   }
   if (calibration.self_node != nullptr) {
-    text += fmt::format("self_node = {}\n", quoted(calibration.self_node->nodes[0]));
+    text += fmt::format("self_node = {}\n", toml_string(calibration.self_node->nodes[0]));
     text += fmt::format("self_node_yield_when_idle = {}\n", calibration.self_node->yielded);
   }
   text += "table = \"medians as measured, not smoothed\"\n";
@@ -389,10 +389,10 @@ std::string network_file(const Calibration& calibration) {
         "is in the table\"\n";
   }
   if (calibration.remote != nullptr) {
-    text += fmt::format("remote_eager_limit = {}\n", quoted(eager_text(*calibration.remote)));
+    text += fmt::format("remote_eager_limit = {}\n", toml_string(eager_text(*calibration.remote)));
   }
   if (calibration.self_node != nullptr) {
-    text += fmt::format("self_node_eager_limit = {}\n", quoted(eager_text(*calibration.self_node)));
+    text += fmt::format("self_node_eager_limit = {}\n", toml_string(eager_text(*calibration.self_node)));
   }
   if (calibration.link != nullptr) text += link_about(calibration);
   if (calibration.contacts != nullptr) text += contacts_about(*calibration.contacts);

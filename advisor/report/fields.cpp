@@ -118,6 +118,8 @@ const std::vector<Field> kFields{
     {"Start", 19, false, false, [](S s, T) { return format_timestamp(s.start_s.value_or(0)); }},
     {"State", 8, false, false, [](S s, T) { return std::string(state_name(s.state)); }},
     {"Target", 24, true, true, [](S, T t) { return t != nullptr ? t->target : std::string(); }},
+    {"Topology", 15, true, true,
+     [](S, T t) { return t != nullptr ? hostlist(t->topology_nodes) : std::string(); }},
     {"UID", 6, false, false, [](S s, T) { return number(s.uid); }},
     {"Unmodelled", 10, false, false, [](S s, T) { return duration(s.unmodelled_s); }},
     {"UnmodelledPct", 13, false, false, [](S s, T) { return percent(s.unmodelled_percent()); }},
@@ -225,7 +227,8 @@ std::string_view default_target_format() {
 std::string_view long_format() {
   return "JobID,User,JobName,State,Start,End,NTasks,NodeList,RunNetwork,MeasuredRaw,Target,Nodes,Cores,"
          "Network,"
-         "Placement,Contention,Speed,Kind,PredictedRaw,Speedup,SelfError,MPITime,UnmodelledPct,Wildcards,"
+         "Placement,Contention,Topology,Speed,Kind,PredictedRaw,Speedup,SelfError,MPITime,UnmodelledPct,"
+         "Wildcards,"
          "Overhead,"
          "Events,Messages,LostEvents,Reason,Notes";
 }

@@ -146,6 +146,13 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
   out.progress_s = in.seconds("progress_s");
   out.measured_at_progress_s = in.seconds("measured_at_progress_s");
   if (!in.error().empty()) return answer_error(in.error());
+  if (const auto topology = json.find("topology"); topology != json.end() && !topology->is_null()) {
+    if (!topology->is_object()) return answer_error(what + ": topology is not an object");
+    ObjectReader where(*topology, what + ": topology");
+    out.topology_file = where.text("file");
+    out.topology_nodes = where.texts("nodes");
+    if (!where.error().empty()) return answer_error(where.error());
+  }
   return out;
 }
 

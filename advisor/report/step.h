@@ -30,6 +30,8 @@ struct TargetPrediction {
   bool partial = false;
   std::string
       why_stuck;  // not empty: the program would wait for ever there; predicted_s and speedup are unknown
+  std::string topology_file;  // Slurm's; empty: all nodes were taken to be equally far apart
+  std::vector<std::string> topology_nodes;
   std::optional<Seconds> progress_s;
   std::optional<Seconds> measured_at_progress_s;
 

@@ -21,8 +21,6 @@ using collective::kMpiRoot;
 using collective::sum;
 using collective::Values;
 
-constexpr Bytes kCommCreateBytes = 8;
-constexpr Bytes kInterBarrierBytes = 4;  // coll/basic: an allreduce of one int
 constexpr Bytes kIreduceFragmentBytes = 8 * 1024;
 
 bool is_neighbour(CollectiveOp op) {
@@ -128,6 +126,16 @@ Neighbours split_neighbours(Values values) {
   return result;
 }
 
+// Open MPI's blocking neighbour collectives have a tag for each direction of a cartesian topology. There the
+// neighbours are the same in both lists, and one that is above and below is there twice in a row. (So it may
+// be in a graph, where messages pair in order, as in coll/libnbc and in MPICH they always do. What a receive
+// expects is all that differs: the sender says how long the message is.)
+bool pairs_by_direction(const CollectiveCall& call, const Neighbours& neighbours) {
+  if (call.library == MpiLibrary::kMpich4 || call.nonblocking) return false;
+  return std::equal(neighbours.sources.begin(), neighbours.sources.end(), neighbours.destinations.begin(),
+                    neighbours.destinations.end());
+}
+
 // MPI_PROC_NULL of Open MPI (-2), in 32 or 64 bits.
 bool is_nobody(std::uint64_t rank) {
   return rank == static_cast<std::uint64_t>(-2) || rank == static_cast<std::uint32_t>(-2);
@@ -178,7 +186,6 @@ void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps
     case CollectiveOp::kReduce:
       return steps.reduce(algorithm, root, call.bytes);
     case CollectiveOp::kAllreduce:
-    case CollectiveOp::kCommCreate:
       return steps.allreduce(algorithm, call.bytes, call.commutative);
     case CollectiveOp::kGather:
       return steps.gather(algorithm, root, call.bytes);
@@ -264,7 +271,6 @@ void expand_nonblocking(const CollectiveCall& call, Algorithm algorithm, GroupSt
       }
       return steps.reduce_swapped_chain(root, call.bytes, kIreduceFragmentBytes);
     case CollectiveOp::kAllreduce:
-    case CollectiveOp::kCommCreate:
       if (algorithm == Algorithm::kRing) return steps.allreduce_swapped_ring(call.bytes);
       return steps.allreduce(algorithm, call.bytes, call.commutative);
     case CollectiveOp::kGather: {
@@ -313,178 +319,10 @@ void expand_nonblocking(const CollectiveCall& call, Algorithm algorithm, GroupSt
   }
 }
 
-// coll/inter, coll/basic and coll/libnbc on intercommunicators.
-class InterSteps {
- public:
-  InterSteps(const CollectiveCall& call, std::vector<CollectiveStep>& out)
-      : call_(call),
-        remote_(out, call.rank, call.remote_size, false, call.library),
-        local_(out, call.rank, call.size, true, call.library) {}
-
-  // Messages inside each group and between the first ranks of the groups.
-  void by_leaders() {
-    const Bytes bytes = call_.bytes;
-    switch (call_.op) {
-      case CollectiveOp::kBarrier:
-        return allreduce(kInterBarrierBytes);
-      case CollectiveOp::kAllreduce:
-      case CollectiveOp::kCommCreate:
-        return allreduce(bytes);
-      case CollectiveOp::kBcast:
-        if (is_root()) return remote_.send(0, bytes);
-        if (takes_no_part()) return;
-        if (is_leader()) remote_.recv(root(), bytes);
-        return local_.bcast(0, bytes, collective::likely_element_bytes(bytes));
-      case CollectiveOp::kReduce:
-        if (is_root()) return remote_.recv(0, bytes);
-        if (takes_no_part()) return;
-        local_.reduce(0, bytes, call_.commutative);
-        if (is_leader()) remote_.send(root(), bytes);
-        return;
-      case CollectiveOp::kGather:
-        if (is_root()) return remote_.recv(0, bytes * call_.remote_size);
-        if (takes_no_part()) return;
-        local_.gather(0, bytes);
-        if (is_leader()) remote_.send(root(), bytes * call_.size);
-        return;
-      case CollectiveOp::kScatter:
-        if (is_root()) return remote_.send(0, bytes * call_.remote_size);
-        if (takes_no_part()) return;
-        if (is_leader()) remote_.recv(root(), bytes * call_.size);
-        return local_.scatter(0, bytes);
-      case CollectiveOp::kAllgather:
-        local_.gather(0, bytes);
-        if (is_leader()) remote_.exchange(0, bytes * call_.size, 0, bytes * call_.remote_size);
-        return local_.bcast(0, bytes * call_.remote_size, collective::likely_element_bytes(bytes));
-      default:  // reduce_scatter, reduce_scatter_block
-        return reduce_scatter();
-    }
-  }
-
-  // Messages straight to the ranks of the other group.
-  void linear() {
-    const Bytes bytes = call_.bytes;
-    switch (call_.op) {
-      case CollectiveOp::kBarrier:
-        return barrier();
-      case CollectiveOp::kAllreduce:
-      case CollectiveOp::kCommCreate:
-        return allreduce_linear(bytes);
-      case CollectiveOp::kReduceScatter:
-      case CollectiveOp::kReduceScatterBlock:
-        return reduce_scatter();
-      case CollectiveOp::kBcast:
-      case CollectiveOp::kScatter:
-        if (is_root()) return for_all_remote([&](std::uint32_t peer) { remote_.send(peer, bytes); });
-        if (!takes_no_part()) remote_.recv(root(), bytes);
-        return;
-      case CollectiveOp::kReduce:
-      case CollectiveOp::kGather:
-        if (is_root()) return for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, bytes); });
-        if (!takes_no_part()) remote_.send(root(), bytes);
-        return;
-      case CollectiveOp::kGatherv:
-        if (is_root())
-          return for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, call_.values[peer]); });
-        if (!takes_no_part()) remote_.send(root(), bytes);
-        return;
-      case CollectiveOp::kScatterv:
-        if (is_root())
-          return for_all_remote([&](std::uint32_t peer) { remote_.send(peer, call_.values[peer]); });
-        if (!takes_no_part()) remote_.recv(root(), bytes);
-        return;
-      case CollectiveOp::kAllgather:
-      case CollectiveOp::kAlltoall:
-        for_all_remote([&](std::uint32_t peer) { remote_.send(peer, bytes); });
-        return for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, bytes); });
-      case CollectiveOp::kAllgatherv:
-        for_all_remote([&](std::uint32_t peer) {
-          if (bytes > 0) remote_.send(peer, bytes);
-        });
-        return for_all_remote([&](std::uint32_t peer) { recv_unless_empty(peer, call_.values[peer]); });
-      default: {  // alltoallv, alltoallw
-        for_all_remote([&](std::uint32_t peer) {
-          if (call_.values[peer] > 0) remote_.send(peer, call_.values[peer]);
-        });
-        return for_all_remote(
-            [&](std::uint32_t peer) { recv_unless_empty(peer, call_.values[call_.remote_size + peer]); });
-      }
-    }
-  }
-
- private:
-  bool is_leader() const { return call_.rank == 0; }
-  bool is_root() const { return call_.root == kMpiRoot; }
-  bool takes_no_part() const { return call_.root < 0 && !is_root(); }
-  std::uint32_t root() const { return static_cast<std::uint32_t>(call_.root); }
-
-  template <typename Function>
-  void for_all_remote(Function function) {
-    for (std::uint32_t peer = 0; peer < call_.remote_size; ++peer) function(peer);
-  }
-  void recv_unless_empty(std::uint32_t peer, Bytes bytes) {
-    if (bytes > 0) remote_.recv(peer, bytes);
-  }
-
-  void allreduce(Bytes bytes) {
-    local_.reduce(0, bytes, call_.commutative);
-    if (is_leader()) remote_.exchange(0, bytes, 0, bytes);
-    local_.bcast(0, bytes, collective::likely_element_bytes(bytes));
-  }
-
-  void allreduce_linear(Bytes bytes) {
-    remote_.exchange(0, bytes, 0, bytes);
-    if (!is_leader()) return;
-    for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.recv(peer, bytes);
-    remote_.exchange(0, bytes, 0, bytes);
-    for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.send(peer, bytes);
-  }
-
-  void barrier() {
-    remote_.send(0, 0);
-    if (is_leader()) {
-      for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.recv(peer, 0);
-    }
-    remote_.recv(0, 0);
-    if (is_leader()) {
-      for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.send(peer, 0);
-    }
-  }
-
-  // Every rank sends its vector to the other group's leader, who combines them and hands out the parts.
-  void reduce_scatter() {
-    const bool alike = call_.op == CollectiveOp::kReduceScatterBlock;
-    const Values parts = call_.values;
-    const Bytes total = alike ? call_.bytes * call_.size : sum(parts.first(call_.size));
-    if (total == 0) return;
-    remote_.send(0, total);
-    if (is_leader()) for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, total); });
-    if (alike && !call_.nonblocking) return local_.scatter(0, call_.bytes);
-    const std::vector<std::uint64_t> all_alike(alike && is_leader() ? call_.size : 0, call_.bytes);
-    local_.scatter_linear(0, alike ? call_.bytes : parts[call_.rank], alike ? Values(all_alike) : parts,
-                          call_.nonblocking);
-  }
-
-  const CollectiveCall& call_;
-  GroupSteps remote_;
-  GroupSteps local_;
-};
-
-CollectiveCall normalised(CollectiveCall call) {
-  if (call.op == CollectiveOp::kCommCreate) {
-    call.bytes = kCommCreateBytes;
-    call.commutative = true;
-  }
-  return call;
-}
-
 void expand_chosen(const CollectiveCall& call, Algorithm algorithm, std::span<const std::uint32_t> members,
                    std::vector<CollectiveStep>& out) {
   if (call.library == MpiLibrary::kMpich4) return collective::expand_mpich(call, algorithm, members, out);
-  if (call.remote_size > 0) {
-    InterSteps steps(call, out);
-    return algorithm == Algorithm::kInterLeaders ? steps.by_leaders() : steps.linear();
-  }
+  if (call.remote_size > 0) return collective::expand_inter_openmpi(call, algorithm, out);
   GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members);
   return call.nonblocking ? expand_nonblocking(call, algorithm, steps)
                           : expand_blocking(call, algorithm, steps);
@@ -505,16 +343,22 @@ void collective::expand_neighbours(const CollectiveCall& call, GroupSteps& steps
     if (!real(neighbours.destinations[i])) continue;
     steps.send(static_cast<std::uint32_t>(neighbours.destinations[i]), neighbours.sent[i]);
   }
-  for (std::size_t i = 0; i < neighbours.sources.size(); ++i) {
-    if (!real(neighbours.sources[i])) continue;
-    steps.recv(static_cast<std::uint32_t>(neighbours.sources[i]), neighbours.received[i]);
+  const Values sources = neighbours.sources;
+  const bool by_direction = pairs_by_direction(call, neighbours);
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    if (!real(sources[i])) continue;
+    // Both sides of a dimension of two: what the neighbour sent down comes from above.
+    const bool first = by_direction && i + 1 < sources.size() && sources[i] == sources[i + 1];
+    const bool second = by_direction && !first && i > 0 && sources[i] == sources[i - 1];
+    const std::size_t other_side = first ? i + 1 : second ? i - 1 : i;
+    steps.recv(static_cast<std::uint32_t>(sources[i]), neighbours.received[other_side]);
   }
 }
 
-Result<CollectiveSteps> expand_collective(const CollectiveCall& given, std::vector<CollectiveStep>& out) {
-  const CollectiveCall call = normalised(given);
+Result<CollectiveSteps> expand_collective(const CollectiveCall& call, std::vector<CollectiveStep>& out) {
   if (auto checked = check(call); !checked) return checked.error();
   if (call.remote_size == 0 && call.size == 1) return CollectiveSteps{};
+  if (call.op == CollectiveOp::kCommCreate) return CollectiveSteps{!collective::expand_creation(call, out)};
   if (call.bytes == 0 && returns_when_empty(call)) return CollectiveSteps{};
 
   const Choice choice = collective::choose(call);
@@ -526,10 +370,10 @@ Result<CollectiveSteps> expand_collective(const CollectiveCall& given, std::vect
   return CollectiveSteps{choice.unsure};
 }
 
-const char* collective_algorithm_name(const CollectiveCall& given) {
-  const CollectiveCall call = normalised(given);
+const char* collective_algorithm_name(const CollectiveCall& call) {
   if (!check(call)) return "invalid";
   if (call.remote_size == 0 && call.size == 1) return "none";
+  if (call.op == CollectiveOp::kCommCreate) return "agreement";
   if (call.bytes == 0 && returns_when_empty(call)) return "none";
   return collective::algorithm_name(collective::choose(call).algorithm);
 }

@@ -11,6 +11,7 @@
 
 #include "base/result.h"
 #include "event/event.h"
+#include "event/mpi_function_table.h"
 #include "predictor/match/mpi_library.h"
 #include "predictor/match/node_layout.h"
 
@@ -40,6 +41,8 @@ struct CollectiveCall {
   bool commutative = true;
   bool in_place =
       false;  // MPI_IN_PLACE (kFlagInPlace): alltoall* and iallreduce choose another algorithm then
+  // kCommCreate: which call it is.
+  CommCreation creation = CommCreation::kUnknown;
   MpiLibrary library = MpiLibrary::kOpenMpi4;
   // Where the communicator's ranks are, for libraries that go by it. Nothing: not known, every rank counts as
   // alone on its node. REQUIRES: as many ranks as `size`; not read on intercommunicators.

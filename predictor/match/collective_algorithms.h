@@ -1,9 +1,10 @@
 // One rank's part of each collective algorithm of Open MPI and MPICH, as sends and receives.
 //
 // Place in the event's way: match (half of collective.h; which algorithm is chosen: collective_rules.h).
-// The algorithms are those of coll/base, coll/basic and coll/libnbc (collective_algorithms.cpp) and those
-// that only MPICH has (collective_algorithms_mpich.cpp); docs/collectives.md names each one's source in the
-// literature. Every function costs O(steps of this rank), v-collectives O(ranks) for their prefix sums.
+// The algorithms are those of coll/base, coll/basic and coll/libnbc (collective_algorithms_*.cpp by family)
+// and those that only MPICH has (collective_algorithms_mpich.cpp); docs/collectives.md names each one's
+// source in the literature. Every function costs O(steps of this rank), v-collectives O(ranks) for their
+// prefix sums.
 #pragma once
 
 #include <cstdint>

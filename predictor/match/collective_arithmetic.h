@@ -44,4 +44,11 @@ struct PowerOfTwo {
   std::uint32_t first_real(std::uint32_t inner) const { return inner < extra ? 2 * inner : inner + extra; }
 };
 
+// libnbc's trees are built for root 0; another root changes places with rank 0 (the mapping is its own
+// inverse).
+inline std::uint32_t swap_with_zero(std::uint32_t rank, std::uint32_t root) {
+  if (rank == 0) return root;
+  return rank == root ? 0 : rank;
+}
+
 }  // namespace lbf::collective

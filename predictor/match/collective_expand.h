@@ -33,6 +33,12 @@ void expand_inside(const CollectiveCall& call, std::span<const std::uint32_t> me
 void expand_mpich(const CollectiveCall& call, Algorithm algorithm, std::span<const std::uint32_t> members,
                   std::vector<CollectiveStep>& out);
 
+// On an intercommunicator, in Open MPI.
+void expand_inter_openmpi(const CollectiveCall& call, Algorithm algorithm, std::vector<CollectiveStep>& out);
+
+// kCommCreate. Whether these are the library's own messages; else the closest.
+bool expand_creation(const CollectiveCall& call, std::vector<CollectiveStep>& out);
+
 // In the order of the neighbours, sends first; a message to oneself is a copy in memory.
 void expand_neighbours(const CollectiveCall& call, GroupSteps& steps);
 

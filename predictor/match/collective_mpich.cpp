@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "predictor/match/collective_expand.h"
+#include "predictor/match/collective_inter.h"
 
 namespace lbf::collective {
 namespace {
@@ -55,7 +55,6 @@ void expand_intra(const CollectiveCall& call, Algorithm algorithm, GroupSteps& s
       }
       return steps.reduce(algorithm, root, call.bytes);
     case CollectiveOp::kAllreduce:
-    case CollectiveOp::kCommCreate:
       return steps.allreduce(algorithm, call.bytes, call.commutative);
     case CollectiveOp::kGather:
       return steps.gather(algorithm, root, call.bytes);
@@ -94,12 +93,10 @@ void expand_intra(const CollectiveCall& call, Algorithm algorithm, GroupSteps& s
 }
 
 // Where both groups do the same for each other, the one with the lower ranks is served first.
-class InterSteps {
+class MpichInter : private InterSteps {
  public:
-  InterSteps(const CollectiveCall& call, std::vector<CollectiveStep>& out)
-      : call_(call),
-        remote_(out, call.rank, call.remote_size, false, call.library, call.nonblocking),
-        local_(out, call.rank, call.size, true, call.library, call.nonblocking) {}
+  MpichInter(const CollectiveCall& call, std::vector<CollectiveStep>& out)
+      : InterSteps(call, out, call.nonblocking) {}
 
   void by_leaders() {
     const Bytes bytes = call_.bytes;
@@ -108,15 +105,10 @@ class InterSteps {
         if (call_.size > 1) local_.barrier_dissemination();
         return bcast_both_ways(kSignalBytes, kSignalBytes);
       case CollectiveOp::kBcast:
-        if (is_root()) return remote_.send(0, bytes);
-        if (!takes_no_part()) bcast_from(root(), bytes);
-        return;
+        return from_root(bytes, [&] { bcast_to_group(bytes); });
       case CollectiveOp::kReduce:
-        if (is_root()) return remote_.recv(0, bytes);
-        if (!takes_no_part()) reduce_to(root(), bytes);
-        return;
+        return to_root(bytes, bytes, [&] { local_.reduce(0, bytes, call_.commutative); });
       case CollectiveOp::kAllreduce:
-      case CollectiveOp::kCommCreate:
         if (call_.nonblocking) {
           reduce_both_ways(bytes);
         } else {
@@ -125,16 +117,9 @@ class InterSteps {
         }
         return bcast_inside(bytes);
       case CollectiveOp::kGather:
-        if (is_root()) return remote_.recv(0, bytes * call_.remote_size);
-        if (takes_no_part()) return;
-        local_.gather(0, bytes);
-        if (is_leader()) remote_.send(root(), bytes * call_.size);
-        return;
+        return gather_by_leaders();
       case CollectiveOp::kScatter:
-        if (is_root()) return remote_.send(0, bytes * call_.remote_size);
-        if (takes_no_part()) return;
-        if (is_leader()) remote_.recv(root(), bytes * call_.size);
-        return local_.scatter(0, bytes);
+        return scatter_by_leaders();
       case CollectiveOp::kAllgather:
         local_.gather(0, bytes);
         return bcast_both_ways(bytes * call_.size, bytes * call_.remote_size);
@@ -148,18 +133,7 @@ class InterSteps {
 
   // Straight between the root and the ranks of the other group.
   void linear() {
-    const bool each_its_own = call_.op == CollectiveOp::kGatherv || call_.op == CollectiveOp::kScatterv;
-    const bool to_root = call_.op == CollectiveOp::kGather || call_.op == CollectiveOp::kGatherv;
-    if (takes_no_part()) return;
-    if (!is_root()) {
-      if (call_.bytes == 0) return;
-      return to_root ? remote_.send(root(), call_.bytes) : remote_.recv(root(), call_.bytes);
-    }
-    for (std::uint32_t peer = 0; peer < call_.remote_size; ++peer) {
-      const Bytes bytes = each_its_own ? call_.values[peer] : call_.bytes;
-      if (bytes == 0) continue;
-      to_root ? remote_.recv(peer, bytes) : remote_.send(peer, bytes);
-    }
+    straight_rooted(call_.op == CollectiveOp::kGather || call_.op == CollectiveOp::kGatherv, false);
   }
 
   // alltoall, alltoallv, alltoallw
@@ -182,11 +156,6 @@ class InterSteps {
   }
 
  private:
-  bool is_leader() const { return call_.rank == 0; }
-  bool is_root() const { return call_.root == kMpiRoot; }
-  bool takes_no_part() const { return call_.root < 0 && !is_root(); }
-  std::uint32_t root() const { return static_cast<std::uint32_t>(call_.root); }
-
   void bcast_inside(Bytes bytes) {
     if (call_.size < 2 || bytes == 0) return;
     CollectiveCall inside;
@@ -199,6 +168,10 @@ class InterSteps {
   }
   void bcast_from(std::uint32_t remote_root, Bytes bytes) {
     if (is_leader()) remote_.recv(remote_root, bytes);
+    bcast_to_group(bytes);
+  }
+  // What the leader got.
+  void bcast_to_group(Bytes bytes) {
     if (!call_.nonblocking) return bcast_inside(bytes);
     if (call_.size > 1) local_.bcast(Algorithm::kSubtreeBinomial, 0, bytes, 1);
   }
@@ -238,10 +211,6 @@ class InterSteps {
     if (alike) return local_.scatter(0, call_.bytes);
     local_.scatter_linear(0, parts[call_.rank], parts, false);
   }
-
-  const CollectiveCall& call_;
-  GroupSteps remote_;
-  GroupSteps local_;
 };
 
 }  // namespace
@@ -252,7 +221,7 @@ void expand_mpich(const CollectiveCall& call, Algorithm algorithm, std::span<con
     GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members);
     return expand_intra(call, algorithm, steps);
   }
-  InterSteps steps(call, out);
+  MpichInter steps(call, out);
   if (algorithm == Algorithm::kInterPairwise) return steps.pairwise();
   if (algorithm == Algorithm::kInterLinear) return steps.linear();
   steps.by_leaders();

@@ -27,7 +27,6 @@ Choice choose(const CollectiveCall& call) {
     choice = call.library == MpiLibrary::kMpich4 ? choose_mpich(call) : choose_openmpi(call);
     choice.unsure |= depends_on_layout;
   }
-  if (call.op == CollectiveOp::kCommCreate) choice.unsure = true;  // stands for several small collectives
   return choice;
 }
 

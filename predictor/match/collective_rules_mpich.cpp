@@ -121,7 +121,6 @@ Choice choose_intra_mpich(CollectiveOp op, std::uint32_t ranks, Bytes bytes, boo
       return by_scattering(bytes, ranks, commutative, kReduceShort, Algorithm::kSubtreeBinomial,
                            Algorithm::kReduceScatterGather);
     case CollectiveOp::kAllreduce:
-    case CollectiveOp::kCommCreate:
       return by_scattering(bytes, ranks, commutative, kAllreduceShort, Algorithm::kRecursiveDoubling,
                            Algorithm::kReduceScatterAllgather);
     case CollectiveOp::kGather:
@@ -150,6 +149,7 @@ Choice choose_intra_mpich(CollectiveOp op, std::uint32_t ranks, Bytes bytes, boo
     case CollectiveOp::kNeighborAlltoall:
     case CollectiveOp::kNeighborAlltoallv:
     case CollectiveOp::kNeighborAlltoallw:
+    case CollectiveOp::kCommCreate:  // has no algorithm of its own
       break;
   }
   return {Algorithm::kLinear};

@@ -364,8 +364,7 @@ Choice choose_nonblocking(const CollectiveCall& call) {
       }
       return choice;
     }
-    case CollectiveOp::kAllreduce:
-    case CollectiveOp::kCommCreate: {
+    case CollectiveOp::kAllreduce: {
       if (call.size < 4 || call.bytes < kShortVectorBytes || !call.commutative || call.in_place) {
         return {Algorithm::kBinomial};
       }
@@ -398,8 +397,8 @@ Choice choose_inter(const CollectiveCall& call) {
     case CollectiveOp::kGatherv:
     case CollectiveOp::kScatterv:
     case CollectiveOp::kAllgatherv:
-      // The library collects inside the group first; how much the others in the group have is unknown here.
-      return {Algorithm::kInterLinear, true};
+      // How much the others of the group have is unknown here: they are taken to have as much as this rank.
+      return {Algorithm::kInterLeaders, true};
     case CollectiveOp::kAllgather:
       // Assumes that both groups contribute equally much per rank.
       return {Algorithm::kInterLeaders, true};
@@ -426,7 +425,6 @@ Choice choose_intra_openmpi(CollectiveOp op, std::uint32_t ranks, Bytes bytes, B
     case CollectiveOp::kReduce:
       return choose_reduce(ranks, bytes, commutative);
     case CollectiveOp::kAllreduce:
-    case CollectiveOp::kCommCreate:
       return choose_allreduce(ranks, bytes, commutative);
     case CollectiveOp::kGather:
       return {first_that_fits(kGatherRules, ranks, bytes)};
@@ -467,6 +465,7 @@ Choice choose_intra_openmpi(CollectiveOp op, std::uint32_t ranks, Bytes bytes, B
     case CollectiveOp::kNeighborAlltoall:
     case CollectiveOp::kNeighborAlltoallv:
     case CollectiveOp::kNeighborAlltoallw:
+    case CollectiveOp::kCommCreate:  // has no algorithm of its own
       break;
   }
   return {Algorithm::kLinear};  // coll/basic has one algorithm for each of these

@@ -7,6 +7,8 @@
 #include <limits>
 #include <utility>
 
+#include "event/mpi_function_table.h"
+
 namespace lbf {
 namespace {
 
@@ -17,6 +19,18 @@ constexpr std::uint64_t kMaxHeldEvents = 65536;
 // So many messages under way do not fit into the cache: the channels of a block of sends, each into another
 // rank's table, are fetched while the ones before are worked on.
 constexpr std::size_t kPrefetchFrom = 16384;
+
+// What a kGap stands for, in words. The capture counts what a full ring could not take; the relay and the
+// decoder put one in the place of an event on a communicator that they have no definition of.
+std::string what_was_lost(const Event& gap) {
+  if (gap.function != 0) {
+    return "a call of " + std::string(mpi_function_name(gap.function)) +
+           " was lost here (its communicator is not known)";
+  }
+  const std::string count = std::to_string(gap.bytes) + (gap.bytes == 1 ? " event was" : " events were");
+  const bool took_time = gap.process_s > 0 || gap.call_s > 0;
+  return count + " lost here (its event ring was full" + (took_time ? ")" : ", or could not be read on)");
+}
 
 std::string number(std::int64_t value) {
   return std::to_string(value);
@@ -376,9 +390,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       if (event.bytes > kMaxLostEvents) return fail(rank, "a gap of an impossible number of events");
       state.gap = true;
       stats_.lost_events += event.bytes;
-      note_partial(
-          fail(rank, std::to_string(event.bytes) + " events were lost here (its event ring was full)")
-              .message);
+      note_partial(fail(rank, what_was_lost(event)).message);
       emit_plain(rank, event);
       return {};
     case EventKind::kExit:

@@ -112,6 +112,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
       if (comm->layout) call.layout = &*comm->layout;
     }
   }
+  if (event.op == CollectiveOp::kCommCreate) call.creation = comm_creation(event.function);
   if (is_neighbour(event.op)) {
     // n, n destinations, n byte counts, m, m sources, m byte counts: world ranks become ranks of the
     // communicator.

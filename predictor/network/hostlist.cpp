@@ -7,17 +7,13 @@
 #include <optional>
 #include <utility>
 
+#include "base/quoted.h"
+
 namespace lbf {
 namespace {
 
 constexpr std::size_t kMaxDigits = 9;
 constexpr std::size_t kMaxNameBytes = 255;  // of a host name (hostname(7))
-constexpr std::size_t kMaxQuotedBytes = 80;
-
-std::string quoted(std::string_view text) {
-  const bool cut = text.size() > kMaxQuotedBytes;
-  return "'" + std::string(text.substr(0, kMaxQuotedBytes)) + (cut ? "...'" : "'");
-}
 
 Error too_many(std::size_t limit) {
   return Error{ErrorCode::kLimit, "more than " + std::to_string(limit) + " names: is a range too long?"};

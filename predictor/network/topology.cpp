@@ -11,18 +11,14 @@
 #include <map>
 #include <utility>
 
+#include "base/quoted.h"
 #include "predictor/network/hostlist.h"
 
 namespace lbf {
 namespace {
 
 constexpr std::size_t kMaxSwitchNameBytes = 64;  // topology.conf(5)
-constexpr std::size_t kMaxQuotedBytes = 80;
 constexpr std::size_t kMaxListed = 8;
-
-std::string quoted(std::string_view text) {
-  return "'" + std::string(text.substr(0, kMaxQuotedBytes)) + (text.size() > kMaxQuotedBytes ? "...'" : "'");
-}
 
 bool same_key(std::string_view a, std::string_view b) {
   const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
@@ -243,7 +239,8 @@ Result<std::vector<Pair>> split_pairs(const Description& description, std::size_
       pair.value = text.substr(0, std::min(text.find_first_of(kBlanks), text.size()));
       text.remove_prefix(pair.value.size());
     }
-    if (pair.value.empty()) return description.error(line, "'" + std::string(pair.key) + "=' has no value");
+    if (pair.value.empty())
+      return description.error(line, lbf::quoted(std::string(pair.key) + "=") + " has no value");
     pairs.push_back(pair);
   }
   return pairs;
@@ -282,7 +279,8 @@ Result<void> take_line(Description& description, std::size_t line, std::string_v
                                "unknown key " + quoted(pair->key) + ": known are " +
                                    (block ? "BlockName, Nodes" : "SwitchName, Switches, Nodes, LinkSpeed"));
     }
-    if (!to->empty()) return description.error(line, "'" + std::string(pair->key) + "=' appears twice");
+    if (!to->empty())
+      return description.error(line, lbf::quoted(std::string(pair->key) + "=") + " appears twice");
     *to = pair->value;
   }
   description.entries.push_back(std::move(entry));
@@ -399,7 +397,7 @@ Result<Description> read_yaml(std::string_view text, const std::string& file_nam
     root = YAML::Load(std::string(text));
   } catch (const YAML::Exception& error) {
     const std::size_t line = error.mark.is_null() ? 0 : static_cast<std::size_t>(error.mark.line) + 1;
-    return description.error(line, error.msg);
+    return description.error(line, on_one_line(error.msg));  // it has the file's characters
   }
   if (!root.IsSequence() || root.size() == 0) {
     return description.error(line_of(root), "must be a list of topologies: '- topology: NAME'");

@@ -6,6 +6,8 @@
 #include <optional>
 #include <utility>
 
+#include "base/quoted.h"
+
 namespace lbf {
 namespace {
 
@@ -14,10 +16,6 @@ std::optional<std::uint32_t> parse_number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
   return value;
-}
-
-std::string quoted(std::string_view text) {
-  return "'" + std::string(text) + "'";
 }
 
 Result<std::vector<std::uint32_t>> place_by_map(std::string_view list, Rank ranks, std::uint32_t nodes) {

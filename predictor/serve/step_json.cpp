@@ -35,6 +35,8 @@ json prediction_json(const db::PredictionRecord& prediction, bool with_ranks) {
       {"partial", prediction.partial},
       {"progress_s", prediction.progress_s},
       {"measured_at_progress_s", prediction.measured_at_progress_s}};
+  if (!prediction.topology.file.empty())
+    out["topology"] = {{"file", prediction.topology.file}, {"nodes", prediction.topology.nodes}};
   if (with_ranks) out["rank_finish_s"] = prediction.rank_finish_s;
   return out;
 }

@@ -33,6 +33,15 @@ std::string command_line(const std::vector<std::string>& command) {
   return line;
 }
 
+db::TopologyRecord topology_of(const Target& target) {
+  db::TopologyRecord out;
+  if (target.topology == nullptr) return out;
+  out.file = target.topology->file();
+  for (const std::uint32_t node : target.topology_node_of_node)
+    out.nodes.push_back(target.topology->node_name(node));
+  return out;
+}
+
 const char* contention_name(Contention contention) {
   switch (contention) {
     case Contention::kNone:
@@ -225,6 +234,7 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
     out.network = target.network->name();
     out.contention = contention_name(target.network->contention());
     out.speed = target.speed;
+    out.topology = topology_of(target);
     const bool same_network = target.network == ran_.network;
     const bool same_place = target.nodes == ran_.nodes && target.cores_per_node == ran_.cores_per_node &&
                             target.node_of_rank == ran_.node_of_rank && target.speed == ran_.speed;

@@ -2,13 +2,15 @@
  *
  * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp (-1: nothing but the set-up), FLAGS
  * a sum of 1 (non-blocking), 2 (operation not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even
- * world ranks against odd ones). Run with --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3
+ * world ranks against odd ones), 16 (counts of vector operations all alike), 32 (on a periodic cartesian
+ * communicator of two rows). ROOT of operation 22 says which communicator is made, as CommCreation. Run with
+ * --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3
  * --mca pml_monitoring_filename F: F.RANK.prof then says how many messages and bytes went to each peer. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { kNonblocking = 1, kNotCommutative = 2, kInPlace = 4, kInter = 8 };
+enum { kNonblocking = 1, kNotCommutative = 2, kInPlace = 4, kInter = 8, kAlike = 16, kCart = 32 };
 
 static void combine(void* in, void* inout, int* length, MPI_Datatype* type) {
   (void)in;
@@ -20,9 +22,68 @@ static void combine(void* in, void* inout, int* length, MPI_Datatype* type) {
 /* Defined by what is preloaded, if it wants to know which case begins. */
 __attribute__((weak)) void collective_monitor_case(int number);
 
-/* The same counts as in openmpi_test.cpp. */
+/* The same counts as in library_case.cpp. */
+static int counts_alike = 0;
 static int uneven(int rank, int count) {
+  if (counts_alike) return count;
   return rank % 4 == 2 ? 0 : (rank % 3 + 1) * count;
+}
+
+/* How a communicator is made, by the numbers of lbf's CommCreation. */
+static void create(int how, MPI_Comm comm, int inter, MPI_Request* request, int nonblocking) {
+  MPI_Comm made = MPI_COMM_NULL;
+  MPI_Group group;
+  int rank, size;
+  MPI_Comm_rank(comm, &rank);
+  MPI_Comm_size(comm, &size);
+  MPI_Comm_group(comm, &group);
+  int dims[1] = {size}, periods[1] = {1};
+  int* index = calloc(size, sizeof(int));
+  int* edges = calloc(size, sizeof(int));
+  for (int i = 0; i < size; ++i) {
+    index[i] = i + 1;
+    edges[i] = i;
+  }
+  switch (how) {
+    case 1:
+      if (nonblocking) {
+        MPI_Comm_idup(comm, &made, request);
+      } else {
+        MPI_Comm_dup(comm, &made);
+      }
+      break;
+    case 2:
+      MPI_Comm_create(comm, group, &made);
+      break;
+    case 3:
+      MPI_Comm_create_group(comm, group, 5, &made);
+      break;
+    case 4:
+      MPI_Comm_split(comm, inter ? 0 : rank % 2, rank, &made);
+      break;
+    case 5:
+      MPI_Comm_split_type(comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &made);
+      break;
+    case 6:
+      MPI_Cart_create(comm, 1, dims, periods, 0, &made);
+      break;
+    case 8:
+      MPI_Graph_create(comm, size, index, edges, 0, &made);
+      break;
+    case 10:
+      MPI_Dist_graph_create_adjacent(comm, 1, edges, index, 1, edges, index, MPI_INFO_NULL, 0, &made);
+      break;
+    case 12:
+      MPI_Intercomm_merge(comm, 0, &made);
+      break;
+    default:
+      MPI_Abort(MPI_COMM_WORLD, 2);
+  }
+  MPI_Group_free(&group);
+  free(index);
+  free(edges);
+  if (nonblocking) MPI_Wait(request, MPI_STATUS_IGNORE);
+  if (made != MPI_COMM_NULL) MPI_Comm_free(&made);
 }
 
 int main(int argc, char** argv) {
@@ -32,7 +93,7 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &world_size);
   MPI_Op ordered;
   MPI_Op_create(combine, 0, &ordered);
-  MPI_Comm half, inter = MPI_COMM_NULL;
+  MPI_Comm half, inter = MPI_COMM_NULL, cart = MPI_COMM_NULL;
   int flags_of_all = 0;
   for (int i = 1; i < argc; ++i) {
     int flags = 0;
@@ -42,6 +103,10 @@ int main(int argc, char** argv) {
   if ((flags_of_all & kInter) != 0) {
     MPI_Comm_split(MPI_COMM_WORLD, world_rank % 2, world_rank, &half);
     MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, world_rank % 2 == 0 ? 1 : 0, 1, &inter);
+  }
+  if ((flags_of_all & kCart) != 0) { /* rows of two: the neighbour above is the one below */
+    int dims[2] = {2, world_size / 2}, periods[2] = {1, 1};
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &cart);
   }
 
   for (int i = 1; i < argc; ++i) {
@@ -54,7 +119,8 @@ int main(int argc, char** argv) {
                         : element == 2 ? MPI_SHORT
                                        : MPI_SIGNED_CHAR;
     int count = bytes / element;
-    MPI_Comm comm = (flags & kInter) ? inter : MPI_COMM_WORLD;
+    MPI_Comm comm = (flags & kInter) ? inter : (flags & kCart) ? cart : MPI_COMM_WORLD;
+    counts_alike = (flags & kAlike) != 0;
     int rank, size, peers;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
@@ -62,13 +128,14 @@ int main(int argc, char** argv) {
     int nonblocking = flags & kNonblocking;
     if (flags & kInter) {
       MPI_Comm_remote_size(comm, &peers);
-      if (world_rank % 2 == 0)
+      if (world_rank % 2 == 0 && op != 22)
         root = rank == root ? MPI_ROOT : MPI_PROC_NULL; /* the root is in the even group */
     }
     MPI_Op reduction = (flags & kNotCommutative) ? ordered : MPI_MAX;
     int ranks = peers > size ? peers : size;
-    char *send = calloc((size_t)3 * (ranks + 1), bytes + 8),
-         *receive = calloc((size_t)3 * (ranks + 1), bytes + 8);
+    if (ranks < 4) ranks = 4; /* neighbours */
+    char *send = calloc((size_t)5 * (ranks + 1), bytes + 8),
+         *receive = calloc((size_t)5 * (ranks + 1), bytes + 8);
     void* source = (flags & kInPlace) ? MPI_IN_PLACE : send;
     int *counts = calloc(ranks, sizeof(int)), *offsets = calloc(ranks, sizeof(int));
     int *alike = calloc(ranks, sizeof(int)), *alike_offsets = calloc(ranks, sizeof(int));
@@ -163,6 +230,23 @@ int main(int argc, char** argv) {
       case 16:
         RUN(MPI_Reduce_scatter(send, receive, counts, type, reduction, comm),
             MPI_Ireduce_scatter(send, receive, counts, type, reduction, comm, &request));
+        break;
+      case 19:
+        RUN(MPI_Neighbor_alltoall(send, count, type, receive, count, type, comm),
+            MPI_Ineighbor_alltoall(send, count, type, receive, count, type, comm, &request));
+        break;
+      case 20: { /* direction d sends d + 1 blocks; what comes from below was sent up */
+        int out[4], in[4], at[4];
+        for (int d = 0; d < 4; ++d) {
+          out[d] = (d + 1) * count;
+          in[d] = ((d ^ 1) + 1) * count;
+          at[d] = d * 4 * count;
+        }
+        MPI_Neighbor_alltoallv(send, out, at, type, receive, in, at, type, comm);
+        break;
+      }
+      case 22:
+        create(root, comm, flags & kInter, &request, nonblocking);
         break;
       default:
         MPI_Abort(MPI_COMM_WORLD, 2);

@@ -318,6 +318,32 @@ INSTANTIATE_TEST_SUITE_P(All, Vectors, testing::Combine(testing::Bool(), kAllLib
                                   name_of(std::get<1>(parameter.param));
                          });
 
+// A ring of two: each one's neighbour below is its neighbour above. What the other sends down comes from
+// above in Open MPI's blocking collectives; everywhere else messages pair in order. Sends 10 (rank 1: 30)
+// down and 20 (40) up.
+TEST_P(Vectors, NeighboursOnBothSides) {
+  const bool by_direction = !nonblocking() && library() != MpiLibrary::kMpich4;
+  std::vector<std::vector<std::uint64_t>> values;
+  std::vector<CollectiveCall> calls;
+  for (std::uint64_t rank = 0; rank < 2; ++rank) {
+    const std::uint64_t other = 1 - rank;
+    const std::uint64_t sent_down = other * 20 + 10;
+    const std::uint64_t sent_up = other * 20 + 20;
+    values.push_back({2, other, other, rank * 20 + 10, rank * 20 + 20,  //
+                      2, other, other, by_direction ? sent_up : sent_down,
+                      by_direction ? sent_down : sent_up});
+  }
+  for (std::uint32_t rank = 0; rank < 2; ++rank) {
+    CollectiveCall call = call_of(Op::kNeighborAlltoallv, 2, 30, 0, nonblocking(), library());
+    call.rank = rank;
+    call.values = values[rank];
+    calls.push_back(call);
+  }
+  const Outcome outcome = run(calls, 2);
+  EXPECT_EQ(outcome.problem, "") << describe(calls[0]);
+  EXPECT_EQ(outcome.bytes, 10U + 20 + 30 + 40);
+}
+
 // ---- intercommunicators
 // ------------------------------------------------------------------------------------------
 
@@ -692,7 +718,10 @@ TEST(Decisions, UnsureOnlyWhereTheElementSizeMatters) {
   // 128 bytes on 32 ranks: 16 doubles go linearly, 32 floats by rabenseifner.
   EXPECT_TRUE(expand_collective(call_of(Op::kAllreduce, 32, 128), steps)->approximated);
   EXPECT_FALSE(expand_collective(call_of(Op::kAllreduce, 32, 1024), steps)->approximated);
-  EXPECT_TRUE(expand_collective(call_of(Op::kCommCreate, 4, 0), steps)->approximated);
+  CollectiveCall create = call_of(Op::kCommCreate, 4, 0);
+  EXPECT_TRUE(expand_collective(create, steps)->approximated);  // made by which call?
+  create.creation = CommCreation::kDup;
+  EXPECT_FALSE(expand_collective(create, steps)->approximated);
 }
 
 // ---- single step lists, by hand
@@ -744,6 +773,48 @@ TEST(StepLists, IreduceChainSendsFragments) {
   ASSERT_EQ(steps.size(), 9U);
   EXPECT_EQ(steps[0].bytes, 7280U);
   EXPECT_EQ(steps[8].bytes, 65544U - 8 * 7280U);
+}
+
+// Groups of 3 and 2; rank 1 of the first group is the root. What only the root knows in full is exact there.
+TEST(InterVectors, OpenMpiCollectsInsideTheGroup) {
+  const std::vector<std::uint64_t> counts{100, 300};
+  const auto steps_of = [&](Op op, bool in_first, std::uint32_t rank, Rank root, Bytes bytes) {
+    CollectiveCall call = call_of(op, in_first ? 3 : 2, bytes, root);
+    call.rank = rank;
+    call.remote_size = in_first ? 2 : 3;
+    if (root == kMpiRoot || op == Op::kAllgatherv) call.values = counts;
+    return text(call);
+  };
+  EXPECT_EQ(steps_of(Op::kGatherv, true, 1, kMpiRoot, 0), "r0:400 ");
+  EXPECT_EQ(steps_of(Op::kGatherv, true, 0, kMpiProcNull, 0), "");
+  EXPECT_EQ(steps_of(Op::kGatherv, false, 0, 1, 100), "r1:4 r1:100 s1:200 ");
+  EXPECT_EQ(steps_of(Op::kGatherv, false, 1, 1, 300), "s0:4 s0:300 ");
+  EXPECT_EQ(steps_of(Op::kScatterv, true, 1, kMpiRoot, 0), "s0:8 s0:400 ");
+  EXPECT_EQ(steps_of(Op::kScatterv, false, 0, 1, 100), "r1:8 r1:200 s1:100 ");
+  EXPECT_EQ(steps_of(Op::kScatterv, false, 1, 1, 300), "r0:300 ");
+  // The broadcast in the group is a pipeline.
+  EXPECT_EQ(steps_of(Op::kAllgatherv, true, 2, 0, 50), "s0:4 s0:50 r1:400 ");
+}
+
+TEST(StepLists, CreatingACommunicator) {
+  const auto steps_of = [](CommCreation creation, MpiLibrary library, std::uint32_t rank) {
+    CollectiveCall call = call_of(Op::kCommCreate, 4, 8, 0, false, library);
+    call.rank = rank;
+    call.creation = creation;
+    return text(call);
+  };
+  // Open MPI: three times a binomial allreduce of an int.
+  const std::string agreement = "r1:4 r2:4 s1:4 s2:4 ";
+  EXPECT_EQ(steps_of(CommCreation::kDup, MpiLibrary::kOpenMpi4, 0), agreement + agreement + agreement);
+  EXPECT_EQ(steps_of(CommCreation::kSplit, MpiLibrary::kOpenMpi5, 0),
+            "s1:8 r1:8 s2:16 r2:16 " + agreement + agreement + agreement);
+  const std::string in_tree = "r3:4 s0:4 r0:4 s3:4 ";
+  EXPECT_EQ(steps_of(CommCreation::kCreateGroup, MpiLibrary::kOpenMpi4, 1), in_tree + in_tree + in_tree);
+  // MPICH: one allreduce of its mask, 65 ints, by halves; then a broadcast of an int.
+  EXPECT_EQ(steps_of(CommCreation::kDup, MpiLibrary::kMpich4, 0),
+            "s1:128 r1:132 s2:64 r2:68 s2:68 r2:64 s1:132 r1:128 s2:4 s1:4 ");
+  EXPECT_EQ(steps_of(CommCreation::kCreateGroup, MpiLibrary::kMpich4, 0),
+            "s1:260 r1:260 s2:260 r2:260 s2:4 s1:4 ");
 }
 
 TEST(StepLists, OneRankHasNone) {

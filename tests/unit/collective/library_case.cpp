@@ -10,9 +10,22 @@ using Op = CollectiveOp;
 constexpr Rank kMpiRoot = -4;
 constexpr Rank kMpiProcNull = -2;
 
-// The same counts as in collective_monitor.c.
-std::uint64_t uneven(std::uint32_t rank, Bytes bytes) {
-  return rank % 4 == 2 ? 0 : (rank % 3 + 1) * bytes;
+// Neighbours in a periodic grid of two rows: below and above in each dimension.
+std::vector<std::uint64_t> grid_values(const LibraryCase& c, std::uint32_t rank, std::uint32_t ranks) {
+  const std::uint32_t columns = ranks / 2;
+  const std::uint32_t row = rank / columns;
+  const std::uint32_t column = rank % columns;
+  const std::uint64_t other = (1 - row) * columns + column;
+  const std::uint64_t left = row * columns + (column + columns - 1) % columns;
+  const std::uint64_t right = row * columns + (column + 1) % columns;
+  const bool each_its_own = c.op == Op::kNeighborAlltoallv;
+  std::vector<std::uint64_t> values;
+  for (const bool sends : {true, false}) {
+    values.insert(values.end(), {4, other, other, left, right});
+    for (std::uint64_t d = 0; d < 4; ++d)
+      values.push_back(each_its_own ? ((sends ? d : d ^ 1) + 1) * c.bytes : c.bytes);
+  }
+  return values;
 }
 
 }  // namespace
@@ -37,6 +50,11 @@ std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t w
   call.low_group = even;
   if (inter && even) call.root = call.rank == c.root ? kMpiRoot : kMpiProcNull;
   const std::uint32_t peers = inter ? call.remote_size : call.size;
+  // The same counts as in collective_monitor.c.
+  const auto uneven = [&c](std::uint32_t rank, Bytes bytes) -> std::uint64_t {
+    if ((c.flags & kAlike) != 0) return bytes;
+    return rank % 4 == 2 ? 0 : (rank % 3 + 1) * bytes;
+  };
   std::vector<std::uint64_t> values;
   switch (c.op) {
     case Op::kGatherv:
@@ -54,6 +72,14 @@ std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t w
     case Op::kAlltoallw:
       values.assign(peers, uneven(call.rank, c.bytes));
       for (std::uint32_t peer = 0; peer < peers; ++peer) values.push_back(uneven(peer, c.bytes));
+      break;
+    case Op::kNeighborAlltoall:
+    case Op::kNeighborAlltoallv:
+      values = grid_values(c, world, ranks);
+      break;
+    case Op::kCommCreate:
+      call.creation = static_cast<CommCreation>(c.root);
+      call.root = 0;
       break;
     default:
       break;

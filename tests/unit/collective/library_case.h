@@ -11,9 +11,11 @@
 namespace lbf {
 
 // collective_monitor.c has the same numbers.
-enum CaseFlags { kNonblocking = 1, kNotCommutative = 2, kInPlace = 4, kInter = 8 };
+enum CaseFlags { kNonblocking = 1, kNotCommutative = 2, kInPlace = 4, kInter = 8, kAlike = 16, kCart = 32 };
 
 // An intercommunicator has the even world ranks against the odd ones, the root among the even ones.
+// kAlike: the counts of vector operations are all `bytes`. kCart: a periodic grid of two rows, where
+// direction d of neighbor_alltoallv sends d + 1 times `bytes`. kCommCreate: `root` is the CommCreation.
 struct LibraryCase {
   CollectiveOp op;
   Bytes bytes;

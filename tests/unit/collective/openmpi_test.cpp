@@ -99,12 +99,12 @@ void expect_same_traffic(const std::vector<Case>& cases, std::uint32_t ranks) {
   int flags = 0;
   for (const Case& c : cases) {
     add_expansion(c, ranks, expected);
-    flags |= c.flags & kInter;
+    flags |= c.flags & (kInter | kCart);
   }
   Traffic measured;
   std::string output;
   ASSERT_TRUE(measure(cases, ranks, measured, output)) << output;
-  if (flags != 0) {  // creating the intercommunicator took messages too
+  if (flags != 0) {  // creating the other communicators took messages too
     Traffic set_up;
     ASSERT_TRUE(measure({{Op::kBarrier, ~Bytes{0}, 0, flags}}, ranks, set_up, output)) << output;
     for (const auto& [pair, sent] : set_up) {
@@ -198,6 +198,23 @@ TEST_P(OpenMpi, InPlace) {
                        {Op::kAllreduce, 70000, 0, kInPlace | kNonblocking}},
                       GetParam());
 }
+TEST_P(OpenMpi, Neighbours) {
+  if (GetParam() % 2 != 0 || GetParam() < 6) return;  // columns that are not their own neighbours
+  expect_same_traffic({{Op::kNeighborAlltoall, 8, 0, kCart},
+                       {Op::kNeighborAlltoall, 5000, 0, kCart | kNonblocking},
+                       {Op::kNeighborAlltoallv, 700, 0, kCart}},
+                      GetParam());
+}
+TEST_P(OpenMpi, Communicators) {
+  for (const CommCreation how : {CommCreation::kDup, CommCreation::kCreate, CommCreation::kCreateGroup,
+                                 CommCreation::kSplit, CommCreation::kSplitType, CommCreation::kCartCreate,
+                                 CommCreation::kGraphCreate, CommCreation::kDistGraphCreateAdjacent}) {
+    SCOPED_TRACE(static_cast<int>(how));
+    expect_same_traffic({{Op::kCommCreate, 8, static_cast<std::uint32_t>(how)}}, GetParam());
+  }
+  expect_same_traffic({{Op::kCommCreate, 8, static_cast<std::uint32_t>(CommCreation::kDup), kNonblocking}},
+                      GetParam());
+}
 // One size for each kind of decision and of shape: two, odd, power of two, neither.
 INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpi, testing::Values(2, 3, 6, 8));
 
@@ -225,6 +242,22 @@ TEST_P(OpenMpiInter, Nonblocking) {
   cases.push_back({Op::kReduceScatter, 600, 0, kFlags});
   cases.push_back({Op::kReduceScatterBlock, 700, 0, kFlags});
   expect_same_traffic(cases, GetParam());
+}
+// With counts that are alike: else only the leaders know what the library sends.
+TEST_P(OpenMpiInter, Vectors) {
+  std::vector<Case> cases;
+  for (const Bytes bytes : {Bytes{8}, Bytes{5000}}) {
+    for (const Op op : {Op::kGatherv, Op::kScatterv, Op::kAllgatherv})
+      cases.push_back({op, bytes, 0, kInter | kAlike});
+  }
+  expect_same_traffic(cases, GetParam());
+}
+TEST_P(OpenMpiInter, Communicators) {
+  for (const CommCreation how :
+       {CommCreation::kDup, CommCreation::kCreate, CommCreation::kSplit, CommCreation::kIntercommMerge}) {
+    SCOPED_TRACE(static_cast<int>(how));
+    expect_same_traffic({{Op::kCommCreate, 8, static_cast<std::uint32_t>(how), kInter}}, GetParam());
+  }
 }
 // Groups of equal size only: with others the monitoring component itself crashes (Open MPI 4.1.4).
 INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpiInter, testing::Values(2, 6));

@@ -77,6 +77,7 @@ TEST_F(StepStoreTest, GivesBackWhatWasPut) {
   step.why_partial = "because";
   PredictionRecord stuck = prediction_of("second", 3.0);
   stuck.why_stuck = "cyclic wait";
+  stuck.topology = {"/etc/slurm/topology.conf", {"n1", "n7"}};
   const auto row = steps.put(step, {prediction_of("first", 2.0), stuck});
   ASSERT_TRUE(row.ok()) << row.error().message;
   const auto found = steps.find({}, true);
@@ -102,12 +103,16 @@ TEST_F(StepStoreTest, GivesBackWhatWasPut) {
   EXPECT_EQ(listed->at(1).target, "second");
   EXPECT_EQ(listed->at(0).why_stuck, "");
   EXPECT_EQ(listed->at(1).why_stuck, "cyclic wait");
+  EXPECT_EQ(listed->at(0).topology, TopologyRecord());
+  EXPECT_EQ(listed->at(1).topology, stuck.topology);
   EXPECT_EQ(listed->at(1).rank_finish_s, (std::vector<Seconds>{1.5, 3.0}));
   const auto without_ranks = predictions.of_step(*row, /*with_ranks=*/false);
   ASSERT_TRUE(without_ranks.ok());
   EXPECT_TRUE(without_ranks->at(1).rank_finish_s.empty());
   EXPECT_EQ(without_ranks->at(1).predicted_s, 3.0);
   EXPECT_EQ(without_ranks->at(1).why_stuck, "cyclic wait");
+  EXPECT_EQ(without_ranks->at(1).topology, stuck.topology);
+  EXPECT_EQ(stuck.without_ranks().topology, stuck.topology);
   EXPECT_FALSE(listed->at(0).speedup.has_value());
   EXPECT_EQ(listed->at(0).self_error_percent, -2.5);
 }

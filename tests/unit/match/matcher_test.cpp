@@ -303,6 +303,51 @@ TEST_F(Match, AfterAGapContradictionsMakeThePredictionPartial) {
   EXPECT_THAT(refused(1, complete(0, 7)), HasSubstr("rank 1"));  // other ranks lost nothing
 }
 
+TEST_F(Match, AGapSaysWhatIsKnownOfItsReason) {
+  const auto reason = [](const Event& gap) {
+    OpStore store{1, 1};
+    Matcher matcher{1, store};
+    EXPECT_TRUE(matcher.feed(0, gap).ok());
+    return matcher.why_partial();
+  };
+  Event full = make(EventKind::kGap);
+  full.bytes = 3;
+  full.call_s = 1e-6;
+  EXPECT_EQ(reason(full), "rank 0, event 1: 3 events were lost here (its event ring was full)");
+  Event unknown = make(EventKind::kGap);
+  unknown.bytes = 1;
+  EXPECT_THAT(reason(unknown), HasSubstr("1 event was lost here (its event ring was full, or could not be"));
+  Event undefined = unknown;
+  undefined.function = mpi_function("MPI_Bcast")->id;
+  EXPECT_THAT(reason(undefined),
+              AllOf(HasSubstr("a call of MPI_Bcast was lost here"), HasSubstr("communicator is not known")));
+}
+
+// Which call made the communicator comes from the event's function.
+TEST_F(Match, CreatingACommunicatorGoesByTheCall) {
+  const auto receives = [](const char* function) {
+    OpStore store{2, 1};
+    Matcher matcher{2, store};
+    for (const Rank rank : {0, 1}) {
+      Event create = make(EventKind::kCollective);
+      create.op = CollectiveOp::kCommCreate;
+      create.bytes = 8;
+      if (const MpiFunction* found = mpi_function(function)) create.function = found->id;
+      EXPECT_TRUE(matcher.feed(rank, create).ok());
+    }
+    std::vector<Bytes> bytes;
+    OpStore::Cursor cursor;
+    while (const Op* op = store.front(0, cursor)) {
+      if (op->kind == OpKind::kRecv) bytes.push_back(store.message(op->message).bytes);
+      OpStore::pop(cursor);
+    }
+    return std::pair(bytes, matcher.stats().approximated_collectives);
+  };
+  EXPECT_EQ(receives("MPI_Comm_dup"), std::pair(std::vector<Bytes>({4, 4, 4}), std::uint64_t{0}));
+  EXPECT_EQ(receives("MPI_Comm_split"), std::pair(std::vector<Bytes>({8, 4, 4, 4}), std::uint64_t{0}));
+  EXPECT_EQ(receives("none"), std::pair(std::vector<Bytes>({4, 4, 4}), std::uint64_t{2}));
+}
+
 TEST_F(Match, KeepAlivesAreNoEventsOfTheProgram) {
   feed(0, make(EventKind::kKeepAlive));
   feed(0, make(EventKind::kCompute));

@@ -291,5 +291,20 @@ TEST(Topology, LoadSaysWhatIsWrongWithTheFile) {
   EXPECT_EQ(Topology::load(directory.path() + "/topology.conf")->nodes(), 18U);
 }
 
+// Found by fuzz_topology: an error had the file's control characters, and as many of them as there were.
+TEST(Topology, ErrorsAreOneShortLine) {
+  const std::string long_key(5000, 'k');
+  const std::pair<std::string, std::string> broken[] = {{"SwitchName=s \x03Nodes=\n", "topology.conf"},
+                                                        {"SwitchName=s " + long_key + "=\n", "topology.conf"},
+                                                        {"\"\\\x04\"", "topology.yaml"}};
+  for (const auto& [text, file] : broken) {
+    const Result<Topology> topology = Topology::parse(text, file);
+    ASSERT_FALSE(topology.ok()) << file;
+    const std::string& message = topology.error().message;
+    EXPECT_LT(message.size(), 200u) << message;
+    for (const char c : message) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << message;
+  }
+}
+
 }  // namespace
 }  // namespace lbf

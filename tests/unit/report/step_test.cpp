@@ -49,6 +49,7 @@ TEST(ParseSteps, ATargetOnWhichTheProgramWouldNotEndHasNoTime) {
       R"({"job":1,"step":2,"state":"complete","predictions":[{"kind":"NF","predicted_s":null,"why_stuck":"cyclic wait"}]})");
   ASSERT_TRUE(steps.ok()) << steps.error().message;
   EXPECT_EQ(steps->front().predictions[0].why_stuck, "cyclic wait");
+  EXPECT_EQ(steps->front().predictions[0].topology_file, "");
   EXPECT_FALSE(steps->front().predictions[0].predicted_s.has_value());
 }
 
@@ -135,6 +136,21 @@ TEST(JobId, IsWrittenAsSacctWritesIt) {
   step.het_job = 49;
   step.het_offset = 1;
   EXPECT_EQ(job_id(step), "49+1.3");
+}
+
+TEST(ParseSteps, TopologyOfATarget) {
+  const auto parsed = [](const std::string& topology) {
+    return parse_steps(R"({"job":1,"step":2,"state":"complete","predictions":[{"kind":"NF","topology":)" +
+                       topology + "}]}");
+  };
+  const auto steps = parsed(R"({"file":"/etc/slurm/topology.conf","nodes":["n1","n2"]})");
+  ASSERT_TRUE(steps.ok());
+  const TargetPrediction& target = steps->front().predictions[0];
+  EXPECT_EQ(target.topology_file, "/etc/slurm/topology.conf");
+  EXPECT_EQ(target.topology_nodes, (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_TRUE(parsed("null").ok());
+  EXPECT_FALSE(parsed("7").ok());
+  EXPECT_FALSE(parsed(R"({"file":7})").ok());
 }
 
 }  // namespace

@@ -147,6 +147,9 @@ TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
   EXPECT_EQ(time_on(*other, 2), time_on(*none, 2));
   EXPECT_EQ(time_on(*small, 2), time_on(*near, 2));
   EXPECT_EQ(time_on(*small, 4), time_on(*none, 4));
+  const nlohmann::json where = step_json(*near, StepDetail::kFull)["predictions"][0]["topology"];
+  EXPECT_EQ(where, (nlohmann::json{{"file", "topology.conf"}, {"nodes", {"n0", "n1"}}}));
+  EXPECT_FALSE(step_json(*none, StepDetail::kFull)["predictions"][0].contains("topology"));
   const auto note = [](const char* text) { return testing::Contains(testing::StartsWith(text)); };
   EXPECT_THAT(other->record.notes,
               note("node n0 is not in topology.conf: all nodes are taken to be equally far apart"));
