@@ -81,6 +81,15 @@ void disown_array(const SpankHandle& spank) {
   spank.set_environment(kNotInArrayVariable, std::to_string(*job));
 }
 
+// It also knows how often its job was requeued; SPANK does not tell its sruns.
+void pass_restart_count(const SpankHandle& spank) {
+  const auto job = spank.item<std::uint32_t>(S_JOB_ID);
+  const auto restarts = spank.item<std::uint32_t>(S_SLURM_RESTART_COUNT);
+  if (!job || !restarts) return;
+  if (*restarts == 0 && !spank.environment("SLURM_RESTART_COUNT")) return;
+  spank.set_environment(kRestartVariable, std::to_string(*job) + ":" + std::to_string(*restarts));
+}
+
 // A step inside a step (srun started by a task or by a batch script), or a job submitted from one, inherits the outer step's capture: it is not meant for it.
 void clear_capture(const SpankHandle& spank, const AdminConfig& admin) {
   if (!spank.environment("LBF_CAPTURE_DIR")) return;
@@ -209,7 +218,10 @@ void user_init(SpankHandle spank) {
   const bool script = step_id && (*step_id == SLURM_BATCH_SCRIPT || *step_id == SLURM_INTERACTIVE_STEP);
   if (script) {
     inherit_options(spank);
-    if (*step_id == SLURM_BATCH_SCRIPT) disown_array(spank);
+    if (*step_id == SLURM_BATCH_SCRIPT) {
+      disown_array(spank);
+      pass_restart_count(spank);
+    }
   }
   if (!script && (!step_id || *step_id > SLURM_MAX_NORMAL_STEP_ID)) return;
   const UserRequest environment{spank.environment("LBF_PREDICT"), spank.environment("LBF_NETWORKS"),

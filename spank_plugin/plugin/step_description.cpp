@@ -115,11 +115,23 @@ JobNodes nodes_of_job(const SpankHandle& spank, const std::optional<HetComponent
   return job;
 }
 
+std::uint32_t restart_count(const SpankHandle& spank, std::uint32_t job) {
+  if (const auto told = spank.environment(kRestartVariable)) {
+    const std::size_t colon = told->find(':');
+    if (colon != std::string::npos && number_of(told->substr(0, colon)) == job) {
+      return number_of(told->substr(colon + 1)).value_or(0);
+    }
+  }
+  const auto item = spank.item<std::uint32_t>(S_SLURM_RESTART_COUNT);
+  if (item && *item > 0) return *item;
+  return number_of(spank.environment("SLURM_RESTART_COUNT")).value_or(0);
+}
+
 // What is the same for the step and for every program that mpirun starts in it.
 nlohmann::json describe_job(const SpankHandle& spank, std::uint32_t job, const StepConfig& step,
                             const std::optional<HetComponent>& het) {
   nlohmann::json json{{"job", job},
-                      {"restart", spank.item<std::uint32_t>(S_SLURM_RESTART_COUNT).value_or(0)},
+                      {"restart", restart_count(spank, job)},
                       {"networks", step.networks},
                       {"overhead_limit_percent", step.overhead_limit_percent}};
   if (const auto uid = spank.item<uid_t>(S_JOB_UID)) json["uid"] = *uid;

@@ -22,6 +22,10 @@ enum class StepKind {
   kLauncher,  // a batch script, an interactive step, or mpirun's daemons: no program of its own
 };
 
+// Set by the batch step to "JOB:RESTARTS": in a step of srun's, SPANK's own item is 0 and Slurm's variable may be
+// that of the job from which this one was submitted (docs/formats/environment.md).
+inline constexpr const char* kRestartVariable = "LBF_RESTART_COUNT";
+
 struct StepDescription {
   std::string json;  // for the relay: docs/relay.md, "Programs that mpirun starts"
   std::string node;  // this node's name

@@ -96,6 +96,11 @@ class Collector {
     // Keep-alive: processor time at `cpu_read_ns`, when the thread was in the program (if known) and
     // `cpu_at_bytes` of its ring had been consumed.
     bool cpu_known = false;
+    // Suspended: seen stopped at the last look; how long, as far as the looks tell; of that, what the next records
+    // may still hold as blocked time.
+    bool stopped = false;
+    Seconds stopped_s = 0;
+    Seconds stopped_credit_s = 0;
     std::uint64_t cpu_ns = 0;
     std::uint64_t cpu_read_ns = 0;
     std::uint64_t cpu_at_bytes = 0;
@@ -114,6 +119,8 @@ class Collector {
                        std::span<const std::uint64_t> values) const;
   void release(Process& process, ClockReading now, Seconds seconds_per_tick, bool everything,
                BatchBuilder& out);
+  void observe_stop(Process& process, bool stopped, Seconds since_last_look_s);
+  void add_event(Process& process, const Event& event, ClockReading now, BatchBuilder& out);
   void keep_alive(Process& process, ClockReading now, BatchBuilder& out);
   void write_stats(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
   void end(Process& process, const char* how, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);

@@ -53,7 +53,7 @@ ProcessStat read_process_stat(std::int32_t pid) {
   const std::string stat = read_small_file("/proc/" + std::to_string(pid) + "/stat");
   const auto fields = fields_after_name(stat);
   if (fields.size() < 20) return {};
-  return {fields[0] != "Z" && fields[0] != "X", number(fields[19])};
+  return {fields[0] != "Z" && fields[0] != "X", fields[0] == "T", number(fields[19])};
 }
 
 std::optional<std::uint64_t> read_thread_cpu_ns(std::int32_t pid, std::int32_t tid) {

@@ -47,10 +47,9 @@ std::string describe_run(const nlohmann::json& runs, const FoundRun& run) {
   json["tasks"] = run.world_size;
   json["task_ids"] = run.ranks;
   json["start_realtime_ns"] = run.start_realtime_ns;
-  const CommandLine line = command_line_of_process(run.first_pid);
-  bool cut = line.cut;
+  bool cut = run.command.cut;
   auto words = nlohmann::json::array();
-  for (std::string_view rest = line.words; !rest.empty();) {
+  for (std::string_view rest = run.command.words; !rest.empty();) {
     std::string_view word = rest.substr(0, rest.find('\0'));
     rest.remove_prefix(word.size() + 1);
     cut |= words.size() == kMaxWords || word.size() > kMaxWordBytes;

@@ -49,6 +49,7 @@ void RunFinder::scan() {
     if (reader->identity().pid != ring.pid) continue;
     Pending& found = pending_[launch.run];
     found.local_size = launch.local_size;
+    if (found.command.words.empty()) found.command = command_line_of_process(ring.pid);
     found.processes.emplace(ring.pid, Process{std::move(*reader)});
   }
 }
@@ -93,12 +94,12 @@ std::vector<FoundRun> RunFinder::look(std::uint64_t now_ns) {
     if (look_at(pending, now_ns)) {
       FoundRun run;
       run.run = it->first;
+      run.command = std::move(pending.command);
       for (const auto& [pid, process] : pending.processes) {
         if (!process.begun) continue;
         // The Collector names and leaves out those that do not fit; the first one says how large the world is.
-        if (run.first_pid == 0) {
+        if (run.world_size == 0) {
           run.world_size = process.world_size;
-          run.first_pid = pid;
           run.start_realtime_ns = process.reader.identity().start_realtime_ns;
         }
         if (process.rank >= 0 && process.rank < run.world_size) run.ranks.push_back(process.rank);

@@ -183,6 +183,13 @@ class LbfRun(Launched):
             self.assertEqual(status, done.status, f"{command}: {done}")
             self.assertIn(words, done.err)
 
+    def test_who_has_not_the_token_is_refused(self):
+        ask = f"{BIN}/lbf-report -a >/dev/null 2>&1; echo status=$?"
+        done = self.run_command("sh", "-c", self.lbf_run(
+            "sh", "-c", f"'{ask}; LBF_TOKEN={'0' * 64} {BIN}/lbf-report -j 1; LBF_TOKEN=0 {BIN}/lbf-report -j 1'"))
+        self.assertIn("status=0", done.out)
+        self.assertEqual(2, done.err.count("the token is not this lbfd's"), done)
+
     def test_a_users_own_task_prolog_still_runs(self):
         prolog = self.script("echo export MINE=1\necho print hello from mine\n")
         done = self.run_command("sh", "-c", self.lbf_run("srun --mpi=pmix --ntasks=1", "sh", "-c",

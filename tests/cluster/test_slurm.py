@@ -49,9 +49,10 @@ class Slurm(ClusterCase):
         self.assert_counts(self.expected(40, 2), self.step(jobs[0], 1))
         self.assertNotIn(0, self.steps(jobs[0]))
 
-    def test_the_batch_script_itself_is_left_alone(self):
-        jobs, printed = self.batch("echo preload=${LD_PRELOAD:-none}\n/bin/true\n", "--lbf-predict", "--ntasks=1")
-        self.assertIn("preload=none", printed)
+    def test_the_batch_script_itself_makes_no_step(self):
+        """It has the preload, for the programs that mpirun may start (test_mpirun.py), and notices nothing of it."""
+        jobs, printed = self.batch("echo hello\n/bin/true\nls -d /\n", "--lbf-predict", "--ntasks=1")
+        self.assertEqual("hello\n/\n", printed)
         self.assertEqual({}, self.steps(jobs[0]))
 
     def test_salloc(self):
@@ -75,30 +76,6 @@ class Slurm(ClusterCase):
         self.assertEqual({"test-fast"}, {prediction["network"] for prediction in step["predictions"]
                                          if prediction["kind"] != "self"})
         self.assertNotIn(1, self.steps(job))
-
-    def mpirun_in_a_batch_script(self):
-        """Open MPI's mpirun starts a daemon on the second node by a step of its own: 1 task, and a world of 4."""
-        program = self.program("steps")
-        jobs, printed = self.batch(f"mpirun --npernode 2 -n 4 {program} 50\n", "--lbf-predict", *LAYOUT)
-        self.assertEqual(4 * 6, len(re.findall(r"^count ", printed, re.M)), printed)
-        return self.step(jobs[0], state=None)
-
-    def test_mpirun_in_a_batch_script_is_not_predicted_and_says_why(self):
-        step = self.mpirun_in_a_batch_script()
-        self.assertEqual([], step["predictions"])
-        why = " ".join(step["notes"]) + str(step["why_partial"])
-        self.assertIn("is left out: its MPI_COMM_WORLD has 4 processes, the step 1 tasks", why)
-
-    def test_mpirun_in_a_batch_script_is_partial(self):
-        """docs/limits.md, Completeness: ranks that are not numbered as Slurm's tasks."""
-        self.assertEqual("partial", self.mpirun_in_a_batch_script()["state"])
-
-    def test_mpirun_on_the_batch_script_s_own_node_makes_no_step(self):
-        jobs, printed = self.batch(f"mpirun -n 2 {self.program('steps')} 50\n", "--lbf-predict", "--nodes=1", "--ntasks=2")
-        self.assertEqual(2 * 6, len(re.findall(r"^count ", printed, re.M)), printed)
-        said = self.report("-j", str(jobs[0]))
-        self.assertEqual(1, said.status, said)
-        self.assertIn("steps are recorded when they run with srun --lbf-predict", said.err)
 
     def test_the_variables_instead_of_the_options(self):
         """README: export LBF_PREDICT=1."""

@@ -237,22 +237,88 @@ TEST_F(PluginTest, SallocAndSbatchPassTheOptionsOn) {
   EXPECT_EQ(::getenv("LBF_OVERHEAD"), nullptr);
 }
 
-TEST_F(PluginTest, TheBatchStepPassesTheOptionsOnAndCapturesNothing) {
+TEST_F(PluginTest, TheBatchStepPassesTheOptionsOnAndIsReadyForMpirun) {
+  host().environment["SLURM_JOB_NODELIST"] = "node[1-3]";
+  host().environment["SLURM_CPUS_ON_NODE"] = "6";
   for (const std::uint32_t step : {SLURM_BATCH_SCRIPT, SLURM_INTERACTIVE_STEP}) {
     host().items[S_JOB_STEPID] = step;
+    host().items.erase(S_JOB_TOTAL_TASK_COUNT);  // a script has none
+    host().items.erase(S_JOB_LOCAL_TASK_COUNT);
+    host().environment.erase("LD_PRELOAD");
     start(S_CTX_REMOTE);
     give_option("lbf-predict", "", true);  // so Slurm hands on an option without a value
     give_option("lbf-overhead", "1", true);
     EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    EXPECT_THAT(host().said, IsEmpty());
     EXPECT_EQ(host().environment["LBF_PREDICT"], "on");
     EXPECT_EQ(host().environment["LBF_OVERHEAD"], "1");
-    EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
-    EXPECT_FALSE(host().environment.contains("LBF_CAPTURE_DIR"));
+    EXPECT_EQ(host().environment["LD_PRELOAD"], capture_);
+    const auto json = nlohmann::json::parse(contents(rings() + "/step.json"));
+    EXPECT_FALSE(json.contains("step")) << "a script is no program";
+    EXPECT_EQ(json["mpirun"]["nodes"], (nlohmann::json{"node1", "node2", "node3"}));
+    EXPECT_EQ(json["mpirun"]["node_index"], 1);
+    EXPECT_EQ(json["mpirun"]["cpus_on_node"], 6);
+    EXPECT_EQ(json["job"], 42);
+    wait_for("pid.txt");
+    EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+    EXPECT_EQ(contents(rings() + "/end.txt"), "e");
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
   }
+  host().environment.erase("LD_PRELOAD");
+  host().environment.erase("LBF_CAPTURE_DIR");
   host().items[S_JOB_STEPID] = SLURM_EXTERN_CONT;
   start(S_CTX_REMOTE, {"default=on"});
   EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
   EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
+}
+
+TEST_F(PluginTest, ABatchStepWithoutPredictionIsUntouched) {
+  host().items[S_JOB_STEPID] = SLURM_BATCH_SCRIPT;
+  start(S_CTX_REMOTE);
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
+  EXPECT_TRUE(std::filesystem::is_empty(ring_dir_));
+}
+
+TEST_F(PluginTest, MpirunsDaemonsAreNoProgramOfTheStep) {
+  for (const char* daemon : {"orted", "/opt/mpi/bin/prted", "/usr/bin/hydra_pmi_proxy"}) {
+    host().arguments = {daemon, "-mca", "ess", "slurm"};
+    start(S_CTX_REMOTE);
+    give_option("lbf-predict", nullptr, true);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    EXPECT_FALSE(nlohmann::json::parse(contents(rings() + "/step.json")).contains("step")) << daemon;
+    wait_for("pid.txt");
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  }
+}
+
+TEST_F(PluginTest, HowOftenAJobWasRequeued) {
+  const auto restart_of_step = [this] {
+    start(S_CTX_REMOTE);
+    give_option("lbf-predict", nullptr, true);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    const auto json = nlohmann::json::parse(contents(rings() + "/step.json"));
+    wait_for("pid.txt");
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+    return json["restart"].get<int>();
+  };
+  // The batch step knows it and tells its sruns, in whose steps SPANK's item is 0.
+  host().items[S_JOB_STEPID] = SLURM_BATCH_SCRIPT;
+  host().items[S_SLURM_RESTART_COUNT] = 2;
+  EXPECT_EQ(restart_of_step(), 2);
+  host().items[S_JOB_STEPID] = 0;
+  host().items[S_SLURM_RESTART_COUNT] = 0;
+  EXPECT_EQ(restart_of_step(), 2);
+  // A job that was submitted from inside that one has its variables.
+  host().items[S_JOB_ID] = 43;
+  host().items[S_JOB_STEPID] = SLURM_BATCH_SCRIPT;
+  host().environment["SLURM_RESTART_COUNT"] = "2";
+  (void)restart_of_step();
+  host().items[S_JOB_STEPID] = 0;
+  EXPECT_EQ(restart_of_step(), 0);
+  // srun --export=NONE: Slurm's own variables only.
+  host().environment.erase("LBF_RESTART_COUNT");
+  EXPECT_EQ(restart_of_step(), 2);
 }
 
 TEST_F(PluginTest, AStepWithoutPredictionIsUntouched) {

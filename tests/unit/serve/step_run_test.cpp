@@ -174,6 +174,37 @@ TEST_F(StepRunTest, APartIsComparedWithTheMeasuredTimeOfThatPart) {
   EXPECT_NEAR(*self.self_error_percent, 100 * (self.predicted_s / self.measured_at_progress_s - 1), 1e-9);
 }
 
+// A job of 4 nodes; mpirun placed ranks on the second and the fourth of them only.
+TEST_F(StepRunTest, APlacementOfMpirunsNeedsNoStreamOfIdleNodes) {
+  const test::RingProgram program;
+  const auto describe = [&](std::uint32_t node) {
+    nlohmann::json json = program.description(node, 7);
+    json["nodes"] = {"a", "b", "c", "d"};
+    json["node_index"] = node == 0 ? 1 : 3;
+    json["launcher"] = "mpirun";
+    json.erase("tasks_per_node");
+    return StepDescription::parse(json.dump()).value();
+  };
+  auto trace = std::move(StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/mpirun", describe(0), 1)).value();
+  auto catalog = NetworkCatalog::load(directory_.path(), "");
+  ASSERT_TRUE(catalog.ok());
+  StepRun step(trace, *catalog, {});
+  ASSERT_TRUE(trace->register_stream(describe(0)).ok());
+  EXPECT_FALSE(trace->all_registered());
+  ASSERT_TRUE(trace->end_stream(1, {0, 0, "step_end", 0}).ok());
+  EXPECT_FALSE(trace->all_ended()) << "two ranks are missing";
+  ASSERT_TRUE(trace->register_stream(describe(1)).ok());
+  EXPECT_TRUE(trace->all_registered());
+  ASSERT_TRUE(trace->end_stream(3, {0, 0, "step_end", 0}).ok());
+  EXPECT_TRUE(trace->all_ended());
+  while (step.work() == StepRun::Progress::kMore) {
+  }
+  const auto view = step.view();
+  EXPECT_EQ(view->record.nodes, (std::vector<std::string>{"b", "d"}));
+  EXPECT_EQ(view->record.node_of_rank, (std::vector<std::uint32_t>{0, 0, 1, 1}));
+  EXPECT_THAT(view->record.notes, testing::Not(testing::Contains(testing::HasSubstr("not every node said"))));
+}
+
 TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {
   test::RingProgram program;
   program.more_stats = {{{"abandoned_calls", 1}},
