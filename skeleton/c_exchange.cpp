@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <cstdio>
 #include <limits>
 
@@ -269,17 +268,19 @@ void CExchangeWriter::collective(const SpmdOperation& o, const std::vector<Rank>
   const std::string tail =
       "comm[" + std::to_string(operation.comm) + "]" + (nonblocking ? ", &request[" + slot + "]);" : ");");
   const std::string head = std::string("MPI_") + (nonblocking ? name.nonblocking : name.blocking) + "(";
-  const std::string size = "shrink(" + expression(o.bytes, ranks, operation.comm) + ", k)";
+  const bool has_size = operation.op != CollectiveOp::kBarrier && operation.op != CollectiveOp::kCommCreate;
+  // A table is only made where it is used.
+  const std::string size = has_size ? "shrink(" + expression(o.bytes, ranks, operation.comm) + ", k)" : "";
   const std::string bytes = size + ", MPI_BYTE, ";
-  const std::string root = expression(o.root, ranks, operation.comm) + ", ";
+  const auto root = [&] { return expression(o.root, ranks, operation.comm) + ", "; };
   const std::string vector = "items(" + size + "), item(" + size + "), operation(" + size + "), ";
   switch (operation.op) {
     case CollectiveOp::kBarrier:
       return line(head + tail);
     case CollectiveOp::kBcast:
-      return line(head + receive + ", " + bytes + root + tail);
+      return line(head + receive + ", " + bytes + root() + tail);
     case CollectiveOp::kReduce:
-      return line(head + "out, " + receive + ", " + vector + root + tail);
+      return line(head + "out, " + receive + ", " + vector + root() + tail);
     case CollectiveOp::kCommCreate:
       return line(head + "out, " + receive + ", 1, MPI_DOUBLE, MPI_SUM, " + tail);
     case CollectiveOp::kAllreduce:
@@ -289,11 +290,11 @@ void CExchangeWriter::collective(const SpmdOperation& o, const std::vector<Rank>
       return line(head + "out, " + receive + ", " + vector + tail);
     case CollectiveOp::kGather:
     case CollectiveOp::kScatter:
-      return line(head + "out, " + bytes + receive + ", " + bytes + root + tail);
+      return line(head + "out, " + bytes + receive + ", " + bytes + root() + tail);
     case CollectiveOp::kGatherv:  // not the root
-      return line(head + "out, " + bytes + "NULL, NULL, NULL, MPI_BYTE, " + root + tail);
+      return line(head + "out, " + bytes + "NULL, NULL, NULL, MPI_BYTE, " + root() + tail);
     case CollectiveOp::kScatterv:
-      return line(head + "NULL, NULL, NULL, MPI_BYTE, " + receive + ", " + bytes + root + tail);
+      return line(head + "NULL, NULL, NULL, MPI_BYTE, " + receive + ", " + bytes + root() + tail);
     default:
       return line(head + "out, " + bytes + receive + ", " + bytes + tail);
   }
@@ -327,8 +328,7 @@ void CExchangeWriter::vector_collective(const SpmdOperation& o, const std::vecto
   const std::string offsets = "offsets_" + id;
   const std::string row = "sizes_" + id + "[" + (alike ? "0" : row_of(ranks)) + "]";
   const std::string half = std::to_string(columns / 2);
-  const std::string bytes = "shrink(" + expression(o.bytes, ranks, operation.comm) + ", k), MPI_BYTE, ";
-  const std::string root = expression(o.root, ranks, operation.comm) + ", ";
+  const auto root = [&] { return expression(o.root, ranks, operation.comm) + ", "; };
   if (both) {
     line("layout(" + row + ", " + half + ", k, " + counts + ", " + offsets + ");");
     line("layout(" + row + " + " + half + ", " + half + ", k, " + counts + " + " + half + ", " + offsets +
@@ -342,10 +342,10 @@ void CExchangeWriter::vector_collective(const SpmdOperation& o, const std::vecto
   switch (operation.op) {
     case CollectiveOp::kGatherv:
       return line(head + "out, " + mine + ", MPI_BYTE, " + receive + ", " + counts + ", " + offsets +
-                  ", MPI_BYTE, " + root + tail);
+                  ", MPI_BYTE, " + root() + tail);
     case CollectiveOp::kScatterv:
       return line(head + "out, " + counts + ", " + offsets + ", MPI_BYTE, " + receive + ", " + mine +
-                  ", MPI_BYTE, " + root + tail);
+                  ", MPI_BYTE, " + root() + tail);
     case CollectiveOp::kReduceScatter:
       return line(head + "out, " + receive + ", " + counts + ", MPI_BYTE, MPI_BOR, " + tail);
     default:
@@ -375,18 +375,21 @@ void CExchangeWriter::reserve(const SpmdOperation& o, std::uint64_t comm_size) {
   }
   buffer_bytes_ = std::max(buffer_bytes_, most);
   const OperationKind kind = o.operation.kind;
+  if (kind == OperationKind::kSend || kind == OperationKind::kIsend)
+    largest_message_ = std::max(largest_message_, most);
   if (kind == OperationKind::kIsend || kind == OperationKind::kIrecv || kind == OperationKind::kIcollective) {
     if (o.operation.slot >= slot_bytes_.size()) slot_bytes_.resize(o.operation.slot + 1, 0);
-    if (kind == OperationKind::kIrecv) {
-      // Its send may be in another exchange, whose average is that of another cluster: each average lies
-      // within a factor of (1 - threshold)^2 of each of its members.
-      most =
-          static_cast<Bytes>(static_cast<double>(most) / std::pow(1 - signature_.similarity_threshold, 4)) +
-          1;
-    }
+    // What arrives at a receive is for its send to say, which may be in another exchange: see slot_bytes().
+    if (kind == OperationKind::kIrecv) receiving_slots_.push_back(o.operation.slot);
     if (kind != OperationKind::kIsend)
       slot_bytes_[o.operation.slot] = std::max(slot_bytes_[o.operation.slot], most);
   }
+}
+
+std::vector<Bytes> CExchangeWriter::slot_bytes() const {
+  std::vector<Bytes> bytes = slot_bytes_;
+  for (const std::uint32_t slot : receiving_slots_) bytes[slot] = std::max(bytes[slot], largest_message_);
+  return bytes;
 }
 
 Result<void> CExchangeWriter::add(std::uint32_t index) {

@@ -24,7 +24,8 @@ class CExchangeWriter {
   const std::string& functions() const { return functions_; }
   std::uint64_t statements() const { return statements_; }
   Bytes buffer_bytes() const { return buffer_bytes_; }
-  const std::vector<Bytes>& slot_bytes() const { return slot_bytes_; }
+  // What can arrive in each slot; in those of receives any message.
+  std::vector<Bytes> slot_bytes() const;
 
  private:
   std::string condition(const std::vector<Rank>& ranks);
@@ -48,6 +49,8 @@ class CExchangeWriter {
   std::uint32_t names_ = 0;
   Bytes buffer_bytes_ = 8;
   std::vector<Bytes> slot_bytes_;
+  std::vector<std::uint32_t> receiving_slots_;
+  Bytes largest_message_ = 0;
   int indent_ = 1;
 };
 

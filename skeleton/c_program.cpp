@@ -88,7 +88,8 @@ std::string head(const Signature& signature, const ScaledSignature& scaled, cons
 
 std::string constants(const Signature& signature, const ScaledSignature& scaled,
                       const CExchangeWriter& writer, const CommVariables& variables) {
-  const std::size_t slots = std::max<std::size_t>(writer.slot_bytes().size(), 1);
+  const std::vector<Bytes> slot_bytes = writer.slot_bytes();
+  const std::size_t slots = std::max<std::size_t>(slot_bytes.size(), 1);
   std::string text =
       "#define _POSIX_C_SOURCE 199309L\n#include <mpi.h>\n#include <stdio.h>\n#include <stdlib.h>\n#include "
       "<time.h>\n\n";
@@ -97,7 +98,7 @@ std::string constants(const Signature& signature, const ScaledSignature& scaled,
           ", BUFFER_BYTES = " + std::to_string(writer.buffer_bytes()) + " };\n";
   text += "static const int slot_bytes[SLOTS] = {";
   for (std::size_t i = 0; i < slots; ++i) {
-    const Bytes bytes = i < writer.slot_bytes().size() ? writer.slot_bytes()[i] : 0;
+    const Bytes bytes = i < slot_bytes.size() ? slot_bytes[i] : 0;
     text += (i == 0 ? "" : i % 16 == 0 ? ",\n  " : ", ") + std::to_string(bytes);
   }
   return text + "};\n";

@@ -17,8 +17,11 @@ std::vector<std::uint8_t> glue_of(const ProgramTrace& trace, const OperationLink
     for (OperationId i = 0; i < trace.ranks[rank].size(); ++i) {
       const OperationId id = first + i;
       if (i == 0) glue[id] |= kFirstOfRank;
-      if (!links.of(id).empty() || trace.ranks[rank][i].kind == OperationKind::kEnd) continue;
       const OperationKind kind = trace.ranks[rank][i].kind;
+      const bool ends_or_starts = kind == OperationKind::kIrecv || kind == OperationKind::kProbe ||
+                                  kind == OperationKind::kCancel || kind == OperationKind::kWait ||
+                                  kind == OperationKind::kRequestFree;
+      if (!links.of(id).empty() || !ends_or_starts) continue;
       const bool ends = kind == OperationKind::kWait || kind == OperationKind::kRequestFree;
       glue[id] |= ends && i > 0 && (glue[id - 1] & kToNext) == 0 ? kToPrevious : kToNext;
     }

@@ -9,7 +9,8 @@
 namespace lbf::skeleton {
 namespace {
 
-constexpr std::uint32_t kRefused = ~0u;  // in State::comm_of: an intercommunicator
+constexpr std::uint32_t kMostCopies = 10'000;  // each is one more communicator of the skeleton
+constexpr std::uint32_t kRefused = ~0u;        // in State::comm_of: an intercommunicator
 
 bool has_request(const Event& event) {
   return (event.flags & kFlagHasRequest) != 0;
@@ -128,7 +129,9 @@ Result<void> OperationReader::complete(Rank rank, std::uint32_t request, const E
     trace_.values.push_back(found->second.slot);
   } else {
     const std::uint64_t slot = found->second.slot;
-    add_values(push(rank, OperationKind::kWait, event), {&slot, 1});
+    Event wait;  // of a receive's end only the times: peer, tag and bytes are the receive's
+    wait.call_s = event.call_s;
+    add_values(push(rank, OperationKind::kWait, wait), {&slot, 1});
     state.in_wait = true;
   }
   state.free_slots.push_back(found->second.slot);
@@ -214,13 +217,16 @@ Result<void> OperationReader::create_comm(Rank rank, const Event& event) {
     if (member >= states_.size()) return at(rank, "a communicator with a member that is no rank");
     members.push_back(static_cast<Rank>(member));
   }
+  // Which copy of a communicator with these members: the lowest that is not in use on this rank.
   std::uint32_t copy = 0;
-  const auto alive = [&](std::uint32_t comm) {
-    return comm == 0 || std::any_of(state.comm_of.begin(), state.comm_of.end(),
-                                    [&](const auto& entry) { return entry.second == comm; });
-  };
   auto known = comms_.find({members, copy});
-  while (known != comms_.end() && alive(known->second)) known = comms_.find({members, ++copy});
+  while (known != comms_.end() && state.comms_in_use.contains(known->second)) {
+    if (++copy == kMostCopies) {
+      return at(rank, "more than " + std::to_string(kMostCopies) +
+                          " communicators with the same members at a time");
+    }
+    known = comms_.find({members, copy});
+  }
   if (known == comms_.end()) {
     known = comms_.emplace(std::pair(members, copy), static_cast<std::uint32_t>(trace_.comms.size())).first;
     trace_.comms.push_back(std::move(members));
@@ -230,6 +236,7 @@ Result<void> OperationReader::create_comm(Rank rank, const Event& event) {
     return at(rank, "communicators are created and freed in another order than on other ranks");
   }
   state.comm_of[event.comm] = known->second;
+  state.comms_in_use.insert(known->second);
   return {};
 }
 
@@ -279,15 +286,13 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
     case EventKind::kCommCreate:
       return create_comm(rank, event);
     case EventKind::kCommFree:
-      state.comm_of.erase(event.comm);
+      if (const auto freed = state.comm_of.find(event.comm); freed != state.comm_of.end()) {
+        state.comms_in_use.erase(freed->second);
+        state.comm_of.erase(freed);
+      }
       return {};
     case EventKind::kExit:
-      push(rank, OperationKind::kEnd, event) = [&] {
-        Operation end;
-        end.process_s = trace_.ranks[static_cast<std::size_t>(rank)].back().process_s;
-        end.idle_s = trace_.ranks[static_cast<std::size_t>(rank)].back().idle_s;
-        return end;
-      }();
+      push(rank, OperationKind::kEnd, Event{}).peer = 0;
       state.ended = true;
       return {};
     case EventKind::kWait:

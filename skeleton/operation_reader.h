@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -39,8 +40,8 @@ class OperationReader {
     bool in_recv = false;  // a blocking receive was posted and has not ended
     bool ended = false;
     std::uint8_t recv_flags = 0;
-    std::vector<std::vector<std::uint32_t>> comms_alive;  // by canonical group: which copies are in use
-    std::unordered_map<std::uint32_t, std::uint32_t> comm_of;
+    std::unordered_map<std::uint32_t, std::uint32_t> comm_of;  // comm of the trace -> ProgramTrace::comms
+    std::unordered_set<std::uint32_t> comms_in_use;            // of ProgramTrace::comms
   };
 
   Error at(Rank rank, const std::string& what) const;

@@ -71,7 +71,7 @@ class Builder {
       Exchange& exchange = signature.exchanges[clusters_[s]];
       if (exchange.occurrences == 0) copy(distinct_.exemplar[s], exchange);
       exchange.occurrences += distinct_.count[s];
-      similarity_.sizes(distinct_.exemplar[s], sizes);
+      similarity_.sizes(distinct_.exemplar[s], true, sizes);
       std::vector<double>& sums = size_sums[clusters_[s]];
       sums.resize(sizes.size(), 0);
       for (std::size_t i = 0; i < sizes.size(); ++i) {

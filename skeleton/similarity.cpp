@@ -24,6 +24,11 @@ bool is_collective(const Operation& operation) {
   return operation.kind == OperationKind::kCollective || operation.kind == OperationKind::kIcollective;
 }
 
+bool is_receive(const Operation& operation) {
+  return operation.kind == OperationKind::kRecv || operation.kind == OperationKind::kIrecv ||
+         operation.kind == OperationKind::kProbe;
+}
+
 void add_structure(Hash& hash, const Operation& operation) {
   hash.add(static_cast<std::uint64_t>(operation.kind) | std::uint64_t{operation.flags} << 8 |
            static_cast<std::uint64_t>(operation.op) << 16 | std::uint64_t{operation.comm} << 32);
@@ -63,11 +68,11 @@ Similarity::Similarity(const ProgramTrace& trace, const OperationLinks& links, c
   }
 }
 
-void Similarity::sizes(std::uint32_t exchange, std::vector<Bytes>& sizes) const {
+void Similarity::sizes(std::uint32_t exchange, bool of_receives, std::vector<Bytes>& sizes) const {
   sizes.clear();
   for (const OperationId id : exchanges_.of(exchange)) {
     const Operation& each = operation(id);
-    sizes.push_back(each.bytes);
+    sizes.push_back(is_receive(each) && !of_receives ? 0 : each.bytes);
     if (!has_sizes(each)) continue;
     for (const std::uint64_t bytes : trace_.values_of(each)) sizes.push_back(bytes);
   }
@@ -81,7 +86,8 @@ bool Similarity::same(std::uint32_t a, std::uint32_t b) const {
   for (std::size_t i = 0; i < left.size(); ++i) {
     const Operation& x = operation(left[i]);
     const Operation& y = operation(right[i]);
-    if (rank_of(left[i]) != rank_of(right[i]) || !same_structure(x, y) || x.bytes != y.bytes) return false;
+    if (rank_of(left[i]) != rank_of(right[i]) || !same_structure(x, y)) return false;
+    if (x.bytes != y.bytes && !is_receive(x)) return false;
     const auto p = trace_.values_of(x);
     const auto q = trace_.values_of(y);
     if (!std::equal(p.begin(), p.end(), q.begin(), q.end())) return false;
@@ -101,8 +107,10 @@ DistinctExchanges Similarity::distinct() const {
       const Operation& each = operation(id);
       structure.add(static_cast<std::uint32_t>(rank_of(id)));
       add_structure(structure, each);
-      sizes.add(each.bytes);
-      sum += static_cast<double>(each.bytes);
+      if (!is_receive(each)) {
+        sizes.add(each.bytes);
+        sum += static_cast<double>(each.bytes);
+      }
       for (const std::uint64_t value : trace_.values_of(each)) {
         if (has_sizes(each)) {
           sizes.add(value);
@@ -155,11 +163,11 @@ std::vector<std::uint32_t> Similarity::cluster(const DistinctExchanges& distinct
     double nearest = threshold;
     const Known* join = nullptr;
     int compared = 0;
-    if (!alike.empty()) sizes(distinct.exemplar[s], mine);
+    if (!alike.empty()) sizes(distinct.exemplar[s], false, mine);
     for (auto at = alike.lower_bound(sum * (1 - threshold));
          at != alike.end() && at->first * (1 - threshold) <= sum && compared < kMostCompared;
          ++at, ++compared) {
-      sizes(distinct.exemplar[at->second.leader], other);
+      sizes(distinct.exemplar[at->second.leader], false, other);
       if (other.size() != mine.size()) continue;
       const double difference = dissimilarity(mine, other);
       if (difference < nearest || (difference <= 0 && join == nullptr)) {

@@ -3,14 +3,20 @@
 //
 // Implements design.md section 6 and docs/skeletons.md; docs/man/lbf-skeleton.1 has the options.
 
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <fstream>
-#include <limits>
 #include <string>
 
 #include "advisor/report/text.h"
@@ -40,6 +46,8 @@ struct Options {
   double largest_threshold = 0.2;
   double compression = 0;
   std::string output;
+  std::string program;
+  std::string compiler;
   bool json = false;
 };
 
@@ -163,6 +171,26 @@ void warn_of_limits(const Signature& signature, const ScaledSignature& scaled, s
   }
 }
 
+// Compiles options.output into options.program.
+int compile(const Options& options) {
+  const char* const arguments[] = {options.compiler.c_str(), "-O2",  options.output.c_str(), "-o",
+                                   options.program.c_str(),  nullptr};
+  pid_t child = 0;
+  // posix_spawnp only reads the arguments.
+  const int error =
+      ::posix_spawnp(&child, arguments[0], nullptr, nullptr, const_cast<char* const*>(arguments), environ);
+  if (error != 0) {
+    return fail(kFailure, options.compiler + ": no such compiler here (" + std::strerror(error) + "); " +
+                              options.output + " is written: compile it where MPI is installed, or name a " +
+                              "compiler with --mpicc or MPICC");
+  }
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return 0;
+  return fail(kFailure, options.compiler + " could not compile " + options.output + " (its words are above)");
+}
+
 int build(const Options& options) {
   std::uint64_t factor = 0;
   const lbf::Result<Signature> signature = signature_of(options, factor);
@@ -182,7 +210,7 @@ int build(const Options& options) {
                lbf::report::printable(options.output).c_str(), static_cast<unsigned long long>(factor),
                number(signature->application_s / static_cast<double>(factor)).c_str(),
                lbf::report::printable(options.output).c_str());
-  return 0;
+  return options.program.empty() ? 0 : compile(options);
 }
 
 void add_common(CLI::App& command, Options& options) {
@@ -217,6 +245,12 @@ int run(int argc, char** argv) {
   CLI::App* const build_command = app.add_subcommand("build", "writes the skeleton, a C/MPI program");
   add_common(*build_command, options);
   build_command->add_option("-o,--output", options.output, "the program (default: standard output)");
+  const char* compiler = std::getenv("MPICC");
+  options.compiler = compiler != nullptr && *compiler != '\0' ? compiler : "mpicc";
+  CLI::Option* const program =
+      build_command->add_option("--compile", options.program, "compile it into this program, too");
+  program->needs("--output");
+  build_command->add_option("--mpicc", options.compiler, "the compiler (default MPICC or mpicc)");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

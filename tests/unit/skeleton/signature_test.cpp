@@ -1,0 +1,344 @@
+// Hand-made traces for the tables and sections of Sodhi, Subhlok & Xu.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "skeleton/notation.h"
+#include "skeleton/scale.h"
+#include "skeleton/spmd.h"
+#include "tests/unit/skeleton/event_program.h"
+
+namespace lbf::skeleton_test {
+namespace {
+
+using skeleton::Expression;
+using skeleton::Place;
+using skeleton::Signature;
+using skeleton::SignatureOptions;
+using testing::HasSubstr;
+
+std::string notation_of(const Signature& s) {
+  return notation(s.bodies, s.elements).signature;
+}
+
+TEST(Signature, SimilarMessagesBecomeTheirAverage) {
+  // Sec. 4.2: sends of 2000 and of 1800 bytes become one of 1900.
+  EventProgram program(2);
+  for (const Bytes bytes : {2000u, 1800u}) {
+    program.send(0, 1, bytes);
+    program.recv(1, 0, bytes);
+  }
+  program.exit();
+  // Relative difference 0.1: not below a threshold of 0.1, below the next one.
+  const Signature s = signature_of(program, {100, 0.02, 0.2});
+  EXPECT_EQ(notation_of(s), "{(E1:2), E2}");
+  EXPECT_NEAR(s.similarity_threshold, 0.12, 1e-9);
+  EXPECT_EQ(s.exchanges[0].operations[0].bytes, 1900u);
+  EXPECT_EQ(s.exchanges[0].operations[1].bytes, 1900u);
+  const Signature strict = signature_of(program, {100, 0.02, 0.1});
+  EXPECT_EQ(notation_of(strict), "{E1, E2, E3}");
+  EXPECT_EQ(strict.similarity_threshold, 0);
+}
+
+TEST(Signature, TheThresholdStopsAtTheWantedCompression) {
+  // Table 2. Sizes 100, 98, 100, 98, ...: equal pairs repeat at threshold 0 already: 82 operations / 6.
+  EventProgram program(2);
+  for (int i = 0; i < 40; ++i) {
+    program.send(0, 1, i % 2 == 0 ? 100 : 98);
+    program.recv(1, 0, i % 2 == 0 ? 100 : 98);
+  }
+  program.exit();
+  const Signature loose = signature_of(program, {13, 0.02, 0.2});
+  EXPECT_EQ(notation_of(loose), "{(L_0:20), E3}");
+  EXPECT_EQ(loose.similarity_threshold, 0);
+  EXPECT_NEAR(loose.compression(), 82.0 / 6, 1e-9);
+  const Signature tight = signature_of(program, {20, 0.02, 0.2});
+  EXPECT_EQ(notation_of(tight), "{(E1:40), E2}");
+  EXPECT_NEAR(tight.compression(), 82.0 / 4, 1e-9);
+  EXPECT_GT(tight.similarity_threshold, 0);
+}
+
+TEST(Signature, DifferentPeersRootsAndKindsAreNeverOne) {
+  EventProgram program(3);
+  program.send(0, 1, 8);
+  program.recv(1, 0, 8);
+  program.send(0, 2, 8);
+  program.recv(2, 0, 8);
+  program.all(CollectiveOp::kBcast, 8, 0);
+  program.all(CollectiveOp::kBcast, 8, 1);
+  program.all(CollectiveOp::kReduce, 8, 1);
+  program.exit();
+  EXPECT_EQ(signature_of(program, {1000, 0.1, 0.9}).exchanges.size(), 6u);
+}
+
+TEST(Signature, OneLoopForRanksThatDoDifferentThings) {
+  // A sweep: the ends have one call for each two in the middle, and all have 50 iterations.
+  EventProgram program(4);
+  for (int i = 0; i < 50; ++i) {
+    for (Rank me = 0; me < 4; ++me) {
+      if (me > 0) program.recv(me, me - 1, 64);
+      if (me < 3) program.send(me, me + 1, 64);
+    }
+    program.all(CollectiveOp::kAllreduce, 8);
+  }
+  program.exit();
+  const Signature s = signature_of(program);
+  EXPECT_EQ(notation_of(s), "{(L_0:50), E5}");
+  const auto groups = group_ranks(s, skeleton::comm_variables(s.comms), s.exchanges[0]);
+  ASSERT_EQ(groups.size(), 2u);
+}
+
+TEST(Signature, ParametersAreExpressionsOfTheRank) {
+  EventProgram program(4);
+  for (Rank me = 0; me < 4; ++me) {
+    program.irecv(me, (me + 3) % 4, 1);
+    program.isend(me, (me + 1) % 4, 100, 2);
+    program.end_recv(me, (me + 3) % 4, 100, 1);
+    program.wait(me, 2, false);
+  }
+  program.exit();
+  const std::string text = show_text(signature_of(program));
+  EXPECT_THAT(text, HasSubstr("MPI_Irecv(from (rank+3)%size, 100 bytes, tag 0)"));
+  EXPECT_THAT(text, HasSubstr("MPI_Isend(to (rank+1)%size, 100 bytes, tag 0)"));
+  EXPECT_THAT(text, HasSubstr("MPI_Waitall(2)"));
+  EXPECT_THAT(text, HasSubstr("rank 0-3: {P1, P2, O1}"));
+}
+
+TEST(Signature, ExpressionsFit) {
+  const std::vector<Place> places{{0, 4}, {1, 4}, {2, 4}, {3, 4}};
+  const auto kind = [&](std::vector<std::int64_t> values) {
+    const Expression e = skeleton::fit(places, values);
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(evaluate(e, i, places[i]), values[i]);
+    return e.kind;
+  };
+  EXPECT_EQ(kind({5, 5, 5, 5}), Expression::Kind::kConstant);
+  EXPECT_EQ(kind({-1, 0, 1, 2}), Expression::Kind::kOffset);
+  EXPECT_EQ(kind({3, 0, 1, 2}), Expression::Kind::kOffsetModulo);
+  EXPECT_EQ(kind({1, 0, 3, 2}), Expression::Kind::kXor);
+  EXPECT_EQ(kind({2, 0, 3, 1}), Expression::Kind::kTable);
+}
+
+TEST(Signature, SubCommunicatorsAreOneVariable) {
+  EventProgram program(4);
+  program.make_comm(1, {0, 1});
+  program.make_comm(2, {2, 3});
+  for (int i = 0; i < 9; ++i) {
+    for (const Rank me : {0, 1}) program.collective(me, CollectiveOp::kAllreduce, 8, 0, 0, 1);
+    for (const Rank me : {2, 3}) program.collective(me, CollectiveOp::kAllreduce, 8, 0, 0, 2);
+    program.all(CollectiveOp::kBarrier, 0);
+  }
+  program.exit();
+  const Signature s = signature_of(program);
+  EXPECT_EQ(skeleton::comm_variables(s.comms).variable, (std::vector<std::uint32_t>{0, 1, 1}));
+  EXPECT_EQ(notation_of(s), "{(L_0:9), E4}");
+}
+
+TEST(Signature, CommunicatorsOfAnIterationAreTheSameInEachIteration) {
+  const auto make = [](bool freed) {
+    EventProgram program(2);
+    for (std::uint32_t comm = 1; comm <= 5; ++comm) {
+      program.make_comm(comm, {0, 1});
+      for (const Rank me : {0, 1}) program.collective(me, CollectiveOp::kBarrier, 0, 0, 0, comm);
+      if (freed) program.free_comm(comm, {0, 1});
+    }
+    program.exit();
+    return signature_of(program);
+  };
+  EXPECT_EQ(notation_of(make(true)), "{(E1:5), E2}");
+  // Five that live at the same time are five.
+  EXPECT_EQ(make(false).comms.size(), 6u);
+}
+
+TEST(Signature, ComputationIsADistributionNotItsMean) {
+  // 1 us and 9 us in turn: the mean of 5 us is no time that occurs.
+  EventProgram program(1);
+  for (int i = 0; i < 40; ++i) program.collective(0, CollectiveOp::kBarrier, 0, 0, i % 2 == 0 ? 1e-6 : 9e-6);
+  program.exit();
+  const Signature s = signature_of(program);
+  EXPECT_NEAR(s.exchanges[0].computation[0].mean_s(), 5e-6, 1e-10);
+  const std::vector<double> quarters = s.exchanges[0].computation[0].quantile_means_s(4);
+  EXPECT_NEAR(quarters[0], 1e-6, 1e-10);
+  EXPECT_NEAR(quarters[1], 1e-6, 1e-10);
+  EXPECT_NEAR(quarters[2], 9e-6, 1e-10);
+  EXPECT_NEAR(quarters[3], 9e-6, 1e-10);
+}
+
+TEST(Signature, WildcardsAreKeptWhereNothingDependsOnWhoseMessageCame) {
+  const auto make = [](bool answers) {
+    EventProgram program(3);
+    for (const Rank worker : {2, 1}) {
+      program.send(worker, 0, 8);
+      program.recv(0, worker, 8, 0, 0, 0, kFlagWildcardSource);
+      if (answers) {
+        program.send(0, worker, 8);
+        program.recv(worker, 0, 8);
+      }
+    }
+    program.exit();
+    return signature_of(program);
+  };
+  EXPECT_EQ(make(false).wildcards, 2u);
+  EXPECT_EQ(make(false).wildcards_fixed, 0u);
+  EXPECT_THAT(show_text(make(false)), HasSubstr("MPI_Recv(from any"));
+  EXPECT_EQ(make(true).wildcards_fixed, 2u);
+  EXPECT_THAT(show_text(make(true)), testing::Not(HasSubstr("from any")));
+}
+
+EventProgram loop(int iterations, Bytes bytes, Seconds work) {
+  EventProgram program(2);
+  for (int i = 0; i < iterations; ++i) {
+    program.send(0, 1, bytes, 0, work);
+    program.recv(1, 0, bytes, 0, work);
+  }
+  return program;
+}
+
+std::string scaled_notation(const Signature& s, std::uint64_t factor) {
+  // Symbols 2e and 2e + 1 are written as E(2e + 1) and E(2e + 2): odd ones are whole, even ones divided.
+  const skeleton::ScaledSignature scaled = scale(s, factor);
+  return notation(scaled.bodies, scaled.elements).signature;
+}
+
+TEST(Scale, LoopsAreDividedAndTheRemainderIsScaledDown) {
+  // Sec. 4.3, steps 1 and 3: 25 iterations, K = 10: 2 whole ones, 5 with a tenth of the bytes.
+  EventProgram program = loop(25, 1000, 1e-3);
+  program.exit();
+  const Signature s = signature_of(program);
+  EXPECT_EQ(scaled_notation(s, 10), "{(E1:2), (E2:5), E4}");
+  EXPECT_EQ(scaled_notation(s, 1), "{(E1:25), E3}");
+  EXPECT_EQ(scaled_notation(s, 26), "{(E2:25), E4}");
+}
+
+TEST(Scale, GroupsOfKEqualExchangesBecomeOne) {
+  // Step 2: 3 loops of 4 iterations each, K = 5: 12 equal exchanges are left, two groups of 5 and 2 more.
+  EventProgram program(2);
+  for (int phase = 0; phase < 3; ++phase) {
+    for (int i = 0; i < 4; ++i) {
+      program.send(0, 1, 100);
+      program.recv(1, 0, 100);
+    }
+    program.all(CollectiveOp::kBcast, 8 + static_cast<Bytes>(phase));
+  }
+  program.exit();
+  const Signature s = signature_of(program, {0, 0, 0});
+  EXPECT_EQ(notation_of(s), "{(E1:4), E2, (E1:4), E3, (E1:4), E4, E5}");
+  const skeleton::ScaledSignature scaled = scale(s, 5);
+  EXPECT_EQ(scaled.grouped, 10u);
+  EXPECT_EQ(scaled.divided, 2u + 4u);
+  EXPECT_EQ(notation(scaled.bodies, scaled.elements).signature, "{E1, E4, E1, E6, (E2:2), E8, E10}");
+}
+
+TEST(Scale, InnerLoopsAreDividedWhereOuterOnesAreTooShort) {
+  EventProgram program(2);
+  for (int outer = 0; outer < 3; ++outer) {
+    for (int i = 0; i < 20; ++i) {
+      program.send(0, 1, 100);
+      program.recv(1, 0, 100);
+    }
+    program.all(CollectiveOp::kBarrier, 0);
+  }
+  program.exit();
+  const Signature s = signature_of(program);
+  EXPECT_EQ(scaled_notation(s, 10), "{(L_0:3), E6}");
+  const skeleton::ScaledSignature scaled = scale(s, 10);
+  EXPECT_EQ(notation(scaled.bodies, scaled.elements).loops, std::vector<std::string>{"L_0 = [(E1:2), E4]"});
+}
+
+TEST(Scale, RequestsUnderWayAreNeverLeftOut) {
+  // A receive is always posted before the one before it ends: no iteration can be left out by itself.
+  EventProgram program(2);
+  for (const Rank me : {0, 1}) {
+    program.irecv(me, 1 - me, 10);
+    for (std::uint32_t i = 0; i < 6; ++i) {
+      if (i < 5) program.irecv(me, 1 - me, 11 + i);
+      program.isend(me, 1 - me, 100, 50);
+      program.end_recv(me, 1 - me, 100, 10 + i);
+      program.wait(me, 50, false);
+    }
+  }
+  program.exit();
+  const Signature s = signature_of(program);
+  const skeleton::ScaledSignature scaled = scale(s, 2);
+  const Result<skeleton::ProgramTrace> trace = read(executed(s, scaled));
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_EQ(scaled.grouped, 0u);
+}
+
+TEST(DominantSequence, IsTheInnermostLoopWithNearlyAllOfTheTime) {
+  // Sec. 4.5. 4 * 25 iterations of 2 ms (on both ranks) and 4 barriers that take no time.
+  EventProgram program(2);
+  for (int outer = 0; outer < 4; ++outer) {
+    for (int i = 0; i < 25; ++i) {
+      program.send(0, 1, 100, 0, 2e-3);
+      program.recv(1, 0, 100, 0, 2e-3);
+    }
+    program.all(CollectiveOp::kBarrier, 0);
+  }
+  program.exit();
+  const skeleton::DominantSequence dominant = dominant_sequence(signature_of(program));
+  ASSERT_EQ(dominant.parts.size(), 1u);
+  EXPECT_NEAR(dominant.share, 1, 1e-9);
+  EXPECT_NEAR(dominant.shortest_good_s, 2e-3, 1e-8);
+}
+
+TEST(DominantSequence, WithoutLoopsIsTheWholeApplication) {
+  EventProgram program(2);
+  program.all(CollectiveOp::kBarrier, 0, 0, 1);
+  program.all(CollectiveOp::kBcast, 8, 0, 2);
+  program.exit();
+  const skeleton::DominantSequence dominant = dominant_sequence(signature_of(program));
+  EXPECT_TRUE(dominant.parts.empty());
+  EXPECT_NEAR(dominant.shortest_good_s, 3, 1e-6);
+}
+
+// --- bad input
+
+std::string error_of(const EventProgram& program) {
+  Result<skeleton::ProgramTrace> trace = read(program);
+  if (!trace) return trace.error().message;
+  const Result<Signature> signature = make_signature(std::move(*trace), {});
+  return signature ? "" : signature.error().message;
+}
+
+TEST(BadTraces, SayWhatIsMissing) {
+  EventProgram no_end = loop(1, 8, 0);
+  EXPECT_THAT(error_of(no_end), HasSubstr("rank 0 has no end in the trace after 1 operations"));
+
+  EventProgram lost = loop(1, 8, 0);
+  Event gap;
+  gap.kind = EventKind::kGap;
+  gap.bytes = 17;
+  lost.event(1, gap);
+  lost.exit();
+  EXPECT_THAT(error_of(lost), HasSubstr("rank 1, after 1 operations: 17 events were lost here"));
+
+  EventProgram unsent(2);
+  unsent.recv(1, 0, 8);
+  unsent.exit();
+  EXPECT_THAT(error_of(unsent), HasSubstr("rank 0 sends rank 1 0 messages with tag 0, which receives 1"));
+
+  EventProgram alone(2);
+  alone.collective(0, CollectiveOp::kBarrier, 0);
+  alone.exit();
+  EXPECT_THAT(error_of(alone), testing::AnyOf(HasSubstr("fewer collectives"), HasSubstr("is another one")));
+
+  EventProgram unknown(2);
+  unknown.wait(0, 5);
+  EXPECT_THAT(error_of(unknown), HasSubstr("request 5 ends but was never started"));
+
+  EventProgram inter(2);
+  const std::vector<std::uint64_t> values{7, 1, 0, 1};
+  Event create;
+  create.kind = EventKind::kCommCreate;
+  create.comm = 3;
+  create.values = values;
+  inter.event(0, create);
+  inter.collective(0, CollectiveOp::kBarrier, 0, 0, 0, 3);
+  EXPECT_THAT(error_of(inter), HasSubstr("intercommunicator"));
+
+  EventProgram peer(2);
+  peer.send(0, 2, 8);
+  EXPECT_THAT(error_of(peer), HasSubstr("a rank that the program does not have"));
+}
+
+}  // namespace
+}  // namespace lbf::skeleton_test
