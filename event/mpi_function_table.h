@@ -66,6 +66,12 @@ enum class MpiRole : std::uint8_t {
   kOneSided,
   kIo,
   kSpawn,
+  kPsendInit,
+  kPrecvInit,
+  kPready,
+  kPreadyRange,
+  kPreadyList,
+  kSessionInit,
 };
 
 // How a kCommCreate call makes its communicator.

@@ -17,7 +17,7 @@
 namespace lbf::run {
 namespace {
 
-constexpr const char* kCaptureName = "liblbf_capture_ompi.so";
+constexpr const char* kCaptureName = "liblbf_capture.so";
 
 Error failed(const std::string& what) {
   return Error{ErrorCode::kIo, what + ": " + std::strerror(errno)};

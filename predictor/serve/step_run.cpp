@@ -375,7 +375,11 @@ void StepRun::take_library(const std::string& version) {
   library_seen_ = true;
   const MpiSetup setup = mpi_setup(version, ran_.node_of_rank);
   if (predictor_ != nullptr) predictor_->set_mpi(setup);
-  if (std::string note = mpi_rules_note(setup.rules, version); !note.empty()) add_note(std::move(note));
+  if (std::string note = mpi_rules_note(setup.rules, version); !note.empty()) {
+    add_note(std::move(note));
+  } else if (setup.rules.library != MpiRules{}.library) {
+    add_note(fmt::format("collectives follow the rules of {}", mpi_library_name(setup.rules.library)));
+  }
 }
 
 Result<void> StepRun::take_control(Stream& stream, std::string_view text) {

@@ -73,6 +73,12 @@ AFTER = {
     'improbe': ('mprobe', 'flag source tag comm message_out status'),
     'mrecv': ('mrecv', '=message_before status'),
     'imrecv': ('imrecv', '=message_before request_out'),
+    'psend_init': ('psend_init', 'partitions count datatype dest tag comm request_out'),
+    'precv_init': ('precv_init', 'partitions count datatype source tag comm request_out'),
+    'pready': ('pready', '=1 request_in'),
+    'pready_range': ('pready', '=partition_count request_in'),
+    'pready_list': ('pready', '@length request_in'),
+    'session_init': ('session_begun', ''),
     'start': ('start', 'request_inout'),
     'startall': ('start', 'requests'),
     'wait': ('completed_one', '=true status'),
@@ -136,6 +142,8 @@ class Binding:
             return f'types_of({name})'
         if kind == 'request_out':
             return f'c_request({name})' if f else f'*{name}'
+        if kind == 'request_in':
+            return f'c_request({name})' if f else name
         if kind == 'request_inout':
             return f'requests_of(1, {name})'
         if kind == 'message_out':
@@ -156,7 +164,7 @@ class Binding:
         if kind in ('status', 'statuses'):
             return own_status or name
         if kind in ('send_counts', 'recv_counts'):
-            return name
+            return f'counts_of({name})'
         return f'*{name}' if f else name  # plain integers
 
 
@@ -197,7 +205,7 @@ def fortran_parameters(function, f08):
 
 
 INTEGER_KINDS = set(
-    'count send_count recv_count send_counts recv_counts datatype send_datatype recv_datatype send_datatypes '
+    'count partitions send_count recv_count send_counts recv_counts datatype send_datatype recv_datatype send_datatypes '
     'recv_datatypes dest source root rank tag send_tag recv_tag comm comm_out comm_inout request_out request_inout '
     'request_in request_count requests status statuses flag index outcount indices message_out message_inout message '
     'level color key int int_out win win_out win_inout group'.split())
@@ -216,6 +224,14 @@ def is_wrapped(slot, family):
         return not name.endswith(MPICH_MACROS) or name.startswith('MPI_Status')
     # mpif.h's functions call the C ones, and so do those of mpi_f08 that take a buffer (mpi_family_mpich.h).
     return slot.binding == 'f08' and not any(a[2] in BUFFERS for a in slot.function['arguments'])
+
+
+def prototype_check(slot):
+    """The description against mpi.h, for functions that were described last."""
+    if slot.fortran:
+        return ''
+    name = slot.function['name']
+    return f'static_assert(std::is_same_v<decltype(wrap_{slot.number}), decltype({name})>, "{name}");\n'
 
 
 class Generator:
@@ -298,6 +314,9 @@ class Generator:
         if role == 'win_free':
             name = by_kind['win_inout'][0]
             before.append(f'const MPI_Win win_before = {f"c_win({name})" if binding.fortran else "*" + name};')
+        if role == 'pready_range':
+            low, high = (binding.value(a) for a in function['arguments'][:2])
+            before.append(f'const int partition_count = {high} - {low} + 1;')
         if role == 'finalize':
             before.append('record::finalizing(call);')
         if role == 'abort':
@@ -320,7 +339,7 @@ class Generator:
             arguments = ', '.join(['call'] + self.record_arguments(function, after[1], binding, own_status))
             lines.append(f'{success}record::{after[0]}({arguments});')
         lines.append('call.finish();')
-        if function['role'] in ('init', 'init_thread'):
+        if function['role'] in ('init', 'init_thread', 'session_init'):
             lines.append('process_leave();')
         return lines
 
@@ -420,7 +439,7 @@ class Generator:
 
     def write(self, directory, table):
         head = ('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'
-                '#include "spank_plugin/capture/recorder.h"\n\n')
+                '#include <type_traits>\n\n#include "spank_plugin/capture/recorder.h"\n\n')
         wrapped = [slot for slot in table if is_wrapped(slot, self.family)]
         for slot in wrapped:
             if slot.fortran:
@@ -431,6 +450,8 @@ class Generator:
             with open(os.path.join(directory, f'wrappers_{part}.cpp'), 'w', encoding='utf-8') as file:
                 file.write(head + 'using namespace lbf;\nusing namespace lbf::capture;\n\nextern "C" {\n')
                 file.write('\n'.join(lines) + '\n}\n')
+                if part == 'c':
+                    file.write('\n' + ''.join(prototype_check(slot) for slot in wrapped if 'since' in slot.function))
         numbers = {slot.number for slot in wrapped}
         with open(os.path.join(directory, 'wrapper_table.cpp'), 'w', encoding='utf-8') as file:
             file.write('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'

@@ -135,7 +135,8 @@ bool start_process() noexcept {
   process.directory = directory_copy;
   if (const char* why = find_library()) return fail(why, 0);
   if (!read_ring_bytes()) return false;
-  if (!process.requests.open(18) || !process.communicators.open(16) || !process.group_uses.open(14) ||
+  if (!process.requests.open(18) || !process.communicators.open(16) ||
+      !process.partitions.open(14) || !process.group_uses.open(14) ||
       !open_all(process.left_over)) {
     return fail("no memory for the capture's tables", errno);
   }
@@ -335,7 +336,7 @@ bool process_is_spawned() noexcept {
 }
 
 void process_leave() noexcept {
-  if (!process.spawned) return;
+  if (!process.spawned && !process.sessions_only) return;
   process.state.store(CaptureState::kOff, std::memory_order_relaxed);
   if (own_thread != nullptr) {
     char path[kMaxDirectory + 64];
@@ -350,7 +351,7 @@ void process_leave() noexcept {
 void process_init_failed_to_capture() noexcept {
   if (process.why_off == nullptr) return;
   int rank = 0;
-  if (library.comm_world != MPI_Comm{}) {
+  if (library.comm_world != MPI_Comm{} && !process.sessions_only) {
     library.Comm_rank(library.comm_world, &rank);
   } else {
     rank = int_from_environment("PMIX_RANK", int_from_environment("PMI_RANK", 0));

@@ -80,6 +80,7 @@ struct RequestInfo {
   bool synchronous : 1 = false;
   bool buffered : 1 = false;
   bool fortran_new_comm : 1 = false;  // kCommIdup: the handle will be a Fortran one
+  bool partitioned : 1 = false;       // MPI_Psend_init, MPI_Precv_init
   std::int32_t peer = 0;              // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL
   std::int32_t tag = 0;
   Communicator* comm = nullptr;  // kCommIdup: the one that is being made
@@ -97,6 +98,12 @@ struct RequestInfo {
   }
 };
 static_assert(sizeof(RequestInfo) == 32);  // looked up, copied and erased on the MPI path
+
+// Of a partitioned send: how many partitions are not ready yet.
+struct Partitions {
+  std::uint32_t all = 0;
+  std::uint32_t left = 0;
+};
 
 struct SnapshotEntry {
   std::uint64_t handle = 0;
@@ -149,6 +156,7 @@ struct Process {
   std::int32_t world_size = 0;
   int thread_level = 0;
   bool spawned = false;
+  bool sessions_only = false;  // MPI_Session_init without MPI_Init
   char library_version[128] = {};
   std::uint64_t init_leave_ticks = 0;
   MPI_Group world_group{};
@@ -160,6 +168,7 @@ struct Process {
   Communicator self{};
   Communicator unknown{};             // stands for communicators that the capture did not see being made
   HandleTable<RequestInfo> requests;  // by request or message handle
+  HandleTable<Partitions> partitions;  // by request handle
   HandleTable<Communicator*> communicators;
   HandleTable<std::uint32_t> group_uses;  // creations that are collective over a group only: uses of each key
   CompletedRequests left_over[family::kSharedQueues];  // complete requests of threads that ended

@@ -158,6 +158,11 @@ struct Types {
     return c != nullptr ? c[i] : c_type(&fortran[i]);
   }
 };
+struct Counts {
+  const int* narrow;
+  const MPI_Count* wide;  // MPI 4.0's large counts
+  std::int64_t operator[](std::size_t i) const noexcept { return narrow != nullptr ? narrow[i] : wide[i]; }
+};
 struct Indices {
   const int* values;
   int base;  // 0 in C, 1 in Fortran
@@ -170,6 +175,12 @@ struct NewComm {
 };
 inline Requests requests_of(int count, const MPI_Request* r) noexcept {
   return {count, r, nullptr};
+}
+inline Counts counts_of(const int* counts) noexcept {
+  return {counts, nullptr};
+}
+inline Counts counts_of(const MPI_Count* counts) noexcept {
+  return {nullptr, counts};
 }
 inline Types types_of(const MPI_Datatype* t) noexcept {
   return {t, nullptr};
@@ -235,25 +246,32 @@ void aborting(Call& call) noexcept;
 // ----------------------------------------------------------------------------
 void initialised(Call& call, int thread_level) noexcept;
 void finalized(Call& call) noexcept;
+void session_begun(Call& call) noexcept;
 void phase(Call& call, int level) noexcept;
 void unmodelled(Call& call) noexcept;
 void type_freed() noexcept;
 // MPI-IO; `count` and `type` are what was read or written (kNone: neither).
-void io(Call& call, IoDirection direction, int count, MPI_Datatype type, Made made) noexcept;
+void io(Call& call, IoDirection direction, std::int64_t count, MPI_Datatype type, Made made) noexcept;
 void spawned(Call& call, MPI_Comm comm, NewComm intercomm) noexcept;
 
-void send(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+void send(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
           MPI_Comm comm) noexcept;
-void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
            MPI_Comm comm, MPI_Request request) noexcept;
-void send_init(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+void send_init(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
                MPI_Comm comm, MPI_Request request) noexcept;
 void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) noexcept;
-void irecv(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+void irecv(Call& call, std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
            MPI_Request request) noexcept;
-void recv_init(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+void recv_init(Call& call, std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                MPI_Request request) noexcept;
-void sendrecv(Call& call, int send_count, MPI_Datatype send_type, int dest, int send_tag, int source,
+// Partitioned: a message of as many elements as all partitions have; `count` of them became ready.
+void psend_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int dest, int tag,
+                MPI_Comm comm, MPI_Request request) noexcept;
+void precv_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int source, int tag,
+                MPI_Comm comm, MPI_Request request) noexcept;
+void pready(Call& call, int count, MPI_Request request) noexcept;
+void sendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int dest, int send_tag, int source,
               int recv_tag, MPI_Comm comm, const void* status) noexcept;
 void probe(Call& call, bool found, int source, int tag, MPI_Comm comm, const void* status) noexcept;
 void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Message message,
@@ -271,37 +289,37 @@ void request_free(Call& call) noexcept;
 void cancel(Call& call, MPI_Request request) noexcept;
 
 void barrier(Call& call, MPI_Comm comm, Made made) noexcept;
-void bcast(Call& call, int count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept;
-void reduce(Call& call, const void* send, const void* recv, int count, MPI_Datatype type, int root,
+void bcast(Call& call, std::int64_t count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept;
+void reduce(Call& call, const void* send, const void* recv, std::int64_t count, MPI_Datatype type, int root,
             MPI_Comm comm, Made made) noexcept;
-void reduce_all(Call& call, CollectiveOp op, const void* send, int count, MPI_Datatype type, MPI_Comm comm,
+void reduce_all(Call& call, CollectiveOp op, const void* send, std::int64_t count, MPI_Datatype type, MPI_Comm comm,
                 Made made) noexcept;  // allreduce, scan, exscan, reduce_scatter_block
-void gather(Call& call, const void* send, int send_count, MPI_Datatype send_type, int recv_count,
+void gather(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, std::int64_t recv_count,
             MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept;
-void scatter(Call& call, int send_count, MPI_Datatype send_type, const void* recv, int recv_count,
+void scatter(Call& call, std::int64_t send_count, MPI_Datatype send_type, const void* recv, std::int64_t recv_count,
              MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept;
-void all_to_all(Call& call, CollectiveOp op, const void* send, int send_count, MPI_Datatype send_type,
-                int recv_count, MPI_Datatype recv_type, MPI_Comm comm,
+void all_to_all(Call& call, CollectiveOp op, const void* send, std::int64_t send_count, MPI_Datatype send_type,
+                std::int64_t recv_count, MPI_Datatype recv_type, MPI_Comm comm,
                 Made made) noexcept;  // allgather, alltoall
-void gatherv(Call& call, const void* send, int send_count, MPI_Datatype send_type, const int* recv_counts,
+void gatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
              MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept;
-void scatterv(Call& call, const int* send_counts, MPI_Datatype send_type, const void* recv, int recv_count,
+void scatterv(Call& call, Counts send_counts, MPI_Datatype send_type, const void* recv, std::int64_t recv_count,
               MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept;
-void allgatherv(Call& call, const void* send, int send_count, MPI_Datatype send_type, const int* recv_counts,
+void allgatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
                 MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
-void alltoallv(Call& call, const void* send, const int* send_counts, MPI_Datatype send_type,
-               const int* recv_counts, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
-void alltoallw(Call& call, const void* send, const int* send_counts, Types send_types, const int* recv_counts,
+void alltoallv(Call& call, const void* send, Counts send_counts, MPI_Datatype send_type,
+               Counts recv_counts, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
+void alltoallw(Call& call, const void* send, Counts send_counts, Types send_types, Counts recv_counts,
                Types recv_types, MPI_Comm comm, Made made) noexcept;
-void reduce_scatter(Call& call, const void* send, const int* recv_counts, MPI_Datatype type, MPI_Comm comm,
+void reduce_scatter(Call& call, const void* send, Counts recv_counts, MPI_Datatype type, MPI_Comm comm,
                     Made made) noexcept;
-void neighbor(Call& call, CollectiveOp op, int send_count, MPI_Datatype send_type, int recv_count,
+void neighbor(Call& call, CollectiveOp op, std::int64_t send_count, MPI_Datatype send_type, std::int64_t recv_count,
               MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;  // allgather, alltoall
-void neighbor_allgatherv(Call& call, int send_count, MPI_Datatype send_type, const int* recv_counts,
+void neighbor_allgatherv(Call& call, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
                          MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
-void neighbor_alltoallv(Call& call, const int* send_counts, MPI_Datatype send_type, const int* recv_counts,
+void neighbor_alltoallv(Call& call, Counts send_counts, MPI_Datatype send_type, Counts recv_counts,
                         MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept;
-void neighbor_alltoallw(Call& call, const int* send_counts, Types send_types, const int* recv_counts,
+void neighbor_alltoallw(Call& call, Counts send_counts, Types send_types, Counts recv_counts,
                         Types recv_types, MPI_Comm comm, Made made) noexcept;
 
 void comm_create(Call& call, How how, MPI_Comm parent, NewComm made_comm, int tag, Made made) noexcept;
@@ -317,7 +335,7 @@ void win_wait(Call& call, bool flag, MPI_Win win) noexcept;  // Win_wait, Win_te
 void win_lock(Call& call, int target, int assertions, MPI_Win win) noexcept;
 void win_lock_all(Call& call, MPI_Win win) noexcept;
 void win_flush(Call& call, int target, MPI_Win win) noexcept;  // unlock too; kAnyRank: to all targets
-void one_sided(Call& call, OneSidedOp op, int count, MPI_Datatype type, int target, MPI_Win win,
+void one_sided(Call& call, OneSidedOp op, std::int64_t count, MPI_Datatype type, int target, MPI_Win win,
                Made made) noexcept;
 
 }  // namespace record
@@ -353,7 +371,7 @@ inline std::uint64_t type_bytes(Thread& thread, MPI_Datatype type) noexcept {
   }
   return type_bytes_slow(thread, type);
 }
-inline std::uint64_t message_bytes(Thread& thread, int count, MPI_Datatype type) noexcept {
+inline std::uint64_t message_bytes(Thread& thread, std::int64_t count, MPI_Datatype type) noexcept {
   return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * type_bytes(thread, type);
 }
 

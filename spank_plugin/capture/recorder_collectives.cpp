@@ -47,17 +47,17 @@ bool takes_no_part(int root) noexcept {
   return root == MPI_PROC_NULL;
 }
 
-std::uint64_t count_bytes(int count, std::uint64_t element) noexcept {
+std::uint64_t count_bytes(std::int64_t count, std::uint64_t element) noexcept {
   return count > 0 ? static_cast<std::uint64_t>(count) * element : 0;
 }
 
-std::uint64_t sum_bytes(const int* counts, std::uint32_t n, std::uint64_t element) noexcept {
+std::uint64_t sum_bytes(Counts counts, std::uint32_t n, std::uint64_t element) noexcept {
   std::uint64_t sum = 0;
   for (std::uint32_t i = 0; i < n; ++i) sum += count_bytes(counts[i], element);
   return sum;
 }
 
-void put_bytes(std::uint64_t* values, const int* counts, std::uint32_t n, std::uint64_t element) noexcept {
+void put_bytes(std::uint64_t* values, Counts counts, std::uint32_t n, std::uint64_t element) noexcept {
   for (std::uint32_t i = 0; i < n; ++i) values[i] = count_bytes(counts[i], element);
 }
 
@@ -160,14 +160,14 @@ void barrier(Call& call, MPI_Comm comm, Made made) noexcept {
     append(call, CollectiveOp::kBarrier, *where, 0, 0, false, made);
 }
 
-void bcast(Call& call, int count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept {
+void bcast(Call& call, std::int64_t count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
   const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
   append(call, CollectiveOp::kBcast, *where, root, bytes, false, made);
 }
 
-void reduce(Call& call, const void* send, const void* recv, int count, MPI_Datatype type, int root,
+void reduce(Call& call, const void* send, const void* recv, std::int64_t count, MPI_Datatype type, int root,
             MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
@@ -176,14 +176,14 @@ void reduce(Call& call, const void* send, const void* recv, int count, MPI_Datat
          made);
 }
 
-void reduce_all(Call& call, CollectiveOp op, const void* send, int count, MPI_Datatype type, MPI_Comm comm,
+void reduce_all(Call& call, CollectiveOp op, const void* send, std::int64_t count, MPI_Datatype type, MPI_Comm comm,
                 Made made) noexcept {
   if (Communicator* where = modelled(call, comm)) {
     append(call, op, *where, 0, message_bytes(call.thread(), count, type), send == MPI_IN_PLACE, made);
   }
 }
 
-void gather(Call& call, const void* send, int send_count, MPI_Datatype send_type, int recv_count,
+void gather(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, std::int64_t recv_count,
             MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
@@ -196,7 +196,7 @@ void gather(Call& call, const void* send, int send_count, MPI_Datatype send_type
   append(call, CollectiveOp::kGather, *where, root, bytes, send == MPI_IN_PLACE, made);
 }
 
-void scatter(Call& call, int send_count, MPI_Datatype send_type, const void* recv, int recv_count,
+void scatter(Call& call, std::int64_t send_count, MPI_Datatype send_type, const void* recv, std::int64_t recv_count,
              MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
@@ -209,8 +209,8 @@ void scatter(Call& call, int send_count, MPI_Datatype send_type, const void* rec
   append(call, CollectiveOp::kScatter, *where, root, bytes, recv == MPI_IN_PLACE, made);
 }
 
-void all_to_all(Call& call, CollectiveOp op, const void* send, int send_count, MPI_Datatype send_type,
-                int recv_count, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+void all_to_all(Call& call, CollectiveOp op, const void* send, std::int64_t send_count, MPI_Datatype send_type,
+                std::int64_t recv_count, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
@@ -219,7 +219,7 @@ void all_to_all(Call& call, CollectiveOp op, const void* send, int send_count, M
   append(call, op, *where, 0, bytes, in_place, made);
 }
 
-void gatherv(Call& call, const void* send, int send_count, MPI_Datatype send_type, const int* recv_counts,
+void gatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
              MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
@@ -237,7 +237,7 @@ void gatherv(Call& call, const void* send, int send_count, MPI_Datatype send_typ
   }
 }
 
-void scatterv(Call& call, const int* send_counts, MPI_Datatype send_type, const void* recv, int recv_count,
+void scatterv(Call& call, Counts send_counts, MPI_Datatype send_type, const void* recv, std::int64_t recv_count,
               MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
@@ -254,7 +254,7 @@ void scatterv(Call& call, const int* send_counts, MPI_Datatype send_type, const 
   }
 }
 
-void allgatherv(Call& call, const void* send, int send_count, MPI_Datatype send_type, const int* recv_counts,
+void allgatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
                 MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
@@ -268,14 +268,14 @@ void allgatherv(Call& call, const void* send, int send_count, MPI_Datatype send_
   }
 }
 
-void alltoallv(Call& call, const void* send, const int* send_counts, MPI_Datatype send_type,
-               const int* recv_counts, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
+void alltoallv(Call& call, const void* send, Counts send_counts, MPI_Datatype send_type,
+               Counts recv_counts, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
   const std::uint64_t recv_element = type_bytes(call.thread(), recv_type);
   const std::uint64_t send_element = in_place ? recv_element : type_bytes(call.thread(), send_type);
-  const int* const counts = in_place ? recv_counts : send_counts;
+  const Counts counts = in_place ? recv_counts : send_counts;
   const std::uint32_t peers = where->peers();
   if (auto* r = append(call, CollectiveOp::kAlltoallv, *where, 0, sum_bytes(counts, peers, send_element),
                        in_place, made, 2 * peers)) {
@@ -284,12 +284,12 @@ void alltoallv(Call& call, const void* send, const int* send_counts, MPI_Datatyp
   }
 }
 
-void alltoallw(Call& call, const void* send, const int* send_counts, Types send_types, const int* recv_counts,
+void alltoallw(Call& call, const void* send, Counts send_counts, Types send_types, Counts recv_counts,
                Types recv_types, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
-  const int* const counts = in_place ? recv_counts : send_counts;
+  const Counts counts = in_place ? recv_counts : send_counts;
   const Types types = in_place ? recv_types : send_types;
   const std::uint32_t peers = where->peers();
   Thread& thread = call.thread();
@@ -305,7 +305,7 @@ void alltoallw(Call& call, const void* send, const int* send_counts, Types send_
   r->bytes = sent;
 }
 
-void reduce_scatter(Call& call, const void* send, const int* recv_counts, MPI_Datatype type, MPI_Comm comm,
+void reduce_scatter(Call& call, const void* send, Counts recv_counts, MPI_Datatype type, MPI_Comm comm,
                     Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
@@ -317,7 +317,7 @@ void reduce_scatter(Call& call, const void* send, const int* recv_counts, MPI_Da
   }
 }
 
-void neighbor(Call& call, CollectiveOp op, int send_count, MPI_Datatype send_type, int recv_count,
+void neighbor(Call& call, CollectiveOp op, std::int64_t send_count, MPI_Datatype send_type, std::int64_t recv_count,
               MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
   const std::uint64_t sent = message_bytes(call.thread(), send_count, send_type);
   const std::uint64_t received = message_bytes(call.thread(), recv_count, recv_type);
@@ -326,7 +326,7 @@ void neighbor(Call& call, CollectiveOp op, int send_count, MPI_Datatype send_typ
       [received](std::uint32_t) { return received; });
 }
 
-void neighbor_allgatherv(Call& call, int send_count, MPI_Datatype send_type, const int* recv_counts,
+void neighbor_allgatherv(Call& call, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
                          MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
   const std::uint64_t sent = message_bytes(call.thread(), send_count, send_type);
   Thread& thread = call.thread();
@@ -335,7 +335,7 @@ void neighbor_allgatherv(Call& call, int send_count, MPI_Datatype send_type, con
       [&](std::uint32_t i) { return message_bytes(thread, recv_counts[i], recv_type); });
 }
 
-void neighbor_alltoallv(Call& call, const int* send_counts, MPI_Datatype send_type, const int* recv_counts,
+void neighbor_alltoallv(Call& call, Counts send_counts, MPI_Datatype send_type, Counts recv_counts,
                         MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
   Thread& thread = call.thread();
   append_neighbor(
@@ -344,7 +344,7 @@ void neighbor_alltoallv(Call& call, const int* send_counts, MPI_Datatype send_ty
       [&](std::uint32_t i) { return message_bytes(thread, recv_counts[i], recv_type); });
 }
 
-void neighbor_alltoallw(Call& call, const int* send_counts, Types send_types, const int* recv_counts,
+void neighbor_alltoallw(Call& call, Counts send_counts, Types send_types, Counts recv_counts,
                         Types recv_types, MPI_Comm comm, Made made) noexcept {
   Thread& thread = call.thread();
   append_neighbor(

@@ -98,7 +98,7 @@ MPI_Fint* completion_statuses_for(Call& call, MPI_Fint* statuses) noexcept {
   return ours != nullptr ? reinterpret_cast<MPI_Fint*>(ours) : statuses;
 }
 
-void send(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+void send(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
           MPI_Comm comm) noexcept {
   if (dest == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
@@ -107,7 +107,7 @@ void send(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int
        mode_flags);
 }
 
-void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
            MPI_Comm comm, MPI_Request request) noexcept {
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
@@ -122,7 +122,7 @@ void isend(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, in
   keep_request(call, request, info);
 }
 
-void send_init(Call& call, std::uint8_t mode_flags, int count, MPI_Datatype type, int dest, int tag,
+void send_init(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
                MPI_Comm comm, MPI_Request request) noexcept {
   if (dest == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
@@ -143,7 +143,7 @@ void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) no
   fill(call.append(EventKind::kRecv), where, got.source, got.tag, got.bytes, wildcards(source, tag));
 }
 
-void irecv(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+void irecv(Call& call, std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
            MPI_Request request) noexcept {
   if (source == MPI_PROC_NULL) return keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
@@ -157,7 +157,7 @@ void irecv(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Co
   keep_request(call, request, info);
 }
 
-void recv_init(Call& call, int count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
+void recv_init(Call& call, std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
                MPI_Request request) noexcept {
   if (source == MPI_PROC_NULL) return keep_nothing(call, request, true);
   Communicator& where = find_communicator(call, comm);
@@ -169,7 +169,44 @@ void recv_init(Call& call, int count, MPI_Datatype type, int source, int tag, MP
   keep_request(call, request, info);
 }
 
-void sendrecv(Call& call, int send_count, MPI_Datatype send_type, int dest, int send_tag, int source,
+namespace {
+
+// A partitioned request is a persistent one whose send begins when its last partition is ready. MPI has no
+// wildcards there, and the status of its receive need not be filled: the request says what is received.
+void keep_partitioned(Call& call, RequestInfo info, int partitions, MPI_Request request) noexcept {
+  info.persistent = true;
+  info.active = false;
+  info.partitioned = true;
+  if (info.kind == RequestKind::kSend) {
+    const TableLock lock;
+    Partitions* const slot = process.partitions.insert(key_of(request));
+    if (slot == nullptr) return call.thread().ring.count_lost();
+    slot->all = static_cast<std::uint32_t>(partitions > 0 ? partitions : 0);
+  }
+  keep_request(call, request, info);
+}
+
+}  // namespace
+
+void psend_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int dest, int tag,
+                MPI_Comm comm, MPI_Request request) noexcept {
+  if (dest == MPI_PROC_NULL) return keep_nothing(call, request, true);
+  Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return;
+  const std::uint64_t bytes = message_bytes(call.thread(), partitions * count, type);
+  keep_partitioned(call, request_info(RequestKind::kSend, where, dest, tag, bytes), partitions, request);
+}
+
+void precv_init(Call& call, int partitions, std::int64_t count, MPI_Datatype type, int source, int tag,
+                MPI_Comm comm, MPI_Request request) noexcept {
+  if (source == MPI_PROC_NULL) return keep_nothing(call, request, true);
+  Communicator& where = find_communicator(call, comm);
+  if (where.foreign) return;
+  const std::uint64_t bytes = message_bytes(call.thread(), partitions * count, type);
+  keep_partitioned(call, request_info(RequestKind::kRecv, where, source, tag, bytes), partitions, request);
+}
+
+void sendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int dest, int send_tag, int source,
               int recv_tag, MPI_Comm comm, const void* status) noexcept {
   if (dest == MPI_PROC_NULL && source == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);

@@ -50,6 +50,16 @@ void initialised(Call& call, int thread_level) noexcept {
   call.outside_accounting();
 }
 
+// Without MPI_COMM_WORLD there is nothing that ranks could be numbered by.
+void session_begun(Call& call) noexcept {
+  call.outside_accounting();
+  if (process.initialised.load(std::memory_order_acquire)) return;
+  process.sessions_only = true;
+  process.why_off = "the program uses MPI sessions without MPI_Init";
+  process_init_failed_to_capture();
+  process.why_off = nullptr;  // said
+}
+
 void finalizing(Call& call) noexcept {
   Thread& thread = call.thread();
   thread.ring.begin_last_call();
@@ -77,7 +87,7 @@ void unmodelled(Call& call) noexcept {
   call.append(EventKind::kUnmodelled);
 }
 
-void io(Call& call, IoDirection direction, int count, MPI_Datatype type, Made made) noexcept {
+void io(Call& call, IoDirection direction, std::int64_t count, MPI_Datatype type, Made made) noexcept {
   ring::Record* const record = call.append(EventKind::kIo);
   if (record != nullptr) {
     record->words_and_op |= static_cast<std::uint32_t>(direction) << 24;

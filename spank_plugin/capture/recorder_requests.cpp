@@ -46,7 +46,9 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
   } else if (cancelled) {
     append_with_request(call, EventKind::kCancel, info.id);
   } else if (info.kind == RequestKind::kRecv && status != nullptr) {
-    const StatusView got = view_status(status);
+    StatusView got = view_status(status);
+    if (info.partitioned) [[unlikely]]
+      got = {info.peer, info.tag, false, info.bytes};
     define_communicator(call, *info.comm);
     if (ring::Record* record = call.append(EventKind::kEndRecv)) {
       record->peer = info.comm->peer_world_rank(got.source);
@@ -108,6 +110,41 @@ void before_completion(Call& call, Requests requests) noexcept {
   call.snapshot_needs_status = needs_status;
 }
 
+namespace {
+
+void append_start(Call& call, const RequestInfo& info) noexcept {
+  const bool is_send = info.kind == RequestKind::kSend;
+  define_communicator(call, *info.comm);
+  ring::Record* const record = call.append(is_send ? EventKind::kIsend : EventKind::kStartRecv);
+  if (record == nullptr) return;
+  record->peer = info.comm->peer_world_rank(info.peer);
+  record->tag = info.tag;
+  record->comm = info.comm->index;
+  record->bytes = info.bytes;
+  record->request = info.id;
+  const std::uint8_t flags = is_send ? info.mode_flags() : wildcards(info.peer, info.tag);
+  record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | flags);
+}
+
+}  // namespace
+
+// Partitions of a send became ready; with the last one the message goes.
+void pready(Call& call, int count, MPI_Request request) noexcept {
+  RequestInfo info;
+  {
+    const TableLock lock;
+    Partitions* const partitions = process.partitions.find(key_of(request));
+    const RequestInfo* const slot = process.requests.find(key_of(request));
+    if (partitions == nullptr || slot == nullptr || count <= 0) return;
+    const auto ready = static_cast<std::uint32_t>(count);
+    const bool last = partitions->left != 0 && partitions->left <= ready;
+    partitions->left -= partitions->left < ready ? partitions->left : ready;
+    if (!last) return;
+    info = *slot;
+  }
+  append_start(call, info);
+}
+
 void start(Call& call, Requests requests) noexcept {
   for (int i = 0; i < requests.count; ++i) {
     RequestInfo info;
@@ -118,19 +155,12 @@ void start(Call& call, Requests requests) noexcept {
       slot->active = true;
       if (slot->kind != RequestKind::kNothing) slot->id = new_request_id();
       info = *slot;
+      if (info.partitioned && info.kind == RequestKind::kSend) [[unlikely]] {
+        if (Partitions* partitions = process.partitions.find(key_of(requests[i]))) partitions->left = partitions->all;
+        continue;
+      }
     }
-    if (info.kind == RequestKind::kNothing) continue;
-    const bool is_send = info.kind == RequestKind::kSend;
-    define_communicator(call, *info.comm);
-    ring::Record* const record = call.append(is_send ? EventKind::kIsend : EventKind::kStartRecv);
-    if (record == nullptr) continue;
-    record->peer = info.comm->peer_world_rank(info.peer);
-    record->tag = info.tag;
-    record->comm = info.comm->index;
-    record->bytes = info.bytes;
-    record->request = info.id;
-    const std::uint8_t flags = is_send ? info.mode_flags() : wildcards(info.peer, info.tag);
-    record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | flags);
+    if (info.kind != RequestKind::kNothing) append_start(call, info);
   }
 }
 
@@ -190,6 +220,7 @@ void request_free(Call& call) noexcept {
   const RequestInfo* const slot = process.requests.find(entry.handle);
   if (slot == nullptr || slot->id != entry.info.id) return;
   process.requests.erase(entry.handle);
+  if (entry.info.partitioned) process.partitions.erase(entry.handle);
   if (entry.info.comm != nullptr) unreference(entry.info.comm);
 }
 

@@ -141,7 +141,7 @@ void win_flush(Call& call, int target, MPI_Win win) noexcept {
   if (window != nullptr) append_sync(call, *window, window->peer_world_rank(target));
 }
 
-void one_sided(Call& call, OneSidedOp op, int count, MPI_Datatype type, int target, MPI_Win win,
+void one_sided(Call& call, OneSidedOp op, std::int64_t count, MPI_Datatype type, int target, MPI_Win win,
                Made made) noexcept {
   RequestInfo info;
   info.kind = RequestKind::kNothing;
