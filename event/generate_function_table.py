@@ -14,7 +14,7 @@ ROLES = (
     'persistent_init_send persistent_init_recv start startall wait waitany waitall waitsome test testany testall '
     'testsome request_get_status request_free cancel probe iprobe mprobe improbe mrecv imrecv collective comm_create '
     'comm_free comm_disconnect local unmodelled win_create win_free win_fence win_post win_start win_complete win_wait '
-    'win_test win_lock win_lock_all win_flush win_flush_all one_sided io spawn psend_init precv_init pready pready_range '
+    'win_test win_lock win_lock_all win_flush win_flush_all one_sided io spawn isendrecv isendrecv_replace psend_init precv_init pready pready_range '
     'pready_list session_init').split()
 OPS = (
     'barrier bcast reduce allreduce gather scatter allgather alltoall reduce_scatter_block scan exscan gatherv scatterv '

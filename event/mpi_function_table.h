@@ -66,6 +66,8 @@ enum class MpiRole : std::uint8_t {
   kOneSided,
   kIo,
   kSpawn,
+  kIsendrecv,
+  kIsendrecvReplace,
   kPsendInit,
   kPrecvInit,
   kPready,

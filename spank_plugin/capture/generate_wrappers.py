@@ -73,6 +73,9 @@ AFTER = {
     'improbe': ('mprobe', 'flag source tag comm message_out status'),
     'mrecv': ('mrecv', '=message_before status'),
     'imrecv': ('imrecv', '=message_before request_out'),
+    'isendrecv': ('isendrecv', 'send_count send_datatype dest send_tag recv_count recv_datatype source recv_tag comm '
+                  'request_out'),
+    'isendrecv_replace': ('isendrecv', 'count datatype dest send_tag count datatype source recv_tag comm request_out'),
     'psend_init': ('psend_init', 'partitions count datatype dest tag comm request_out'),
     'precv_init': ('precv_init', 'partitions count datatype source tag comm request_out'),
     'pready': ('pready', '=1 request_in'),

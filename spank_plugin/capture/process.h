@@ -79,6 +79,7 @@ struct RequestInfo {
   bool cancelled : 1 = false;  // MPI_Cancel was called: the status tells whether it worked
   bool synchronous : 1 = false;
   bool buffered : 1 = false;
+  bool exact : 1 = false;             // a receive that matches what it was posted for, whatever its status says
   bool fortran_new_comm : 1 = false;  // kCommIdup: the handle will be a Fortran one
   bool partitioned : 1 = false;       // MPI_Psend_init, MPI_Precv_init
   std::int32_t peer = 0;              // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL

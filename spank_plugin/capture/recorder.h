@@ -273,6 +273,9 @@ void precv_init(Call& call, int partitions, std::int64_t count, MPI_Datatype typ
 void pready(Call& call, int count, MPI_Request request) noexcept;
 void sendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int dest, int send_tag, int source,
               int recv_tag, MPI_Comm comm, const void* status) noexcept;
+void isendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int dest, int send_tag,
+               std::int64_t recv_count, MPI_Datatype recv_type, int source, int recv_tag, MPI_Comm comm,
+               MPI_Request request) noexcept;
 void probe(Call& call, bool found, int source, int tag, MPI_Comm comm, const void* status) noexcept;
 void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Message message,
             const void* status) noexcept;

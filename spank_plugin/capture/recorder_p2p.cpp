@@ -230,6 +230,20 @@ void sendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int d
   }
 }
 
+// One request for both: that of the receive. Nobody waits for the send, so it is recorded as a buffered one.
+void isendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int dest, int send_tag,
+               std::int64_t recv_count, MPI_Datatype recv_type, int source, int recv_tag, MPI_Comm comm,
+               MPI_Request request) noexcept {
+  if (find_communicator(call, comm).foreign) return unmodelled(call);
+  irecv(call, recv_count, recv_type, source, recv_tag, comm, request);
+  send(call, kFlagBuffered, send_count, send_type, dest, send_tag, comm);
+  // MPICH 4.0 leaves the status of such a request empty: without wildcards it is not needed.
+  if (source == MPI_ANY_SOURCE || recv_tag == MPI_ANY_TAG) return;
+  const TableLock lock;
+  RequestInfo* const info = process.requests.find(key_of(request));
+  if (info != nullptr && info->kind == RequestKind::kRecv) info->exact = true;
+}
+
 void probe(Call& call, bool found, int source, int tag, MPI_Comm comm, const void* status) noexcept {
   if (!found) return call.failed_poll();
   if (source == MPI_PROC_NULL) return;

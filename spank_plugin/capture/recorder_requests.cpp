@@ -47,7 +47,7 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
     append_with_request(call, EventKind::kCancel, info.id);
   } else if (info.kind == RequestKind::kRecv && status != nullptr) {
     StatusView got = view_status(status);
-    if (info.partitioned) [[unlikely]]
+    if (info.partitioned || info.exact) [[unlikely]]
       got = {info.peer, info.tag, false, info.bytes};
     define_communicator(call, *info.comm);
     if (ring::Record* record = call.append(EventKind::kEndRecv)) {

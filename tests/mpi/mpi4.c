@@ -18,11 +18,15 @@ static void large_counts(int right, int left) {
   CALL(MPI_Allreduce_c, out, in, 5, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   for (int i = 0; i < size; ++i) counts[i] = 2, places[i] = 2 * i;
   CALL(MPI_Alltoallv_c, out, counts, places, MPI_INT, in, counts, places, MPI_INT, MPI_COMM_WORLD);
+  CALL(MPI_Isendrecv, out, 4, MPI_INT, right, 3, in, 4, MPI_INT, left, 3, MPI_COMM_WORLD, &requests[0]);
+  CALL(MPI_Wait, &requests[0], MPI_STATUS_IGNORE);
+  CALL(MPI_Isendrecv_replace, out, 4, MPI_INT, right, 4, left, 4, MPI_COMM_WORLD, &requests[0]);
+  CALL(MPI_Wait, &requests[0], MPI_STATUS_IGNORE);
   EVENTS("isend", 1);
-  EVENTS("startRecv", 2);
-  EVENTS("endRecv", 2);
+  EVENTS("startRecv", 4);
+  EVENTS("endRecv", 4);
   EVENTS("wait", 1);
-  EVENTS("send", 1);
+  EVENTS("send", 3);
   EVENTS("coll", 2);
 }
 
