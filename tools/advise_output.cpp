@@ -44,10 +44,12 @@ std::string table(const AdviseResult& result) {
   const Ranked& now = result.baseline.now;
   if (now.verdict == Verdict::kReplayed) {
     out += row(now, "=");
-    out += result.baseline.is_what_ran
-               ? "= what ran"
-               : "= what srun does without further flags (the trace does not say where it ran)";
-    out += "; * nothing replayed is better in both time and node-hours\n";
+    const std::string what =
+        result.baseline.is_what_ran
+            ? "what ran"
+            : "what srun does without further flags: the trace does not say where it ran";
+    out +=
+        report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.", kWidth, 0);
   }
   return out;
 }

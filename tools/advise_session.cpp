@@ -130,18 +130,25 @@ class Session {
     advisor::CandidateOptions blocks = options_.candidates;
     blocks.block = true;
     blocks.cyclic = blocks.plane = false;
-    const advisor::NodeSet* best = nullptr;
     const auto is_default = [&](const advisor::NodeSet& set) {
       const advisor::Partition* const partition = cluster_.find_partition(set.partition);
       return partition != nullptr && partition->is_default;
     };
+    std::optional<advisor::Candidate> best;
+    const auto is_better = [&](const advisor::Candidate& one) {
+      if (!best) return true;
+      // srun shares processors only when it is told to.
+      if (one.overcommits != best->overcommits) return best->overcommits;
+      if (is_default(one.set) != is_default(best->set)) return is_default(one.set);
+      return one.target.nodes < best->target.nodes;
+    };
     for (const advisor::NodeSet& set : sets) {
-      const bool better = best == nullptr || (is_default(set) && !is_default(*best)) ||
-                          (is_default(set) == is_default(*best) && set.nodes.size() < best->nodes.size());
-      if (better && !advisor::distributed_candidates(cluster_, set, blocks).empty()) best = &set;
+      for (advisor::Candidate& one : advisor::distributed_candidates(cluster_, set, blocks)) {
+        if (is_better(one)) best = std::move(one);
+      }
     }
-    if (best == nullptr) return invalid_input("no candidate fits: no node set can take the ranks in blocks");
-    result_.baseline.now.candidate = advisor::distributed_candidates(cluster_, *best, blocks).front();
+    if (!best) return invalid_input("no candidate fits: no node set can take the ranks in blocks");
+    result_.baseline.now.candidate = std::move(*best);
     return {};
   }
 

@@ -20,7 +20,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr unsigned kPatienceS = 30;
+constexpr unsigned kPatienceS = 15;
 
 // What libslurm hands out, given back exactly once.
 template <typename Message, void (*Free)(Message*)>
@@ -63,10 +63,13 @@ Json nodes() {
     const node_info_t& node = message->node_array[i];
     if (node.name == nullptr) continue;
     const std::uint64_t reserved_mib = node.mem_spec_limit;
+    // 1 is what slurm.conf has where nobody says how much there is.
+    const std::uint64_t memory_mib =
+        node.real_memory > 1 && node.real_memory > reserved_mib ? node.real_memory - reserved_mib : 0;
     Json described = {{"name", node.name},
                       {"sockets", node.sockets > 0 ? node.sockets : 1},
                       {"cores_per_socket", node.cores > 0 ? node.cores : 1},
-                      {"memory_mib", node.real_memory > reserved_mib ? node.real_memory - reserved_mib : 0},
+                      {"memory_mib", memory_mib},
                       {"up", takes_jobs(node.node_state)},
                       {"features", list(node.features_act != nullptr ? node.features_act : node.features)}};
     // Where CPUs= counts fewer than the hardware has, Slurm gives no more than those.
@@ -122,6 +125,12 @@ std::string topology() {
 
 int main() {
   ::alarm(kPatienceS);  // the end, where slurmctld does not answer
+  // libslurm would look for it for a minute.
+  const char* const conf_file = std::getenv("SLURM_CONF");
+  if (conf_file != nullptr && ::access(conf_file, R_OK) != 0) {
+    std::fprintf(stderr, "SLURM_CONF=%s cannot be read\n", conf_file);
+    return 1;
+  }
   slurm_init(nullptr);
   Json cluster = {{"lbf_cluster", 1}, {"source", "slurm"}, {"node", nodes()}, {"partition", partitions()}};
   if (const std::string conf = topology(); !conf.empty()) cluster["topology"] = conf;

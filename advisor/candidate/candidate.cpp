@@ -100,6 +100,7 @@ class SetMaker {
   Result<void> add(const Partition& partition) {
     Result<std::vector<std::shared_ptr<const Network>>> networks = networks_of(partition);
     if (!networks) return networks.error();
+    note_room(partition, 0, 0);
     for (const Kind& kind : kinds_of(cluster_, partition)) {
       for (const std::vector<std::uint32_t>& nodes : choices(partition, kind)) {
         for (const auto& network : *networks) {

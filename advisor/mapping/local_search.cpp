@@ -13,13 +13,17 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // A sequence of exchanges that does not pay off after so many is taken back.
 constexpr std::size_t kLongestDetour = 24;
-// Below this share of the whole cost a gain is rounding.
+// Below this share of the cost at the start a gain is rounding: steps for it might go round in circles.
 constexpr double kSmallestGain = 1e-9;
 
 class Search {
  public:
   Search(const MappingProblem& problem, std::vector<std::uint32_t>& node_of_rank, std::uint64_t arcs)
-      : problem_(problem), node_of_rank_(node_of_rank), arcs_left_(arcs), ranks_of_node_(problem.nodes()) {
+      : problem_(problem),
+        node_of_rank_(node_of_rank),
+        arcs_left_(arcs),
+        smallest_gain_(kSmallestGain * problem.cost(node_of_rank)),
+        ranks_of_node_(problem.nodes()) {
     for (Rank rank = 0; rank < problem.ranks(); ++rank) ranks_of_node_[at(rank)].push_back(rank);
   }
 
@@ -29,6 +33,7 @@ class Search {
   }
   const std::vector<Rank>& ranks_of(std::uint32_t node) const { return ranks_of_node_[node]; }
   bool out_of_budget() const { return arcs_left_ == 0; }
+  double smallest_gain() const { return smallest_gain_; }
 
   // Change of the cost when `rank` goes to `to`; `except` stays out of it.
   double move_change(Rank rank, std::uint32_t to, Rank except = -1) {
@@ -89,7 +94,7 @@ class Search {
       better = false;
       for (Rank rank = 0; rank < problem_.ranks() && !out_of_budget(); ++rank) {
         const std::optional<Step> step = best_step(rank, none);
-        if (!step || step->change >= -kSmallestGain * cost) continue;
+        if (!step || step->change >= -smallest_gain_) continue;
         take(*step);
         cost += step->change;
         better = true;
@@ -100,7 +105,7 @@ class Search {
 
   // Kernighan and Lin's sequence: always the best step of ranks that did not move yet, for the worse too; the
   // best prefix of it stays. The gain (0: nothing stays).
-  double detour(double cost) {
+  double detour() {
     std::vector<char> locked(node_of_rank_.size(), 0);
     std::vector<std::pair<Step, std::uint32_t>> taken;
     double sum = 0;
@@ -119,7 +124,7 @@ class Search {
       locked[static_cast<std::size_t>(best->rank)] = 1;
       if (best->other >= 0) locked[static_cast<std::size_t>(best->other)] = 1;
       sum += best->change;
-      if (sum < best_sum - kSmallestGain * cost) {
+      if (sum < best_sum - smallest_gain_) {
         best_sum = sum;
         best_length = taken.size();
       }
@@ -156,6 +161,7 @@ class Search {
   const MappingProblem& problem_;
   std::vector<std::uint32_t>& node_of_rank_;
   std::uint64_t arcs_left_;
+  double smallest_gain_;
   std::vector<std::vector<Rank>> ranks_of_node_;
 };
 
@@ -184,8 +190,8 @@ double improve(const MappingProblem& problem, std::vector<std::uint32_t>& node_o
   double cost = problem.cost(node_of_rank);
   while (!search.out_of_budget()) {
     cost = search.descend(cost);
-    const double gain = search.detour(cost);
-    if (!(gain > kSmallestGain * cost)) break;
+    const double gain = search.detour();
+    if (!(gain > search.smallest_gain())) break;
     cost -= gain;
   }
   return problem.cost(node_of_rank);

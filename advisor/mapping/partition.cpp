@@ -43,6 +43,21 @@ struct ScotchStrategy {
   ScotchStrategy& operator=(const ScotchStrategy&) = delete;
 };
 
+// One thread, and random numbers of its own: the same mapping whatever else goes on.
+struct ScotchContext {
+  SCOTCH_Context context;
+  ScotchContext() {
+    SCOTCH_contextInit(&context);
+    SCOTCH_contextRandomClone(&context);
+    SCOTCH_contextRandomSeed(&context, kSeed);
+    SCOTCH_contextRandomReset(&context);
+    SCOTCH_contextThreadSpawn(&context, 1, nullptr);
+  }
+  ~ScotchContext() { SCOTCH_contextExit(&context); }
+  ScotchContext(const ScotchContext&) = delete;
+  ScotchContext& operator=(const ScotchContext&) = delete;
+};
+
 // A graph as Scotch reads it: arcs of all vertices one after the other, each edge twice.
 struct Arrays {
   std::vector<SCOTCH_Num> first{0};
@@ -129,16 +144,18 @@ Arrays switches_of(const MappingProblem& problem, const std::vector<SCOTCH_Num>&
 }
 
 // Nodes that are equally far apart, or a tree of switches.
-bool build_architecture(const MappingProblem& problem, ScotchStrategy& strategy, ScotchArch& arch) {
+bool build_architecture(const MappingProblem& problem, ScotchContext& context, ScotchStrategy& strategy,
+                        ScotchArch& arch) {
   const std::vector<SCOTCH_Num> shares = shares_of(problem);
   const auto nodes = static_cast<SCOTCH_Num>(shares.size());
   const Arrays tree = switches_of(problem, shares);
   if (tree.peers.empty()) return SCOTCH_archCmpltw(&arch.arch, nodes, shares.data()) == 0;
   ScotchGraph graph;
+  ScotchGraph bound;
   std::vector<SCOTCH_Num> terminals;
   for (SCOTCH_Num node = 0; node < nodes; ++node) terminals.push_back(node);
-  return tree.build(graph) &&
-         SCOTCH_archBuild(&arch.arch, &graph.graph, nodes, terminals.data(), &strategy.strategy) == 0;
+  return tree.build(graph) && SCOTCH_contextBindGraph(&context.context, &graph.graph, &bound.graph) == 0 &&
+         SCOTCH_archBuild(&arch.arch, &bound.graph, nodes, terminals.data(), &strategy.strategy) == 0;
 }
 
 }  // namespace
@@ -146,18 +163,20 @@ bool build_architecture(const MappingProblem& problem, ScotchStrategy& strategy,
 Result<std::vector<std::uint32_t>> partition(const MappingProblem& problem) {
   std::vector<std::uint32_t> node_of_rank(static_cast<std::size_t>(problem.ranks()), 0);
   if (problem.nodes() > 1) {
-    SCOTCH_randomSeed(kSeed);
-    SCOTCH_randomReset();
+    ScotchContext context;
     const Arrays program = program_of(problem);
     ScotchGraph graph;
+    ScotchGraph bound;
     ScotchArch arch;
     ScotchStrategy for_arch;
     ScotchStrategy for_map;
     std::vector<SCOTCH_Num> mapped(node_of_rank.size());
     const auto nodes = static_cast<SCOTCH_Num>(problem.nodes());
-    const bool done = program.build(graph) && build_architecture(problem, for_arch, arch) &&
+    const bool done = program.build(graph) &&
+                      SCOTCH_contextBindGraph(&context.context, &graph.graph, &bound.graph) == 0 &&
+                      build_architecture(problem, context, for_arch, arch) &&
                       SCOTCH_stratGraphMapBuild(&for_map.strategy, SCOTCH_STRATQUALITY, nodes, 0.01) == 0 &&
-                      SCOTCH_graphMap(&graph.graph, &arch.arch, &for_map.strategy, mapped.data()) == 0;
+                      SCOTCH_graphMap(&bound.graph, &arch.arch, &for_map.strategy, mapped.data()) == 0;
     if (!done) return Error{ErrorCode::kInternal, "Scotch cannot map the communication graph"};
     for (std::size_t rank = 0; rank < mapped.size(); ++rank)
       node_of_rank[rank] = std::min(static_cast<std::uint32_t>(mapped[rank]), problem.nodes() - 1);

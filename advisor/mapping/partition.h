@@ -12,7 +12,6 @@ namespace lbf::advisor {
 
 // The node of each rank; no node has more than its capacity (ranks beyond are moved where they cost least).
 // The same for the same problem, whatever was mapped before. Errors (kInternal): Scotch refused the graph.
-// Not to be called from two threads at a time: Scotch has one generator of random numbers.
 Result<std::vector<std::uint32_t>> partition(const MappingProblem& problem);
 
 }  // namespace lbf::advisor

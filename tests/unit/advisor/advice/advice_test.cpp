@@ -1,0 +1,129 @@
+// When something is advised, when not, and which facts are given.
+#include "advisor/advice/advice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "advisor/advice/reasons.h"
+#include "tests/unit/advisor/fixture.h"
+
+namespace lbf::advisor {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+class AdviceTest : public testing::Test {
+ protected:
+  Ranked ranked(const std::string& placement, std::vector<std::uint32_t> node_of_rank, std::uint32_t nodes,
+                Seconds time_s) const {
+    Ranked made;
+    made.candidate.target.placement = placement;
+    made.candidate.target.node_of_rank = std::move(node_of_rank);
+    made.candidate.target.nodes = nodes;
+    made.candidate.target.cores_per_node = 2;
+    made.candidate.target.network = network_;
+    made.candidate.set.network = network_;
+    made.bound = bound_of(made.candidate.target, graph_, 0);
+    made.time_s = time_s;
+    made.verdict = Verdict::kReplayed;
+    return made;
+  }
+  void is_now(Seconds predicted_s, std::optional<Seconds> measured_s) {
+    baseline_.now = ranked("block", {0, 0, 1, 1}, 2, predicted_s);
+    baseline_.is_what_ran = true;
+    baseline_.measured_s = measured_s;
+    if (measured_s) trust_.self_error_percent = 100 * (predicted_s - *measured_s) / *measured_s;
+  }
+  Advice advised(std::vector<Ranked> list, const Objective& objective = {}) const {
+    Ranking ranking;
+    ranking.ranked = std::move(list);
+    put_in_order(ranking.ranked, objective);
+    return advise(ranking, baseline_, trust_, graph_, objective);
+  }
+
+  std::shared_ptr<const Network> network_ = test::slow_network();
+  CommGraph graph_ = test::graph_of(4, {{0, 2, 8200}, {1, 3, 1300}, {0, 1, 500}}, 1);
+  Baseline baseline_;
+  Trust trust_;
+};
+
+TEST_F(AdviceTest, AGainBeyondTheError) {
+  is_now(100, 98);  // 2.04 % off
+  const Advice advice =
+      advised({ranked("cyclic", {0, 1, 0, 1}, 2, 80), ranked("block", {0, 0, 1, 1}, 2, 100)});
+  ASSERT_TRUE(advice.chosen.has_value());
+  EXPECT_EQ(*advice.chosen, 0U);
+  EXPECT_NEAR(advice.gain.percent, 100 * (1 - 80.0 / 98), 1e-9)
+      << "of the smaller one of predicted and measured";
+  EXPECT_THAT(
+      advice.reasons,
+      Contains("ranks 0,2 exchange 82 % of the bytes; on one node they leave the link to the others"));
+  EXPECT_THAT(advice.reasons, Contains("5 % of the bytes travel between nodes instead of 95 %"));
+}
+
+TEST_F(AdviceTest, NoneWithinTheError) {
+  is_now(90, 100);  // 10 % off
+  const Advice advice = advised({ranked("cyclic", {0, 1, 0, 1}, 2, 84)});
+  EXPECT_FALSE(advice.chosen.has_value());
+  EXPECT_THAT(advice.why_not, HasSubstr("within the error"));
+  EXPECT_NEAR(advice.gain.percent, 100 * (1 - 84.0 / 90), 1e-9)
+      << "what all predictions are wrong by is no gain";
+}
+
+TEST_F(AdviceTest, NoneWhenNothingIsBetterOrItIsWhatRuns) {
+  is_now(100, 100);
+  EXPECT_THAT(advised({ranked("cyclic", {0, 1, 0, 1}, 2, 120)}).why_not, HasSubstr("keep it"));
+  EXPECT_THAT(advised({ranked("block", {0, 0, 1, 1}, 2, 100)}).why_not, HasSubstr("keep it"));
+}
+
+TEST_F(AdviceTest, WithoutAMeasurementTheAssumedErrorCounts) {
+  is_now(100, std::nullopt);
+  EXPECT_FALSE(advised({ranked("cyclic", {0, 1, 0, 1}, 2, 94)}).chosen.has_value());
+  EXPECT_TRUE(advised({ranked("cyclic", {0, 1, 0, 1}, 2, 90)}).chosen.has_value());
+}
+
+TEST_F(AdviceTest, ASimplerOneThatIsAsGood) {
+  is_now(100, 100);
+  const std::vector<std::uint32_t> cyclic{0, 1, 0, 1};
+  Advice advice = advised({ranked("map", {1, 0, 1, 0}, 2, 80), ranked("cyclic", cyclic, 2, 80.5)});
+  ASSERT_TRUE(advice.chosen.has_value());
+  EXPECT_EQ(*advice.chosen, 1U) << "no host file for half a percent";
+  advice = advised({ranked("map", {1, 0, 1, 0}, 2, 80), ranked("cyclic", cyclic, 2, 82)});
+  EXPECT_EQ(*advice.chosen, 0U);
+}
+
+TEST_F(AdviceTest, LimitsOfTheObjective) {
+  is_now(100, 100);
+  Objective deadline;
+  deadline.goal = Goal::kNodeHours;
+  deadline.deadline_s = 50;
+  const std::vector<Ranked> list{ranked("block", {0, 0, 0, 0}, 1, 120), ranked("block", {0, 1, 2, 3}, 4, 45)};
+  const Advice within = advised(list, deadline);
+  ASSERT_TRUE(within.chosen.has_value()) << within.why_not;
+  EXPECT_LT(within.gain.percent, 100) << "more node-hours than now, but now is too late";
+  deadline.deadline_s = 40;
+  EXPECT_THAT(advised(list, deadline).why_not, HasSubstr("keeps within the limits"));
+}
+
+TEST_F(AdviceTest, NothingToCompareWith) {
+  is_now(100, std::nullopt);
+  baseline_.now.verdict = Verdict::kStuck;
+  baseline_.now.why_stuck = "cyclic wait";
+  EXPECT_THAT(advised({ranked("cyclic", {0, 1, 0, 1}, 2, 10)}).why_not, HasSubstr("cyclic wait"));
+}
+
+TEST_F(AdviceTest, ReasonsAreCountsOrSilence) {
+  const Ranked now = ranked("block", {0, 0, 1, 1}, 2, 100);
+  EXPECT_THAT(reasons(now, now, graph_), IsEmpty());
+  // The same cut, but every rank has a processor of its own: 2 s of work become 1 s, of 4 s.
+  Ranked crowded = ranked("block", {0, 0, 1, 1}, 2, 4);
+  crowded.candidate.target.cores_per_node = 1;
+  crowded.bound = bound_of(crowded.candidate.target, graph_, 0);
+  EXPECT_THAT(reasons(now, crowded, graph_),
+              testing::ElementsAre("the busiest processor has 1 s of work instead of 2 s"));
+}
+
+}  // namespace
+}  // namespace lbf::advisor

@@ -1,0 +1,49 @@
+#include "advisor/advice/trust.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lbf::advisor {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+
+TEST(Trust, TheIntervalIsAsWideAsWhatIsNotKnown) {
+  Trust trust;
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), kAssumedErrorPercent);
+  trust.self_error_percent = 0.2;
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), kLeastErrorPercent);
+  trust.self_error_percent = -5;
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 5);
+  trust.lost_percent = 2;
+  trust.unmodelled_percent = 3;
+  trust.wildcard_percent = 50;
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 15);
+}
+
+TEST(Trust, EveryDoubtIsSaid) {
+  Trust trust;
+  EXPECT_THAT(trust.notes(), Contains(HasSubstr("no self-prediction error")));
+  EXPECT_EQ(trust.notes().size(), 1U);
+  trust = {-5, 2, 50, 3, 4, "rank 3 stopped"};
+  const std::vector<std::string> notes = trust.notes();
+  for (const char* const part : {"-5.0 %", "rank 3 stopped", "2.0 % of the events", "50.0 % of the messages",
+                                 "3.0 % of the time", "4.0 % of the collectives"}) {
+    EXPECT_THAT(notes, Contains(HasSubstr(part)));
+  }
+}
+
+TEST(Gain, OfTheObjectivesValue) {
+  Trust trust;
+  trust.self_error_percent = 10;
+  const Gain gain = gain_of(100, 80, trust);
+  EXPECT_NEAR(gain.percent, 20, 1e-9);
+  EXPECT_NEAR(gain.low_percent, 12, 1e-9);   // 88 instead of 80
+  EXPECT_NEAR(gain.high_percent, 28, 1e-9);  // 72
+  EXPECT_TRUE(gain.is_certain());
+  EXPECT_FALSE(gain_of(100, 92, trust).is_certain()) << "101.2 would be a loss";
+}
+
+}  // namespace
+}  // namespace lbf::advisor

@@ -1,0 +1,231 @@
+// lbf-advise as users run it: advice, JSON keys, flags and host files, exit statuses and messages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "tests/support/temporary_directory.h"
+
+namespace lbf {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+class Advise : public testing::Test {
+ protected:
+  Outcome run(const std::string& arguments, const std::string& environment = "") {
+    const std::string error_file = dir_ + "/stderr";
+    // A cache of its own, and no Slurm.
+    const std::string command = "cd " + dir_ + " && XDG_CACHE_HOME=" + dir_ + " SLURM_CONF=/nonexistent " +
+                                environment + " " LBF_ADVISE " " + arguments + " 2>" + error_file;
+    Outcome result;
+    FILE* pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) return result;
+    std::array<char, 4096> buffer{};
+    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
+      result.out.append(buffer.data(), n);
+    const int status = ::pclose(pipe);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    result.err = read(error_file);
+    return result;
+  }
+  static std::string read(const std::string& path) {
+    std::ifstream in(path);
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+  }
+  std::string write(const std::string& name, const std::string& content) {
+    const std::string path = dir_ + "/" + name;
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+  void expect_refused(int status, const std::string& arguments, const std::string& says) {
+    const Outcome result = run(arguments);
+    EXPECT_EQ(result.status, status) << arguments << result.err;
+    EXPECT_EQ(result.out, "");
+    EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-advise: error: "), HasSubstr(says)));
+    EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
+  }
+  nlohmann::json json_of(const std::string& arguments) {
+    const Outcome result = run(arguments + " --json");
+    EXPECT_EQ(result.status, 0) << result.err;
+    return result.status == 0 ? nlohmann::json::parse(result.out) : nlohmann::json();
+  }
+
+  // Ranks 0 and 2 exchange two messages, 1 and 3 as well: 1 s each between nodes, nothing within one. Blocks
+  // of two on two nodes cut both: 1 s of work + 2 messages = 3 s; the pairs on one node: 1 s.
+  static std::string pairs() {
+    std::string text = "lbf-trace 1\nranks 4\n";
+    for (const auto& [a, b] : {std::pair{"0", "2"}, std::pair{"1", "3"}}) {
+      const std::string x = a;
+      const std::string y = b;
+      text += x + " send 1 to=" + y + " tag=0 bytes=8\n" + y + " startRecv 0 from=" + x + " tag=0\n" + y +
+              " endRecv 0 from=" + x + " tag=0 bytes=8\n" + y + " send 0 to=" + x + " tag=0 bytes=8\n" + x +
+              " startRecv 0 from=" + y + " tag=0\n" + x + " endRecv 0 from=" + y + " tag=0 bytes=8\n" + x +
+              " exit 0\n" + y + " exit 0\n";
+    }
+    return text;
+  }
+
+  test::TemporaryDirectory directory_;
+  const std::string dir_ = directory_.path();
+  const std::string trace_ = write("pairs.lbf", pairs());
+  const std::string cluster_ = write("c.toml",
+                                     "lbf_cluster = 1\n[[node]]\nname = \"n[1-2]\"\ncores_per_socket = 2\n"
+                                     "[[partition]]\nname = \"main\"\nnodes = \"n[1-2]\"\ndefault = true\n");
+  const std::string network_ =
+      write("lan.toml",
+            "name = \"lan\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n"
+            "[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
+  const std::string usual_ = trace_ + " --cluster " + cluster_ + " --network " + network_;
+};
+
+TEST_F(Advise, PairsComeTogether) {
+  const nlohmann::json json = json_of(usual_);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json["ranks"], 4);
+  EXPECT_EQ(json["messages"], 4);
+  EXPECT_EQ(json["message_bytes"], 32);
+  EXPECT_EQ(json["longest_chain_messages"], 2);
+  EXPECT_EQ(json["now"]["lbf_s"], 3.0);
+  EXPECT_EQ(json["now"]["is_what_ran"], false);
+  EXPECT_EQ(json["now"]["placement"], "block");
+  const nlohmann::json& advice = json["advice"];
+  ASSERT_TRUE(advice.is_object()) << json["why_no_advice"];
+  const nlohmann::json& chosen = json["candidates"][advice["candidate"].get<std::size_t>()];
+  EXPECT_EQ(chosen["lbf_s"], 1.0);
+  EXPECT_EQ(chosen["placement"], "cyclic") << "as good as a computed mapping, and simpler";
+  EXPECT_EQ(advice["flags"], "--partition=main -N2 -n4 --distribution=cyclic --ntasks-per-node=2");
+  EXPECT_NEAR(advice["gain_percent"].get<double>(), 100 * (1 - 1.0 / 3), 1e-9);
+  EXPECT_LT(advice["gain_low_percent"], advice["gain_percent"]);
+  EXPECT_GT(advice["gain_high_percent"], advice["gain_percent"]);
+  EXPECT_FALSE(advice["reasons"].empty());
+  EXPECT_EQ(json["sensitivity"]["bound_by"], "latency");
+  EXPECT_NEAR(json["sensitivity"]["latency_share"].get<double>(), 2.0 / 3, 1e-9);
+}
+
+TEST_F(Advise, TextForPeople) {
+  const Outcome result = run(usual_);
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.err, "");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Advice: 2 nodes of main, cyclic, lan"),
+                                HasSubstr("srun --partition=main -N2 -n4 --distribution=cyclic"),
+                                HasSubstr("% of the bytes"), HasSubstr("bound by latency"),
+                                HasSubstr("the trace does not say where it ran")));
+}
+
+TEST_F(Advise, FlagsAloneAndTheHostFile) {
+  Outcome result = run(usual_ + " --flags");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_EQ(result.out, "--partition=main -N2 -n4 --distribution=cyclic --ntasks-per-node=2\n");
+  EXPECT_EQ(result.err, "");
+  EXPECT_FALSE(std::filesystem::exists(dir_ + "/lbf-advise.hosts"));
+  result = run(usual_ + " --placement block,map --flags");
+  EXPECT_EQ(result.out, "--partition=main -N2 -n4 --distribution=arbitrary --nodelist=./lbf-advise.hosts\n");
+  const std::string hosts = read(dir_ + "/lbf-advise.hosts");
+  EXPECT_TRUE(hosts == "n1\nn2\nn1\nn2\n" || hosts == "n2\nn1\nn2\nn1\n") << hosts;
+  result = run(usual_ + " --placement map --flags --hostfile h");
+  EXPECT_THAT(result.out, HasSubstr("--nodelist=./h\n"));
+  EXPECT_EQ(read(dir_ + "/h"), hosts);
+  // Nothing is better than blocks here: srun still gets flags, people the reason.
+  result = run(usual_ + " --placement block --flags");
+  EXPECT_EQ(result.status, 0);
+  EXPECT_EQ(result.out, "--partition=main -N2 -n4 --distribution=block --ntasks-per-node=2\n");
+  EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-advise: no advice: "), HasSubstr("keep it")));
+  EXPECT_THAT(run(usual_ + " --flags --hostfile /nonexistent/h --placement map").err,
+              HasSubstr("cannot write the host file"));
+}
+
+TEST_F(Advise, WhatRanIsWhatTheUserSays) {
+  nlohmann::json json = json_of(usual_ + " --ran-nodes 2 --ran-placement cyclic");
+  EXPECT_EQ(json["now"]["is_what_ran"], true);
+  EXPECT_EQ(json["now"]["lbf_s"], 1.0);
+  EXPECT_TRUE(json["advice"].is_null());
+  EXPECT_THAT(json["why_no_advice"], HasSubstr("keep it"));
+  json = json_of(usual_ + " --ran-nodes 1 --ran-cores 1");
+  EXPECT_EQ(json["now"]["lbf_s"], 2.0) << "two ranks compute 1 s each on one processor";
+  EXPECT_FALSE(json["advice"].is_null());
+}
+
+TEST_F(Advise, Objectives) {
+  // One node with overcommit takes 1 s there too (two ranks compute, it has two processors): half the
+  // node-hours.
+  nlohmann::json json = json_of(usual_ + " --overcommit --objective node-hours");
+  ASSERT_FALSE(json["advice"].is_null());
+  EXPECT_EQ(json["candidates"][json["advice"]["candidate"].get<std::size_t>()]["nodes"], 1);
+  EXPECT_THAT(json["advice"]["flags"], HasSubstr("--overcommit --cpus-per-task=2"));
+  json = json_of(usual_ + " --deadline 0.5");
+  EXPECT_TRUE(json["advice"].is_null());
+  EXPECT_THAT(json["why_no_advice"], HasSubstr("limits"));
+  EXPECT_EQ(json["objective"], "time within 0.5 s");
+}
+
+TEST_F(Advise, PartialTrace) {
+  std::string cut = pairs();
+  cut.resize(cut.find("3 startRecv"));  // rank 1 sent, rank 3 never came
+  write("cut.lbf", cut);
+  const nlohmann::json json = json_of("cut.lbf --cluster " + cluster_ + " --network " + network_);
+  EXPECT_EQ(json["partial"], true);
+  EXPECT_THAT(json["notes"].dump(), HasSubstr("the trace is partial"));
+}
+
+TEST_F(Advise, WhatCannotBeDone) {
+  expect_refused(2, "", "give one of TRACE and -j");
+  expect_refused(2, usual_ + " -j 12", "give one of TRACE and -j");
+  expect_refused(2, usual_ + " --objective money", "--objective");
+  expect_refused(2, usual_ + " --json --flags", "exclude each other");
+  expect_refused(2, usual_ + " --budget 0", "--budget");
+  expect_refused(2, usual_ + " --hostfile 'a b'", "blanks");
+  expect_refused(1, dir_ + "/none --cluster " + cluster_, "no such trace");
+  expect_refused(1, trace_ + " --cluster " + cluster_, "which network is between the nodes?");
+  expect_refused(1, trace_ + " --cluster " + dir_ + "/none.toml --network zero", "no such file");
+  expect_refused(1, usual_ + " --partition mian", "no partition 'mian'");
+  expect_refused(1, usual_ + " --nodes 1", "no candidate fits: 4 ranks on the node counts asked for");
+  expect_refused(1, usual_ + " --mem-per-rank 1 --nodes 7", "no candidate fits");
+  const std::string broken = write("broken.lbf", pairs() + "0 send\n");
+  expect_refused(1, broken + " --cluster " + cluster_ + " --network zero", "broken.lbf:");
+  const std::string bytes = write("broken.lbfw", std::string(200, 'x'));
+  expect_refused(1, bytes + " --cluster " + cluster_ + " --network zero", "not a stored trace");
+}
+
+TEST_F(Advise, NoSlurm) {
+  expect_refused(1, trace_ + " --network " + network_, "--cluster FILE describes the nodes without Slurm");
+}
+
+TEST_F(Advise, WhenTheBudgetIsOverTheRestIsDeferred) {
+  std::string many = "lbf_cluster = 1\n[[node]]\nname = \"n[1-4]\"\ncores_per_socket = 4\n";
+  for (int p = 0; p < 12; ++p)
+    many += "[[partition]]\nname = \"p" + std::to_string(p) + "\"\nnodes = \"n[1-4]\"\n";
+  write("many.toml", many);
+  const nlohmann::json json =
+      json_of(trace_ + " --cluster many.toml --network " + network_ + " --budget 0.000001");
+  EXPECT_EQ(json["passes"], 2);
+  std::size_t deferred = 0;
+  std::size_t replayed = 0;
+  for (const nlohmann::json& one : json["candidates"]) {
+    deferred += one["verdict"] == "deferred" ? 1 : 0;
+    replayed += one["verdict"] == "replayed" ? 1 : 0;
+  }
+  EXPECT_EQ(replayed, 8U);
+  EXPECT_GT(deferred, 8U);
+  EXPECT_GT(json["mappings_deferred"], 0);
+}
+
+}  // namespace
+}  // namespace lbf
