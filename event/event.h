@@ -52,8 +52,15 @@ enum class EventKind : std::uint8_t {
   kOneSidedSync = 23,  // waits until this rank's operations on the window `comm` are complete at their targets:
                        // those to `peer`, or all of them (kAnyRank): flush, unlock, complete, fence
   kIo = 24,            // MPI-IO: `call_s` is kept as it was measured; io_direction says what `bytes` are
+  // Capture windows (docs/adr/0010-capture-windows.md). The events of a rank from kWindowClose to its next
+  // kWindowOpen are kSkipped, kCommCreate and kCommFree.
+  kWindowOpen = 25,   // the capture records again; `bytes` = the window's number, alike on all ranks; `call_s` =
+                      // measured time since kWindowClose, of which nothing else is known
+  kWindowClose = 26,  // it only counts from here on; requests that are active end unseen
+  kSkipped = 27,      // `bytes` messages to or from `peer` with `tag`, or collectives on `comm`, passed without
+                      // being recorded (skipped_side); receives count when they are posted
 };
-inline constexpr std::uint8_t kEventKindCount = 25;
+inline constexpr std::uint8_t kEventKindCount = 28;
 
 enum EventFlags : std::uint8_t {
   kFlagWildcardSource = 1,  // the receive was posted with MPI_ANY_SOURCE
@@ -107,6 +114,10 @@ enum class OneSidedOp : std::uint8_t {
 };
 inline constexpr std::uint8_t kOneSidedOpCount = 7;
 
+// What Event::op means in a kSkipped event. Append only: wire format.
+enum class SkippedSide : std::uint8_t { kSends = 0, kReceives = 1, kCollectives = 2 };
+inline constexpr std::uint8_t kSkippedSideCount = 3;
+
 // What Event::op means in a kIo event. Append only: wire format.
 enum class IoDirection : std::uint8_t { kNone = 0, kRead = 1, kWrite = 2 };
 inline constexpr std::uint8_t kIoDirectionCount = 3;
@@ -145,6 +156,9 @@ constexpr OneSidedOp one_sided_op(const Event& event) {
 constexpr IoDirection io_direction(const Event& event) {
   return static_cast<IoDirection>(event.op);
 }
+constexpr SkippedSide skipped_side(const Event& event) {
+  return static_cast<SkippedSide>(event.op);
+}
 // How many operations the kind has; what it uses `op` for.
 constexpr std::uint8_t op_count(EventKind kind) {
   switch (kind) {
@@ -152,6 +166,8 @@ constexpr std::uint8_t op_count(EventKind kind) {
       return kOneSidedOpCount;
     case EventKind::kIo:
       return kIoDirectionCount;
+    case EventKind::kSkipped:
+      return kSkippedSideCount;
     default:
       return kCollectiveOpCount;
   }

@@ -12,7 +12,8 @@ namespace {
 constexpr std::array<std::string_view, kEventKindCount> kKinds{
     "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",  "probe",
     "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "alive", "commCreate",
-    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io"};
+    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io",
+    "windowOpen", "windowClose", "skipped"};
 constexpr std::array<std::string_view, kOneSidedOpCount> kOneSidedOps{
     "put", "get", "accumulate", "get_accumulate", "fetch_and_op", "compare_and_swap", "lock"};
 constexpr std::array<std::string_view, kCollectiveOpCount> kCollectives{"barrier",

@@ -1,5 +1,6 @@
 #include "predictor/match/channel_table.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace lbf {
@@ -50,8 +51,7 @@ MessageIndex ChannelTable::peek(const ChannelKey& key, bool& paired) {
   Channel& channel = at(key);
   paired = false;
   if (channel.peeked == kNoMessage) {
-    paired = channel.head != kNoMessage && channel.sender_ahead;
-    channel.peeked = paired ? pop(channel) : append(channel, key, false);
+    channel.peeked = take_receive(key, paired);
   }
   return channel.peeked;
 }
@@ -72,13 +72,73 @@ void ChannelTable::return_receive(const ChannelKey& key, MessageIndex index) {
   // Not sent: it is the last of the receivers' list.
   MessageIndex before = kNoMessage;
   for (MessageIndex m = channel.head; m != index; m = store_.message(m).next) before = m;
-  if (before == kNoMessage) {
-    channel.head = kNoMessage;
-  } else {
-    store_.message(before).next = kNoMessage;
-    channel.tail = before;
-  }
+  const MessageIndex after = store_.message(index).next;
+  (before == kNoMessage ? channel.head : store_.message(before).next) = after;
+  if (channel.tail == index) channel.tail = before;
   store_.withdraw(index, 2);
+}
+
+MessageIndex ChannelTable::take_from_run(Channel& channel, const ChannelKey& key, MessageIndex run, bool send) {
+  const MessageIndex index = one_ended(key, send, store_.message(run).sender);
+  if (--store_.message(run).bytes == 0) {
+    free_run(run);
+    return index;
+  }
+  store_.message(run).next = channel.head;
+  if (channel.head == kNoMessage) channel.tail = run;
+  channel.head = run;
+  return index;
+}
+
+MessageIndex ChannelTable::one_ended(const ChannelKey& key, bool recorded_end_sends, ProcessIndex ghost) {
+  const MessageIndex index = store_.new_message();
+  Message& message = store_.message(index);
+  message.src = key.src;
+  message.dst = key.dst;
+  message.comm = key.comm & 0x7fffffffU;
+  message.collective = (key.comm & 0x80000000U) != 0;
+  message.tag = key.tag;
+  play(index, !recorded_end_sends, ghost);
+  return index;
+}
+
+void ChannelTable::play_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost) {
+  Channel& channel = at(key);
+  while (channel.head != kNoMessage && channel.sender_ahead != sends) play(pop(channel), sends, ghost);
+}
+
+void ChannelTable::free_run(MessageIndex run) {
+  ghosts_.let_go(store_.message(run).sender);
+  store_.withdraw(run, 2);
+}
+
+void ChannelTable::skip(const ChannelKey& key, bool sends, std::uint64_t count, ProcessIndex ghost) {
+  Channel& channel = at(key);
+  // What a probe saw is the first of the receives. (If nobody has sent it yet it is in the list, too.)
+  if (!sends && count > 0 && channel.peeked != kNoMessage) {
+    ghosts_.receive(ghost, std::exchange(channel.peeked, kNoMessage));
+    --count;
+  }
+  while (count > 0 && channel.head != kNoMessage && channel.sender_ahead != sends) {
+    Message& message = store_.message(channel.head);
+    if (!message.is_run) {
+      play(pop(channel), sends, ghost);
+      --count;
+      continue;
+    }
+    // Neither end of these was recorded.
+    const std::uint64_t both = std::min(count, message.bytes);
+    message.bytes -= both;
+    count -= both;
+    if (message.bytes == 0) free_run(pop(channel));
+  }
+  if (count == 0) return;
+  const MessageIndex run = append(channel, key, sends);
+  Message& message = store_.message(run);
+  message.is_run = true;
+  message.bytes = count;
+  message.sender = ghost;
+  ghosts_.hold(ghost);
 }
 
 bool ChannelTable::cancel_send(const ChannelKey& key, MessageIndex index) {

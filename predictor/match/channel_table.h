@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "predictor/match/ghosts.h"
 #include "predictor/match/op_store.h"
 
 namespace lbf {
@@ -38,13 +39,21 @@ class ChannelTable {
     bool used = false;
   };
 
-  explicit ChannelTable(OpStore& store) : store_(store), tables_(static_cast<std::size_t>(store.ranks())) {}
+  // REQUIRES: both outlive the table.
+  ChannelTable(OpStore& store, Ghosts& ghosts)
+      : store_(store), ghosts_(ghosts), tables_(static_cast<std::size_t>(store.ranks())) {}
 
   // The message of the channel's next send. `paired`: a receive was waiting for it.
   [[gnu::always_inline]] MessageIndex take_send(const ChannelKey& key, bool& paired) {
     Channel& channel = at(key);
     paired = channel.head != kNoMessage && !channel.sender_ahead;
-    return paired ? pop(channel) : append(channel, key, true);
+    if (!paired) return append(channel, key, true);
+    const MessageIndex index = pop(channel);
+    if (store_.message(index).is_run) [[unlikely]] {
+      paired = false;
+      return take_from_run(channel, key, index, true);
+    }
+    return index;
   }
   // The message of the channel's next receive. `paired`: its send was there.
   [[gnu::always_inline]] MessageIndex take_receive(const ChannelKey& key, bool& paired) {
@@ -56,8 +65,21 @@ class ChannelTable {
       return index;
     }
     paired = channel.head != kNoMessage && channel.sender_ahead;
-    return paired ? pop(channel) : append(channel, key, false);
+    if (!paired) return append(channel, key, false);
+    const MessageIndex index = pop(channel);
+    if (store_.message(index).is_run) [[unlikely]] {
+      paired = false;
+      return take_from_run(channel, key, index, false);
+    }
+    return index;
   }
+  // The channel's next `count` sends (else receives) were not recorded: `ghost` plays them for the messages
+  // whose other end was, or will be.
+  void skip(const ChannelKey& key, bool sends, std::uint64_t count, ProcessIndex ghost);
+  // Plays `sends` (else receives) of the channel for what is outstanding, and nothing else.
+  void play_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost);
+  // A message of which one end is played by `ghost`, on no channel.
+  MessageIndex one_ended(const ChannelKey& key, bool recorded_end_sends, ProcessIndex ghost);
   // The channel will be asked for soon.
   void prefetch(const ChannelKey& key) const {
     const Table& table = tables_[static_cast<std::size_t>(key.dst)];
@@ -77,7 +99,7 @@ class ChannelTable {
       for (const Channel& channel : table.slots) {
         if (!channel.used) continue;
         for (MessageIndex m = channel.head; m != kNoMessage; m = store_.message(m).next) {
-          visit(m, channel.sender_ahead);
+          if (!store_.message(m).is_run) visit(m, channel.sender_ahead);
         }
       }
     }
@@ -143,10 +165,22 @@ class ChannelTable {
     message.next = kNoMessage;
     return index;
   }
+  // A message of which only the end that is asked for was recorded, from the run that was at the channel's
+  // head.
+  MessageIndex take_from_run(Channel& channel, const ChannelKey& key, MessageIndex run, bool send);
+  void play(MessageIndex index, bool send, ProcessIndex ghost) {
+    if (send) {
+      ghosts_.send(ghost, index);
+    } else {
+      ghosts_.receive(ghost, index);
+    }
+  }
+  void free_run(MessageIndex run);
   // REQUIRES: the message was sent, and so were all others of the channel's list.
   void push_front(Channel& channel, MessageIndex message);
 
   OpStore& store_;
+  Ghosts& ghosts_;
   std::vector<Table> tables_;  // by destination
 };
 

@@ -41,6 +41,11 @@ bool is_wildcard(const Event& event) {
          event.tag == kAnyTag;
 }
 
+bool may_come_between_windows(EventKind kind) {
+  return kind == EventKind::kWindowOpen || kind == EventKind::kSkipped || kind == EventKind::kCommCreate ||
+         kind == EventKind::kCommFree || kind == EventKind::kKeepAlive || kind == EventKind::kExit;
+}
+
 bool is_duration(Seconds seconds) {
   return seconds >= 0 && seconds <= std::numeric_limits<Seconds>::max();
 }
@@ -57,7 +62,8 @@ Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to, bool marks_first
     : store_(store),
       eager_up_to_(eager_up_to),
       marks_first_(marks_first),
-      channels_(store),
+      ghosts_(store),
+      channels_(store, ghosts_),
       one_sided_(ranks, store, eager_up_to),
       ranks_(static_cast<std::size_t>(ranks)) {}
 
@@ -330,6 +336,9 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     state.held_since = state.events;
   }
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
+  if (state.counting) [[unlikely]] {
+    if (!may_come_between_windows(event.kind)) return fail(rank, "an event while the capture only counts");
+  }
   switch (event.kind) {
     case EventKind::kSend:
     case EventKind::kIsend:
@@ -393,8 +402,15 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       note_partial(fail(rank, what_was_lost(event)).message);
       emit_plain(rank, event);
       return {};
+    case EventKind::kWindowOpen:
+      return feed_window_open(rank, event);
+    case EventKind::kWindowClose:
+      return feed_window_close(rank, event);
+    case EventKind::kSkipped:
+      return feed_skipped(rank, event);
     case EventKind::kExit:
       state.exited = true;
+      end_last_window(rank);
       release_posts(rank);
       emit_plain(rank, event, OpKind::kExit);
       return {};

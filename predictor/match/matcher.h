@@ -8,9 +8,11 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,7 @@
 #include "predictor/match/channel_table.h"
 #include "predictor/match/collective.h"
 #include "predictor/match/flat_map.h"
+#include "predictor/match/ghosts.h"
 #include "predictor/match/mpi_library.h"
 #include "predictor/match/one_sided.h"
 #include "predictor/match/op_store.h"
@@ -42,6 +45,7 @@ struct MatchStats {
   std::uint64_t unmodelled_calls = 0;
   Seconds unmodelled_s = 0;
   std::uint64_t lost_events = 0;
+  std::uint64_t skipped_channels = 0;  // kSkipped events
 };
 
 class Matcher {
@@ -66,6 +70,9 @@ class Matcher {
   void close(Rank rank);
 
   const MatchStats& stats() const { return stats_; }
+  // The number of each capture window, as ops name them; [0] is what was captured before the first window
+  // ended. Empty: the capture was never closed.
+  const std::vector<std::uint64_t>& windows() const { return windows_; }
   // Why predictions from these events are partial; empty: they are not.
   const std::string& why_partial() const { return why_partial_; }
   std::uint64_t events_of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].events; }
@@ -93,6 +100,9 @@ class Matcher {
     bool exited = false;
     bool closed = false;
     bool gap = false;
+    bool counting = false;        // between two capture windows
+    std::uint32_t window = 0;     // the one that is open
+    ProcessIndex ghost = kNobody;  // of the kSkipped events that came last, one after the other
     ActiveRequest blocking_receive;  // the startRecv without request, or of kind kNone
     RequestTable requests;
     std::vector<std::uint32_t> unplaced;  // records of receives without a place, in posting order
@@ -188,6 +198,13 @@ class Matcher {
   Result<void> feed_probe(Rank rank, const Event& event);
   Result<void> feed_collective(Rank rank, const Event& event);
   Result<void> feed_one_sided(Rank rank, const Event& event);
+  Result<void> feed_window_open(Rank rank, const Event& event);
+  Result<void> feed_window_close(Rank rank, const Event& event);
+  Result<void> feed_skipped(Rank rank, const Event& event);
+  void skip_collectives(Rank rank, const Event& event, ProcessIndex ghost);
+  // The ghost that plays `peer`'s end of a collective which it did not record; kNobody: it did, or will.
+  ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
+  void end_last_window(Rank rank);
   Result<void> feed_comm_create(Rank rank, const Event& event);
   Result<void> feed_comm_free(Rank rank, const Event& event);
   Result<void> feed_cancel(Rank rank, const Event& event);
@@ -204,6 +221,7 @@ class Matcher {
   bool marks_first_;
   MpiSetup mpi_;
   std::optional<NodeLayout> world_layout_;
+  Ghosts ghosts_;
   ChannelTable channels_;
   OneSided one_sided_;
   std::vector<RankState> ranks_;
@@ -212,6 +230,15 @@ class Matcher {
   std::vector<std::uint32_t> free_records_;
   MatchStats stats_;
   std::string why_partial_;
+  std::vector<std::uint64_t> windows_;  // the number of each capture window; 0 is what came before the first
+  std::map<std::uint64_t, std::uint32_t> window_of_number_;
+  // Collectives that a rank did not record, by communicator and rank, in ascending order.
+  struct SkippedCollectives {
+    std::uint32_t first = 0;
+    std::uint32_t end = 0;
+    ProcessIndex ghost = 0;
+  };
+  std::unordered_map<std::uint64_t, std::vector<SkippedCollectives>> skipped_collectives_;
   // Scratch, kept between calls.
   std::vector<CollectiveStep> steps_;
   std::vector<Op> step_ops_;

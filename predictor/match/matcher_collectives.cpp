@@ -157,8 +157,12 @@ MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event&
   const bool is_send = step.kind == CollectiveStep::Kind::kSend;
   const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
                        static_cast<std::int32_t>(collective_number)};
+  const ProcessIndex ghost =
+      skipped_collectives_.empty() ? kNobody : ghost_of_collective(event.comm, peer, collective_number);
   bool paired = false;
-  const MessageIndex index = is_send ? channels_.take_send(key, paired) : channels_.take_receive(key, paired);
+  const MessageIndex index = ghost != kNobody ? channels_.one_ended(key, is_send, ghost)
+                             : is_send        ? channels_.take_send(key, paired)
+                                              : channels_.take_receive(key, paired);
   Message& message = store_.message(index);
   if (is_send) {
     message.bytes = step.bytes;

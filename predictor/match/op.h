@@ -30,6 +30,8 @@ enum class OpKind : std::uint8_t {
               // endRecv), then the receiver's protocol processing
   kPeek,      // waits until the message is announced, leaves it (probe)
   kExit,      // the process ends
+  kWindowOpen,   // the clock of capture window `message` starts
+  kWindowClose,  // ... and stops
 };
 
 enum OpFlags : std::uint8_t {

@@ -30,6 +30,14 @@ ProcessIndex OpStore::add_actor_for(Rank rank, Rank for_rank, std::uint32_t whic
   return index;
 }
 
+ProcessIndex OpStore::add_ghost(Rank rank) {
+  const ProcessIndex index = processes();
+  Queue& queue = queues_.emplace_back();
+  queue.rank = rank;
+  queue.actor_number = ~std::uint32_t{0};
+  return index;
+}
+
 void OpStore::lengthen(Queue& queue) {
   if (free_chunks_ == nullptr) {
     // Not value-initialised: ops are written before they are read.

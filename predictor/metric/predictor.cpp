@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "predictor/match/matcher.h"
+#include "predictor/metric/extrapolation.h"
 #include "predictor/match/op_store.h"
 #include "predictor/replay/dedicated_replay.h"
 #include "predictor/replay/localities.h"
@@ -173,6 +174,8 @@ class PredictorOfTargets final : public Predictor {
         prediction.lbf_s = std::max(prediction.lbf_s, prediction.rank_finish_s.back());
         prediction.complete = prediction.complete && replay.exited(rank);
       }
+      prediction.low_s = prediction.high_s = prediction.lbf_s;
+      if (!matcher_->windows().empty()) extrapolate_windows(replay, k, prediction);
       if (closed_ == ranks_ && !prediction.complete) {
         if (const std::optional<Error> error = stuck(replay)) prediction.why_stuck = error->message;
       }
@@ -197,6 +200,7 @@ class PredictorOfTargets final : public Predictor {
     stats.unmodelled_calls = matched.unmodelled_calls;
     stats.unmodelled_s = matched.unmodelled_s;
     stats.lost_events = matched.lost_events;
+    stats.windows = matcher_->windows().size();
     stats.events_in_flight = store_->ops_in_flight();
     stats.why_partial = matcher_->why_partial();
     return stats;
@@ -240,6 +244,43 @@ class PredictorOfTargets final : public Predictor {
   }
 
  private:
+  // All ranks' times together are extrapolated, and the prediction with them.
+  void extrapolate_windows(const Replay& replay, std::size_t k, Prediction& prediction) const {
+    const WindowClocks& clocks = replay.window_clocks();
+    SeenStretch start;
+    Seconds run_s = 0;
+    for (std::size_t rank = 0; rank < prediction.rank_finish_s.size(); ++rank) {
+      run_s += prediction.rank_measured_s[rank];
+      if (clocks.closed_once(rank)) continue;
+      start.measured_s += prediction.rank_measured_s[rank];
+      start.predicted_s += prediction.rank_finish_s[rank];
+    }
+    // In the order of their numbers, which is that of time.
+    const std::vector<std::uint64_t>& numbers = matcher_->windows();
+    std::vector<std::size_t> order;
+    for (std::size_t w = 1; w < clocks.windows().size(); ++w) {
+      if (clocks.windows()[w].measured_s > 0) order.push_back(w);
+    }
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return numbers[a] < numbers[b]; });
+    std::vector<SeenStretch> windows;
+    for (const std::size_t w : order) {
+      windows.push_back({clocks.windows()[w].measured_s, clocks.windows()[w].predicted_s[k]});
+    }
+    if (!clocks.windows().empty() && !clocks.windows()[0].predicted_s.empty()) {
+      start.measured_s += clocks.windows()[0].measured_s;
+      start.predicted_s += clocks.windows()[0].predicted_s[k];
+    }
+    const Extrapolated all = extrapolate(start, windows, run_s);
+    Seconds seen_s = start.predicted_s;
+    for (const SeenStretch& window : windows) seen_s += window.predicted_s;
+    prediction.seen_share = all.seen_share;
+    if (seen_s <= 0) return;
+    const double scale = prediction.lbf_s / seen_s;
+    prediction.lbf_s = scale * all.predicted_s;
+    prediction.low_s = scale * all.low_s;
+    prediction.high_s = all.high_s == kNeverS ? kNeverS : scale * all.high_s;
+  }
+
   Result<void> match(Rank rank, std::span<const Event> events) {
     Result<void> fed = matcher_->feed(rank, events);
     if (!fed) error_ = fed.error();

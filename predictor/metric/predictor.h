@@ -21,6 +21,11 @@ struct Prediction {
   std::vector<Seconds>
       rank_measured_s;    // measured time at the same events (sum of process, call and off times)
   bool complete = false;  // every rank reached its exit
+  // Where the capture recorded in windows only: lbf_s is extrapolated from them (extrapolation.h), these are its
+  // 95 % interval (0 and kNeverS: it cannot be told), and the share of the run's measured time that was seen.
+  Seconds low_s = 0;
+  Seconds high_s = 0;
+  double seen_share = 1;
   std::string why_stuck;  // not complete after every rank was closed: what would hold the program up for ever
                           // on this target
 };
@@ -40,6 +45,7 @@ struct PredictorStats {
   std::uint64_t unmodelled_calls = 0;
   Seconds unmodelled_s = 0;
   std::uint64_t lost_events = 0;       // from kGap
+  std::uint64_t windows = 0;           // of the capture; 0: it was never closed
   std::uint64_t events_in_flight = 0;  // buffered now
   std::string why_partial;  // lost events or matches that cannot be known; empty: predictions are whole
 };

@@ -79,6 +79,7 @@ void DedicatedReplay::connect(ProcessIndex index, const Message& message, const 
 
 void DedicatedReplay::settle(ProcessIndex index, MessageIndex message_index) {
   const Message& message = store_.message(message_index);
+  if (message.internal) return;
   const Slot& slot = messages_.slot(message_index);
   const Seconds* const arrival = messages_.arrival_s(message_index);
   const Seconds* const row = costs_of(message);
@@ -253,8 +254,9 @@ template <std::size_t kTargets>
     const Message& message = store_.message(op.message);
     const Seconds* const row = costs_of(message);
     const Seconds* const inverse_speed = inverse_speeds_of(index);
+    const Seconds share = message.internal ? 0 : 1;  // a ghost's message costs nothing
     for_targets<kTargets>(message, [&](std::size_t k, std::size_t where) {
-      clock[k] += row[(3 * where + 2) * targets + k] * inverse_speed[k];
+      clock[k] += share * row[(3 * where + 2) * targets + k] * inverse_speed[k];
     });
   }
   use(op.message, slot);
@@ -325,11 +327,25 @@ void DedicatedReplay::run(ProcessIndex index) {
       case OpKind::kExit:
         process.exited = true;
         break;
+      case OpKind::kWindowOpen:
+      case OpKind::kWindowClose:
+        note_window(index, *op);
+        break;
     }
     if (is_timed<kTargets>()) timeline_->done(index, clock[0]);
     process.measured_s += op->work_s + op->call_s;
     process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
     OpStore::pop(process.cursor);
+  }
+}
+
+void DedicatedReplay::note_window(ProcessIndex index, const Op& op) {
+  const Seconds measured_s = processes_[index].measured_s + op.work_s + op.call_s;
+  const std::span<const Seconds> clock(&clock_s_[index * count_], count_);
+  if (op.kind == OpKind::kWindowOpen) {
+    window_clocks_.open(index, measured_s, clock);
+  } else {
+    window_clocks_.close(index, op.message, measured_s, clock);
   }
 }
 
@@ -389,6 +405,7 @@ void DedicatedReplay::keep_targets(const std::vector<std::size_t>& kept) {
   keep_columns(first_peer_s_, count_, kept);
   keep_columns(connected_s_, count_, kept);
   keep_columns(clock_s_, count_, kept);
+  window_clocks_.keep(kept);
   messages_.keep(kept);
   count_ = kept.size();
   eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "predictor/match/op_store.h"
 #include "predictor/replay/target.h"
+#include "predictor/replay/window_clocks.h"
 
 namespace lbf {
 
@@ -43,7 +44,11 @@ class Replay {
   virtual Seconds finish_s(std::size_t k, Rank rank) const = 0;
   virtual Seconds measured_s(Rank rank) const = 0;
   virtual bool exited(Rank rank) const = 0;
+  const WindowClocks& window_clocks() const { return window_clocks_; }
   virtual ProcessStatus status(ProcessIndex process) const = 0;
+
+ protected:
+  WindowClocks window_clocks_;
 };
 
 // True when no node of the target has more ranks than processors and no link is shared, so that nobody ever

@@ -186,8 +186,9 @@ Rendezvous SharedReplay::rendezvous(const Message& message) {
 
 // Does the rank still have to look for connections over the message's path?
 bool SharedReplay::is_unsettled(const Process& process, const Op& op) const {
-  return !process.settled && (op.flags & kOpInternal) == 0 &&
-         localities_.path(locality(store_.message(op.message))).first_peer_s > 0;
+  if (process.settled || (op.flags & kOpInternal) != 0) return false;
+  const Message& message = store_.message(op.message);
+  return !message.internal && localities_.path(locality(message)).first_peer_s > 0;
 }
 
 void SharedReplay::connect(Process& process, const Op& op, Seconds leaves_s) {
@@ -324,6 +325,12 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       }
       case OpKind::kExit:
         process.exited = true;
+        break;
+      case OpKind::kWindowOpen:
+        window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1});
+        break;
+      case OpKind::kWindowClose:
+        window_clocks_.close(index, op.message, process.measured_s + op.work_s + op.call_s, {&now_s, 1});
         break;
       case OpKind::kCompute:
         break;

@@ -1,0 +1,136 @@
+// Matcher: capture windows, and what was only counted between them (docs/adr/0010-capture-windows.md). See
+// matcher.h.
+#include <algorithm>
+
+#include "predictor/match/matcher.h"
+
+namespace lbf {
+namespace {
+
+constexpr std::uint32_t kCollectiveChannel = 0x80000000U;
+constexpr std::uint64_t kMostSkipped = std::uint64_t{1} << 60;
+constexpr std::uint64_t kMostCollectives = 0x7fffffff;
+constexpr std::uint64_t kAll = std::uint64_t{1} << 61;
+
+std::uint64_t member_key(std::uint32_t comm, Rank rank) {
+  return std::uint64_t{comm} << 32 | static_cast<std::uint32_t>(rank);
+}
+
+}  // namespace
+
+Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (windows_.empty()) windows_.push_back(0);
+  // Nobody will see how these end.
+  std::vector<ActiveRequest> active;
+  state.requests.for_each([&](const ActiveRequest& request) { active.push_back(request); });
+  // Wildcards take no place; then those that were held back behind them take theirs, in posting order.
+  std::stable_partition(active.begin(), active.end(), [this](const ActiveRequest& request) {
+    return request.what() == RequestKind::kHeldReceive && records_[request.value].wildcard;
+  });
+  for (const ActiveRequest& request : active) {
+    state.requests.erase(request.number);
+    forget(rank, request);
+  }
+  if (state.blocking_receive.what() != RequestKind::kNone) {
+    forget(rank, std::exchange(state.blocking_receive, {}));
+  }
+  emit(static_cast<ProcessIndex>(rank), OpKind::kWindowClose, state.window, event.process_s, event.call_s,
+       kOpEndsEvent);
+  state.counting = true;
+  return {};
+}
+
+Result<void> Matcher::feed_window_open(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (!state.counting) return fail(rank, "a capture window opens in another one");
+  const auto [at, is_new] =
+      window_of_number_.emplace(event.bytes, static_cast<std::uint32_t>(windows_.size()));
+  if (is_new) windows_.push_back(event.bytes);
+  state.window = at->second;
+  state.counting = false;
+  if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
+  emit(static_cast<ProcessIndex>(rank), OpKind::kWindowOpen, state.window, 0, event.call_s, kOpEndsEvent);
+  return {};
+}
+
+void Matcher::end_last_window(Rank rank) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
+  if (windows_.empty() || state.counting) return;
+  emit(static_cast<ProcessIndex>(rank), OpKind::kWindowClose, state.window, 0, 0, 0);
+}
+
+Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  const SkippedSide side = skipped_side(event);
+  if (event.bytes == 0 || event.bytes > kMostSkipped || static_cast<std::uint8_t>(side) >= kSkippedSideCount) {
+    return fail(rank, "an impossible number of calls between two windows");
+  }
+  if (side != SkippedSide::kCollectives && !has_peer(event)) return no_such_peer(rank, event);
+  if (side == SkippedSide::kCollectives && (event.comm >= kMaxCommunicators || event.bytes > kMostCollectives)) {
+    return fail(rank, "an impossible number of collectives between two windows");
+  }
+  // Inside a window each has a moment of its own.
+  if (state.ghost == kNobody) state.ghost = ghosts_.call(rank);
+  const ProcessIndex ghost = state.ghost;
+  switch (side) {
+    case SkippedSide::kSends:
+      channels_.skip({event.comm, rank, event.peer, event.tag}, true, event.bytes, ghost);
+      break;
+    case SkippedSide::kReceives:
+      channels_.skip({event.comm, event.peer, rank, event.tag}, false, event.bytes, ghost);
+      break;
+    case SkippedSide::kCollectives:
+      skip_collectives(rank, event, ghost);
+      break;
+  }
+  if (!state.counting) ghosts_.let_go(std::exchange(state.ghost, kNobody));
+  ++stats_.skipped_channels;
+  emit_plain(rank, event);
+  return {};
+}
+
+void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  std::uint32_t* count = state.collectives.find(event.comm);
+  if (count == nullptr) {
+    state.collectives.insert(event.comm, 0);
+    count = state.collectives.find(event.comm);
+  }
+  const std::uint32_t first = *count;
+  const std::uint32_t end = first + static_cast<std::uint32_t>(event.bytes);
+  *count = end;
+  skipped_collectives_[member_key(event.comm, rank)].push_back({first, end, ghost});
+  ghosts_.hold(ghost);
+  // Members that recorded some of these are before us.
+  const auto play_for = [&](Rank member) {
+    if (member == rank) return;
+    const std::uint32_t* theirs = ranks_[static_cast<std::size_t>(member)].collectives.find(event.comm);
+    const std::uint32_t last = theirs != nullptr ? std::min(*theirs, end) : 0;
+    for (std::uint32_t number = first; number < last; ++number) {
+      const std::uint32_t comm = event.comm | kCollectiveChannel;
+      const auto tag = static_cast<std::int32_t>(number);
+      channels_.play_outstanding({comm, rank, member, tag}, true, ghost);
+      channels_.play_outstanding({comm, member, rank, tag}, false, ghost);
+    }
+  };
+  if (event.comm == 0) {
+    for (Rank member = 0; member < store_.ranks(); ++member) play_for(member);
+  } else if (event.comm < communicators_.size()) {
+    for (const Rank member : communicators_[event.comm].group) play_for(member);
+    for (const Rank member : communicators_[event.comm].remote_group) play_for(member);
+  }
+}
+
+ProcessIndex Matcher::ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const {
+  const auto found = skipped_collectives_.find(member_key(comm, peer));
+  if (found == skipped_collectives_.end()) return kNobody;
+  const auto after = std::upper_bound(found->second.begin(), found->second.end(), number,
+                                      [](std::uint32_t n, const SkippedCollectives& s) { return n < s.first; });
+  if (after == found->second.begin()) return kNobody;
+  const SkippedCollectives& skipped = *std::prev(after);
+  return number < skipped.end ? skipped.ghost : kNobody;
+}
+
+}  // namespace lbf

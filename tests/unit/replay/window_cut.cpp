@@ -1,0 +1,187 @@
+#include "tests/unit/replay/window_cut.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace lbf::random_trace {
+namespace {
+
+struct Posted {
+  bool wildcard = false;
+  std::uint32_t window = 0;  // in which it began; kNone: between two
+};
+constexpr std::uint32_t kNone = ~std::uint32_t{0};
+constexpr std::uint32_t kBlocking = ~std::uint32_t{0};  // stands for the request of a blocking startRecv
+
+bool is_wildcard(const Event& event) {
+  return (event.flags & (kFlagWildcardSource | kFlagWildcardTag)) != 0;
+}
+
+// One rank's capture.
+class Cutter {
+ public:
+  Cutter(CutTrace& cut, Rank rank) : cut_(cut), events_(cut.events[static_cast<std::size_t>(rank)]) {}
+
+  void take(const Event& event, std::size_t number) {
+    if (open_) {
+      record(event, number);
+    } else {
+      count(event);
+    }
+  }
+  void close() {
+    Event event;
+    event.kind = EventKind::kWindowClose;
+    made(event);
+    open_ = false;
+  }
+  void open() {
+    for (const auto& [key, count] : counts_) {
+      const auto& [side, comm, peer, tag] = key;
+      skipped(side, comm, peer, tag, count);
+    }
+    counts_.clear();
+    Event event;
+    event.kind = EventKind::kWindowOpen;
+    event.bytes = ++window_;
+    event.call_s = away_s_;
+    away_s_ = 0;
+    made(event);
+    open_ = true;
+  }
+  bool is_open() const { return open_; }
+  bool inside_a_receive() const { return active_.contains(kBlocking); }
+
+ private:
+  void made(const Event& event) { events_.push_back({event, kMade}); }
+  void skipped(SkippedSide side, std::uint32_t comm, Rank peer, std::int32_t tag, std::uint64_t count) {
+    Event event;
+    event.kind = EventKind::kSkipped;
+    event.op = static_cast<CollectiveOp>(side);
+    event.comm = comm;
+    event.peer = peer;
+    event.tag = tag;
+    event.bytes = count;
+    made(event);
+  }
+  static std::uint32_t request_of(const Event& event) {
+    return (event.flags & kFlagHasRequest) != 0 ? event.request : kBlocking;
+  }
+  void begin(const Event& event) {
+    const bool starts = event.kind == EventKind::kIsend || event.kind == EventKind::kStartRecv ||
+                        event.kind == EventKind::kIcollective;
+    if (starts) active_[request_of(event)] = {is_wildcard(event), open_ ? window_ : kNone};
+  }
+  // The request ends; was it begun in the window that is open?
+  bool ends_here(std::uint32_t request, bool& wildcard) {
+    const auto found = active_.find(request);
+    wildcard = found->second.wildcard;
+    const bool here = open_ && found->second.window == window_;
+    active_.erase(found);
+    return here;
+  }
+
+  void record(const Event& event, std::size_t number) {
+    begin(event);
+    bool wildcard = false;
+    if (event.kind == EventKind::kEndRecv && !ends_here(request_of(event), wildcard)) {
+      if (wildcard) skipped(SkippedSide::kReceives, event.comm, event.peer, event.tag, 1);
+      pass(event);
+    } else if (event.kind == EventKind::kWait) {
+      std::vector<std::uint64_t> requests(event.values.begin(), event.values.end());
+      if (requests.empty()) requests.push_back(event.request);
+      std::erase_if(requests, [&](std::uint64_t request) {
+        return !ends_here(static_cast<std::uint32_t>(request), wildcard);
+      });
+      if (requests.empty()) return pass(event);
+      Event wait = event;
+      wait.values = cut_.values.emplace_back(std::move(requests));
+      events_.push_back({wait, number});
+    } else {
+      events_.push_back({event, number});
+    }
+  }
+  // Only its time.
+  void pass(const Event& event) {
+    Event compute;
+    compute.kind = EventKind::kCompute;
+    compute.process_s = event.process_s;
+    compute.call_s = event.call_s;
+    made(compute);
+  }
+
+  void count(const Event& event) {
+    begin(event);
+    away_s_ += event.process_s + event.call_s + event.off_s;
+    bool wildcard = false;
+    switch (event.kind) {
+      case EventKind::kSend:
+      case EventKind::kIsend:
+        ++counts_[{SkippedSide::kSends, event.comm, event.peer, event.tag}];
+        break;
+      case EventKind::kRecv:
+        ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
+        break;
+      case EventKind::kStartRecv:
+        if (!is_wildcard(event)) ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
+        break;
+      case EventKind::kEndRecv:
+        ends_here(request_of(event), wildcard);
+        if (wildcard) ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
+        break;
+      case EventKind::kWait:
+        for (const std::uint64_t request : event.values) ends_here(static_cast<std::uint32_t>(request), wildcard);
+        if (event.values.empty()) ends_here(event.request, wildcard);
+        break;
+      case EventKind::kCollective:
+      case EventKind::kIcollective:
+        ++counts_[{SkippedSide::kCollectives, event.comm, kAnyRank, kAnyTag}];
+        break;
+      default:
+        break;
+    }
+  }
+
+  CutTrace& cut_;
+  std::vector<CutEvent>& events_;
+  bool open_ = true;
+  std::uint32_t window_ = 0;
+  Seconds away_s_ = 0;
+  std::map<std::uint32_t, Posted> active_;
+  std::map<std::tuple<SkippedSide, std::uint32_t, Rank, std::int32_t>, std::uint64_t> counts_;
+};
+
+}  // namespace
+
+CutTrace cut_windows(const Trace& trace, double share, std::mt19937_64& random) {
+  CutTrace cut;
+  cut.events.resize(static_cast<std::size_t>(trace.ranks));
+  std::uniform_real_distribution<double> uniform(0, 1);
+  const int windows = 1 + static_cast<int>(random() % 5);
+  for (Rank rank = 0; rank < trace.ranks; ++rank) {
+    const auto& events = trace.events[static_cast<std::size_t>(rank)];
+    Cutter cutter(cut, rank);
+    // Where it opens and closes, as shares of the events: alike for all ranks but for some jitter.
+    std::vector<double> changes;
+    for (int w = 0; w < windows; ++w) {
+      changes.push_back((w + share) / windows + 0.1 * (uniform(random) - 0.5) / windows);
+      changes.push_back((w + 1.0) / windows + 0.1 * (uniform(random) - 0.5) / windows);
+    }
+    std::size_t change = 0;
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      const bool last = events[i].kind == EventKind::kExit;
+      const double at = static_cast<double>(i) / static_cast<double>(events.size());
+      while (!last && change < changes.size() && at >= changes[change] && !cutter.inside_a_receive()) {
+        (change % 2 == 0) ? cutter.close() : cutter.open();
+        ++change;
+      }
+      if (last && !cutter.is_open()) cutter.open();  // an empty window, for the last counts
+      cutter.take(events[i], i);
+    }
+  }
+  return cut;
+}
+
+}  // namespace lbf::random_trace

@@ -1,0 +1,178 @@
+// Capture windows: matching across what was only counted, and predictions from windows
+// (docs/adr/0010-capture-windows.md).
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "predictor/match/matcher.h"
+#include "predictor/metric/predictor.h"
+#include "tests/unit/replay/random_trace.h"
+#include "tests/unit/replay/window_cut.h"
+
+namespace lbf {
+namespace {
+
+using random_trace::CutEvent;
+using random_trace::CutTrace;
+using random_trace::Trace;
+
+CutTrace whole(const Trace& trace) {
+  CutTrace all;
+  all.events.resize(static_cast<std::size_t>(trace.ranks));
+  for (std::size_t rank = 0; rank < all.events.size(); ++rank) {
+    for (std::size_t i = 0; i < trace.events[rank].size(); ++i) {
+      all.events[rank].push_back({trace.events[rank][i], i});
+    }
+  }
+  return all;
+}
+
+// The ranks of a random arrival order, one for each event.
+std::vector<Rank> arrivals_of(const CutTrace& cut, std::mt19937_64& random) {
+  std::vector<Rank> arrivals;
+  for (std::size_t rank = 0; rank < cut.events.size(); ++rank) {
+    arrivals.insert(arrivals.end(), cut.events[rank].size(), static_cast<Rank>(rank));
+  }
+  std::shuffle(arrivals.begin(), arrivals.end(), random);
+  return arrivals;
+}
+
+struct End {
+  MessageIndex message = kNoMessage;
+  ProcessIndex sender = 0;
+  ProcessIndex receiver = 0;
+  bool sends = false;
+};
+using Ends = std::map<std::pair<std::size_t, std::size_t>, End>;  // by rank and number of the event
+
+bool is_end(const Event& event) {
+  return event.kind == EventKind::kSend || event.kind == EventKind::kIsend || event.kind == EventKind::kStartRecv ||
+         event.kind == EventKind::kRecv;
+}
+
+// Which message each recorded send and posting has.
+Ends match(const Trace& trace, const CutTrace& cut, std::mt19937_64& random) {
+  OpStore store(trace.ranks, 1);
+  Matcher matcher(trace.ranks, store);
+  std::vector<std::size_t> next(cut.events.size(), 0);
+  for (const Rank rank : arrivals_of(cut, random)) {
+    const auto at = static_cast<std::size_t>(rank);
+    const Result<void> fed = matcher.feed(rank, cut.events[at][next[at]++].event);
+    EXPECT_TRUE(fed.ok()) << fed.error().message;
+  }
+  EXPECT_EQ(matcher.why_partial(), "");
+  Ends ends;
+  for (std::size_t rank = 0; rank < cut.events.size(); ++rank) {
+    matcher.close(static_cast<Rank>(rank));
+    std::size_t event = 0;
+    store.for_each_ahead(static_cast<ProcessIndex>(rank), {}, [&](const Op& op) {
+      while (event < cut.events[rank].size() && cut.events[rank][event].event.kind == EventKind::kKeepAlive) ++event;
+      if ((op.flags & kOpEndsEvent) == 0) return;
+      const CutEvent& done = cut.events[rank][event++];
+      if (done.original == random_trace::kMade || !is_end(done.event)) return;
+      if (op.message == kNoMessage) return;  // a wildcard that did not complete in its window
+      const Message& message = store.message(op.message);
+      ends[{rank, done.original}] = {op.message, message.sender, message.receiver, op.kind == OpKind::kSend};
+    });
+  }
+  return ends;
+}
+
+TEST(Windows, NoMessageIsEverMismatched) {
+  int pairs = 0;
+  int one_ended = 0;
+  for (std::uint64_t seed = 0; seed < 600; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const Trace trace = random_trace::make_trace(random);
+    const Ends truth = match(trace, whole(trace), random);
+    const CutTrace cut = random_trace::cut_windows(trace, 0.2 + 0.1 * static_cast<double>(seed % 7), random);
+    const Ends seen = match(trace, cut, random);
+    // Message of the whole run -> what is recorded of its two ends.
+    std::map<MessageIndex, std::vector<End>> ends_of;
+    for (const auto& [event, end] : seen) {
+      ASSERT_TRUE(truth.contains(event));
+      ends_of[truth.at(event).message].push_back(end);
+    }
+    std::set<MessageIndex> taken;
+    for (const auto& [message, ends] : ends_of) {
+      ASSERT_LE(ends.size(), 2u);
+      ASSERT_TRUE(taken.insert(ends.front().message).second) << "two messages became one";
+      const auto ranks = static_cast<ProcessIndex>(trace.ranks);
+      if (ends.size() == 2) {
+        ASSERT_EQ(ends[0].message, ends[1].message) << "two ends of one message became two messages";
+        ASSERT_NE(ends[0].sends, ends[1].sends);
+        ASSERT_LT(ends[0].sender, ranks);
+        ASSERT_LT(ends[0].receiver, ranks);
+        ++pairs;
+      } else {
+        ASSERT_GE(ends[0].sends ? ends[0].receiver : ends[0].sender, ranks) << "a ghost plays the other end";
+        ++one_ended;
+      }
+    }
+  }
+  EXPECT_GT(pairs, 5000);
+  EXPECT_GT(one_ended, 500);
+}
+
+std::vector<Prediction> predict(const Trace& trace, const CutTrace& cut, const std::vector<Target>& targets,
+                                bool eager, std::mt19937_64& random) {
+  Result<std::unique_ptr<Predictor>> made = Predictor::make(trace.ranks, targets);
+  EXPECT_TRUE(made.ok());
+  Predictor& predictor = **made;
+  std::vector<std::size_t> next(cut.events.size(), 0);
+  for (const Rank rank : arrivals_of(cut, random)) {
+    const auto at = static_cast<std::size_t>(rank);
+    const Result<void> fed = predictor.feed(rank, cut.events[at][next[at]++].event);
+    EXPECT_TRUE(fed.ok()) << fed.error().message;
+    if (eager) predictor.advance();
+    if (next[at] == cut.events[at].size()) predictor.close(rank);
+  }
+  predictor.advance();
+  return predictor.predictions();
+}
+
+TEST(Windows, PredictionsDoNotDependOnTheArrivalOrder) {
+  int complete = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937_64 random(seed);
+    const Trace trace = random_trace::make_trace(random);
+    std::vector<Target> targets;
+    while (targets.size() < 3) {
+      const Target target = random_trace::make_configuration(random, trace.ranks).target;
+      // Who is first in a link, of those who come at the same instant, is not defined (docs/engine.md).
+      if (target.network->contention() == Contention::kNone) targets.push_back(target);
+    }
+    const CutTrace cut = random_trace::cut_windows(trace, 0.4, random);
+    const std::vector<Prediction> first = predict(trace, cut, targets, false, random);
+    for (const bool eager : {false, true}) {
+      const std::vector<Prediction> other = predict(trace, cut, targets, eager, random);
+      for (std::size_t t = 0; t < targets.size(); ++t) {
+        ASSERT_EQ(first[t].complete, other[t].complete) << "target " << t << ": " << first[t].why_stuck << " / "
+                                                        << other[t].why_stuck;
+        if (!first[t].complete) continue;
+        ++complete;
+        for (std::size_t rank = 0; rank < first[t].rank_finish_s.size(); ++rank) {
+          ASSERT_EQ(std::bit_cast<std::uint64_t>(first[t].rank_finish_s[rank]),
+                    std::bit_cast<std::uint64_t>(other[t].rank_finish_s[rank]))
+              << "target " << t << ", rank " << rank << " of " << trace.ranks << ", waiting "
+              << waiting_name(targets[t].waiting) << ", eager " << eager;
+        }
+        ASSERT_LT(first[t].seen_share, 1);
+        ASSERT_LE(first[t].low_s, first[t].lbf_s);
+        ASSERT_GE(first[t].high_s, first[t].lbf_s);
+      }
+    }
+  }
+  EXPECT_GT(complete, 1000);
+}
+
+}  // namespace
+}  // namespace lbf
