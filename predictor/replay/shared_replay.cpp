@@ -36,6 +36,7 @@ void SharedReplay::add_processes() {
     process.node = node_of(store_.rank_of(index));
     process.actor = store_.is_actor(index);
     process.settled = process.actor || !any_first_peer_;
+    process.takes_turns = !process.actor && nodes_[process.node].turn_s > 0;
     processes_.push_back(process);
   }
   timer_queue_.add_sources(processes_.size());
@@ -120,10 +121,10 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
   if (time_s <= now_s) {
     process.waits_for = kNoMessage;
     if (process.spins) stop_spinning(index, now_s);
-    if (waited && !process.actor) count_waiting(nodes_[process.node], -1, now_s);
+    if (waited && process.takes_turns) count_waiting(nodes_[process.node], -1, now_s);
     return false;
   }
-  if (!waited && !process.actor) count_waiting(nodes_[process.node], 1, now_s);
+  if (!waited && process.takes_turns) count_waiting(nodes_[process.node], 1, now_s);
   process.waits_for = message;
   process.for_post = for_post;
   if (target_.waiting == Waiting::kSpin && !process.actor && !process.spins) {
@@ -160,7 +161,7 @@ void SharedReplay::count_waiting(Node& node, int change, Seconds now_s) {
 
 Seconds SharedReplay::turns_s(const Process& process, Seconds since_s, Seconds now_s) const {
   const Node& node = nodes_[process.node];
-  if (node.turn_s <= 0 || process.actor || !is_before(since_s, now_s)) return 0;
+  if (!is_before(since_s, now_s)) return 0;
   // Just before now, so that it does not matter who comes first of those whose waits begin or end now; this
   // process was one of them.
   const std::size_t waiting = is_before(node.waiting_since_s, now_s) ? node.waiting : node.waiting_before;
@@ -287,7 +288,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         process.stage = Stage::kAfter;
         if (timeline_ != nullptr) timeline_->names(index, op.message);
         execute_send(op.message, first_message_s(store_.message(op.message), op), now_s);
-        connect(process, op, flights_[op.message].sent_s);
+        if (!process.settled) connect(process, op, flights_[op.message].sent_s);
         break;
       case OpKind::kWaitSend:
         process.stage = Stage::kAfter;
@@ -299,7 +300,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         break;
       case OpKind::kRecv: {
         execute_post(op.message, now_s);
-        const Seconds there_s = flights_[op.message].arrival_s + first_peer_s(process, op);
+        Seconds there_s = flights_[op.message].arrival_s;
+        if (!process.settled) there_s += first_peer_s(process, op);
         if (await(index, op.message, false, there_s, now_s)) return false;
         process.stage = Stage::kAfter;
         process.settled = process.settled || is_unsettled(process, op);
@@ -307,7 +309,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
           timeline_->waited(index, now_s);
           timeline_->names(index, op.message);
         }
-        Seconds work_s = turns_s(process, process.wait_since_s, now_s);
+        Seconds work_s = process.takes_turns ? turns_s(process, process.wait_since_s, now_s) : 0;
         if (has_cost) work_s += cost(store_.message(op.message)).recv_cpu_s;
         store_.used(op.message);
         if (start_work(index, work_s, now_s)) return false;

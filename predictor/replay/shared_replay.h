@@ -63,9 +63,10 @@ class SharedReplay final : public Replay {
     Stage stage = Stage::kStart;
     bool exited = false;
     bool actor = false;
-    bool spins = false;     // waits and keeps its share of the processor
-    bool for_post = false;  // waits for the end of its send, not for a message
-    bool settled = false;   // its first receive over a path with first_peer_s is over
+    bool spins = false;        // waits and keeps its share of the processor
+    bool for_post = false;     // waits for the end of its send, not for a message
+    bool takes_turns = false;  // waits on a node whose waiting processes do
+    bool settled = false;      // its first receive over a path with first_peer_s is over
     MessageIndex waits_for = kNoMessage;
     Seconds finish_s = 0;
     Seconds measured_s = 0;
@@ -156,7 +157,8 @@ class SharedReplay final : public Replay {
   // REQUIRES: the process spins.
   void stop_spinning(ProcessIndex index, Seconds now_s);
   void count_waiting(Node& node, int change, Seconds now_s);
-  // The work that passes before a process that waited since `since_s` has the processor again.
+  // The work that passes before a process that waited since `since_s` has the processor again. REQUIRES: it
+  // takes turns.
   Seconds turns_s(const Process& process, Seconds since_s, Seconds now_s) const;
   Seconds first_message_s(const Message& message, const Op& op) const {
     return (op.flags & kOpFirst) == 0 ? 0 : localities_.path(locality(message)).first_message_s;
