@@ -22,7 +22,8 @@ TEST(WinnerTree, GivesTheEarliestAndOfEqualOnesTheSmallestSource) {
     std::vector<Seconds> times(sources, kNeverS);
     for (int i = 0; i < 20000; ++i) {
       // As in a replay the winner moves most often; few times, so that many are equal.
-      const auto source = i % 3 != 0 ? tree.top().source : static_cast<WinnerTree::Source>(random() % sources);
+      const auto source =
+          i % 3 != 0 ? tree.top().source : static_cast<WinnerTree::Source>(random() % sources);
       times[source] = i % 11 == 0 ? kNeverS : static_cast<Seconds>(random() % 8);
       tree.set(source, times[source]);
       const WinnerTree::Source first = first_of(times);
