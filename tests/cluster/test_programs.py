@@ -46,7 +46,8 @@ class Programs(ClusterCase):
         """A program of another MPI library: captured, and replayed with that library's collectives."""
         if shutil.which("mpicc.mpich") is None:
             self.skipTest("MPICH is not installed")
-        done, job = self.predict("--mpi=pmi2", *LAYOUT, self.program("steps_mpich"), "100", "100")
+        network = {"UCX_NET_DEVICES": "eth0"} if self.facts["namespaces"] else {}
+        done, job = self.predict("--mpi=pmi2", *LAYOUT, self.program("steps_mpich"), "100", "100", env=network)
         self.assertEqual(0, done.status, done)
         step = self.step(job)
         self.assert_counts(self.printed_counts(done), step)
