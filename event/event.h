@@ -98,7 +98,7 @@ enum class CollectiveOp : std::uint8_t {
   kNeighborAlltoall = 19,
   kNeighborAlltoallv = 20,
   kNeighborAlltoallw = 21,
-  kCommCreate = 22,  // the synchronisation inside MPI_Comm_dup/split/create...: an allreduce of 8 bytes
+  kCommCreate = 22,  // the messages inside MPI_Comm_dup/split/create...; Event::function says which call
 };
 inline constexpr std::uint8_t kCollectiveOpCount = 23;
 

@@ -163,7 +163,7 @@ class OpenMpiCreation : private InterSteps {
   }
 
   // MPI_Intercomm_create, up to the numbers: sizes and names of the groups. Leaders are taken to be the first
-  // ranks, and names to be as long as they were seen to be.
+  // ranks, and names to be of 40 bytes each (a guess).
   void introduce() {
     constexpr Bytes kNameBytes = 40;
     for (const Bytes sent : {kIntBytes, kIntBytes, kNameBytes * call_.size}) {
