@@ -42,20 +42,6 @@ class Programs(ClusterCase):
     def test_mpi4py(self):
         self.assert_captures("/usr/bin/python3", os.path.join(PROGRAMS, "steps_mpi4py.py"), "100")
 
-    def test_mpich(self):
-        """A program of another MPI library: captured, and replayed with that library's collectives."""
-        if shutil.which("mpicc.mpich") is None:
-            self.skipTest("MPICH is not installed")
-        network = {"UCX_NET_DEVICES": "eth0"} if self.facts["namespaces"] else {}
-        done, job = self.predict("--mpi=pmi2", *LAYOUT, self.program("steps_mpich"), "100", "100", env=network)
-        self.assertEqual(0, done.status, done)
-        step = self.step(job)
-        self.assert_counts(self.printed_counts(done), step)
-        self.assertEqual([4, 0], [step["ranks"], step["lost_events"]])
-        self.assertEqual([0, 0, 1, 1], step["node_of_rank"])
-        self.assert_predicts(step)
-        self.assertIn("collectives follow the rules of mpich-4.0", step["notes"])
-
     # -- programs that print no counts: a bare run under the counter of tests/cluster/call_counter.c
     def counted(self, run, *command, cwd=None):
         """Calls of a bare run, by function, the sum of all ranks."""
