@@ -301,6 +301,8 @@ class Export final : public TiExport, private OpWalk::Visitor {
         break;
       case OpKind::kPeek:
       case OpKind::kCompute:
+      case OpKind::kWindowOpen:
+      case OpKind::kWindowClose:
         break;
     }
   }
