@@ -78,7 +78,8 @@ void ChannelTable::return_receive(const ChannelKey& key, MessageIndex index) {
   store_.withdraw(index, 2);
 }
 
-MessageIndex ChannelTable::take_from_run(Channel& channel, const ChannelKey& key, MessageIndex run, bool send) {
+MessageIndex ChannelTable::take_from_run(Channel& channel, const ChannelKey& key, MessageIndex run,
+                                         bool send) {
   const MessageIndex index = one_ended(key, send, store_.message(run).sender);
   if (--store_.message(run).bytes == 0) {
     free_run(run);

@@ -2,9 +2,9 @@
 //
 // Place in the event's way: a part of *match*. Between two capture windows a rank's calls are only counted
 // (docs/adr/0010-capture-windows.md). Of a message that it sent or received then, and whose other end another
-// rank recorded, the missing end is played by a ghost of the rank: at the moment at which the rank, in the replay,
-// has reached the event that says so, without processor, flight or link. A ghost serves one such moment; when
-// nothing refers to it any more it serves another of its rank.
+// rank recorded, the missing end is played by a ghost of the rank: at the moment at which the rank, in the
+// replay, has reached the event that says so, without processor, flight or link. A ghost serves one such
+// moment; when nothing refers to it any more it serves another of its rank.
 #pragma once
 
 #include <cstdint>

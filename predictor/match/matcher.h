@@ -100,9 +100,9 @@ class Matcher {
     bool exited = false;
     bool closed = false;
     bool gap = false;
-    bool counting = false;        // between two capture windows
-    std::uint32_t window = 0;     // the one that is open
-    ProcessIndex ghost = kNobody;  // of the kSkipped events that came last, one after the other
+    bool counting = false;           // between two capture windows
+    std::uint32_t window = 0;        // the one that is open
+    ProcessIndex ghost = kNobody;    // of the kSkipped events that came last, one after the other
     ActiveRequest blocking_receive;  // the startRecv without request, or of kind kNone
     RequestTable requests;
     std::vector<std::uint32_t> unplaced;  // records of receives without a place, in posting order

@@ -64,11 +64,13 @@ void Matcher::end_last_window(Rank rank) {
 Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const SkippedSide side = skipped_side(event);
-  if (event.bytes == 0 || event.bytes > kMostSkipped || static_cast<std::uint8_t>(side) >= kSkippedSideCount) {
+  if (event.bytes == 0 || event.bytes > kMostSkipped ||
+      static_cast<std::uint8_t>(side) >= kSkippedSideCount) {
     return fail(rank, "an impossible number of calls between two windows");
   }
   if (side != SkippedSide::kCollectives && !has_peer(event)) return no_such_peer(rank, event);
-  if (side == SkippedSide::kCollectives && (event.comm >= kMaxCommunicators || event.bytes > kMostCollectives)) {
+  if (side == SkippedSide::kCollectives &&
+      (event.comm >= kMaxCommunicators || event.bytes > kMostCollectives)) {
     return fail(rank, "an impossible number of collectives between two windows");
   }
   // Inside a window each has a moment of its own.
@@ -126,8 +128,9 @@ void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost
 ProcessIndex Matcher::ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const {
   const auto found = skipped_collectives_.find(member_key(comm, peer));
   if (found == skipped_collectives_.end()) return kNobody;
-  const auto after = std::upper_bound(found->second.begin(), found->second.end(), number,
-                                      [](std::uint32_t n, const SkippedCollectives& s) { return n < s.first; });
+  const auto after =
+      std::upper_bound(found->second.begin(), found->second.end(), number,
+                       [](std::uint32_t n, const SkippedCollectives& s) { return n < s.first; });
   if (after == found->second.begin()) return kNobody;
   const SkippedCollectives& skipped = *std::prev(after);
   return number < skipped.end ? skipped.ghost : kNobody;

@@ -1,8 +1,8 @@
 // OneSided: one-sided communication as messages, for all targets at once.
 //
 // Place in the event's way: a part of *match*. Each operation is a message from the origin to an actor on the
-// node of the target, which uses no processor, and one back: so bytes, latency, links and contention count, and
-// the target itself need not know anything (docs/engine.md, "One-sided communication").
+// node of the target, which uses no processor, and one back: so bytes, latency, links and contention count,
+// and the target itself need not know anything (docs/engine.md, "One-sided communication").
 //   put, accumulate                       the bytes there, an empty message back
 //   get                                   an empty message there, the bytes back
 //   get_accumulate, fetch, compare        the bytes there and back
@@ -41,8 +41,8 @@ class OneSided {
   Ticket operate(Rank origin, const Event& event);
   // The ops of a kOneSidedSync event.
   void sync(Rank origin, const Event& event);
-  // The operation's own request is complete (MPI_Wait): takes its answer, unless a sync did, after `work_s` of
-  // process time. Returns what is left of that for the ops that follow.
+  // The operation's own request is complete (MPI_Wait): takes its answer, unless a sync did, after `work_s`
+  // of process time. Returns what is left of that for the ops that follow.
   Seconds complete(const Ticket& ticket, Seconds work_s);
 
   std::uint64_t operations() const { return operations_; }
@@ -50,8 +50,8 @@ class OneSided {
 
  private:
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
-  // An operation under way is in three lists of its rank, each in the order of issue: all, those on its window,
-  // those on its window to its target.
+  // An operation under way is in three lists of its rank, each in the order of issue: all, those on its
+  // window, those on its window to its target.
   static constexpr std::size_t kLists = 3;
   struct Links {
     std::uint32_t previous = kNone;

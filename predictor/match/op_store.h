@@ -35,7 +35,8 @@ struct alignas(64) Message {
   bool sync = false;          // synchronous send: rendezvous whatever its size
   bool collective = false;
   bool internal = false;  // fork or join of an actor, or the end that was recorded of a one-ended message
-  bool is_run = false;    // no message: `bytes` of them in a row whose one end was not recorded; `sender`: ghost
+  bool is_run =
+      false;  // no message: `bytes` of them in a row whose one end was not recorded; `sender`: ghost
 };
 static_assert(sizeof(Message) == 64);
 
@@ -65,7 +66,8 @@ class OpStore {
 
   // --- the matcher's side
   ProcessIndex add_actor(Rank rank);
-  // An actor on `rank`'s node that works for another one: its number is `which` (below `of_each`) of that rank's.
+  // An actor on `rank`'s node that works for another one: its number is `which` (below `of_each`) of that
+  // rank's.
   ProcessIndex add_actor_for(Rank rank, Rank for_rank, std::uint32_t which, std::uint32_t of_each);
   // An actor that plays the missing ends of messages of which only one was recorded. What it does takes no
   // time, so that its place in the order of processes says nothing.

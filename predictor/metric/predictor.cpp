@@ -9,8 +9,8 @@
 #include <utility>
 
 #include "predictor/match/matcher.h"
-#include "predictor/metric/extrapolation.h"
 #include "predictor/match/op_store.h"
+#include "predictor/metric/extrapolation.h"
 #include "predictor/replay/dedicated_replay.h"
 #include "predictor/replay/localities.h"
 #include "predictor/replay/observer.h"
@@ -261,7 +261,8 @@ class PredictorOfTargets final : public Predictor {
     for (std::size_t w = 1; w < clocks.windows().size(); ++w) {
       if (clocks.windows()[w].measured_s > 0) order.push_back(w);
     }
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return numbers[a] < numbers[b]; });
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return numbers[a] < numbers[b]; });
     std::vector<SeenStretch> windows;
     for (const std::size_t w : order) {
       windows.push_back({clocks.windows()[w].measured_s, clocks.windows()[w].predicted_s[k]});

@@ -18,7 +18,8 @@ class Channels : public testing::Test {
   // What all replays do with a message.
   void finish(MessageIndex message) { store_.withdraw(message, 2); }
   OpStore store_{4, 1};
-  ChannelTable table_{store_};
+  Ghosts ghosts_{store_};
+  ChannelTable table_{store_, ghosts_};
   bool paired_ = false;
 };
 
@@ -91,6 +92,60 @@ TEST_F(Channels, MemoryFollowsWhatIsInFlight) {
   std::size_t outstanding = 0;
   table_.for_each_outstanding([&](MessageIndex, bool) { ++outstanding; });
   EXPECT_EQ(outstanding, 0u);
+}
+
+// --- what was only counted between two capture windows
+
+TEST_F(Channels, WhatNeitherSideRecordedIsNoMessage) {
+  const ProcessIndex ghost = ghosts_.call(1);
+  table_.skip(kKey, true, 3, ghost);
+  const MessageIndex sent = send();
+  table_.skip(kKey, false, 3, ghosts_.call(2));
+  EXPECT_EQ(receive(), sent);
+  EXPECT_TRUE(paired_);
+}
+
+TEST_F(Channels, AGhostSendsWhatWasReceivedOnly) {
+  const MessageIndex posted = receive();
+  const ProcessIndex ghost = ghosts_.call(1);
+  table_.skip(kKey, true, 2, ghost);
+  EXPECT_TRUE(store_.message(posted).sent);
+  EXPECT_EQ(store_.message(posted).sender, ghost);
+  const MessageIndex later = receive();  // the second one
+  EXPECT_FALSE(paired_);
+  EXPECT_EQ(store_.message(later).sender, ghost);
+  EXPECT_TRUE(store_.message(later).internal);
+  const MessageIndex real = receive();
+  EXPECT_FALSE(store_.message(real).sent);
+  EXPECT_EQ(send(), real);
+}
+
+TEST_F(Channels, AGhostReceivesWhatWasSentOnly) {
+  const MessageIndex sent = send();
+  const ProcessIndex ghost = ghosts_.call(2);
+  table_.skip(kKey, false, 2, ghost);
+  EXPECT_EQ(store_.message(sent).receiver, ghost);
+  EXPECT_EQ(store_.message(send()).receiver, ghost);
+  const MessageIndex real = send();
+  EXPECT_EQ(store_.message(real).receiver, kNobody);
+  EXPECT_EQ(receive(), real);
+}
+
+TEST_F(Channels, AProbedMessageWhoseReceiveWasSkippedIsGone) {
+  const MessageIndex sent = send();
+  const MessageIndex next = send();
+  EXPECT_EQ(table_.peek(kKey, paired_), sent);
+  table_.skip(kKey, false, 1, ghosts_.call(2));
+  EXPECT_EQ(receive(), next);
+}
+
+TEST_F(Channels, AGhostThatNobodyNeedsServesItsRankAgain) {
+  const ProcessIndex ghost = ghosts_.call(1);
+  table_.skip(kKey, true, 1, ghost);
+  ghosts_.let_go(ghost);
+  EXPECT_NE(ghosts_.call(1), ghost);  // its run is still there
+  receive();
+  EXPECT_EQ(ghosts_.call(1), ghost);
 }
 
 }  // namespace

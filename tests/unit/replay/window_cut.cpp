@@ -132,7 +132,8 @@ class Cutter {
         if (wildcard) ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
         break;
       case EventKind::kWait:
-        for (const std::uint64_t request : event.values) ends_here(static_cast<std::uint32_t>(request), wildcard);
+        for (const std::uint64_t request : event.values)
+          ends_here(static_cast<std::uint32_t>(request), wildcard);
         if (event.values.empty()) ends_here(event.request, wildcard);
         break;
       case EventKind::kCollective:

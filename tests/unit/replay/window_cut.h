@@ -1,5 +1,5 @@
-// Cuts capture windows into a trace, as the capture does it (docs/adr/0010-capture-windows.md): what lies between
-// two windows of a rank becomes counts.
+// Cuts capture windows into a trace, as the capture does it (docs/adr/0010-capture-windows.md): what lies
+// between two windows of a rank becomes counts.
 #pragma once
 
 #include <cstddef>
@@ -24,8 +24,8 @@ struct CutTrace {
   std::deque<std::vector<std::uint64_t>> values;  // what Event::values point to
 };
 
-// Random windows, each rank's of its own length: its window number n begins and ends near the same share of its
-// events as those of the others. `share`: of the events that stay, about.
+// Random windows, each rank's of its own length: its window number n begins and ends near the same share of
+// its events as those of the others. `share`: of the events that stay, about.
 CutTrace cut_windows(const Trace& trace, double share, std::mt19937_64& random);
 
 }  // namespace lbf::random_trace

@@ -52,8 +52,8 @@ struct End {
 using Ends = std::map<std::pair<std::size_t, std::size_t>, End>;  // by rank and number of the event
 
 bool is_end(const Event& event) {
-  return event.kind == EventKind::kSend || event.kind == EventKind::kIsend || event.kind == EventKind::kStartRecv ||
-         event.kind == EventKind::kRecv;
+  return event.kind == EventKind::kSend || event.kind == EventKind::kIsend ||
+         event.kind == EventKind::kStartRecv || event.kind == EventKind::kRecv;
 }
 
 // Which message each recorded send and posting has.
@@ -72,7 +72,8 @@ Ends match(const Trace& trace, const CutTrace& cut, std::mt19937_64& random) {
     matcher.close(static_cast<Rank>(rank));
     std::size_t event = 0;
     store.for_each_ahead(static_cast<ProcessIndex>(rank), {}, [&](const Op& op) {
-      while (event < cut.events[rank].size() && cut.events[rank][event].event.kind == EventKind::kKeepAlive) ++event;
+      while (event < cut.events[rank].size() && cut.events[rank][event].event.kind == EventKind::kKeepAlive)
+        ++event;
       if ((op.flags & kOpEndsEvent) == 0) return;
       const CutEvent& done = cut.events[rank][event++];
       if (done.original == random_trace::kMade || !is_end(done.event)) return;
@@ -155,8 +156,8 @@ TEST(Windows, PredictionsDoNotDependOnTheArrivalOrder) {
     for (const bool eager : {false, true}) {
       const std::vector<Prediction> other = predict(trace, cut, targets, eager, random);
       for (std::size_t t = 0; t < targets.size(); ++t) {
-        ASSERT_EQ(first[t].complete, other[t].complete) << "target " << t << ": " << first[t].why_stuck << " / "
-                                                        << other[t].why_stuck;
+        ASSERT_EQ(first[t].complete, other[t].complete)
+            << "target " << t << ": " << first[t].why_stuck << " / " << other[t].why_stuck;
         if (!first[t].complete) continue;
         ++complete;
         for (std::size_t rank = 0; rank < first[t].rank_finish_s.size(); ++rank) {
