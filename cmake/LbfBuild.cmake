@@ -82,9 +82,10 @@ function(lbf_command name)
   install(TARGETS ${name} DESTINATION ${ARG_DESTINATION})
 endfunction()
 
-# lbf_test(NAME SOURCES ... LINKS ...): a GoogleTest program; each of its tests is one ctest test.
+# lbf_test(NAME SOURCES ... LINKS ... [SLOW PATTERN]): a GoogleTest program; each of its tests is one ctest test. Those
+# whose names match PATTERN (of --gtest_filter) are labelled slow: they run with ./check --all only.
 function(lbf_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;SLOW" "SOURCES;LINKS" ${ARGN})
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${ARG_SOURCES})
@@ -96,6 +97,13 @@ function(lbf_test name)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  if(ARG_SLOW)
+    gtest_discover_tests(${name} TEST_FILTER "-${ARG_SLOW}" DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
+    gtest_discover_tests(${name} TEST_FILTER "${ARG_SLOW}" TEST_LIST ${name}_slow DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS slow TIMEOUT ${ARG_TIMEOUT})
+    return()
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
 endfunction()
