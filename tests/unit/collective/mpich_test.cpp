@@ -220,7 +220,11 @@ TEST_P(MpichByNodes, All) {
 }
 // Also one node only, one rank on some nodes, and as many nodes as ranks.
 INSTANTIATE_TEST_SUITE_P(Ranks, MpichByNodes,
-                         testing::Combine(testing::Values(3, 6, 8, 9), testing::Values(2, 3)));
+                         testing::Combine(testing::Values(3, 6, 8, 9), testing::Values(2, 3)),
+                         [](const auto& parameter) {
+                           return "Nodes" + std::to_string(std::get<1>(parameter.param)) + "Ranks" +
+                                  std::to_string(std::get<0>(parameter.param));
+                         });
 
 class MpichInter : public Mpich {};
 

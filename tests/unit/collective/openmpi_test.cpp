@@ -216,7 +216,8 @@ TEST_P(OpenMpi, Communicators) {
                       GetParam());
 }
 // One size for each kind of decision and of shape: two, odd, power of two, neither.
-INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpi, testing::Values(2, 3, 6, 8));
+INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpi, testing::Values(2, 3, 6, 8),
+                         [](const auto& parameter) { return "Ranks" + std::to_string(parameter.param); });
 
 class OpenMpiInter : public testing::TestWithParam<std::uint32_t> {};
 
@@ -260,7 +261,8 @@ TEST_P(OpenMpiInter, Communicators) {
   }
 }
 // Groups of equal size only: with others the monitoring component itself crashes (Open MPI 4.1.4).
-INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpiInter, testing::Values(2, 6));
+INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpiInter, testing::Values(2, 6),
+                         [](const auto& parameter) { return "Ranks" + std::to_string(parameter.param); });
 
 }  // namespace
 }  // namespace lbf
