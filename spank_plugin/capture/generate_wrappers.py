@@ -314,9 +314,11 @@ class Generator:
         if role in ('comm_free', 'comm_disconnect'):
             name = by_kind['comm_inout'][0]
             before.append(f'const MPI_Comm comm_before = {f"c_comm({name})" if binding.fortran else "*" + name};')
+            before.append('record::freeing(call, key_of(comm_before));')
         if role == 'win_free':
             name = by_kind['win_inout'][0]
             before.append(f'const MPI_Win win_before = {f"c_win({name})" if binding.fortran else "*" + name};')
+            before.append('record::freeing(call, key_of(win_before));')
         if role == 'pready_range':
             low, high = (binding.value(a) for a in function['arguments'][:2])
             before.append(f'const int partition_count = {high} - {low} + 1;')

@@ -94,6 +94,7 @@ class Call {
     counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
 
+  Communicator* freeing = nullptr;  // what MPI_Comm_free or MPI_Win_free was called for
   std::uint32_t snapshot_count = 0;  // requests of a Wait/Test call, as they were before it
   SnapshotEntry* snapshot = nullptr;
   bool snapshot_needs_status = false;
@@ -239,6 +240,8 @@ MPI_Status* completion_status_for(Call& call, MPI_Status* status) noexcept;
 MPI_Fint* completion_status_for(Call& call, MPI_Fint* status) noexcept;
 MPI_Status* completion_statuses_for(Call& call, MPI_Status* statuses) noexcept;
 MPI_Fint* completion_statuses_for(Call& call, MPI_Fint* statuses) noexcept;
+// Which communicator or window the handle is, as long as nobody else can have it.
+void freeing(Call& call, std::uint64_t key) noexcept;
 void finalizing(Call& call) noexcept;
 void aborting(Call& call) noexcept;
 

@@ -243,7 +243,9 @@ Communicator& look_up_handle(std::uint64_t key) noexcept {
 
 void free_communicator(std::uint64_t key, Communicator& comm) noexcept {
   const TableLock lock;
-  process.communicators.erase(key);
+  // Another thread may have got the handle for a new one the moment that MPI let go of it.
+  Communicator** const slot = process.communicators.find(key);
+  if (slot != nullptr && *slot == &comm) process.communicators.erase(key);
   process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
   comm.freed = true;
   if (comm.references == 0) recycle(&comm);
@@ -313,9 +315,13 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
   if (over_group) synchronise(call, *comm, 0, false);
 }
 
+void freeing(Call& call, std::uint64_t key) noexcept {
+  call.freeing = &look_up_handle(key);
+}
+
 void comm_free(Call& call, MPI_Comm handle) noexcept {
   if (handle == library.comm_world || handle == library.comm_self) return;
-  Communicator& comm = look_up(call.thread(), handle);
+  Communicator& comm = *call.freeing;
   if (comm.foreign) return unmodelled(call);
   if (std::atomic_ref<bool>(comm.defined).load(std::memory_order_acquire)) {
     if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = comm.index;

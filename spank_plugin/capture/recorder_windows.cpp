@@ -74,8 +74,9 @@ void win_create(Call& call, MPI_Comm parent_handle, MPI_Win win) noexcept {
 }
 
 void win_free(Call& call, MPI_Win win) noexcept {
-  Communicator* const window = modelled(call, win);
-  if (window == nullptr) return;
+  Communicator* const window = call.freeing;
+  if (window->foreign) return unmodelled(call);
+  define_communicator(call, *window);
   append_sync(call, *window, kAnyRank);
   append_collective(call, CollectiveOp::kBarrier, *window, 0);
   if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = window->index;
