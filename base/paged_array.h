@@ -73,6 +73,10 @@ class PagedArray {
   std::size_t size() const { return size_; }
   T& operator[](std::size_t i) { return data()[i]; }
   const T& operator[](std::size_t i) const { return data()[i]; }
+  // It will be asked for soon; of one that is not there nothing happens.
+  void prefetch(std::size_t i) const {
+    if (i < size_) __builtin_prefetch(data() + i, 1);
+  }
   // References to elements are valid until the next call of these two.
   T& emplace_back() {
     memory_.reserve((size_ + 1) * sizeof(T));

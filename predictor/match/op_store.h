@@ -150,7 +150,7 @@ class OpStore {
     }
   }
   // The message will be asked for soon.
-  void prefetch(MessageIndex index) const { __builtin_prefetch(&messages_[index], 1); }
+  void prefetch(MessageIndex index) const { messages_.prefetch(index); }
   // ... and that of the op behind the one that front() gave, if there is one: its message, or kNoMessage.
   MessageIndex prefetch_behind(ProcessIndex process, const Cursor& cursor) const {
     if (cursor.passed + 1 == queues_[process].written || cursor.at + 1 == cursor.end) return kNoMessage;

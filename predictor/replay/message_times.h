@@ -71,7 +71,9 @@ class MessageTimes {
     return reinterpret_cast<Seconds*>(at<kTargets>(index) + kTimesAt);
   }
   // Will be asked for soon.
-  void prefetch(MessageIndex index) { __builtin_prefetch(at(index), 1); }
+  void prefetch(MessageIndex index) {
+    if (index < size_) __builtin_prefetch(at(index), 1);
+  }
   // Posted, not matched: when; matched: when the sender is free.
   template <std::size_t kTargets = 0>
   Seconds* free_s(MessageIndex index) {

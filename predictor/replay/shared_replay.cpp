@@ -271,7 +271,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
     if (timeline_ != nullptr) timeline_->take(index, op, process.events_done, now_s);
     if (op.message != kNoMessage) {  // is needed when the work is done, after that of many others
       store_.prefetch(op.message);
-      __builtin_prefetch(&flights_[op.message], 1);
+      flights_.prefetch(op.message);
     }
     Seconds work_s = op.work_s;
     if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message)).send_cpu_s;
