@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "event/collective_op.h"
+
 namespace lbf::skeleton {
 namespace {
 
@@ -14,10 +16,6 @@ constexpr std::uint32_t kRefused = ~0u;        // in State::comm_of: an intercom
 
 bool has_request(const Event& event) {
   return (event.flags & kFlagHasRequest) != 0;
-}
-
-bool is_neighbour(CollectiveOp op) {
-  return op >= CollectiveOp::kNeighborAllgather && op <= CollectiveOp::kNeighborAlltoallw;
 }
 
 // How many values an operation of this kind has on this rank; 0: its event needs none.

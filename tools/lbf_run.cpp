@@ -1,5 +1,6 @@
-// lbf-run: `lbf-run -- mpirun -n 4 ./app` predicts as `srun --lbf-predict` does, for a user whose site has no plugin,
-// and without Slurm: preload, relays and a private lbfd, no rights needed (docs/lbf-run.md, lbf-run(1)).
+// lbf-run: `lbf-run -- mpirun -n 4 ./app` predicts as `srun --lbf-predict` does, for a user whose site has no
+// plugin, and without Slurm: preload, relays and a private lbfd, no rights needed (docs/lbf-run.md,
+// lbf-run(1)).
 #include <pwd.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -133,9 +134,10 @@ std::vector<std::string> steps_since(const PrivateDaemon& daemon, std::time_t be
 void report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin) {
   const std::vector<std::string> steps = steps_since(daemon, begin);
   if (steps.empty()) {
-    std::fprintf(stderr,
-                 "lbf-run: no parallel MPI program was seen: was it started by mpirun or srun, on this machine or "
-                 "in this Slurm job, and is it linked with Open MPI? (lbf-run(1), LIMITS)\n");
+    std::fprintf(
+        stderr,
+        "lbf-run: no parallel MPI program was seen: was it started by mpirun or srun, on this machine or "
+        "in this Slurm job, and does it use Open MPI or MPICH as a shared library? (lbf-run(1), LIMITS)\n");
     return;
   }
   std::fflush(stderr);
@@ -145,9 +147,10 @@ void report(const Options& options, const Parts& parts, const PrivateDaemon& dae
     auto child = start_child({parts.bin + "/lbf-report", "--brief", "-j", steps[i]}, settings);
     if (child) (void)wait_for_child(*child, -1);
   }
-  if (steps.size() > kMostReports) std::fprintf(stderr, "lbf-run: and %zu more\n", steps.size() - kMostReports);
-  std::fprintf(stderr, "lbf-run: the data are in %s; all predictions: %slbf-report -j %s\n", daemon.dir().c_str(),
-               again(options, daemon.dir()).c_str(), steps.back().c_str());
+  if (steps.size() > kMostReports)
+    std::fprintf(stderr, "lbf-run: and %zu more\n", steps.size() - kMostReports);
+  std::fprintf(stderr, "lbf-run: the data are in %s; all predictions: %slbf-report -j %s\n",
+               daemon.dir().c_str(), again(options, daemon.dir()).c_str(), steps.back().c_str());
 }
 
 int run(const Options& options) {
@@ -162,7 +165,8 @@ int run(const Options& options) {
   DaemonOptions settings;
   settings.dir = options.dir.empty() ? default_dir() : std::filesystem::absolute(options.dir).string();
   settings.dir_was_given = !options.dir.empty() || asks;
-  settings.networks_dir = options.networks_dir.empty() ? "" : std::filesystem::absolute(options.networks_dir).string();
+  settings.networks_dir =
+      options.networks_dir.empty() ? "" : std::filesystem::absolute(options.networks_dir).string();
   settings.network = options.network;
   settings.tcp = !asks && (program == "srun" || std::getenv("SLURM_JOB_ID") != nullptr);
   auto daemon = PrivateDaemon::start(*parts, settings);
@@ -180,14 +184,17 @@ int run(const Options& options) {
   auto relay = LocalRelay::start(*parts, *rings, daemon->server());
   if (!relay) return fail(kExitFailure, relay.error().message);
   const std::time_t begin = std::time(nullptr);
-  const std::optional<std::string> preload =
-      std::getenv("LD_PRELOAD") != nullptr ? std::optional<std::string>(std::getenv("LD_PRELOAD")) : std::nullopt;
+  const std::optional<std::string> preload = std::getenv("LD_PRELOAD") != nullptr
+                                                 ? std::optional<std::string>(std::getenv("LD_PRELOAD"))
+                                                 : std::nullopt;
   prepare_environment(options, *parts, *daemon, *rings);
   const int status = run_command(options.command);
   ::unsetenv("LBF_CAPTURE_DIR");
   preload ? set("LD_PRELOAD", *preload) : static_cast<void>(::unsetenv("LD_PRELOAD"));
   const bool delivered = relay->finish(kRelayTimeoutS);
-  if (!delivered) std::fprintf(stderr, "lbf-run: events were lost; the prediction is partial (%s/lbfd.log)\n", daemon->dir().c_str());
+  if (!delivered)
+    std::fprintf(stderr, "lbf-run: events were lost; the prediction is partial (%s/lbfd.log)\n",
+                 daemon->dir().c_str());
   if (!options.quiet) report(options, *parts, *daemon, begin);
   return status;
 }
@@ -195,13 +202,15 @@ int run(const Options& options) {
 int main_of(int argc, char** argv) {
   Options options;
   CLI::App app(
-      "lbf-run: runs a command and predicts how long the MPI programs in it would have taken on other node counts "
+      "lbf-run: runs a command and predicts how long the MPI programs in it would have taken on other node "
+      "counts "
       "and networks; a private lbfd keeps the data in a directory of yours.\n"
       "  lbf-run -- mpirun -n 4 ./app\n  lbf-run -- srun -N2 -n4 ./app\n  lbf-run -- lbf-report");
   app.set_version_flag("--version", std::string("lbf-run ") + LBF_VERSION);
   app.add_option("--dir", options.dir, "where the data are kept (default: " + default_dir() + ")");
   app.add_option("--networks", options.networks, "predict for these networks only: A,B");
-  app.add_option("--networks-dir", options.networks_dir, "directory of network files (default: DIR/networks.d)");
+  app.add_option("--networks-dir", options.networks_dir,
+                 "directory of network files (default: DIR/networks.d)");
   app.add_option("--network", options.network, "which of them this machine or cluster has");
   app.add_flag("-q,--quiet", options.quiet, "no report at the end");
   app.add_option("command", options.command, "command and its arguments; write -- before it")->required();

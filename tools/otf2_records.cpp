@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "event/collective_op.h"
+
 namespace lbf {
 namespace {
 
@@ -46,20 +48,6 @@ std::optional<OTF2_CollectiveOp> operation(CollectiveOp op) {
       return OTF2_COLLECTIVE_OP_CREATE_HANDLE;
     default:
       return std::nullopt;
-  }
-}
-
-bool is_rooted(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kBcast:
-    case CollectiveOp::kReduce:
-    case CollectiveOp::kGather:
-    case CollectiveOp::kScatter:
-    case CollectiveOp::kGatherv:
-    case CollectiveOp::kScatterv:
-      return true;
-    default:
-      return false;
   }
 }
 

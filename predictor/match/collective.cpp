@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "event/collective_op.h"
 #include "predictor/match/collective_algorithms.h"
 #include "predictor/match/collective_expand.h"
 #include "predictor/match/collective_rules.h"
@@ -22,24 +23,6 @@ using collective::sum;
 using collective::Values;
 
 constexpr Bytes kIreduceFragmentBytes = 8 * 1024;
-
-bool is_neighbour(CollectiveOp op) {
-  return op >= CollectiveOp::kNeighborAllgather && op <= CollectiveOp::kNeighborAlltoallw;
-}
-
-bool is_rooted(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kBcast:
-    case CollectiveOp::kReduce:
-    case CollectiveOp::kGather:
-    case CollectiveOp::kScatter:
-    case CollectiveOp::kGatherv:
-    case CollectiveOp::kScatterv:
-      return true;
-    default:
-      return false;
-  }
-}
 
 // Whether the byte counts come as values.
 bool has_values(CollectiveOp op) {

@@ -1,16 +1,13 @@
 // Matcher: communicators, and collectives spelled out as messages. See matcher.h.
 #include <algorithm>
 
+#include "event/collective_op.h"
 #include "predictor/match/matcher.h"
 
 namespace lbf {
 namespace {
 
 constexpr std::uint32_t kCollectiveChannel = 0x80000000U;  // ChannelKey::comm of collectives' messages
-
-bool is_neighbour(CollectiveOp op) {
-  return op >= CollectiveOp::kNeighborAllgather && op <= CollectiveOp::kNeighborAlltoallw;
-}
 
 }  // namespace
 

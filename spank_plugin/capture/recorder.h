@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "event/event.h"
+#include "event/mpi_function_table.h"
 #include "spank_plugin/capture/mpi_family.h"
 #include "spank_plugin/capture/process.h"
 
@@ -201,20 +202,7 @@ inline NewComm new_comm_of(const MPI_Fint* c) noexcept {
 }
 #endif
 
-enum class How : std::uint8_t {
-  kDup,
-  kCreate,
-  kCreateGroup,
-  kSplit,
-  kSplitType,
-  kCartCreate,
-  kCartSub,
-  kGraphCreate,
-  kDistGraphCreate,
-  kDistGraphCreateAdjacent,
-  kIntercommCreate,
-  kIntercommMerge,
-};
+using How = CommCreation;
 
 // The request that a non-blocking call made; none: the call was blocking.
 struct Made {
