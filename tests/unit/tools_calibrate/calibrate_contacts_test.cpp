@@ -1,11 +1,11 @@
 // lbf-calibrate: what it makes of first contacts and turns.
-#include "tools/calibrate_contacts.h"
+#include "tools/calibrate/calibrate_contacts.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "predictor/network/network.h"
-#include "tools/calibrate_table.h"
+#include "tools/calibrate/calibrate_table.h"
 
 namespace lbf {
 namespace {

@@ -1,5 +1,5 @@
 // lbf-calibrate: what it reads from the ping-pong program, and the file that it makes of it.
-#include "tools/calibrate_table.h"
+#include "tools/calibrate/calibrate_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,330 @@
+#include "tools/advise/advise_session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <numeric>
+#include <utility>
+
+#include "advisor/candidate/layout.h"
+#include "advisor/candidate/node_choice.h"
+#include "advisor/mapping/local_search.h"
+#include "advisor/mapping/partition.h"
+
+namespace lbf {
+namespace {
+
+// Of the budget: computing mappings must leave time for replaying them.
+constexpr double kShareOfMappings = 0.4;
+// A message takes this on the target that counts the longest chain: far longer than any program runs.
+constexpr Seconds kChainMessageS = 1e9;
+
+Seconds processor_time_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<Seconds>(now.tv_sec) + 1e-9 * static_cast<Seconds>(now.tv_nsec);
+}
+
+// Every message takes kChainMessageS, work takes nothing: the time is the length of the longest chain.
+Result<Target> chain_target(Rank ranks) {
+  Result<Network> network =
+      Network::parse("name = \"chain\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e15]]\n", "chain");
+  if (!network) return network.error();
+  Target target;
+  target.node_of_rank.assign(static_cast<std::size_t>(ranks), 0);
+  target.cores_per_node = static_cast<std::uint32_t>(ranks);
+  target.speed = 1e12;
+  target.network = std::make_shared<const Network>(std::move(*network));
+  target.placement = "block";
+  return target;
+}
+
+double percent(double part, double whole) {
+  return whole > 0 ? 100 * part / whole : 0;
+}
+
+class Session {
+ public:
+  Session(AdviseTrace& trace, const advisor::Cluster& cluster, AdviseOptions options)
+      : trace_(trace), cluster_(cluster), options_(std::move(options)), start_s_(processor_time_s()) {
+    options_.candidates.ranks = trace.ranks();
+  }
+
+  Result<AdviseResult> run() {
+    result_.ranks = trace_.ranks();
+    // What does not fit is known before the trace is read.
+    Result<std::vector<advisor::NodeSet>> sets = advisor::node_sets(cluster_, options_.candidates);
+    if (!sets) return sets.error();
+    Result<advisor::CommGraph> graph = trace_.graph();
+    if (!graph) return graph.error();
+    graph_ = std::move(*graph);
+    result_.bytes = graph_.bytes();
+    result_.messages = graph_.messages();
+    for (const auto& step : {&Session::find_baseline, &Session::look_at_baseline}) {
+      if (Result<void> done = (this->*step)(*sets); !done) return done.error();
+    }
+    std::vector<advisor::Candidate> candidates = make_candidates(*sets);
+    if (candidates.empty())
+      return invalid_input("no candidate fits: no distribution that was asked for can place the ranks");
+    if (Result<void> done = rank_all(std::move(candidates)); !done) return done.error();
+    result_.advice =
+        advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_, options_.objective);
+    return std::move(result_);
+  }
+
+ private:
+  // --- what runs now
+  Result<void> find_baseline(const std::vector<advisor::NodeSet>& sets) {
+    advisor::Candidate& now = result_.baseline.now.candidate;
+    const RunDescription& ran = options_.ran;
+    std::vector<std::uint32_t> node_of_rank = trace_.node_of_rank();
+    std::string placement = "map";
+    if (ran.nodes) {
+      Result<std::vector<std::uint32_t>> placed = place_ranks(ran.placement, trace_.ranks(), *ran.nodes);
+      if (!placed) return placed.error();
+      node_of_rank = std::move(*placed);
+      placement = ran.placement;
+    }
+    result_.baseline.is_what_ran = !node_of_rank.empty();
+    if (node_of_rank.empty()) return take_plain_srun(sets);
+    Target& target = now.target;
+    target.nodes = 1 + *std::max_element(node_of_rank.begin(), node_of_rank.end());
+    std::vector<std::uint32_t> ranks_of_node(target.nodes, 0);
+    for (const std::uint32_t node : node_of_rank) ++ranks_of_node[node];
+    target.cores_per_node = ran.cores.value_or(*std::max_element(ranks_of_node.begin(), ranks_of_node.end()));
+    target.node_of_rank = std::move(node_of_rank);
+    target.placement = placement_name(target, placement);
+    target.waiting = options_.candidates.waiting;
+    target.network = ran.network != nullptr ? ran.network : sets.front().network;
+    now.set.network = target.network;
+    for (std::uint32_t node = 0; node < target.nodes; ++node)
+      now.node_names.push_back("node" + std::to_string(node));
+    now.overcommits = target.cores_per_node < *std::max_element(ranks_of_node.begin(), ranks_of_node.end());
+    use_topology(target);
+    return {};
+  }
+
+  // "block" or "cyclic" where the map is one.
+  std::string placement_name(const Target& target, const std::string& otherwise) const {
+    for (const char* const name : {"block", "cyclic"}) {
+      const Result<std::vector<std::uint32_t>> placed = place_ranks(name, trace_.ranks(), target.nodes);
+      if (placed && *placed == target.node_of_rank) return name;
+    }
+    return otherwise;
+  }
+
+  // The trace does not name the nodes: as near together as a job of that size gets them.
+  void use_topology(Target& target) const {
+    if (cluster_.topology == nullptr) return;
+    std::vector<std::uint32_t> all(cluster_.nodes.size());
+    std::iota(all.begin(), all.end(), 0U);
+    const std::vector<std::uint32_t> nodes = advisor::choose_nodes(cluster_, all, target.nodes);
+    if (nodes.size() != target.nodes) return;
+    target.topology = cluster_.topology;
+    for (const std::uint32_t node : nodes)
+      target.topology_node_of_node.push_back(cluster_.topology_node_of_node[node]);
+  }
+
+  // Nobody knows where it ran: what `srun -n` does, blocks on the fewest nodes of the default partition.
+  Result<void> take_plain_srun(const std::vector<advisor::NodeSet>& sets) {
+    advisor::CandidateOptions blocks = options_.candidates;
+    blocks.block = true;
+    blocks.cyclic = blocks.plane = false;
+    const auto is_default = [&](const advisor::NodeSet& set) {
+      const advisor::Partition* const partition = cluster_.find_partition(set.partition);
+      return partition != nullptr && partition->is_default;
+    };
+    std::optional<advisor::Candidate> best;
+    const auto is_better = [&](const advisor::Candidate& one) {
+      if (!best) return true;
+      // srun shares processors only when it is told to.
+      if (one.overcommits != best->overcommits) return best->overcommits;
+      if (is_default(one.set) != is_default(best->set)) return is_default(one.set);
+      return one.target.nodes < best->target.nodes;
+    };
+    for (const advisor::NodeSet& set : sets) {
+      for (advisor::Candidate& one : advisor::distributed_candidates(cluster_, set, blocks)) {
+        if (is_better(one)) best = std::move(one);
+      }
+    }
+    if (!best) return invalid_input("no candidate fits: no node set can take the ranks in blocks");
+    result_.baseline.now.candidate = std::move(*best);
+    return {};
+  }
+
+  // --- the first pass: what runs now, its sensitivity, the longest chain
+  Result<void> look_at_baseline(const std::vector<advisor::NodeSet>& /*sets*/) {
+    advisor::Ranked& now = result_.baseline.now;
+    Result<Target> chain = chain_target(trace_.ranks());
+    if (!chain) return chain.error();
+    const advisor::ReplayBatch first_pass =
+        [&](const std::vector<Target>& targets) -> Result<std::vector<advisor::Replayed>> {
+      std::vector<Target> all = targets;
+      all.push_back(*chain);
+      Result<AdviseTrace::Pass> pass = trace_.replay(all);
+      if (!pass) return pass.error();
+      result_.chain_messages =
+          static_cast<std::uint64_t>(std::llround(pass->predictions.back().lbf_s / kChainMessageS));
+      judge(*pass);
+      pass->predictions.pop_back();
+      return outcomes(*pass);
+    };
+    Result<std::vector<advisor::Replayed>> replayed = std::vector<advisor::Replayed>{};
+    if (options_.sensitivity) {
+      Result<advisor::Sensitivity> curves = advisor::sensitivity(
+          now.candidate.target,
+          [&](const std::vector<Target>& targets) { return replayed = first_pass(targets); });
+      if (!curves) return curves.error();
+      result_.sensitivity = std::move(*curves);
+    } else {
+      replayed = first_pass({now.candidate.target});
+      if (!replayed) return replayed.error();
+    }
+    now.time_s = replayed->front().time_s;
+    now.why_stuck = replayed->front().why_stuck;
+    now.verdict = now.why_stuck.empty() ? advisor::Verdict::kReplayed : advisor::Verdict::kStuck;
+    now.bound = advisor::bound_of(now.candidate.target, graph_, result_.chain_messages);
+    if (result_.baseline.measured_s && now.why_stuck.empty()) {
+      result_.trust.self_error_percent =
+          100 * (now.time_s - *result_.baseline.measured_s) / *result_.baseline.measured_s;
+    }
+    return {};
+  }
+
+  // What the trace does not say.
+  void judge(const AdviseTrace::Pass& pass) {
+    advisor::Trust& trust = result_.trust;
+    const PredictorStats& stats = pass.stats;
+    const std::vector<Seconds>& measured = pass.predictions.front().rank_measured_s;
+    const Seconds all_ranks_s = std::accumulate(measured.begin(), measured.end(), 0.0);
+    trust.lost_percent = percent(static_cast<double>(stats.lost_events),
+                                 static_cast<double>(stats.lost_events + stats.events));
+    trust.wildcard_percent =
+        percent(static_cast<double>(stats.wildcard_receives), static_cast<double>(stats.messages));
+    trust.unmodelled_percent = percent(stats.unmodelled_s, all_ranks_s);
+    trust.approximated_percent =
+        percent(static_cast<double>(stats.approximated_collectives), static_cast<double>(stats.collectives));
+    trust.why_partial = pass.why_partial;
+    if (!result_.baseline.is_what_ran) return;
+    if (options_.ran.measured_s && *options_.ran.measured_s > 0) {
+      result_.baseline.measured_s = options_.ran.measured_s;
+    } else if (trace_.has_measured_times()) {
+      const Seconds longest_s = *std::max_element(measured.begin(), measured.end());
+      if (longest_s > 0) result_.baseline.measured_s = longest_s;
+    }
+  }
+
+  std::vector<advisor::Replayed> outcomes(const AdviseTrace::Pass& pass) const {
+    std::vector<advisor::Replayed> replayed;
+    for (const Prediction& prediction : pass.predictions) {
+      // In a partial trace everybody waits for what is missing; only a whole one can be stuck.
+      const bool stuck = pass.why_partial.empty() && !prediction.complete;
+      replayed.push_back({prediction.lbf_s, stuck ? prediction.why_stuck : std::string()});
+    }
+    return replayed;
+  }
+
+  // --- candidates
+  struct Prospect {
+    const advisor::NodeSet* set;
+    double value;  // of the objective, as far as the estimate of its distributions says
+  };
+
+  std::vector<advisor::Candidate> make_candidates(const std::vector<advisor::NodeSet>& sets) {
+    std::vector<advisor::Candidate> candidates;
+    std::vector<Prospect> prospects;
+    for (const advisor::NodeSet& set : sets) {
+      double best = std::numeric_limits<double>::infinity();
+      for (advisor::Candidate& made : advisor::distributed_candidates(cluster_, set, options_.candidates)) {
+        const Seconds estimate_s = advisor::bound_of(made.target, graph_, result_.chain_messages).estimate_s;
+        best = std::min(best, options_.objective.value(estimate_s, made.node_hours(estimate_s)));
+        candidates.push_back(std::move(made));
+      }
+      if (set.nodes.size() > 1) prospects.push_back({&set, best});
+    }
+    if (options_.maps) add_mappings(std::move(prospects), candidates);
+    return candidates;
+  }
+
+  void add_mappings(std::vector<Prospect> prospects, std::vector<advisor::Candidate>& candidates) {
+    std::stable_sort(prospects.begin(), prospects.end(),
+                     [](const Prospect& a, const Prospect& b) { return a.value < b.value; });
+    const Seconds start_s = processor_time_s();
+    Seconds longest_s = 0;
+    for (const Prospect& prospect : prospects) {
+      const Seconds before_s = processor_time_s();
+      if (before_s - start_s + longest_s > kShareOfMappings * options_.budget_s &&
+          result_.mappings_computed > 0) {
+        ++result_.mappings_deferred;
+        continue;
+      }
+      const advisor::MappingProblem problem(
+          graph_, advisor::bare_target(cluster_, *prospect.set, options_.candidates),
+          advisor::mapping_capacities(cluster_, *prospect.set, options_.candidates));
+      if (problem.is_uniform()) {
+        result_.why_no_mapping =
+            graph_.pairs() == 0 ? "the ranks exchange no messages: no mapping is better than another"
+                                : "all ranks exchange about the same with all others: no mapping is better "
+                                  "than another";
+        return;
+      }
+      Result<std::vector<std::uint32_t>> mapping = advisor::partition(problem);
+      if (!mapping) {
+        result_.why_no_mapping = mapping.error().message;
+        return;
+      }
+      advisor::improve(problem, *mapping);
+      longest_s = std::max(longest_s, processor_time_s() - before_s);
+      ++result_.mappings_computed;
+      advisor::Candidate made =
+          advisor::mapped_candidate(cluster_, *prospect.set, options_.candidates, std::move(*mapping));
+      const bool known =
+          std::any_of(candidates.begin(), candidates.end(), [&](const advisor::Candidate& other) {
+            return other.target.node_of_rank == made.target.node_of_rank &&
+                   other.set.network == made.set.network && other.set.partition == made.set.partition;
+          });
+      if (!known) candidates.push_back(std::move(made));
+    }
+  }
+
+  // --- ranking
+  Result<void> rank_all(std::vector<advisor::Candidate> candidates) {
+    const advisor::ReplayBatch replay =
+        [&](const std::vector<Target>& targets) -> Result<std::vector<advisor::Replayed>> {
+      Result<AdviseTrace::Pass> pass = trace_.replay(targets);
+      if (!pass) return pass.error();
+      return outcomes(*pass);
+    };
+    advisor::RankingOptions ranking;
+    ranking.objective = options_.objective;
+    ranking.budget_s = std::max(0.0, options_.budget_s - (processor_time_s() - start_s_));
+    ranking.chain_messages = result_.chain_messages;
+    ranking.processor_time_s = processor_time_s;
+    Result<advisor::Ranking> ranked = advisor::rank(std::move(candidates), graph_, replay, ranking);
+    if (!ranked) return ranked.error();
+    result_.ranking = std::move(*ranked);
+    if (options_.maps && result_.why_no_mapping.empty()) {
+      const advisor::SearchSpace space{cluster_, options_.candidates};
+      if (Result<void> done = advisor::search_by_replay(result_.ranking, space, graph_, replay, ranking);
+          !done)
+        return done;
+    }
+    result_.ranking.spent_s = processor_time_s() - start_s_;
+    return {};
+  }
+
+  AdviseTrace& trace_;
+  const advisor::Cluster& cluster_;
+  AdviseOptions options_;
+  Seconds start_s_;
+  advisor::CommGraph graph_;
+  AdviseResult result_;
+};
+
+}  // namespace
+
+Result<AdviseResult> advise(AdviseTrace& trace, const advisor::Cluster& cluster, AdviseOptions options) {
+  return Session(trace, cluster, std::move(options)).run();
+}
+
+}  // namespace lbf

@@ -1,0 +1,52 @@
+// One question to the advisor: a trace and a cluster in, advice out. What lbf-advise and bench/advisor run.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advisor/advice/advice.h"
+#include "advisor/advice/sensitivity.h"
+#include "advisor/candidate/candidate.h"
+#include "advisor/candidate/cluster.h"
+#include "tools/advise/advise_trace.h"
+
+namespace lbf {
+
+// The run that was captured, where the trace does not say it.
+struct RunDescription {
+  std::optional<std::uint32_t> nodes;
+  std::string placement = "block";
+  std::optional<std::uint32_t> cores;      // processors per node
+  std::shared_ptr<const Network> network;  // nullptr: the first of the candidates'
+  std::optional<Seconds> measured_s;
+};
+
+struct AdviseOptions {
+  advisor::CandidateOptions candidates;  // the session fills in the ranks
+  bool maps = true;                      // computed mappings, too
+  advisor::Objective objective;
+  Seconds budget_s = 5;  // of processor time
+  bool sensitivity = true;
+  RunDescription ran;
+};
+
+struct AdviseResult {
+  Rank ranks = 0;
+  Bytes bytes = 0;  // of all messages between ranks
+  std::uint64_t messages = 0;
+  std::uint64_t chain_messages = 0;  // of the longest chain
+  advisor::Baseline baseline;
+  advisor::Trust trust;
+  advisor::Ranking ranking;
+  std::uint32_t mappings_computed = 0;
+  std::uint32_t mappings_deferred = 0;  // node sets for which none was computed: the budget was over
+  std::string why_no_mapping;           // not empty: none is worth computing
+  advisor::Advice advice;
+  std::optional<advisor::Sensitivity> sensitivity;
+};
+
+// Errors: those of the trace; no partition of a name, nothing that fits (advisor::node_sets).
+Result<AdviseResult> advise(AdviseTrace& trace, const advisor::Cluster& cluster, AdviseOptions options);
+
+}  // namespace lbf

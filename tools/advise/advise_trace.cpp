@@ -1,0 +1,70 @@
+#include "tools/advise/advise_trace.h"
+
+#include <utility>
+
+#include "tools/trace/op_walk.h"
+
+namespace lbf {
+namespace {
+
+class GraphVisitor final : public OpWalk::Visitor {
+ public:
+  explicit GraphVisitor(Rank ranks) : ranks_(static_cast<ProcessIndex>(ranks)), builder_(ranks) {}
+
+  Result<void> visit(ProcessIndex process, const Op& op, const Message* message, bool /*sent*/) override {
+    // Actors (non-blocking collectives) use no processor.
+    if (process < ranks_) {
+      builder_.add_process_time(static_cast<Rank>(process), op.work_s);
+      if (op.kind == OpKind::kBlocked) builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
+    }
+    if (op.kind == OpKind::kSend && message != nullptr && !message->internal)
+      builder_.add_message(message->src, message->dst, message->bytes);
+    return {};
+  }
+  advisor::CommGraph finish() const { return builder_.finish(); }
+
+ private:
+  ProcessIndex ranks_;
+  advisor::CommGraphBuilder builder_;
+};
+
+}  // namespace
+
+AdviseTrace::AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& mpi_library,
+                         std::function<void(double)> progress)
+    : trace_(std::move(trace)),
+      mpi_(mpi_setup(trace_->library(), trace_->node_of_rank())),
+      progress_(std::move(progress)) {
+  if (const auto asked = mpi_library_named(mpi_library)) mpi_.rules = {*asked, true};
+  mpi_note_ = mpi_rules_note(mpi_.rules, trace_->library());
+}
+
+Result<advisor::CommGraph> AdviseTrace::graph() {
+  GraphVisitor visitor(ranks());
+  OpWalk walk(ranks(), ~Bytes{0}, visitor);
+  walk.set_mpi(mpi_);
+  const auto sink = one_by_one([&](Rank rank, const Event& event) {
+    call_s_ += event.call_s;
+    return walk.feed(rank, event);
+  });
+  if (const Result<void> read = trace_->read(sink, progress_); !read) return read.error();
+  if (const Result<void> done = walk.finish(); !done) return done.error();
+  return visitor.finish();
+}
+
+Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<Target>& targets) {
+  Result<std::unique_ptr<Predictor>> predictor = Predictor::make(ranks(), targets);
+  if (!predictor) return predictor.error();
+  (*predictor)->set_mpi(mpi_);
+  const auto sink = [&](Rank rank, std::span<const Event> events) {
+    return (*predictor)->feed(rank, events);
+  };
+  if (const Result<void> read = trace_->read(sink, progress_); !read) return read.error();
+  for (Rank rank = 0; rank < ranks(); ++rank) (*predictor)->close(rank);
+  (*predictor)->advance();
+  Pass pass{(*predictor)->predictions(), (*predictor)->stats(), {}};
+  if (const Result<void> whole = (*predictor)->diagnosis(); !whole) pass.why_partial = whole.error().message;
+  return pass;
+}
+
+}  // namespace lbf

@@ -1,0 +1,51 @@
+// A trace as lbf-advise looks at it: read again for every pass, once for its communication graph, then with
+// some targets each time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "advisor/mapping/comm_graph.h"
+#include "advisor/ranking/ranking.h"
+#include "base/result.h"
+#include "predictor/metric/predictor.h"
+#include "tools/whatif/whatif_trace.h"
+
+namespace lbf {
+
+class AdviseTrace {
+ public:
+  // `mpi_library`: whose algorithms the collectives follow; empty: the one that ran. `progress` gets the
+  // share of the pass under way.
+  AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& mpi_library,
+              std::function<void(double)> progress);
+
+  Rank ranks() const { return trace_->ranks(); }
+  const std::vector<std::uint32_t>& node_of_rank() const { return trace_->node_of_rank(); }
+  // The trace has the time inside calls, so that measured times are in it.
+  bool has_measured_times() const { return call_s_ > 0; }
+  const MpiRules& mpi_rules() const { return mpi_.rules; }
+  const std::string& mpi_note() const { return mpi_note_; }
+
+  // Errors: those of the trace.
+  Result<advisor::CommGraph> graph();
+
+  // What one pass says: predictions and what they rest on.
+  struct Pass {
+    std::vector<Prediction> predictions;
+    PredictorStats stats;
+    std::string why_partial;  // empty: the trace is whole
+  };
+  Result<Pass> replay(const std::vector<Target>& targets);
+
+ private:
+  std::unique_ptr<WhatIfTrace> trace_;
+  MpiSetup mpi_;
+  std::string mpi_note_;
+  std::function<void(double)> progress_;
+  Seconds call_s_ = 0;
+};
+
+}  // namespace lbf

@@ -1,0 +1,324 @@
+// lbf-advise: what to type next time. A recorded run and the cluster's nodes in; the placement that serves
+// the objective best, what it gains, why, and the flags of srun that ask for it, out.
+//
+// Place in the event's way: stored or text trace -> match -> replay -> *advisor* -> terminal.
+// docs/advisor.md.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "advisor/candidate/cluster_source.h"
+#include "advisor/report/selection.h"
+#include "advisor/report/step.h"
+#include "advisor/report/text.h"
+#include "base/http_client.h"
+#include "tools/advise/advise_output.h"
+#include "tools/advise/advise_session.h"
+#include "tools/support/progress.h"
+#include "tools/whatif/whatif_targets.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+using lbf::Result;
+
+constexpr int kUsage = 2;
+constexpr int kFailure = 1;
+constexpr const char* kInventory = "lbf-cluster-inventory";
+
+int fail(int status, const std::string& message) {
+  std::fprintf(stderr, "lbf-advise: error: %s\n", lbf::report::printable(message).c_str());
+  return status;
+}
+
+std::string from_environment(const char* name, const char* otherwise) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && *value != '\0' ? value : otherwise;
+}
+
+// As the user wrote it.
+struct CommandLine {
+  std::string trace;
+  std::string job;
+  std::string objective = "time";
+  double node_hours_limit = 0;
+  double deadline_s = 0;
+  std::string cluster;
+  bool refresh = false;
+  std::vector<std::string> partitions;
+  std::vector<std::uint32_t> nodes;
+  std::vector<std::string> networks;
+  std::string contention;
+  std::vector<std::string> placements{"block", "cyclic", "plane", "map"};
+  std::uint64_t memory_per_rank_mib = 0;
+  bool overcommit = false;
+  std::string waiting = "yield";
+  std::uint32_t ran_nodes = 0;
+  std::string ran_placement = "block";
+  std::uint32_t ran_cores = 0;
+  std::string ran_network;
+  double budget_s = 5;
+  std::string mpi_library;
+  std::string networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
+  std::string server = from_environment("LBF_SERVER", "unix:/run/lbf/lbfd.sock");
+  bool flags = false;
+  std::string host_file;
+  bool json = false;
+};
+
+void add_options(CLI::App& app, CommandLine& line) {
+  app.set_version_flag("--version", std::string("lbf-advise ") + LBF_VERSION);
+  app.add_option("TRACE", line.trace,
+                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
+                 "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
+  app.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd");
+  app.add_option("--objective", line.objective, "time or node-hours (default time)")
+      ->check(CLI::IsMember({"time", "node-hours"}));
+  app.add_option("--node-hours-limit", line.node_hours_limit, "candidates that need more are not advised")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--deadline", line.deadline_s, "seconds; candidates that take longer are not advised")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--cluster", line.cluster, "a cluster file (JSON, or TOML) instead of what Slurm says");
+  app.add_flag("--refresh", line.refresh, "ask Slurm now, not what it said within the last ten minutes");
+  app.add_option("--partition", line.partitions, "only these (default: all that are up)")->delimiter(',');
+  app.add_option("--nodes", line.nodes, "only these node counts (default: chosen)")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 1u << 18));
+  app.add_option("--network", line.networks,
+                 "names or files of the networks that the nodes may use (default: the one that ran)")
+      ->delimiter(',');
+  app.add_option("--contention", line.contention, "none, bus or nic (default: what the network file says)")
+      ->check(CLI::IsMember({"none", "bus", "nic"}));
+  app.add_option("--placement", line.placements, "kinds to try: block, cyclic, plane, map (default all)")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"block", "cyclic", "plane", "map"}));
+  app.add_option("--mem-per-rank", line.memory_per_rank_mib, "MiB that each rank needs");
+  app.add_flag("--overcommit", line.overcommit, "also more ranks than processors on a node");
+  app.add_option("--waiting", line.waiting, "what a rank does that waits: yield, block or spin (default yield)")
+      ->check(CLI::IsMember({"yield", "block", "spin"}));
+  app.add_option("--ran-nodes", line.ran_nodes, "nodes of the run, where the trace does not say")
+      ->check(CLI::Range(1u, 1u << 18));
+  app.add_option("--ran-placement", line.ran_placement, "placement of the run (default block)");
+  app.add_option("--ran-cores", line.ran_cores, "processors per node of the run (default: one for each rank)")
+      ->check(CLI::Range(1u, 1u << 16));
+  app.add_option("--ran-network", line.ran_network, "network of the run (default: the first of --network)");
+  app.add_option("--budget", line.budget_s, "seconds of processor time (default 5)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--mpi-library", line.mpi_library, "whose algorithms the collectives follow")
+      ->check(CLI::IsMember({"openmpi-4.1", "openmpi-5.0", "mpich-4.0"}));
+  app.add_option("--networks-dir", line.networks_dir,
+                 "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)");
+  app.add_option("--server", line.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
+  app.add_flag("--flags", line.flags, "print the flags of srun and nothing else");
+  app.add_option(
+      "--hostfile", line.host_file,
+      "where the host file of a computed mapping is written (with --flags default ./lbf-advise.hosts)");
+  app.add_flag("--json", line.json, "print JSON");
+}
+
+// Beside this program in a build folder, else where it was installed.
+std::string inventory_program() {
+  std::error_code ignored;
+  const fs::path here = fs::read_symlink("/proc/self/exe", ignored).parent_path();
+  if (fs::exists(here / kInventory, ignored)) return (here / kInventory).string();
+  return std::string(LBF_LIBEXEC_DIR) + "/" + kInventory;
+}
+
+Result<lbf::advisor::Cluster> read_cluster(const CommandLine& line) {
+  if (!line.cluster.empty()) return lbf::advisor::cluster_file(line.cluster)->read();
+  lbf::advisor::SlurmSourceOptions options;
+  options.program = inventory_program();
+  options.cache_file = lbf::advisor::cluster_cache_file();
+  if (line.refresh) options.cache_for_s = 0;
+  return lbf::advisor::slurm_cluster(options)->read();
+}
+
+Result<std::shared_ptr<const lbf::Network>> network_named(const CommandLine& line, const std::string& name) {
+  Result<std::shared_ptr<const lbf::Network>> found = lbf::find_network(name, line.networks_dir);
+  if (!found || line.contention.empty()) return found;
+  auto changed = std::make_shared<lbf::Network>(**found);
+  changed->set_contention(line.contention == "bus"   ? lbf::Contention::kBus
+                          : line.contention == "nic" ? lbf::Contention::kNic
+                                                     : lbf::Contention::kNone);
+  return std::shared_ptr<const lbf::Network>(std::move(changed));
+}
+
+// What lbfd knows of the run: its network, its processors and how long it took.
+Result<void> ask_for_run(CommandLine& line, lbf::RunDescription& ran) {
+  const auto jobs = lbf::report::parse_jobs(line.job);
+  if (!jobs) return jobs.error();
+  if (jobs->size() != 1) return lbf::invalid_input("-j takes one job");
+  Result<lbf::HttpClient> client = lbf::HttpClient::make(line.server);
+  if (!client) return client.error();
+  Result<lbf::HttpResponse> answer =
+      client->request("GET", "/v1/steps?brief=1&" + lbf::report::query_of(jobs->front()));
+  if (!answer) return answer.error();
+  if (answer->status != 200) return lbf::error_of_response(*answer);
+  const Result<std::vector<lbf::report::Step>> steps = lbf::report::parse_steps(answer->body);
+  if (!steps) return steps.error();
+  // Which step it is, when there are several, open_trace says.
+  if (steps->empty()) return {};
+  const lbf::report::Step& step = steps->back();
+  if (line.ran_network.empty()) line.ran_network = step.network;
+  if (!step.running()) ran.measured_s = step.measured_s;
+  if (const lbf::report::TargetPrediction* const self = step.self(); self != nullptr && line.ran_cores == 0)
+    ran.cores = self->cores;
+  return {};
+}
+
+Result<void> find_networks(CommandLine& line, const lbf::advisor::Cluster& cluster,
+                           lbf::AdviseOptions& options) {
+  auto& candidates = options.candidates;
+  bool all_say = true;
+  for (const lbf::advisor::Partition& partition : cluster.partitions) {
+    if (partition.network.empty()) {
+      all_say = false;
+      continue;
+    }
+    auto found = network_named(line, partition.network);
+    if (!found)
+      return lbf::Error{found.error().code, "partition " + partition.name + ": " + found.error().message};
+    candidates.known_networks.push_back(std::move(*found));
+  }
+  if (!line.ran_network.empty()) {
+    auto found = network_named(line, line.ran_network);
+    if (!found) return found.error();
+    options.ran.network = std::move(*found);
+    if (line.networks.empty()) candidates.networks.push_back(options.ran.network);
+  }
+  for (const std::string& name : line.networks) {
+    auto found = network_named(line, name);
+    if (!found) return found.error();
+    candidates.networks.push_back(std::move(*found));
+  }
+  if (candidates.networks.empty() && !all_say)
+    return lbf::invalid_input(
+        "which network is between the nodes? --network NAME|FILE (of lbf-calibrate, or nominal-...), or the "
+        "key "
+        "network of the partitions in the cluster file");
+  return {};
+}
+
+lbf::AdviseOptions session_options(const CommandLine& line) {
+  lbf::AdviseOptions options;
+  const auto tries = [&](const char* kind) {
+    return std::find(line.placements.begin(), line.placements.end(), kind) != line.placements.end();
+  };
+  options.candidates.node_counts = line.nodes;
+  options.candidates.partitions = line.partitions;
+  options.candidates.memory_per_rank_mib = line.memory_per_rank_mib;
+  options.candidates.overcommit = line.overcommit;
+  options.candidates.block = tries("block");
+  options.candidates.cyclic = tries("cyclic");
+  options.candidates.plane = tries("plane");
+  options.candidates.waiting = *lbf::parse_waiting(line.waiting);
+  options.maps = tries("map");
+  options.objective.goal =
+      line.objective == "time" ? lbf::advisor::Goal::kTime : lbf::advisor::Goal::kNodeHours;
+  if (line.node_hours_limit > 0) options.objective.node_hours_limit = line.node_hours_limit;
+  if (line.deadline_s > 0) options.objective.deadline_s = line.deadline_s;
+  options.budget_s = line.budget_s;
+  options.sensitivity = !line.flags;
+  if (line.ran_nodes > 0) options.ran.nodes = line.ran_nodes;
+  if (line.ran_cores > 0) options.ran.cores = line.ran_cores;
+  options.ran.placement = line.ran_placement;
+  return options;
+}
+
+std::string why_wrong(const CommandLine& line) {
+  if (line.trace.empty() == line.job.empty()) return "give one of TRACE and -j JOB; lbf-advise --help";
+  if (line.flags && line.json) return "--flags and --json exclude each other";
+  if (line.host_file.find_first_of(" \t\n") != std::string::npos)
+    return "--hostfile: a path with blanks cannot be among the flags of srun";
+  return {};
+}
+
+Result<void> write_host_file(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::binary);
+  out << text;
+  out.close();
+  if (out) return {};
+  return lbf::Error{lbf::ErrorCode::kIo, path + ": cannot write the host file (another place: --hostfile)"};
+}
+
+int answer(const CommandLine& line, const lbf::AdviseResult& result, lbf::AdvisePrint print) {
+  const std::string hosts = advise_host_file(result);
+  // srun takes a node list with a '/' for a file.
+  print.host_file = line.host_file.empty() ? "./lbf-advise.hosts" : line.host_file;
+  if (print.host_file.find('/') == std::string::npos) print.host_file = "./" + print.host_file;
+  print.host_file_written = !hosts.empty() && (line.flags || !line.host_file.empty());
+  if (print.host_file_written) {
+    if (const Result<void> written = write_host_file(print.host_file, hosts); !written)
+      return fail(kFailure, written.error().message);
+  }
+  std::string text;
+  if (line.flags) {
+    text = advise_flags(result, print.host_file) + "\n";
+    if (!result.advice.chosen)
+      std::fprintf(stderr, "lbf-advise: no advice: %s\n",
+                   lbf::report::printable(result.advice.why_not).c_str());
+  } else {
+    text = line.json ? lbf::advise_json(result, print) : lbf::advise_text(result, print);
+  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    return fail(kFailure, "cannot write the result to standard output; is the disk full or the pipe closed?");
+  return 0;
+}
+
+int run(int argc, char** argv) {
+  CommandLine line;
+  CLI::App app{"Which placement serves a recorded program best, and the flags of srun that ask for it.",
+               "lbf-advise"};
+  add_options(app, line);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return fail(kUsage, std::string(error.what()) + "; lbf-advise --help lists the options");
+  }
+  if (const std::string wrong = why_wrong(line); !wrong.empty()) return fail(kUsage, wrong);
+
+  lbf::AdviseOptions options = session_options(line);
+  const std::string what = line.trace.empty() ? line.job : line.trace;
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(what, line.server);
+  if (!trace) return fail(kFailure, trace.error().message);
+  if (!line.job.empty()) {
+    if (const Result<void> asked = ask_for_run(line, options.ran); !asked)
+      return fail(kFailure, asked.error().message);
+  }
+  const Result<lbf::advisor::Cluster> cluster = read_cluster(line);
+  if (!cluster) return fail(kFailure, cluster.error().message);
+  if (const Result<void> found = find_networks(line, *cluster, options); !found)
+    return fail(kFailure, found.error().message);
+
+  lbf::AdvisePrint print{what, options.objective.text(), cluster->source, "", false, options.budget_s, ""};
+  Result<lbf::AdviseResult> result = lbf::AdviseResult{};
+  {
+    lbf::Progress progress("lbf-advise", "of this pass replayed");
+    lbf::AdviseTrace passes(std::move(*trace), line.mpi_library, [&](double share) { progress.show(share); });
+    print.mpi_note = passes.mpi_note();
+    result = lbf::advise(passes, *cluster, std::move(options));
+  }
+  if (!result) return fail(kFailure, result.error().message);
+  return answer(line, *result, std::move(print));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    return fail(kFailure, error.what());
+  }
+}

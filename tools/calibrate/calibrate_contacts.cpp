@@ -1,0 +1,107 @@
+// See calibrate_contacts.h.
+#include "tools/calibrate/calibrate_contacts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <optional>
+
+#include "tools/calibrate/calibrate_table.h"
+
+namespace lbf {
+namespace {
+
+// The number behind `key` and a blank; nothing: the line is another one.
+std::optional<Nanoseconds> number_behind(std::string_view line, std::string_view key) {
+  if (!line.starts_with(key) || !line.substr(key.size()).starts_with(' ')) return std::nullopt;
+  const std::string_view text = line.substr(key.size() + 1);
+  Nanoseconds number{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// A disturbance of the shorter of two measurements can put the difference below 0.
+Seconds median_s(const std::vector<Nanoseconds>& samples_ns) {
+  return std::max(0.0, spread_of(samples_ns).median_s);
+}
+
+std::string spread_text(const std::vector<Nanoseconds>& samples_ns) {
+  const Spread spread = spread_of(samples_ns);
+  const double sum_ns =
+      std::accumulate(samples_ns.begin(), samples_ns.end(), 0.0,
+                      [](double sum, Nanoseconds ns) { return sum + static_cast<double>(ns); });
+  return fmt::format("[{:.3f}, {:.3f}, {:.3f}, {:.3f}, {}]", spread.quartile1_s * 1e6, spread.median_s * 1e6,
+                     spread.quartile3_s * 1e6, sum_ns * 1e-3 / static_cast<double>(samples_ns.size()),
+                     samples_ns.size());
+}
+
+std::string key_line(std::string_view key, Seconds seconds) {
+  return fmt::format("{} = {:.3f}\n", key, seconds * 1e6);
+}
+
+}  // namespace
+
+Result<void> read_contact_line(std::string_view line, Contacts& measured) {
+  if (line == "end") {
+    ++measured.complete;
+  } else if (const auto peer_ns = number_behind(line, "peer"); peer_ns) {
+    measured.peer_ns.push_back(*peer_ns);
+  } else if (const auto remote_ns = number_behind(line, "first remote"); remote_ns) {
+    measured.first_remote_ns.push_back(*remote_ns);
+  } else if (const auto self_ns = number_behind(line, "first self"); self_ns) {
+    measured.first_self_node_ns.push_back(*self_ns);
+  } else {
+    return broken_line(line);
+  }
+  return {};
+}
+
+Result<void> read_turn_line(std::string_view line, Turns& measured) {
+  if (line == "end") {
+    measured.complete = true;
+  } else if (const auto turn_ns = number_behind(line, "turn"); turn_ns) {
+    measured.turn_ns.push_back(*turn_ns);
+  } else {
+    return broken_line(line);
+  }
+  return {};
+}
+
+std::string contact_keys(Locality locality, const Contacts* contacts, const Turns* turns) {
+  std::string text;
+  if (contacts != nullptr) {
+    const auto& first_ns =
+        locality == Locality::kRemote ? contacts->first_remote_ns : contacts->first_self_node_ns;
+    if (!first_ns.empty()) text += key_line("first_message_us", median_s(first_ns));
+    if (locality == Locality::kRemote && !first_ns.empty() && !contacts->peer_ns.empty()) {
+      text += key_line("first_peer_us",
+                       std::max(0.0, spread_of(contacts->peer_ns).quartile3_s - median_s(first_ns)));
+    }
+  }
+  if (turns != nullptr && !turns->turn_ns.empty()) text += key_line("turn_us", median_s(turns->turn_ns));
+  return text;
+}
+
+std::string contacts_about(const Contacts& contacts) {
+  std::string text =
+      "# what first messages took longer than later ones, turns: first quartile, median, third quartile, "
+      "mean, "
+      "samples\n";
+  for (const auto& [key, samples_ns] : {std::pair{"first_of_two_new_ranks_us", &contacts.peer_ns},
+                                        std::pair{"first_remote_us", &contacts.first_remote_ns},
+                                        std::pair{"first_self_node_us", &contacts.first_self_node_ns}}) {
+    if (!samples_ns->empty()) text += fmt::format("{} = {}\n", key, spread_text(*samples_ns));
+  }
+  return text;
+}
+
+std::string turns_about(Locality locality, const Turns& turns) {
+  if (turns.turn_ns.empty()) return "";
+  return fmt::format("{} = {}\n", locality == Locality::kRemote ? "remote_turn_us" : "self_node_turn_us",
+                     spread_text(turns.turn_ns));
+}
+
+}  // namespace lbf

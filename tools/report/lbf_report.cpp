@@ -1,0 +1,320 @@
+// lbf-report: what lbfd knows and predicts about job steps, in sacct's habits (docs/man/lbf-report.1).
+//
+// Place in the event's way: db -> lbfd -> HTTP (docs/formats/http-v1.md) -> *lbf-report*. Reads the options,
+// asks, prints; everything that can be tested without lbfd is in advisor/report.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "advisor/report/advice.h"
+#include "advisor/report/fields.h"
+#include "advisor/report/render.h"
+#include "advisor/report/selection.h"
+#include "advisor/report/step.h"
+#include "advisor/report/text.h"
+#include "advisor/report/times.h"
+#include "base/http_client.h"
+#include "base/result.h"
+#include "tools/support/environment.h"
+
+namespace {
+
+using namespace lbf;          // NOLINT(google-build-using-namespace): a main of the project
+using namespace lbf::report;  // NOLINT(google-build-using-namespace)
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+constexpr Seconds kRequestTimeoutS = 60;
+constexpr Seconds kBriefRequestTimeoutS = 1;
+// How long --brief waits for the last batches of a step that has just ended, and how often it asks.
+constexpr std::chrono::milliseconds kBriefWait{1800};
+constexpr std::chrono::milliseconds kBriefPoll{100};
+
+struct Options {
+  std::string jobs;
+  std::string users;
+  bool all_users = false;
+  std::string since;
+  std::string until;
+  std::string format;
+  bool help_format = false;
+  bool no_header = false;
+  bool parsable = false;
+  bool parsable2 = false;
+  std::string delimiter = "|";
+  bool long_list = false;
+  bool json = false;
+  bool brief = false;
+  std::string color = "auto";
+  std::string server;
+  bool version = false;
+};
+
+int fail(const Error& error, int status = kExitFailure) {
+  // Part of the message may be lbfd's or the command line's words: one line, nothing that acts on a terminal.
+  std::fprintf(stderr, "lbf-report: error: %s\n", printable(error.message).c_str());
+  return status;
+}
+
+int put(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return fail(
+        {ErrorCode::kIo, "cannot write the report to standard output; is the disk full or the pipe closed?"});
+  }
+  return 0;
+}
+
+void declare(CLI::App& app, Options& options) {
+  app.add_option("-j,--jobs", options.jobs,
+                 "JOB[_TASK|+OFFSET][.STEP][,...]: these jobs, whenever they ran, in full")
+      ->type_name("JOBS");
+  app.add_option("-u,--user,--uid", options.users, "NAME|UID[,...]: jobs of these users")->type_name("USERS");
+  app.add_flag("-a,--allusers", options.all_users, "jobs of every user (operators)");
+  app.add_option("-S,--starttime", options.since,
+                 "steps that ended after TIME (default: today 0:00; with -j: any)")
+      ->type_name("TIME");
+  app.add_option("-E,--endtime", options.until, "steps that started before TIME (default: now)")
+      ->type_name("TIME");
+  app.add_option("-o,--format", options.format, "FIELD[%[-]WIDTH][,...]: these columns; -e lists the fields")
+      ->type_name("FIELDS");
+  app.add_flag("-e,--helpformat", options.help_format, "print the names of the fields");
+  app.add_flag("-n,--noheader", options.no_header, "no header");
+  app.add_flag("-P,--parsable2", options.parsable2, "fields with a delimiter between them, no widths");
+  app.add_flag("-p,--parsable", options.parsable, "the same, and a delimiter at the end of a line");
+  app.add_option("--delimiter", options.delimiter, "characters between fields with -p and -P (default |)")
+      ->type_name("CHARS");
+  app.add_flag("-l,--long", options.long_list, "many columns, one line per predicted target");
+  app.add_flag("--json", options.json, "everything, as JSON");
+  app.add_flag("--brief", options.brief, "one line per step, for the end of srun; needs -j");
+  app.add_option("--color", options.color, "auto, always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
+  app.add_option("--server", options.server,
+                 std::string("where lbfd is: unix:PATH or http://HOST:PORT (default: LBF_SERVER, else ") +
+                     kDefaultServer + ")")
+      ->type_name("SERVER");
+  app.add_flag("-V,--version", options.version, "print the version");
+}
+
+Result<Selection> selection_of(const Options& options) {
+  Selection out;
+  out.all_users = options.all_users;
+  if (!options.jobs.empty()) {
+    auto jobs = parse_jobs(options.jobs);
+    if (!jobs) return jobs.error();
+    out.jobs = std::move(*jobs);
+    out.detail = options.json;
+  }
+  if (!options.users.empty()) {
+    if (options.all_users) return invalid_input("-a and -u exclude each other; leave one out");
+    auto users = parse_users(options.users);
+    if (!users) return users.error();
+    out.users = std::move(*users);
+  }
+  const std::time_t now = std::time(nullptr);
+  if (!options.since.empty()) {
+    auto since = parse_time(options.since, now);
+    if (!since) return invalid_input("-S: " + since.error().message);
+    out.since = *since;
+  } else if (out.jobs.empty()) {
+    out.since = start_of_day(now);
+  }
+  if (!options.until.empty()) {
+    auto until = parse_time(options.until, now);
+    if (!until) return invalid_input("-E: " + until.error().message);
+    out.until = *until;
+  }
+  if (out.since && out.until && *out.until < *out.since) {
+    return invalid_input("the end " + format_timestamp(static_cast<double>(*out.until)) +
+                         " is before the start " + format_timestamp(static_cast<double>(*out.since)) +
+                         "; give an earlier -S or a later -E");
+  }
+  return out;
+}
+
+// What lbfd refuses, in the words of this command's options.
+Error refused(const Selection& selection, const Error& error) {
+  if (error.code != ErrorCode::kPermission) return error;
+  if (selection.all_users) {
+    return {error.code,
+            "the steps of all users are for root, SlurmUser and lbfd's operators only; leave out -a"};
+  }
+  if (!selection.users.empty()) {
+    return {error.code,
+            "the steps of other users are for root, SlurmUser and lbfd's operators only; leave out -u"};
+  }
+  return error;
+}
+
+// lbfd's answers, joined to one {"steps":[...]}. Where lbfd says that the caller is no operator, his own jobs
+// are asked for, now and from then on.
+Result<std::string> ask(HttpClient& client, Selection& selection) {
+  std::vector<std::string> answers;
+  for (const std::string& target : request_targets(selection)) {
+    auto response = client.request("GET", target);
+    if (!response) {
+      Error error = response.error();
+      if (error.code == ErrorCode::kUnavailable) error.message += "; another address: --server or LBF_SERVER";
+      return error;
+    }
+    const bool asked_for_all = !selection.jobs.empty() && selection.users.empty() && !selection.all_users;
+    if (response->status == 403 && asked_for_all && selection.operator_view) {
+      selection.operator_view = false;
+      return ask(client, selection);
+    }
+    if (response->status != 200) return refused(selection, error_of_response(*response));
+    answers.push_back(std::move(response->body));
+  }
+  return join_answers(answers);
+}
+
+Error nothing_known(const Selection& selection) {
+  return {ErrorCode::kNotFound,
+          describe(selection.jobs) +
+              ": lbfd knows no such step that you may see; steps are recorded when they run "
+              "with srun --lbf-predict, those of other users are for operators only"};
+}
+
+std::string nothing_in_window(const Selection& selection) {
+  std::string out = "no steps with predictions";
+  if (selection.since) out += " since " + format_timestamp(static_cast<double>(*selection.since));
+  if (selection.until) out += " until " + format_timestamp(static_cast<double>(*selection.until));
+  return out + "; run one with srun --lbf-predict, or look further back with -S, for example -S now-7days";
+}
+
+int brief(HttpClient& client, Selection& selection) {
+  const auto give_up = std::chrono::steady_clock::now() + kBriefWait;
+  while (true) {
+    const auto joined = ask(client, selection);
+    if (!joined) return fail(joined.error());
+    const auto steps = parse_steps(*joined);
+    if (!steps) return fail(steps.error());
+    bool ready = !steps->empty();
+    for (const Step& step : *steps) ready = ready && !step.running();
+    if (ready || std::chrono::steady_clock::now() >= give_up) {
+      if (steps->empty()) return fail(nothing_known(selection));
+      std::string out;
+      for (const Step& step : *steps) out += brief_line(step) + '\n';
+      return put(out);
+    }
+    std::this_thread::sleep_for(kBriefPoll);
+  }
+}
+
+bool use_color(const std::string& when) {
+  if (when != "auto") return when == "always";
+  const char* const no_color = std::getenv("NO_COLOR");
+  const char* const terminal = std::getenv("TERM");
+  const bool dumb = terminal == nullptr || std::string_view(terminal) == "dumb";
+  return isatty(STDOUT_FILENO) != 0 && !dumb && (no_color == nullptr || *no_color == '\0');
+}
+
+std::string render(const std::vector<Step>& steps, const Options& options,
+                   const std::optional<std::vector<Column>>& columns) {
+  TableStyle table;
+  table.header = !options.no_header;
+  table.parsable = options.parsable || options.parsable2;
+  table.trailing = options.parsable;
+  table.delimiter = options.delimiter;
+  if (columns) return render_table(steps, *columns, table);
+
+  PageStyle page;
+  page.header = !options.no_header;
+  page.color = use_color(options.color);
+  std::string out;
+  for (const Step& step : steps) {
+    if (!out.empty()) out += '\n';
+    out += render_step(step, page);
+  }
+  return out;
+}
+
+// The columns of the table; none: pages, one per step.
+Result<std::optional<std::vector<Column>>> columns_of(const Options& options, const Selection& selection) {
+  const bool parsable = options.parsable || options.parsable2;
+  std::string format = options.format;
+  if (format.empty() && options.long_list) format = long_format();
+  if (format.empty() && selection.jobs.empty()) {
+    format = default_step_format(selection.all_users || !selection.users.empty());
+  }
+  if (format.empty() && parsable) format = default_target_format();
+  if (format.empty()) return std::optional<std::vector<Column>>();
+  auto columns = parse_format(format);
+  if (!columns) return columns.error();
+  return std::optional<std::vector<Column>>(std::move(*columns));
+}
+
+int run(const Options& options) {
+  auto selection = selection_of(options);
+  if (!selection) return fail(selection.error(), kExitUsage);
+  const auto columns = columns_of(options, *selection);
+  if (!columns) return fail(columns.error(), kExitUsage);
+  if (options.brief && selection->jobs.empty()) {
+    return fail(invalid_input("--brief needs -j JOB[.STEP]"), kExitUsage);
+  }
+
+  const std::string server = options.server.empty() ? default_server() : options.server;
+  HttpClientOptions http;
+  http.total_timeout_s = options.brief ? kBriefRequestTimeoutS : kRequestTimeoutS;
+  auto client = HttpClient::make(server, http);
+  if (!client) return fail(client.error(), kExitUsage);
+  if (options.brief) return brief(*client, *selection);
+
+  const auto joined = ask(*client, *selection);
+  if (!joined) return fail(joined.error());
+  const auto steps = parse_steps(*joined);
+  if (!steps) return fail(steps.error());
+  if (steps->empty() && !selection->jobs.empty()) return fail(nothing_known(*selection));
+  if (options.json) {
+    const auto text = render_json(*joined);
+    return text ? put(*text) : fail(text.error());
+  }
+  if (steps->empty()) {
+    // Scripts get the empty table that they can read, people the words.
+    const bool parsable = options.parsable || options.parsable2;
+    if (parsable) {
+      if (const int status = put(render(*steps, options, *columns)); status != 0) return status;
+    }
+    std::fprintf(stderr, "lbf-report: %s\n", nothing_in_window(*selection).c_str());
+    return 0;
+  }
+  if (steps->size() >= kStepLimit) {
+    std::fprintf(stderr,
+                 "lbf-report: more than %zu steps: only the latest are shown; narrow it with -S and -E\n",
+                 kStepLimit);
+  }
+  return put(render(*steps, options, *columns));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    Options options;
+    CLI::App app("Predicted run times of Slurm job steps under other node counts, placements and networks.",
+                 "lbf-report");
+    declare(app, options);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::CallForHelp&) {
+      return put(app.help());
+    } catch (const CLI::ParseError& error) {
+      return fail(invalid_input(std::string(error.what()) + "; lbf-report --help lists the options"),
+                  kExitUsage);
+    }
+    if (options.version) return put(std::string("lbf-report ") + LBF_VERSION + '\n');
+    if (options.help_format) return put(help_format());
+    return run(options);
+  } catch (const std::exception& error) {
+    return fail({ErrorCode::kInternal, std::string("broken inside: ") + error.what() + "; please report it"});
+  }
+}

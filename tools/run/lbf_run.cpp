@@ -1,0 +1,244 @@
+// lbf-run: `lbf-run -- mpirun -n 4 ./app` predicts as `srun --lbf-predict` does, for a user whose site has no
+// plugin, and without Slurm: preload, relays and a private lbfd, no rights needed (docs/lbf-run.md,
+// lbf-run(1)).
+#include <pwd.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "advisor/report/step.h"
+#include "base/http_client.h"
+#include "tools/run/run_daemon.h"
+#include "tools/run/run_description.h"
+#include "tools/run/run_process.h"
+
+namespace {
+
+using namespace lbf;       // NOLINT(google-build-using-namespace): a main of the project
+using namespace lbf::run;  // NOLINT(google-build-using-namespace)
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+constexpr Seconds kRelayTimeoutS = 30;
+constexpr std::size_t kMostReports = 20;
+
+volatile sig_atomic_t g_child = 0;
+extern "C" void pass_on(int signal) {
+  if (g_child > 0) ::kill(static_cast<pid_t>(g_child), signal);
+}
+
+struct Options {
+  std::string dir;
+  std::string networks;
+  std::string networks_dir;
+  std::string network;
+  bool quiet = false;
+  std::vector<std::string> command;
+};
+
+int fail(int status, const std::string& message) {
+  std::fprintf(stderr, "lbf-run: error: %s\n", message.c_str());
+  return status;
+}
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// $XDG_DATA_HOME/lbf, ~/.local/share/lbf.
+std::string default_dir() {
+  if (const char* data = std::getenv("XDG_DATA_HOME"); data != nullptr && *data == '/') {
+    return std::string(data) + "/lbf";
+  }
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home != '/') {
+    const passwd* entry = ::getpwuid(::getuid());
+    home = entry != nullptr ? entry->pw_dir : "/tmp";
+  }
+  return std::string(home) + "/.local/share/lbf";
+}
+
+// How people name this directory's lbfd in their next command.
+std::string again(const Options& options, const std::string& dir) {
+  return options.dir.empty() && dir == default_dir() ? "lbf-run -- " : "lbf-run --dir " + dir + " -- ";
+}
+
+// The directory of this node's rings, with the relay's description in it.
+Result<std::string> make_ring_dir(const std::string& description) {
+  std::string dir = "/dev/shm/lbf-run-" + std::to_string(::getuid()) + "-XXXXXX";
+  if (::mkdtemp(dir.data()) == nullptr) {
+    return Error{ErrorCode::kIo, "cannot make " + dir + ": " + std::strerror(errno)};
+  }
+  if (auto written = write_text(dir + "/step.json", description); !written) return written.error();
+  return dir;
+}
+
+void set(const char* name, const std::string& value) {
+  ::setenv(name, value.c_str(), 1);
+}
+
+// What the command and everything below it needs. Slurm's own steps get theirs from the task prolog.
+void prepare_environment(const Options& options, const Parts& parts, const PrivateDaemon& daemon,
+                         const std::string& rings) {
+  const char* const old = std::getenv("LD_PRELOAD");
+  set("LBF_CAPTURE_DIR", rings);
+  set("LD_PRELOAD", parts.capture + (old != nullptr && *old != '\0' ? std::string(":") + old : ""));
+  set("LBF_PREDICT", "off");  // where the site's plugin is there, too: once is enough
+  if (daemon.port() == 0) return;
+  std::string command;
+  for (const std::string& word : options.command) command += (command.empty() ? "" : " ") + word;
+  set("LBF_RUN_COMMAND", command);
+  set("LBF_RUN_PORT", std::to_string(daemon.port()));
+  for (const auto& [users, slurms, own] :
+       {std::tuple{"LBF_RUN_USER_TASK_PROLOG", "SLURM_TASK_PROLOG", &parts.prolog},
+        std::tuple{"LBF_RUN_USER_TASK_EPILOG", "SLURM_TASK_EPILOG", &parts.epilog}}) {
+    if (const char* const was = std::getenv(slurms); was != nullptr && *was != '\0') set(users, was);
+    set(slurms, *own);
+  }
+}
+
+int run_command(const std::vector<std::string>& words) {
+  auto child = start_child(words, {});
+  if (!child) return fail(kExitFailure, child.error().message);
+  g_child = *child;
+  const auto status = wait_for_child(*child, -1);
+  g_child = 0;
+  return status ? *status : kExitFailure;
+}
+
+// The steps that the command ran, by the names that lbf-report takes.
+std::vector<std::string> steps_since(const PrivateDaemon& daemon, std::time_t begin) {
+  auto client = HttpClient::make(daemon.server());
+  if (!client) return {};
+  const auto answer = client->request("GET", "/v1/steps?brief=1&since=" + std::to_string(begin));
+  if (!answer || answer->status != 200) return {};
+  const auto steps = report::parse_steps(answer->body);
+  std::vector<std::string> names;
+  if (!steps) return names;
+  for (const report::Step& step : *steps) names.push_back(report::job_id(step));
+  return names;
+}
+
+void report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin) {
+  const std::vector<std::string> steps = steps_since(daemon, begin);
+  if (steps.empty()) {
+    std::fprintf(
+        stderr,
+        "lbf-run: no parallel MPI program was seen: was it started by mpirun or srun, on this machine or "
+        "in this Slurm job, and does it use Open MPI or MPICH as a shared library? (lbf-run(1), LIMITS)\n");
+    return;
+  }
+  std::fflush(stderr);
+  for (std::size_t i = 0; i < std::min(steps.size(), kMostReports); ++i) {
+    ChildOptions settings;
+    settings.only_stderr = true;  // stdout is the command's
+    auto child = start_child({parts.bin + "/lbf-report", "--brief", "-j", steps[i]}, settings);
+    if (child) (void)wait_for_child(*child, -1);
+  }
+  if (steps.size() > kMostReports)
+    std::fprintf(stderr, "lbf-run: and %zu more\n", steps.size() - kMostReports);
+  std::fprintf(stderr, "lbf-run: the data are in %s; all predictions: %slbf-report -j %s\n",
+               daemon.dir().c_str(), again(options, daemon.dir()).c_str(), steps.back().c_str());
+}
+
+int run(const Options& options) {
+  const std::string program = base_name(options.command.front());
+  if (program == "sbatch" || program == "salloc") {
+    return fail(kExitUsage, program + " only queues: put lbf-run into the job, before its srun or mpirun");
+  }
+  // lbf-report, lbf-whatif ...: they only ask.
+  const bool asks = program.starts_with("lbf-");
+  auto parts = find_parts();
+  if (!parts) return fail(kExitFailure, parts.error().message);
+  DaemonOptions settings;
+  settings.dir = options.dir.empty() ? default_dir() : std::filesystem::absolute(options.dir).string();
+  settings.dir_was_given = !options.dir.empty() || asks;
+  settings.networks_dir =
+      options.networks_dir.empty() ? "" : std::filesystem::absolute(options.networks_dir).string();
+  settings.network = options.network;
+  settings.tcp = !asks && (program == "srun" || std::getenv("SLURM_JOB_ID") != nullptr);
+  auto daemon = PrivateDaemon::start(*parts, settings);
+  if (!daemon) return fail(kExitFailure, daemon.error().message);
+  set("LBF_SERVER", daemon->server());
+  set("LBF_TOKEN", daemon->token());
+  const char* const path = std::getenv("PATH");
+  if (asks) set("PATH", parts->bin + (path != nullptr ? std::string(":") + path : ""));
+  if (asks) return run_command(options.command);
+
+  if (!options.networks.empty()) set("LBF_NETWORKS", options.networks);
+  const std::uint32_t job = number_in_environment("SLURM_JOB_ID");
+  auto rings = make_ring_dir(describe_job(job != 0 ? job : daemon->next_run_number()));
+  if (!rings) return fail(kExitFailure, rings.error().message);
+  auto relay = LocalRelay::start(*parts, *rings, daemon->server());
+  if (!relay) return fail(kExitFailure, relay.error().message);
+  const std::time_t begin = std::time(nullptr);
+  const std::optional<std::string> preload = std::getenv("LD_PRELOAD") != nullptr
+                                                 ? std::optional<std::string>(std::getenv("LD_PRELOAD"))
+                                                 : std::nullopt;
+  prepare_environment(options, *parts, *daemon, *rings);
+  const int status = run_command(options.command);
+  ::unsetenv("LBF_CAPTURE_DIR");
+  preload ? set("LD_PRELOAD", *preload) : static_cast<void>(::unsetenv("LD_PRELOAD"));
+  const bool delivered = relay->finish(kRelayTimeoutS);
+  if (!delivered)
+    std::fprintf(stderr, "lbf-run: events were lost; the prediction is partial (%s/lbfd.log)\n",
+                 daemon->dir().c_str());
+  if (!options.quiet) report(options, *parts, *daemon, begin);
+  return status;
+}
+
+int main_of(int argc, char** argv) {
+  Options options;
+  CLI::App app(
+      "lbf-run: runs a command and predicts how long the MPI programs in it would have taken on other node "
+      "counts "
+      "and networks; a private lbfd keeps the data in a directory of yours.\n"
+      "  lbf-run -- mpirun -n 4 ./app\n  lbf-run -- srun -N2 -n4 ./app\n  lbf-run -- lbf-report");
+  app.set_version_flag("--version", std::string("lbf-run ") + LBF_VERSION);
+  app.add_option("--dir", options.dir, "where the data are kept (default: " + default_dir() + ")");
+  app.add_option("--networks", options.networks, "predict for these networks only: A,B");
+  app.add_option("--networks-dir", options.networks_dir,
+                 "directory of network files (default: DIR/networks.d)");
+  app.add_option("--network", options.network, "which of them this machine or cluster has");
+  app.add_flag("-q,--quiet", options.quiet, "no report at the end");
+  app.add_option("command", options.command, "command and its arguments; write -- before it")->required();
+  app.positionals_at_end();
+  app.prefix_command(false);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return fail(kExitUsage, std::string(error.what()) + "; lbf-run --help lists the options");
+  }
+  // Ctrl-C is for the command; lbf-run stays to collect and report.
+  struct sigaction action {};
+  action.sa_handler = SIG_IGN;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGQUIT, &action, nullptr);
+  action.sa_handler = pass_on;
+  action.sa_flags = SA_RESTART;
+  for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) ::sigaction(signal, &action, nullptr);
+  return run(options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return main_of(argc, argv);
+  } catch (const std::exception& exception) {
+    return fail(kExitFailure, exception.what());
+  }
+}

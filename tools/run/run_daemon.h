@@ -1,0 +1,48 @@
+// The private lbfd of `lbf-run`: in the user's own directory, for the user alone, as long as the command runs.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "base/result.h"
+#include "base/scoped_fd.h"
+#include "tools/run/run_process.h"
+
+namespace lbf::run {
+
+struct DaemonOptions {
+  std::string dir;           // state, log, number of the last run
+  bool dir_was_given = true;  // else the next free one of DIR, DIR-2, ...
+  std::string networks_dir;  // empty: DIR/networks.d, or the site's where that is not there
+  std::string network;       // which of them this machine has; empty: as lbfd decides
+  bool tcp = false;          // relays on other nodes
+};
+
+class PrivateDaemon {
+ public:
+  // Starts it and waits until it answers. Errors: kUnavailable (DIR in use), kIo; the message says what to do.
+  static Result<PrivateDaemon> start(const Parts& parts, const DaemonOptions& options);
+  PrivateDaemon(PrivateDaemon&& other) noexcept;
+  PrivateDaemon& operator=(PrivateDaemon&&) = delete;
+  ~PrivateDaemon();
+
+  const std::string& dir() const { return dir_; }
+  std::string server() const { return "unix:" + socket_dir_ + "/lbfd.sock"; }
+  const std::string& token() const { return token_; }
+  std::uint16_t port() const { return port_; }  // of TCP; 0: none
+  // 1, 2, 3 ...: of this directory, for runs that have no job number.
+  std::uint32_t next_run_number() const;
+
+ private:
+  PrivateDaemon() = default;
+  Result<void> launch(const Parts& parts, const DaemonOptions& options);
+  std::string dir_;
+  std::string socket_dir_;
+  std::string token_;
+  std::uint16_t port_ = 0;
+  ScopedFd lock_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace lbf::run

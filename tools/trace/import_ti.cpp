@@ -1,0 +1,675 @@
+#include "tools/trace/import_ti.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+namespace lbf {
+namespace {
+
+constexpr Rank kMaxRanks = 1 << 24;
+constexpr Bytes kMaxBytes = Bytes{1} << 50;
+constexpr Seconds kMaxTimeS = 1e9;
+constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;
+constexpr std::size_t kMaxActiveRequests = std::size_t{1} << 24;  // of one rank
+constexpr std::uint64_t kBytesPerTurn = std::uint64_t{8} << 10;   // of one rank's file before the next one's
+constexpr std::size_t kMaxOpenFiles = 256;
+
+// Bytes of SimGrid's datatypes by their numbers in a trace; 0: has no size.
+constexpr std::array<std::uint8_t, 60> kDatatypeBytes{
+    8,  4,  1,  2,  8,
+    4,  1,  8,  1,  1,  // double int char short long float byte llong schar uchar
+    2,  4,  8,  8,  16,
+    4,  1,  1,  2,  4,  // ushort uint ulong ullong ldouble wchar bool i8 i16 i32
+    8,  1,  2,  4,  8,
+    8,  16, 32, 8,  8,  // i64 u8 u16 u32 u64 cfloat cdouble cldouble aint offset
+    8,  16, 16, 8,  8,
+    8,  16, 16, 4,  4,  // float_int long_int double_int short_int 2int 2float 2double 2long real real4
+    8,  16, 8,  16, 16,
+    4,  2,  4,  8,  16,  // real8 real16 complex8 16 32, integer1 2 4 8 16
+    32, 1,  8,  16, 32,
+    0,  0,  1,  8,  8};  // ldouble_int cxxbool cxx complexes ub lb packed ptr count
+constexpr int kDouble = 0;
+constexpr int kByte = 6;
+
+// One rank's actions -> its events.
+class RankActions {
+ public:
+  struct Request {
+    std::uint32_t number = 0;
+    bool receive = false;
+    Rank source = 0;
+    Bytes bytes = 0;
+    std::int32_t tag = 0;
+    std::uint64_t order = 0;
+  };
+  using Key = std::array<std::int32_t, 3>;  // source, destination, tag, as a wait names it
+
+  int default_datatype = kByte;
+  Seconds process_s = 0;  // since the last event
+  std::uint32_t next_request = 0;
+  std::uint64_t order = 0;
+  std::map<Key, std::deque<Request>> requests;
+  std::size_t active = 0;
+  bool exited = false;
+};
+
+class Reader final : public TiTrace {
+ public:
+  Reader(std::string path, double flops_per_second)
+      : path_(std::move(path)), flops_per_second_(flops_per_second) {}
+
+  Result<void> index() {
+    std::ifstream in(path_, std::ios::binary);
+    if (!in) return Error{ErrorCode::kIo, path_ + ": cannot open: " + std::strerror(errno)};
+    std::string line;
+    Place place;
+    const std::uint64_t& number = place.line;
+    Rank top = -1;
+    while (next_line(in, line, place)) {
+      const std::vector<std::string_view> words = split(line);
+      if (words.size() < 2) {
+        if (top >= 0)
+          return error(path_, number, "'" + std::string(words[0]) + "' is no action: RANK ACTION ...");
+        Result<std::string> found = find_file(std::string(words[0]), number);
+        if (!found) return found.error();
+        files_.push_back({*found, 0, {}, false});
+        if (files_.size() > static_cast<std::size_t>(kMaxRanks))
+          return error(path_, number, "too many files");
+        continue;
+      }
+      if (!files_.empty()) return error(path_, number, "a list of files has one name a line");
+      Rank rank = 0;
+      if (!parse(words[0], rank) || rank < 0 || rank >= kMaxRanks) {
+        return error(path_, number, "'" + std::string(words[0]) + "' is no rank (0 .. 16777215)");
+      }
+      top = std::max(top, rank);
+    }
+    if (in.bad()) return Error{ErrorCode::kIo, path_ + ": cannot be read"};
+    if (line.size() > kMaxLineBytes) return error(path_, number, "the line is longer than 256 MiB");
+    ranks_ = top + 1;
+    if (top >= 0) {
+      files_.push_back({path_, 0, {}, false});
+      return count_bytes();
+    }
+    if (files_.empty()) return invalid_input(path_ + ": has no action and no file name in it");
+    if (files_.size() > 1) {
+      ranks_ = static_cast<Rank>(files_.size());
+      return count_bytes();
+    }
+    // A list of one file: the actions of all ranks are in it.
+    path_ = std::exchange(files_, {}).front().name;
+    Result<void> again = index();
+    if (again && ranks_ == 0) return invalid_input(path_ + ": has no action in it");
+    return again;
+  }
+
+  Rank ranks() const override { return ranks_; }
+
+  Result<void> read(const EventSink& sink, const std::function<void(double)>& progress) override {
+    sink_ = &sink;
+    state_.assign(static_cast<std::size_t>(ranks_), {});
+    std::uint64_t bytes_done = 0;
+    // The files side by side, some lines of each in turn: one after the other would hold a whole program in a
+    // reader's memory.
+    std::size_t left = files_.size();
+    std::string line;
+    const bool keep_open = files_.size() <= kMaxOpenFiles;
+    std::vector<std::ifstream> streams(keep_open ? files_.size() : 1);
+    while (left > 0) {
+      for (std::size_t f = 0; f < files_.size(); ++f) {
+        File& file = files_[f];
+        if (file.done) continue;
+        std::ifstream& in = streams[keep_open ? f : 0];
+        if (!in.is_open() || !keep_open) {
+          in.close();
+          in.clear();
+          errno = 0;
+          in.open(file.name, std::ios::binary);
+          if (!in) return Error{ErrorCode::kIo, file.name + ": cannot open: " + std::strerror(errno)};
+          in.seekg(static_cast<std::streamoff>(file.place.offset));
+        }
+        const std::uint64_t start = file.place.offset;
+        while (file.place.offset - start < kBytesPerTurn) {
+          if (!next_line(in, line, file.place)) {
+            if (in.bad()) return Error{ErrorCode::kIo, file.name + ": cannot be read"};
+            if (line.size() > kMaxLineBytes)
+              return error(file.name, file.place.line, "the line is longer than 256 MiB");
+            file.done = true;
+            --left;
+            in.close();
+            break;
+          }
+          if (Result<void> done = act(line, files_.size() > 1 ? static_cast<Rank>(f) : kAnyRank); !done) {
+            return error(file.name, file.place.line, done.error());
+          }
+        }
+        bytes_done += file.place.offset - start;
+        progress(static_cast<double>(bytes_done) / static_cast<double>(std::max<std::uint64_t>(bytes_, 1)));
+      }
+    }
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      if (state(rank).exited) continue;
+      ++without_finalize_;
+      if (Result<void> done = exit(rank); !done) return done;
+    }
+    return {};
+  }
+
+  std::vector<std::string> notes() const override {
+    std::vector<std::string> notes;
+    const auto note = [&notes](std::uint64_t count, const std::string& what) {
+      if (count > 0) notes.push_back(std::to_string(count) + " " + what);
+    };
+    note(tests_,
+         "test actions are polls that found nothing: their requests complete in the next wait or waitall");
+    note(never_waited_, "requests that no action waits for are completed at the end of their rank");
+    note(without_finalize_, "ranks have no finalize: they end after their last action");
+    note(ignored_, "actions without a meaning for a replay (location, comm_size, ...) are left out");
+    return notes;
+  }
+
+ private:
+  struct Place {
+    std::uint64_t line = 0;    // number of the last one read
+    std::uint64_t offset = 0;  // of the next one
+  };
+  struct File {
+    std::string name;
+    std::uint64_t bytes = 0;
+    Place place;
+    bool done = false;
+  };
+  using Words = std::vector<std::string_view>;
+
+  // --- files and lines
+
+  static Error error(const std::string& file, std::uint64_t line, const std::string& what) {
+    return invalid_input(file + ":" + std::to_string(line) + ": " + what);
+  }
+  // The sink's errors keep their code; all are located.
+  static Error error(const std::string& file, std::uint64_t line, const Error& what) {
+    return {what.code, file + ":" + std::to_string(line) + ": " + what.message};
+  }
+
+  // The next line that is neither empty nor a comment. False: end, or a line that is too long.
+  static bool next_line(std::istream& in, std::string& line, Place& place) {
+    while (std::getline(in, line)) {
+      ++place.line;
+      place.offset += line.size() + 1;
+      if (line.size() > kMaxLineBytes) return false;
+      const std::size_t first = line.find_first_not_of(" \t\r");
+      if (first != std::string::npos && line[first] != '#') return true;
+    }
+    line.clear();
+    return false;
+  }
+
+  static Words split(std::string_view line) {
+    Words words;
+    while (true) {
+      const std::size_t begin = line.find_first_not_of(" \t\r");
+      if (begin == std::string_view::npos) return words;
+      const std::size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
+      words.push_back(line.substr(begin, end - begin));
+      line.remove_prefix(end);
+    }
+  }
+
+  Result<std::string> find_file(const std::string& name, std::uint64_t line) const {
+    const std::filesystem::path here(name);
+    const std::filesystem::path beside = std::filesystem::path(path_).parent_path();
+    for (const std::filesystem::path& candidate :
+         {here, beside / here, beside / here.parent_path().filename() / here.filename()}) {
+      std::error_code ignored;
+      if (std::filesystem::is_regular_file(candidate, ignored)) return candidate.string();
+    }
+    return error(
+        path_, line,
+        name + ": no such file, neither from here nor beside the list (and an action is RANK ACTION ...)");
+  }
+
+  Result<void> count_bytes() {
+    for (File& file : files_) {
+      std::error_code failed;
+      file.bytes = std::filesystem::file_size(file.name, failed);
+      if (failed) return Error{ErrorCode::kIo, file.name + ": " + failed.message()};
+      bytes_ += file.bytes;
+    }
+    return {};
+  }
+
+  // --- numbers
+
+  template <typename Number>
+  static bool parse(std::string_view text, Number& value) {
+    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return failed == std::errc{} && end == text.data() + text.size();
+  }
+
+  static Result<void> check(const Words& words, std::size_t required, const char* form) {
+    if (words.size() >= required + 2) return {};
+    return invalid_input(std::string(words[1]) + " needs at least " + std::to_string(required) +
+                         " parameters: RANK " + form);
+  }
+
+  // What the parameters of one action say; the first one that cannot be is kept.
+  class Parameters {
+   public:
+    Parameters(const Words& words, const Reader& reader, int default_datatype)
+        : words_(words), reader_(reader), default_datatype_(default_datatype) {}
+
+    bool has(std::size_t i) const { return i < words_.size(); }
+    // A rank of the world.
+    Rank rank(std::size_t i, const char* what) {
+      std::int64_t value = 0;
+      if (!parse(words_[i], value)) return fail(i, what);
+      if (value < 0) {
+        fail_with(std::string(what) + " " + std::string(words_[i]) +
+                  ": wildcards cannot be imported, a TI trace does not say which message they took");
+        return 0;
+      }
+      if (value >= reader_.ranks_) {
+        fail_with(std::string(what) + " " + std::string(words_[i]) + ": there are " +
+                  std::to_string(reader_.ranks_) + " ranks");
+        return 0;
+      }
+      return static_cast<Rank>(value);
+    }
+    std::int32_t tag(std::size_t i) {
+      std::int64_t value = 0;
+      if (!parse(words_[i], value) || value > std::numeric_limits<std::int32_t>::max()) return fail(i, "tag");
+      if (value < 0) {
+        fail_with("tag " + std::string(words_[i]) +
+                  ": wildcards cannot be imported, a TI trace does not say which message they took");
+        return 0;
+      }
+      return static_cast<std::int32_t>(value);
+    }
+    Rank root(std::size_t i) { return has(i) ? rank(i, "root") : 0; }
+    // A count as SimGrid reads it (1e6 is one), not negative unless `unknown` is: then 0.
+    double count(std::size_t i, bool unknown = false) {
+      double value = 0;
+      if (!parse(words_[i], value) || !std::isfinite(value)) return fail(i, "count");
+      value = std::trunc(value);
+      if (value < 0 && unknown) return 0;
+      if (value < 0 || value > static_cast<double>(kMaxBytes)) return fail(i, "count");
+      return value;
+    }
+    double flops(std::size_t i) {
+      double value = 0;
+      if (!parse(words_[i], value) || !std::isfinite(value) || value < 0) return fail(i, "amount");
+      return value;
+    }
+    double datatype(std::size_t i) {
+      int id = default_datatype_;
+      if (has(i) && (!parse(words_[i], id) || id < 0 || id >= static_cast<int>(kDatatypeBytes.size()))) {
+        return fail(i, "datatype");
+      }
+      return kDatatypeBytes[static_cast<std::size_t>(id)];
+    }
+    Bytes bytes(double count, double size) {
+      const double all = count * size;
+      if (all > static_cast<double>(kMaxBytes)) {
+        fail_with("a message of more than 2^50 bytes");
+        return 0;
+      }
+      return static_cast<Bytes>(all);
+    }
+    Result<void> result() const { return failed_ ? Result<void>(invalid_input(why_)) : Result<void>(); }
+
+   private:
+    int fail(std::size_t i, const char* what) {
+      fail_with(std::string(words_[1]) + ": '" + std::string(words_[i]) + "' is no " + what);
+      return 0;
+    }
+    void fail_with(std::string why) {
+      if (!failed_) why_ = std::move(why);
+      failed_ = true;
+    }
+    const Words& words_;
+    const Reader& reader_;
+    int default_datatype_;
+    bool failed_ = false;
+    std::string why_;
+  };
+
+  // --- events
+
+  RankActions& state(Rank rank) { return state_[static_cast<std::size_t>(rank)]; }
+
+  // With the process time since the rank's last event.
+  Result<void> emit(Rank rank, Event event) {
+    event.process_s = std::exchange(state(rank).process_s, 0);
+    event.flags |= kFlagCallBegin;
+    return (*sink_)(rank, event);
+  }
+  Result<void> add_time(Rank rank, Seconds seconds) {
+    state(rank).process_s += seconds;
+    if (state(rank).process_s <= kMaxTimeS) return {};
+    return invalid_input("more than 1e9 seconds of work at once: is --flops-per-second right?");
+  }
+  Seconds seconds_of(double flops) const { return flops / flops_per_second_; }
+
+  Result<void> complete(Rank rank, const RankActions::Request& request) {
+    Event event;
+    event.flags = kFlagHasRequest;
+    event.request = request.number;
+    event.kind = request.receive ? EventKind::kEndRecv : EventKind::kWait;
+    if (request.receive) {
+      event.peer = request.source;
+      event.tag = request.tag;
+      event.bytes = request.bytes;
+    }
+    return emit(rank, event);
+  }
+
+  // All that is under way, in the order in which it was started; the sends in one wait.
+  Result<void> complete_all(Rank rank) {
+    RankActions& mine = state(rank);
+    std::vector<RankActions::Request> all;
+    for (auto& [key, list] : mine.requests) all.insert(all.end(), list.begin(), list.end());
+    mine.requests.clear();
+    mine.active = 0;
+    mine.next_request = 0;
+    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.order < b.order; });
+    std::vector<std::uint64_t> sends;
+    for (const RankActions::Request& request : all) {
+      if (!request.receive) {
+        sends.push_back(request.number);
+      } else if (Result<void> done = complete(rank, request); !done) {
+        return done;
+      }
+    }
+    if (sends.empty()) return {};
+    Event wait;
+    wait.kind = EventKind::kWait;
+    wait.values = sends;
+    return emit(rank, wait);
+  }
+
+  Result<void> exit(Rank rank) {
+    never_waited_ += state(rank).active;
+    if (Result<void> done = complete_all(rank); !done) return done;
+    state(rank).exited = true;
+    state(rank).requests = {};
+    Event end;
+    end.kind = EventKind::kExit;
+    return emit(rank, end);
+  }
+
+  Result<void> start_request(Rank rank, Event event, RankActions::Key key, RankActions::Request request) {
+    RankActions& mine = state(rank);
+    if (mine.active >= kMaxActiveRequests) return invalid_input("too many requests under way");
+    if (mine.active == 0) mine.next_request = 0;
+    request.number = mine.next_request++;
+    request.order = mine.order++;
+    ++mine.active;
+    mine.requests[key].push_back(request);
+    event.flags |= kFlagHasRequest;
+    event.request = request.number;
+    return emit(rank, event);
+  }
+
+  // --- actions
+
+  // `only`: the rank whose file it is; kAnyRank: all ranks share the file.
+  Result<void> act(std::string_view line, Rank only) {
+    const Words words = split(line);
+    Rank rank = 0;
+    if (words.size() < 2 || !parse(words[0], rank) || rank < 0 || rank >= ranks_) {
+      return invalid_input("'" + std::string(words[0]) + "' is no action of a rank from 0 to " +
+                           std::to_string(ranks_ - 1) + ": RANK ACTION ...");
+    }
+    if (only != kAnyRank && rank != only) {
+      return invalid_input("an action of rank " + std::to_string(rank) + " in the file of rank " +
+                           std::to_string(only));
+    }
+    if (state(rank).exited) return invalid_input("an action after finalize");
+    Parameters parameters(words, *this, state(rank).default_datatype);
+    Result<void> done = act(rank, words, parameters);
+    if (Result<void> parsed = parameters.result(); !parsed) return parsed;
+    return done;
+  }
+
+  Result<void> act(Rank rank, const Words& words, Parameters& p) {
+    const std::string_view action = words[1];
+    if (action == "compute") {
+      if (Result<void> ok = check(words, 1, "compute FLOPS"); !ok) return ok;
+      const double flops = p.flops(2);
+      return p.result() ? add_time(rank, seconds_of(flops)) : p.result();
+    }
+    if (action == "send" || action == "isend" || action == "Ssend" || action == "ISsend" ||
+        action == "bsend" || action == "ibsend") {
+      return send(rank, action, words, p);
+    }
+    if (action == "recv" || action == "irecv") return receive(rank, action == "irecv", words, p);
+    if (action == "wait" || action == "test") {
+      if (Result<void> ok = check(words, 3, "wait SOURCE DESTINATION TAG"); !ok) return ok;
+      const RankActions::Key key{p.rank(2, "source"), p.rank(3, "destination"), p.tag(4)};
+      if (!p.result()) return p.result();
+      if (action == "test") {
+        ++tests_;
+        return {};
+      }
+      RankActions& mine = state(rank);
+      const auto found = mine.requests.find(key);
+      if (found == mine.requests.end()) return {};  // as SimGrid: an earlier test took it
+      const RankActions::Request request = found->second.front();
+      found->second.pop_front();
+      if (found->second.empty()) mine.requests.erase(found);
+      --mine.active;
+      return complete(rank, request);
+    }
+    if (action == "waitall") return complete_all(rank);
+    if (action == "sendRecv" || action == "sendrecv") return send_receive(rank, words, p);
+    if (action == "sleep") {
+      if (Result<void> ok = check(words, 1, "sleep SECONDS"); !ok) return ok;
+      const double seconds = p.flops(2);
+      if (!p.result()) return p.result();
+      if (seconds > kMaxTimeS) return invalid_input("sleep: more than 1e9 seconds");
+      Event event;
+      event.kind = EventKind::kBlocked;
+      event.off_s = seconds;
+      return emit(rank, event);
+    }
+    if (action == "init") {
+      state(rank).default_datatype = words.size() > 2 ? kDouble : kByte;
+      return {};
+    }
+    if (action == "finalize") return exit(rank);
+    if (action == "location" || action == "comm_size" || action == "comm_split" || action == "comm_dup" ||
+        action == "testany" || action == "testall" || action == "testsome" || action == "iprobe" ||
+        action == "probe") {
+      ++ignored_;
+      return {};
+    }
+    return collective(rank, action, words, p);
+  }
+
+  Result<void> send(Rank rank, std::string_view action, const Words& words, Parameters& p) {
+    if (Result<void> ok = check(words, 3, "send DESTINATION TAG COUNT [DATATYPE]"); !ok) return ok;
+    Event event;
+    event.kind = action.front() == 'i' || action.front() == 'I' ? EventKind::kIsend : EventKind::kSend;
+    event.peer = p.rank(2, "destination");
+    event.tag = p.tag(3);
+    event.bytes = p.bytes(p.count(4), p.datatype(5));
+    if (!p.result()) return p.result();
+    if (action == "Ssend" || action == "ISsend") event.flags |= kFlagSync;
+    if (action == "bsend" || action == "ibsend") event.flags |= kFlagBuffered;
+    if (event.kind == EventKind::kSend) return emit(rank, event);
+    return start_request(rank, event, {rank, event.peer, event.tag}, {});
+  }
+
+  Result<void> receive(Rank rank, bool starts, const Words& words, Parameters& p) {
+    if (Result<void> ok = check(words, 3, "recv SOURCE TAG COUNT [DATATYPE]"); !ok) return ok;
+    Event event;
+    event.kind = starts ? EventKind::kStartRecv : EventKind::kRecv;
+    event.peer = p.rank(2, "source");
+    event.tag = p.tag(3);
+    const Bytes bytes = p.bytes(p.count(4, true), p.datatype(5));
+    if (!p.result()) return p.result();
+    if (!starts) {
+      event.bytes = bytes;
+      return emit(rank, event);
+    }
+    RankActions::Request request;
+    request.receive = true;
+    request.source = event.peer;
+    request.tag = event.tag;
+    request.bytes = bytes;
+    return start_request(rank, event, {event.peer, rank, event.tag}, request);
+  }
+
+  // Both at once, with tag 0, as SimGrid replays it.
+  Result<void> send_receive(Rank rank, const Words& words, Parameters& p) {
+    constexpr const char* kForm = "sendRecv COUNT DESTINATION COUNT SOURCE DATATYPE DATATYPE";
+    if (Result<void> ok = check(words, 4, kForm); !ok) return ok;
+    Event post;
+    post.kind = EventKind::kStartRecv;
+    post.peer = p.rank(5, "source");
+    post.tag = 0;
+    Event send;
+    send.kind = EventKind::kSend;
+    send.peer = p.rank(3, "destination");
+    send.tag = 0;
+    send.bytes = p.bytes(p.count(2), p.datatype(6));
+    Event end = post;
+    end.kind = EventKind::kEndRecv;
+    end.bytes = p.bytes(p.count(4), p.datatype(7));
+    if (!p.result()) return p.result();
+    // A request that is no other's: those of the rank count up from 0.
+    post.request = end.request = std::numeric_limits<std::uint32_t>::max();
+    post.flags = end.flags = kFlagHasRequest;
+    for (const Event& event : {post, send, end}) {
+      if (Result<void> done = emit(rank, event); !done) return done;
+    }
+    return {};
+  }
+
+  Result<void> collective(Rank rank, std::string_view action, const Words& words, Parameters& p) {
+    const auto size = static_cast<std::size_t>(ranks_);
+    Event event;
+    event.kind = EventKind::kCollective;
+    double flops = 0;  // after it
+    values_.clear();
+    const auto counts = [&](std::size_t first, double datatype) {
+      for (std::size_t i = 0; i < size; ++i) values_.push_back(p.bytes(p.count(first + i), datatype));
+    };
+    if (action == "barrier") {
+      event.op = CollectiveOp::kBarrier;
+    } else if (action == "bcast") {
+      if (Result<void> ok = check(words, 1, "bcast COUNT [ROOT [DATATYPE]]"); !ok) return ok;
+      event.op = CollectiveOp::kBcast;
+      event.bytes = p.bytes(p.count(2), p.datatype(4));
+      event.root = p.root(3);
+    } else if (action == "reduce") {
+      if (Result<void> ok = check(words, 2, "reduce COUNT FLOPS [ROOT [DATATYPE]]"); !ok) return ok;
+      event.op = CollectiveOp::kReduce;
+      event.bytes = p.bytes(p.count(2), p.datatype(5));
+      flops = p.flops(3);
+      event.root = p.root(4);
+    } else if (action == "allreduce" || action == "scan" || action == "exscan") {
+      if (Result<void> ok = check(words, 2, "allreduce COUNT FLOPS [DATATYPE]"); !ok) return ok;
+      event.op = action == "scan"     ? CollectiveOp::kScan
+                 : action == "exscan" ? CollectiveOp::kExscan
+                                      : CollectiveOp::kAllreduce;
+      event.bytes = p.bytes(p.count(2), p.datatype(4));
+      flops = p.flops(3);
+    } else if (action == "alltoall" || action == "allgather") {
+      if (Result<void> ok = check(words, 2, "alltoall COUNT COUNT [DATATYPE DATATYPE]"); !ok) return ok;
+      event.op = action == "alltoall" ? CollectiveOp::kAlltoall : CollectiveOp::kAllgather;
+      event.bytes = p.bytes(p.count(2), p.datatype(4));
+    } else if (action == "gather" || action == "scatter") {
+      if (Result<void> ok = check(words, 2, "gather COUNT COUNT [ROOT [DATATYPE DATATYPE]]"); !ok) return ok;
+      event.op = action == "gather" ? CollectiveOp::kGather : CollectiveOp::kScatter;
+      event.root = p.root(4);
+      event.bytes = p.bytes(p.count(2), p.datatype(5));
+    } else if (action == "gatherv" || action == "allgatherv") {
+      const bool rooted = action == "gatherv";
+      if (Result<void> ok = check(words, size + 1, "gatherv COUNT COUNT... [ROOT [DATATYPE DATATYPE]]");
+          !ok) {
+        return ok;
+      }
+      event.op = rooted ? CollectiveOp::kGatherv : CollectiveOp::kAllgatherv;
+      std::size_t types = 3 + size;
+      if (rooted) {
+        event.root = p.root(types++);
+      } else if (words.size() > 5 + size && words.size() <= 3 + 2 * size) {
+        types = words.size();  // displacements and no datatypes
+      }
+      event.bytes = p.bytes(p.count(2), p.datatype(types));
+      if (!rooted || event.root == rank) counts(3, p.datatype(types + 1));
+    } else if (action == "scatterv") {
+      if (Result<void> ok = check(words, size + 1, "scatterv COUNT... COUNT [ROOT [DATATYPE DATATYPE]]");
+          !ok) {
+        return ok;
+      }
+      event.op = CollectiveOp::kScatterv;
+      event.root = p.root(3 + size);
+      event.bytes = p.bytes(p.count(2 + size), p.datatype(5 + size));
+      if (event.root == rank) counts(2, p.datatype(4 + size));
+    } else if (action == "reducescatter") {
+      if (Result<void> ok = check(words, size + 1, "reducescatter COUNT... FLOPS [DATATYPE]"); !ok) return ok;
+      counts(2, p.datatype(3 + size));
+      flops = p.flops(2 + size);
+      event.op = CollectiveOp::kReduceScatter;
+      if (std::adjacent_find(values_.begin(), values_.end(), std::not_equal_to<>()) == values_.end()) {
+        event.op = CollectiveOp::kReduceScatterBlock;
+        event.bytes = values_.front();
+        values_.clear();
+      }
+    } else if (action == "alltoallv") {
+      if (Result<void> ok =
+              check(words, 2 * size + 2, "alltoallv SIZE COUNT... SIZE COUNT... [DATATYPE DATATYPE]");
+          !ok) {
+        return ok;
+      }
+      event.op = CollectiveOp::kAlltoallv;
+      counts(3, p.datatype(4 + 2 * size));
+      counts(4 + size, p.datatype(5 + 2 * size));
+    } else {
+      const bool nonblocking = action.size() > 1 && action.front() == 'i';
+      return invalid_input("'" + std::string(action) + "' is no action of SimGrid's replay" +
+                           (nonblocking ? " (it has no non-blocking collectives)" : ""));
+    }
+    if (!p.result()) return p.result();
+    event.values = values_;
+    if (Result<void> done = emit(rank, event); !done) return done;
+    return flops > 0 ? add_time(rank, seconds_of(flops)) : Result<void>();
+  }
+
+  std::string path_;
+  double flops_per_second_;
+  Rank ranks_ = 0;
+  std::uint64_t bytes_ = 0;
+  std::vector<File> files_;
+  std::vector<RankActions> state_;
+  std::vector<std::uint64_t> values_;
+  const EventSink* sink_ = nullptr;
+  std::uint64_t tests_ = 0;
+  std::uint64_t never_waited_ = 0;
+  std::uint64_t without_finalize_ = 0;
+  std::uint64_t ignored_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TiTrace>> TiTrace::open(const std::string& path, double flops_per_second) {
+  auto reader = std::make_unique<Reader>(path, flops_per_second);
+  if (Result<void> indexed = reader->index(); !indexed) return indexed.error();
+  return std::unique_ptr<TiTrace>(std::move(reader));
+}
+
+}  // namespace lbf

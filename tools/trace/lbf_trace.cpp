@@ -1,0 +1,381 @@
+// lbf-trace: looks into traces, converts them, and carries them from and to other tools. docs/man/lbf-trace.1
+// is its manual, design.md section 6 the contract (subcommands, `synth`'s options, the JSON keys of `info`).
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advisor/report/text.h"
+#include "base/http_client.h"
+#include "event/stored_trace_writer.h"
+#include "event/synth.h"
+#include "event/text_trace.h"
+#include "tools/support/environment.h"
+#include "tools/trace/event_text.h"
+#include "tools/trace/import_ti.h"
+#include "tools/support/progress.h"
+#include "tools/whatif/target_options.h"
+#include "tools/trace/trace_export.h"
+#include "tools/trace/trace_info.h"
+#include "tools/trace/trace_output.h"
+#include "tools/whatif/whatif_trace.h"
+
+namespace {
+
+using lbf::Error;
+using lbf::Event;
+using lbf::Rank;
+using lbf::Result;
+
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+// `what` may have a file's name or a trace's words in it: one line, nothing that acts on a terminal.
+int fail(int status, const std::string& what) {
+  std::fprintf(stderr, "lbf-trace: error: %s\n", lbf::report::printable(what).c_str());
+  return status;
+}
+void warn(const std::string& what) {
+  std::fprintf(stderr, "lbf-trace: warning: %s\n", lbf::report::printable(what).c_str());
+}
+
+struct Options {
+  std::string trace;
+  std::string server = lbf::default_server();
+  std::string output = "-";
+  std::string to;  // "text", "stored"
+  bool json = false;
+  std::vector<Rank> ranks;  // dump
+  std::uint64_t limit = 0;
+  std::string import_format;
+  double flops_per_second = lbf::kDefaultFlopsPerSecond;  // import
+  lbf::TraceExportOptions exported;
+  std::string pattern;
+  Rank synth_ranks = 0;
+  std::uint64_t iterations = 0;
+};
+
+// --- traces
+
+// Bytes of the trace's files; of a job's trace what lbfd sent is not on this machine: 0.
+struct TraceForm {
+  std::string name = "stored";
+  std::uint64_t bytes = 0;
+};
+TraceForm form_of(const std::string& path) {
+  TraceForm form;
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    for (const auto& entry : std::filesystem::directory_iterator(path, error)) {
+      const std::string name = entry.path().filename().string();
+      if (name.starts_with("stream-") && name.ends_with(".lbfw")) form.bytes += entry.file_size(error);
+    }
+    return form;
+  }
+  form.bytes = std::filesystem::file_size(path, error);
+  if (error) form.bytes = 0;
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return form;
+  char start[9] = {};
+  const std::size_t got = std::fread(start, 1, sizeof(start), file);
+  std::fclose(file);
+  if (got == sizeof(start) && std::string_view(start, sizeof(start)) == "lbf-trace") form.name = "text";
+  return form;
+}
+
+// Writes events in one of the two forms; nothing is left of a failed one.
+class TraceSink {
+ public:
+  // `library`: MPI_Get_library_version of the run, empty where it is not known.
+  static Result<std::unique_ptr<TraceSink>> open(const std::string& path, const std::string& form, Rank ranks,
+                                                 const std::string& library = {}) {
+    if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
+      return lbf::invalid_input(
+          "a stored trace is not for a terminal: name a file with -o FILE, or --to text");
+    }
+    Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(path);
+    if (!output) return output.error();
+    auto sink = std::make_unique<TraceSink>();
+    sink->output_ = std::move(*output);
+    if (form == "text") {
+      sink->text_.emplace(sink->output_->stream(), ranks, std::vector<std::string>{}, library);
+    } else {
+      lbf::TraceOutput* out = sink->output_.get();
+      lbf::StoredTraceOptions stored;
+      stored.library = library;
+      sink->stored_.emplace(
+          ranks, [out](std::uint32_t, const std::string& batch) { return out->write(batch); }, stored);
+    }
+    return sink;
+  }
+  Result<void> add(Rank rank, const Event& event) {
+    if (!text_) return stored_->add(rank, event);
+    Result<void> added = text_->add(rank, event);
+    if (added || added.error().code != lbf::ErrorCode::kInvalidInput) return added;
+    return lbf::invalid_input(added.error().message + "; --to stored and lbf-trace dump keep everything");
+  }
+  Result<void> finish() {
+    if (stored_) {
+      if (Result<void> done = stored_->finish(); !done) return done;
+    }
+    return output_->commit();
+  }
+
+ private:
+  std::unique_ptr<lbf::TraceOutput> output_;
+  std::optional<lbf::TextTraceWriter> text_;
+  std::optional<lbf::StoredTraceWriter> stored_;
+};
+
+Result<void> print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return Error{lbf::ErrorCode::kIo,
+                 "cannot write the result to standard output; is the disk full or the pipe closed?"};
+  }
+  return {};
+}
+
+Result<void> read(lbf::WhatIfTrace& trace, const char* what, const lbf::EventSink& sink) {
+  lbf::Progress progress("lbf-trace", what);
+  return trace.read(lbf::one_by_one(sink), [&progress](double share) { progress.show(share); });
+}
+
+// --- the subcommands
+
+Result<void> info(const Options& options) {
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  if (!trace) return trace.error();
+  lbf::TraceInfoCount count((*trace)->ranks());
+  Result<void> done =
+      read(**trace, "read", [&count](Rank rank, const Event& event) { return count.add(rank, event); });
+  if (!done) return done;
+  const TraceForm form = form_of(options.trace);
+  return print(options.json ? count.json(options.trace, form.name, form.bytes, (*trace)->library())
+                            : count.table(options.trace, form.name, form.bytes, (*trace)->library()));
+}
+
+Result<void> dump(const Options& options) {
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  if (!trace) return trace.error();
+  std::vector<bool> wanted(static_cast<std::size_t>((*trace)->ranks()), options.ranks.empty());
+  for (Rank rank : options.ranks) {
+    if (rank >= (*trace)->ranks()) {
+      return lbf::invalid_input("--rank " + std::to_string(rank) + ": the trace has ranks 0 to " +
+                                std::to_string((*trace)->ranks() - 1));
+    }
+    wanted[static_cast<std::size_t>(rank)] = true;
+  }
+  Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(options.output);
+  if (!output) return output.error();
+  std::uint64_t lines = 0;
+  bool enough = false;
+  const auto sink = [&](Rank rank, const Event& event) -> Result<void> {
+    if (!wanted[static_cast<std::size_t>(rank)]) return {};
+    if (Result<void> done = (*output)->write(lbf::event_line(rank, event) + "\n"); !done) return done;
+    enough = options.limit > 0 && ++lines >= options.limit;
+    return enough ? Result<void>(Error{lbf::ErrorCode::kLimit, "--limit"}) : Result<void>();
+  };
+  if (Result<void> done = read(**trace, "dumped", sink); !done && !enough) return done;
+  return (*output)->commit();
+}
+
+Result<void> convert(const Options& options) {
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  if (!trace) return trace.error();
+  const bool from_text = form_of(options.trace).name == "text";
+  const std::string to = !options.to.empty() ? options.to : from_text ? "stored" : "text";
+  Result<std::unique_ptr<TraceSink>> sink =
+      TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library());
+  if (!sink) return sink.error();
+  Result<void> done =
+      read(**trace, "converted", [&](Rank rank, const Event& event) { return (*sink)->add(rank, event); });
+  if (!done) return done;
+  return (*sink)->finish();
+}
+
+Result<void> import_trace(const Options& options) {
+  Result<std::unique_ptr<lbf::TiTrace>> trace = lbf::TiTrace::open(options.trace, options.flops_per_second);
+  if (!trace) return trace.error();
+  Result<std::unique_ptr<TraceSink>> sink =
+      TraceSink::open(options.output, options.to.empty() ? "stored" : options.to, (*trace)->ranks());
+  if (!sink) return sink.error();
+  {
+    lbf::Progress progress("lbf-trace", "imported");
+    Result<void> done =
+        (*trace)->read([&](Rank rank, const Event& event) { return (*sink)->add(rank, event); },
+                       [&progress](double share) { progress.show(share); });
+    if (!done) return done;
+  }
+  if (Result<void> done = (*sink)->finish(); !done) return done;
+  for (const std::string& note : (*trace)->notes()) warn(note);
+  return {};
+}
+
+Result<void> export_trace(const Options& options) {
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  if (!trace) return trace.error();
+  const Result<std::vector<std::string>> warnings = lbf::export_trace(options.exported, **trace);
+  if (!warnings) return warnings.error();
+  for (const std::string& warning : *warnings) warn(warning);
+  return {};
+}
+
+Result<void> synth(const Options& options) {
+  Result<std::unique_ptr<TraceSink>> sink =
+      TraceSink::open(options.output, options.to.empty() ? "stored" : options.to, options.synth_ranks);
+  if (!sink) return sink.error();
+  {
+    lbf::Progress progress("lbf-trace", "made");
+    const double all =
+        static_cast<double>(lbf::synth_events_per_iteration(options.pattern, options.synth_ranks)) *
+        static_cast<double>(options.iterations);
+    std::uint64_t events = 0;
+    Result<void> done = lbf::synthesize(options.pattern, options.synth_ranks, options.iterations,
+                                        [&](Rank rank, const Event& event) {
+                                          constexpr std::uint64_t kEventsPerTick = 1 << 16;
+                                          if (++events % kEventsPerTick == 0)
+                                            progress.show(static_cast<double>(events) / all);
+                                          return (*sink)->add(rank, event);
+                                        });
+    if (!done) return done;
+  }
+  return (*sink)->finish();
+}
+
+// --- options
+
+constexpr const char* kTraceHelp =
+    "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOB[.STEP] of a job that lbfd knows";
+
+void add_trace(CLI::App& command, Options& options) {
+  command.add_option("TRACE", options.trace, kTraceHelp)->required();
+  command
+      .add_option("--server", options.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)")
+      ->check([](const std::string& server) {
+        const auto client = lbf::HttpClient::make(server);
+        return client ? std::string() : client.error().message;
+      });
+}
+void add_output(CLI::App& command, std::string& output, const char* help) {
+  command.add_option("-o,--output", output, help);
+}
+void add_form(CLI::App& command, Options& options, const char* help) {
+  command.add_option("--to", options.to, help)->check(CLI::IsMember({"text", "stored"}));
+}
+void add_flops(CLI::App& command, double& flops_per_second, const char* help) {
+  command.add_option("--flops-per-second", flops_per_second, help)->check(lbf::check_positive);
+}
+
+// What is wrong with the options of export; empty: nothing.
+std::string check_export(const CLI::App& command, const lbf::TraceExportOptions& options) {
+  if (options.output == "-" && options.format == "ti")
+    return "--format ti writes a list and a folder of files: name the list with -o FILE";
+  if (options.output == "-" && options.format == "otf2")
+    return "--format otf2 makes a folder: name it with -o DIR";
+  return lbf::exports_a_prediction(options.format) ? lbf::check_target_options(command, options.target) : "";
+}
+
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Looks into recorded programs, converts them, and carries them from and to other tools.",
+               "lbf-trace"};
+  app.set_version_flag("--version", std::string("lbf-trace ") + LBF_VERSION);
+  app.require_subcommand(1);
+
+  CLI::App* info_command =
+      app.add_subcommand("info", "what is in a trace: ranks, events, messages, calls, durations");
+  add_trace(*info_command, options);
+  info_command->add_flag("--json", options.json, "print JSON");
+
+  CLI::App* dump_command =
+      app.add_subcommand("dump", "every event in one line, with all that is known of it");
+  add_trace(*dump_command, options);
+  add_output(*dump_command, options.output, "file to write (default standard output)");
+  dump_command->add_option("--rank", options.ranks, "of these ranks only, as in 0,3")
+      ->delimiter(',')
+      ->check(CLI::Range(0, (1 << 24) - 1));
+  dump_command->add_option("--limit", options.limit, "stop after so many events")
+      ->check(CLI::Range(std::uint64_t{1}, ~std::uint64_t{0}));
+
+  CLI::App* convert_command = app.add_subcommand("convert", "a text trace <-> a stored trace");
+  add_trace(*convert_command, options);
+  add_output(*convert_command, options.output, "file to write (default standard output)");
+  add_form(*convert_command, options, "text or stored (default: the other form)");
+
+  CLI::App* import_command = app.add_subcommand("import", "a trace of another tool -> a trace of lbf");
+  import_command
+      ->add_option("FILE", options.trace,
+                   "the list of the ranks' files, or one file with the actions of all ranks")
+      ->required();
+  import_command
+      ->add_option("--format", options.import_format, "ti: SimGrid's time-independent trace (default)")
+      ->check(CLI::IsMember({"ti"}));
+  add_output(*import_command, options.output, "file to write (default standard output)");
+  add_form(*import_command, options, "text or stored (default stored)");
+  add_flops(*import_command, options.flops_per_second,
+            "flops of a compute action that take one second (default 1e9)");
+
+  CLI::App* export_command = app.add_subcommand("export", "a trace of lbf -> a trace of another tool");
+  add_trace(*export_command, options);
+  export_command
+      ->add_option("--format", options.exported.format,
+                   "goal (LogGOPSim), ti (SimGrid); a predicted run: timeline (Chrome and Perfetto), otf2 "
+                   "(Vampir, Cube)")
+      ->required()
+      ->check(CLI::IsMember({"goal", "ti", "timeline", "otf2"}));
+  add_output(*export_command, options.exported.output,
+             "file to write (default standard output; ti needs a file), otf2: folder to make");
+  add_flops(*export_command, options.exported.flops_per_second,
+            "ti: flops of one second of process time (default 1e9)");
+  lbf::add_target_options(*export_command, options.exported.target, "Target (timeline, otf2)");
+
+  CLI::App* synth_command = app.add_subcommand("synth", "makes a trace of a well-known pattern");
+  std::vector<std::string> patterns(lbf::kSynthPatterns.begin(), lbf::kSynthPatterns.end());
+  synth_command->add_option("--pattern", options.pattern, "ring, stencil2d, alltoall or allreduce")
+      ->required()
+      ->check(CLI::IsMember(patterns));
+  synth_command->add_option("--ranks", options.synth_ranks, "ranks of the program")
+      ->required()
+      ->check(CLI::Range(lbf::kMinSynthRanks, lbf::kMaxSynthRanks));
+  synth_command->add_option("--iterations", options.iterations, "how often the pattern is repeated")
+      ->required()
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));
+  add_output(*synth_command, options.output, "file to write (default standard output)");
+  add_form(*synth_command, options, "text or stored (default stored)");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    const auto parsed = app.get_subcommands();
+    const std::string help =
+        parsed.empty() ? "lbf-trace --help" : "lbf-trace " + parsed.front()->get_name() + " --help";
+    return fail(kUsage, std::string(error.what()) + "; " + help + " lists what there is");
+  }
+  if (export_command->parsed()) {
+    const std::string wrong = check_export(*export_command, options.exported);
+    if (!wrong.empty()) return fail(kUsage, wrong);
+  }
+  Result<void> done = info_command->parsed()      ? info(options)
+                      : dump_command->parsed()    ? dump(options)
+                      : convert_command->parsed() ? convert(options)
+                      : import_command->parsed()  ? import_trace(options)
+                      : export_command->parsed()  ? export_trace(options)
+                                                  : synth(options);
+  return done ? 0 : fail(kFailure, done.error().message);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    return fail(kFailure, error.what());
+  }
+}

@@ -1,0 +1,136 @@
+// lbf-whatif: how long a recorded program would take elsewhere. Reads a text trace, a stored trace or a job's
+// trace from lbfd, predicts every combination of node count, placement and network in one pass.
+//
+// Implements design.md section 6 (the options and JSON keys are a contract).
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "advisor/report/text.h"
+#include "base/http_client.h"
+#include "predictor/metric/predictor.h"
+#include "tools/support/environment.h"
+#include "tools/support/progress.h"
+#include "tools/whatif/target_options.h"
+#include "tools/whatif/whatif_output.h"
+#include "tools/whatif/whatif_trace.h"
+
+namespace {
+
+constexpr int kFailure = 1;
+constexpr int kUsage = 2;
+
+// `what` may have a file's name or lbfd's words in it: one line, nothing that acts on a terminal.
+int fail(int status, const std::string& what) {
+  std::fprintf(stderr, "lbf-whatif: error: %s\n", lbf::report::printable(what).c_str());
+  return status;
+}
+
+void warn_of_stuck_targets(const lbf::WhatIfResult& result) {
+  std::size_t stuck = 0;
+  std::string why;
+  for (const lbf::Prediction& prediction : result.predictions) {
+    if (!lbf::is_stuck(result, prediction)) continue;
+    if (++stuck == 1) why = prediction.why_stuck;
+  }
+  if (stuck == 0) return;
+  std::fprintf(stderr, "lbf-whatif: warning: on %zu of %zu targets the program would not end: %s\n", stuck,
+               result.predictions.size(), lbf::report::printable(why).c_str());
+}
+
+int run(int argc, char** argv) {
+  lbf::WhatIfOptions options;
+  std::string server = lbf::default_server();
+  std::string trace_name;
+  bool json = false;
+
+  CLI::App app{"How long a recorded program would take on other nodes, placements and networks.",
+               "lbf-whatif"};
+  app.set_version_flag("--version", std::string("lbf-whatif ") + LBF_VERSION);
+  app.add_option("TRACE", trace_name,
+                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
+                 "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
+  lbf::add_target_options(app, options);
+  std::string mpi_library;
+  std::vector<std::string> mpi_libraries;
+  for (int i = 0; i < lbf::kMpiLibraryCount; ++i) {
+    mpi_libraries.emplace_back(lbf::mpi_library_name(static_cast<lbf::MpiLibrary>(i)));
+  }
+  app.add_option("--mpi-library", mpi_library,
+                 "whose algorithms the collectives follow: openmpi-4.1, openmpi-5.0 or mpich-4.0 (default: "
+                 "the library that ran, openmpi-4.1 where the trace does not say)")
+      ->check(CLI::IsMember(mpi_libraries));
+  const CLI::Option* server_option =
+      app.add_option("--server", server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
+  app.add_flag("--json", json, "print JSON");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return fail(kUsage, std::string(error.what()) + "; lbf-whatif --help lists the options");
+  }
+  if (trace_name.empty()) return fail(kUsage, "TRACE is missing: what to replay; lbf-whatif --help");
+  const std::string wrong = lbf::check_target_options(app, options);
+  if (!wrong.empty()) return fail(kUsage, wrong);
+
+  if (server_option->count() > 0) {
+    if (const auto client = lbf::HttpClient::make(server); !client) {
+      return fail(kUsage, "--server " + client.error().message);
+    }
+  }
+  lbf::Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(trace_name, server);
+  if (!trace) return fail(kFailure, trace.error().message);
+  lbf::WhatIfResult result;
+  result.trace = trace_name;
+  result.ranks = (*trace)->ranks();
+  lbf::Result<std::vector<lbf::Target>> targets = lbf::make_targets(options, result.ranks);
+  if (!targets) return fail(kFailure, targets.error().message);
+  result.targets = *targets;
+  lbf::Result<std::unique_ptr<lbf::Predictor>> predictor =
+      lbf::Predictor::make(result.ranks, std::move(*targets));
+  if (!predictor) return fail(kFailure, predictor.error().message);
+  lbf::MpiSetup mpi = lbf::mpi_setup((*trace)->library(), (*trace)->node_of_rank());
+  if (const auto asked = lbf::mpi_library_named(mpi_library)) mpi.rules = {*asked, true};
+  result.mpi_rules = mpi.rules;
+  result.mpi_note = lbf::mpi_rules_note(mpi.rules, (*trace)->library());
+  if (!result.mpi_note.empty()) {
+    std::fprintf(stderr, "lbf-whatif: note: %s\n", lbf::report::printable(result.mpi_note).c_str());
+  }
+  (*predictor)->set_mpi(mpi);
+  {
+    lbf::Progress progress("lbf-whatif", "replayed");
+    const auto sink = [&](lbf::Rank rank, std::span<const lbf::Event> events) {
+      return (*predictor)->feed(rank, events);
+    };
+    const lbf::Result<void> read = (*trace)->read(sink, [&](double share) { progress.show(share); });
+    if (!read) return fail(kFailure, read.error().message);
+    for (lbf::Rank rank = 0; rank < result.ranks; ++rank) (*predictor)->close(rank);
+    (*predictor)->advance();
+  }
+  if (const lbf::Result<void> whole = (*predictor)->diagnosis(); !whole) {
+    result.why_partial = whole.error().message;
+    std::fprintf(stderr, "lbf-whatif: warning: the prediction is partial: %s\n",
+                 lbf::report::printable(result.why_partial).c_str());
+  }
+  result.predictions = (*predictor)->predictions();
+  result.stats = (*predictor)->stats();
+  warn_of_stuck_targets(result);
+  const std::string text = json ? lbf::whatif_json(result) : lbf::whatif_table(result);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    return fail(kFailure, "cannot write the result to standard output; is the disk full or the pipe closed?");
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    return fail(kFailure, error.what());
+  }
+}

@@ -1,0 +1,79 @@
+#include "tools/whatif/target_options.h"
+
+#include <charconv>
+#include <cmath>
+#include <vector>
+
+#include "tools/support/environment.h"
+
+namespace lbf {
+
+std::string check_positive(const std::string& text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good =
+      error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) && value > 0;
+  return good ? std::string() : "'" + text + "' is no number above 0";
+}
+
+void add_target_options(CLI::App& command, WhatIfOptions& options, const std::string& group) {
+  options.networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
+  std::vector<CLI::Option*> added;
+  const auto add = [&](auto&&... arguments) {
+    added.push_back(command.add_option(std::forward<decltype(arguments)>(arguments)...));
+    return added.back();
+  };
+  add("--nodes", options.nodes, "node counts, as in 2,4 (default with map=...: those it names)")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 1u << 24));
+  add("--cores", options.cores, "processors per node, or by node as in 4,4,2 (default 1)")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 1u << 20));
+  add("--placement", options.placements,
+      "block, cyclic, plane=K or map=N0,N1,... (may be repeated; default block)")
+      ->allow_extra_args(false);
+  add("--network", options.networks, "names or files, as in zero,lan-100 (default zero)")->delimiter(',');
+  add("--speed", options.speeds,
+      "of each processor, relative to the one that ran, or by node as in 1,1,0.5 (default 1)")
+      ->delimiter(',')
+      ->check(check_positive);
+  add("--contention", options.contention, "none, bus or nic (default: what the network file says)")
+      ->check(CLI::IsMember({"none", "bus", "nic"}));
+  added.push_back(
+      command
+          .add_option_function<std::string>(
+              "--waiting",
+              [&options](const std::string& name) {
+                options.waiting = parse_waiting(name).value_or(options.waiting);
+              },
+              "what a rank does that waits for a message: yield polls and lets the others have their turns, "
+              "block gives its processor away, spin keeps its share (default yield)")
+          ->check(CLI::IsMember({"yield", "block", "spin"})));
+  add("--networks-dir", options.networks_dir,
+      "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)");
+  add("--topology", options.topology,
+      "Slurm's topology.conf or topology.yaml: messages cost what the network file says for their switch "
+      "hops (default: all nodes are equally far apart)");
+  add("--nodelist", options.nodelist,
+      "the nodes of the targets, as in n[1-4] (default: those that Slurm would choose on an idle cluster)");
+  if (group.empty()) return;
+  for (CLI::Option* option : added) option->group(group);
+}
+
+std::string check_target_options(const CLI::App& command, const WhatIfOptions& options) {
+  for (const std::string& placement : options.placements) {
+    if (options.nodes.empty() && !placement.starts_with("map=")) {
+      return "--nodes is missing: how many nodes? (only --placement map=... says it itself)";
+    }
+  }
+  for (const auto& [name, value] :
+       {std::pair{"--topology", &options.topology}, std::pair{"--nodelist", &options.nodelist}}) {
+    if (command.count(name) > 0 && value->empty()) return std::string(name) + " is empty";
+  }
+  if (!options.nodelist.empty() && options.topology.empty()) {
+    return "--nodelist needs --topology: which switches are the nodes on?";
+  }
+  return {};
+}
+
+}  // namespace lbf

@@ -1,0 +1,178 @@
+#include "tools/whatif/whatif_output.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace lbf {
+namespace {
+
+std::string number(double value, const char* format) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
+}
+
+std::string count(std::uint64_t value, const char* one, const char* many) {
+  return std::to_string(value) + " " + (value == 1 ? one : many);
+}
+
+template <typename Value>
+nlohmann::ordered_json by_node_or(const std::vector<Value>& by_node, Value everywhere) {
+  return by_node.empty() ? nlohmann::ordered_json(everywhere) : nlohmann::ordered_json(by_node);
+}
+
+// "2", or "2,1" by node.
+template <typename Value>
+std::string listed(const std::vector<Value>& by_node, Value everywhere) {
+  constexpr std::size_t kMaxShown = 4;
+  if (by_node.empty()) return number(static_cast<double>(everywhere), "%g");
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMaxShown, by_node.size()); ++i) {
+    text += (i > 0 ? "," : "") + number(static_cast<double>(by_node[i]), "%g");
+  }
+  return text + (by_node.size() > kMaxShown ? ",..." : "");
+}
+
+nlohmann::ordered_json topology_json(const Target& target) {
+  nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
+  for (const std::uint32_t node : target.topology_node_of_node)
+    nodes.push_back(target.topology->node_name(node));
+  return {{"file", target.topology->file()}, {"nodes", std::move(nodes)}};
+}
+
+}  // namespace
+
+bool is_stuck(const WhatIfResult& result, const Prediction& prediction) {
+  return result.why_partial.empty() && !prediction.why_stuck.empty();
+}
+
+const char* contention_name(Contention contention) {
+  switch (contention) {
+    case Contention::kNone:
+      return "none";
+    case Contention::kBus:
+      return "bus";
+    case Contention::kNic:
+      return "nic";
+  }
+  return "none";
+}
+
+std::string whatif_json(const WhatIfResult& result) {
+  nlohmann::ordered_json predictions = nlohmann::ordered_json::array();
+  for (std::size_t t = 0; t < result.targets.size(); ++t) {
+    const Target& target = result.targets[t];
+    const Prediction& prediction = result.predictions[t];
+    nlohmann::ordered_json entry;
+    entry["nodes"] = target.nodes;
+    entry["cores"] = by_node_or(target.cores_of_node, target.cores_per_node);
+    entry["placement"] = target.placement;
+    entry["network"] = target.network->name();
+    entry["contention"] = contention_name(target.network->contention());
+    entry["speed"] = by_node_or(target.speed_of_node, target.speed);
+    entry["waiting"] = waiting_name(target.waiting);
+    if (target.topology != nullptr) entry["topology"] = topology_json(target);
+    if (is_stuck(result, prediction)) {
+      entry["lbf_s"] = nullptr;
+    } else {
+      entry["lbf_s"] = prediction.lbf_s;
+    }
+    entry["why_stuck"] = prediction.why_stuck;
+    entry["rank_finish_s"] = prediction.rank_finish_s;
+    entry["partial"] = !result.why_partial.empty() || !prediction.complete;
+    predictions.push_back(std::move(entry));
+  }
+  nlohmann::ordered_json root;
+  root["predictions"] = std::move(predictions);
+  root["ranks"] = result.ranks;
+  root["events"] = result.stats.events;
+  root["messages"] = result.stats.messages;
+  root["collectives"] = result.stats.collectives;
+  root["approximated_collectives"] = result.stats.approximated_collectives;
+  root["mpi_library"] = mpi_library_name(result.mpi_rules.library);
+  root["mpi_note"] = result.mpi_note;
+  root["wildcard_receives"] = result.stats.wildcard_receives;
+  root["one_sided_operations"] = result.stats.one_sided_operations;
+  root["io_calls"] = result.stats.io_calls;
+  root["io_s"] = result.stats.io_s;
+  root["io_bytes_read"] = result.stats.bytes_read;
+  root["io_bytes_written"] = result.stats.bytes_written;
+  root["unmodelled_calls"] = result.stats.unmodelled_calls;
+  root["unmodelled_s"] = result.stats.unmodelled_s;
+  root["lost_events"] = result.stats.lost_events;
+  root["why_partial"] = result.why_partial;
+  return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string whatif_table(const WhatIfResult& result) {
+  std::string text = result.trace + ": " + count(static_cast<std::uint64_t>(result.ranks), "rank", "ranks") +
+                     ", " + count(result.stats.events, "event", "events") + ", " +
+                     count(result.stats.messages, "message", "messages") + ", " +
+                     count(result.stats.collectives, "collective call", "collective calls") + "\n";
+  if (result.stats.one_sided_operations > 0) {
+    text += "  " + count(result.stats.one_sided_operations, "one-sided operation", "one-sided operations") + "\n";
+  }
+  if (result.stats.io_calls > 0) {
+    text += "  " + count(result.stats.io_calls, "MPI-IO call", "MPI-IO calls") + ", " +
+            number(result.stats.io_s, "%.3f") + " s kept as measured; " +
+            std::to_string(result.stats.bytes_read) + " bytes read, " +
+            std::to_string(result.stats.bytes_written) + " written\n";
+  }
+  if (result.stats.unmodelled_calls > 0) {
+    text += "  " + count(result.stats.unmodelled_calls, "call is", "calls are") + " not modelled, " +
+            number(result.stats.unmodelled_s, "%.3f") + " s kept as measured\n";
+  }
+  if (result.stats.approximated_collectives > 0) {
+    text += "  " +
+            count(result.stats.approximated_collectives, "collective call is", "collective calls are") +
+            " approximated (rules of " + mpi_library_name(result.mpi_rules.library) + ")\n";
+  }
+  if (!result.targets.empty() && result.targets.front().waiting == Waiting::kSpin) {
+    text += "  ranks that wait for a message keep their share of the processor\n";
+  }
+  if (!result.targets.empty() && result.targets.front().topology != nullptr) {
+    text += "  switch hops between nodes as in " + result.targets.front().topology->file() + "\n";
+  }
+  std::set<std::string> nominal;
+  for (const Target& target : result.targets) {
+    if (target.network->nominal()) nominal.insert(target.network->name());
+  }
+  for (const std::string& name : nominal)
+    text += "  " + name + " is from public figures, not measured here\n";
+  constexpr std::size_t kMaxPlacementWidth = 32;
+  const std::vector<std::string> titles{"NODES",      "CORES", "PLACEMENT",  "NETWORK",
+                                        "CONTENTION", "SPEED", "PREDICTED_S"};
+  std::vector<std::vector<std::string>> rows{titles};
+  for (std::size_t t = 0; t < result.targets.size(); ++t) {
+    const Target& target = result.targets[t];
+    std::string placement = target.placement;
+    if (placement.size() > kMaxPlacementWidth)
+      placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
+    rows.push_back(
+        {std::to_string(target.nodes), listed(target.cores_of_node, target.cores_per_node), placement,
+         target.network->name(), contention_name(target.network->contention()),
+         listed(target.speed_of_node, target.speed),
+         is_stuck(result, result.predictions[t])
+             ? "stuck"
+             : number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
+  }
+  std::vector<std::size_t> width(titles.size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string pad(width[i] - row[i].size(), ' ');
+      const bool left = i >= 2 && i <= 4;  // words
+      line += (i > 0 ? "  " : "") + (left ? row[i] + pad : pad + row[i]);
+    }
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace lbf

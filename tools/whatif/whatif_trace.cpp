@@ -1,0 +1,382 @@
+#include "tools/whatif/whatif_trace.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "advisor/report/selection.h"
+#include "advisor/report/step.h"
+#include "base/http_client.h"
+#include "base/scoped_fd.h"
+#include "event/wire.h"
+#include "predictor/ingest/stream_merge.h"
+
+namespace lbf {
+namespace {
+
+constexpr std::string_view kTextMagic = "lbf-trace";
+constexpr Rank kMaxRanks = 1 << 24;
+
+// --- text
+
+class TextTrace final : public WhatIfTrace {
+ public:
+  TextTrace(std::string path, TraceInfo header, std::uintmax_t bytes)
+      : path_(std::move(path)), header_(std::move(header)), bytes_(bytes) {}
+  Rank ranks() const override { return header_.ranks; }
+  const std::string& library() const override { return header_.library; }
+  const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
+
+  Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
+    std::ifstream in(path_, std::ios::binary);
+    if (!in) return Error{ErrorCode::kIo, path_ + ": cannot open: " + std::strerror(errno)};
+    std::uint64_t events = 0;
+    const auto count = [&](Rank rank, const Event& event) -> Result<void> {
+      constexpr std::uint64_t kEventsPerTick = 1 << 16;
+      if (++events % kEventsPerTick == 0 && bytes_ > 0) {
+        progress(static_cast<double>(in.tellg()) / static_cast<double>(bytes_));
+      }
+      return sink(rank, {&event, 1});
+    };
+    const Result<TraceInfo> info = read_text_trace(in, path_, count);
+    if (!info) return info.error();
+    return {};
+  }
+
+ private:
+  std::string path_;
+  TraceInfo header_;
+  std::vector<std::uint32_t> node_of_rank_;  // text traces do not say
+  std::uintmax_t bytes_;
+};
+
+// --- batches
+
+// Bytes of one file, mapped, or of a string.
+class TraceBytes {
+ public:
+  static Result<std::shared_ptr<TraceBytes>> map(const std::string& path) {
+    ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0) return Error{ErrorCode::kIo, path + ": cannot open: " + std::strerror(errno)};
+    struct stat status {};
+    if (::fstat(fd.get(), &status) != 0) return Error{ErrorCode::kIo, path + ": " + std::strerror(errno)};
+    auto bytes = std::make_shared<TraceBytes>();
+    if (status.st_size == 0) return bytes;
+    const std::size_t size = static_cast<std::size_t>(status.st_size);
+    void* data = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd.get(), 0);
+    if (data == MAP_FAILED) return Error{ErrorCode::kIo, path + ": cannot map: " + std::strerror(errno)};
+    bytes->mapped_ = data;
+    bytes->view_ = {static_cast<const std::byte*>(data), size};
+    return bytes;
+  }
+  static std::shared_ptr<TraceBytes> hold(std::string text) {
+    auto bytes = std::make_shared<TraceBytes>();
+    bytes->text_ = std::move(text);
+    bytes->view_ = std::as_bytes(std::span<const char>(bytes->text_));
+    return bytes;
+  }
+  TraceBytes() = default;
+  TraceBytes(const TraceBytes&) = delete;
+  TraceBytes& operator=(const TraceBytes&) = delete;
+  ~TraceBytes() {
+    if (mapped_ != nullptr) ::munmap(mapped_, view_.size());
+  }
+  std::span<const std::byte> view() const { return view_; }
+
+ private:
+  void* mapped_ = nullptr;
+  std::string text_;
+  std::span<const std::byte> view_;
+};
+
+struct Source {
+  std::string name;
+  std::shared_ptr<TraceBytes> bytes;
+};
+
+class StoredTrace final : public WhatIfTrace {
+ public:
+  static Result<std::unique_ptr<WhatIfTrace>> make(std::vector<Source> sources) {
+    auto trace = std::make_unique<StoredTrace>();
+    trace->sources_ = std::move(sources);
+    if (Result<void> indexed = trace->index(); !indexed) return indexed.error();
+    if (Result<void> looked = trace->look_at_start(); !looked) return looked.error();
+    return std::unique_ptr<WhatIfTrace>(std::move(trace));
+  }
+  Rank ranks() const override { return ranks_; }
+  const std::string& library() const override { return library_; }
+  const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
+
+  Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
+    CommunicatorTable communicators;
+    std::size_t bytes_done = 0;
+    std::vector<std::unique_ptr<BatchSource>> sources;
+    for (const auto& [stream, batches] : streams_) {
+      sources.push_back(std::make_unique<StreamBatches>(*this, batches, bytes_done));
+    }
+    StreamMerge merge(communicators, ranks_, std::move(sources));
+    BatchSink batch_sink;
+    batch_sink.on_events = sink;
+    for (;;) {
+      const Result<bool> more = merge.next(batch_sink);
+      if (!more) return more.error();
+      progress(static_cast<double>(bytes_done) / static_cast<double>(std::max<std::size_t>(total_bytes_, 1)));
+      if (!*more) return {};
+    }
+  }
+
+ private:
+  struct Batch {
+    std::size_t source;
+    std::size_t offset;
+    std::span<const std::byte> bytes;
+  };
+
+  class StreamBatches final : public BatchSource {
+   public:
+    // Adds the size of each batch to `bytes_done`.
+    StreamBatches(const StoredTrace& trace, const std::vector<Batch>& batches, std::size_t& bytes_done)
+        : trace_(trace), batches_(batches), bytes_done_(bytes_done) {}
+    Result<std::span<const std::byte>> next() override {
+      if (at_ == batches_.size()) return std::span<const std::byte>();
+      bytes_done_ += batches_[at_].bytes.size();
+      return batches_[at_++].bytes;
+    }
+    Error located(const Error& error) const override { return trace_.located(batches_[at_ - 1], error); }
+
+   private:
+    const StoredTrace& trace_;
+    const std::vector<Batch>& batches_;
+    std::size_t& bytes_done_;
+    std::size_t at_ = 0;
+  };
+
+  Error located(const Batch& batch, const Error& error) const {
+    return {error.code, sources_[batch.source].name + ", batch at byte " + std::to_string(batch.offset) +
+                            ": " + error.message};
+  }
+  Result<void> decode(BatchDecoder& decoder, const Batch& batch, const BatchSink& sink) const {
+    const Result<BatchHeader> header = decoder.decode(batch.bytes, sink);
+    if (header) return {};
+    return located(batch, header.error());
+  }
+
+  Result<void> index() {
+    std::map<std::uint32_t, std::uint64_t> last_sequence;
+    for (std::size_t s = 0; s < sources_.size(); ++s) {
+      const std::span<const std::byte> all = sources_[s].bytes->view();
+      for (std::size_t offset = 0; offset < all.size();) {
+        const Result<BatchHeader> header = read_batch_header(all.subspan(offset));
+        const std::string where = sources_[s].name + ", byte " + std::to_string(offset) + ": ";
+        if (!header) {
+          return Error{header.error().code,
+                       where + "not a stored trace from here on: " + header.error().message +
+                           (offset == 0 ? " (and a text trace begins with 'lbf-trace 1')" : "")};
+        }
+        const std::size_t size = kBatchHeaderBytes + header->compressed_bytes;
+        if (size > all.size() - offset)
+          return invalid_input(where + "the batch is cut off (is the file complete?)");
+        // A batch that was stored twice counts once: sequence numbers only rise (http-v1.md).
+        std::uint64_t& last = last_sequence[header->stream];
+        if (header->sequence > last) {
+          last = header->sequence;
+          streams_[header->stream].push_back({s, offset, all.subspan(offset, size)});
+          total_bytes_ += size;
+        }
+        offset += size;
+      }
+    }
+    if (streams_.empty()) return invalid_input(sources_.front().name + ": the trace is empty");
+    return {};
+  }
+
+  // The world's size, library and nodes from the processes' own records (http-v1.md, "process"); in a trace
+  // without them as many ranks as have events.
+  Result<void> look_at_start() {
+    constexpr std::size_t kMostBatches = 16;  // of one stream, once the world's size is known
+    Rank world = 0;
+    Rank seen = 0;
+    std::map<Rank, std::uint32_t> nodes;
+    BatchSink sink;
+    sink.on_events = one_by_one([&seen](Rank rank, const Event&) -> Result<void> {
+      seen = std::max(seen, rank + 1);
+      return {};
+    });
+    sink.on_control = [&](std::string_view text) -> Result<void> {
+      const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
+      if (!record.is_object()) return {};
+      const auto number = [&record](const char* key) -> std::int64_t {
+        const auto found = record.find(key);
+        if (found == record.end() || !found->is_number_integer()) return -1;
+        return std::min<std::int64_t>(found->get<std::int64_t>(), kMaxRanks);
+      };
+      const auto word = [&record](const char* key) {
+        const auto found = record.find(key);
+        return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
+      };
+      if (word("type") != "process") return {};
+      world = std::max(world, static_cast<Rank>(std::max<std::int64_t>(number("world_size"), 0)));
+      if (library_.empty()) library_ = word("library");
+      if (number("rank") >= 0 && number("node_index") >= 0) {
+        nodes[static_cast<Rank>(number("rank"))] = static_cast<std::uint32_t>(number("node_index"));
+      }
+      return {};
+    };
+    CommunicatorTable communicators;
+    BatchDecoder decoder(communicators, kMaxRanks);
+    for (std::size_t nth = 0;; ++nth) {
+      bool more = false;
+      for (const auto& [stream, batches] : streams_) {
+        if (nth >= batches.size()) continue;
+        more = true;
+        if (Result<void> decoded = decode(decoder, batches[nth], sink); !decoded) return decoded.error();
+      }
+      const bool all_nodes = nodes.empty() || nodes.size() == static_cast<std::size_t>(world);
+      if (!more || (world > 0 && (all_nodes || nth + 1 == kMostBatches))) break;
+    }
+    ranks_ = std::max(world, seen);
+    if (ranks_ == 0) return invalid_input(sources_.front().name + ": the trace has no events");
+    if (nodes.size() == static_cast<std::size_t>(ranks_) && nodes.rbegin()->first == ranks_ - 1) {
+      for (const auto& [rank, node] : nodes) node_of_rank_.push_back(node);
+    }
+    return {};
+  }
+
+  std::vector<Source> sources_;
+  std::map<std::uint32_t, std::vector<Batch>> streams_;
+  std::size_t total_bytes_ = 0;
+  Rank ranks_ = 0;
+  std::string library_;
+  std::vector<std::uint32_t> node_of_rank_;
+};
+
+Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    std::vector<std::string> names;
+    for (auto it = std::filesystem::directory_iterator(path, error);
+         !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      if (name.starts_with("stream-") && name.ends_with(".lbfw")) names.push_back(it->path().string());
+    }
+    if (error) return Error{ErrorCode::kIo, path + ": " + error.message()};
+    if (names.empty())
+      return invalid_input(path +
+                           ": holds no stored trace (no stream-*.lbfw in it): give a step's folder of "
+                           "lbfd's state_dir/traces, or a file");
+    std::sort(names.begin(), names.end());
+    std::vector<Source> sources;
+    for (const std::string& name : names) {
+      Result<std::shared_ptr<TraceBytes>> bytes = TraceBytes::map(name);
+      if (!bytes) return bytes.error();
+      sources.push_back({name, std::move(*bytes)});
+    }
+    return StoredTrace::make(std::move(sources));
+  }
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return Error{ErrorCode::kIo, path + ": cannot open: " + std::strerror(errno)};
+  std::string start(kTextMagic.size(), '\0');
+  in.read(start.data(), static_cast<std::streamsize>(start.size()));
+  if (in.gcount() == static_cast<std::streamsize>(start.size()) && start == kTextMagic) {
+    in.clear();
+    in.seekg(0);
+    Result<TraceInfo> header = read_text_trace_header(in, path);
+    if (!header) return header.error();
+    const std::uintmax_t bytes = std::filesystem::file_size(path, error);
+    return std::unique_ptr<WhatIfTrace>(
+        std::make_unique<TextTrace>(path, std::move(*header), error ? 0 : bytes));
+  }
+  Result<std::shared_ptr<TraceBytes>> bytes = TraceBytes::map(path);
+  if (!bytes) return bytes.error();
+  if ((*bytes)->view().empty())
+    return invalid_input(path + ": the file is empty: a trace was never written to it, or not yet");
+  return StoredTrace::make({{path, std::move(*bytes)}});
+}
+
+// --- lbfd
+
+bool has_no_steps(const std::string& body) {
+  const nlohmann::json list = nlohmann::json::parse(body, nullptr, false);
+  return list.is_object() && list.contains("steps") && list["steps"].is_array() && list["steps"].empty();
+}
+
+Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, const std::string& server) {
+  HttpClientOptions options;
+  options.total_timeout_s = 0;  // a trace may be gigabytes
+  Result<HttpClient> client = HttpClient::make(server, options);
+  if (!client) return client.error();
+  const std::string query = "/v1/steps?brief=1&" + report::query_of(wanted);
+  Result<HttpResponse> answer = client->request("GET", query);
+  if (!answer) {
+    Error error = answer.error();
+    if (error.code == ErrorCode::kUnavailable) error.message += "; another address: --server or LBF_SERVER";
+    return error;
+  }
+  if (answer->status == 200 && has_no_steps(answer->body)) {
+    // None of the caller's own; an operator may mean somebody else's, and only an operator is answered.
+    Result<HttpResponse> everybodys = client->request("GET", query + "&all=1");
+    if (!everybodys) return everybodys.error();
+    if (everybodys->status == 200) answer = std::move(everybodys);
+  }
+  if (answer->status != 200) return error_of_response(*answer);
+  const std::string name = "job " + report::text_of(wanted);
+  const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
+  if (!steps) return Error{ErrorCode::kInternal, server + ": " + steps.error().message};
+  // A restarted job has its step once per restart: the last one counts. Two clusters' jobs may have one
+  // number.
+  std::map<std::pair<std::string, std::string>, const report::Step*> last_restart;
+  for (const report::Step& step : *steps) {
+    const report::Step*& known = last_restart[{step.cluster, report::job_id(step)}];
+    if (known == nullptr || known->restart < step.restart) known = &step;
+  }
+  if (last_restart.empty()) {
+    return Error{ErrorCode::kNotFound, name +
+                                           ": lbfd has no step of it that you may see (was it run with "
+                                           "--lbf-predict?), and no file has that name"};
+  }
+  if (last_restart.size() > 1) {
+    std::string list;
+    for (const auto& [key, step] : last_restart) list += (list.empty() ? "" : ", ") + key.second;
+    return invalid_input(name + " has several steps, say which: " + list);
+  }
+  const report::Step& step = *last_restart.begin()->second;
+  answer =
+      client->request("GET", "/v1/steps/" + step.cluster + "/" + std::to_string(step.job) + "/" +
+                                 std::to_string(step.step) + "/" + std::to_string(step.restart) + "/trace");
+  if (!answer) return answer.error();
+  if (answer->status != 200) return error_of_response(*answer);
+  if (answer->body.empty()) return Error{ErrorCode::kNotFound, name + ": no events are stored yet"};
+  return StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<WhatIfTrace>> open_trace(const std::string& what, const std::string& server) {
+  std::error_code error;
+  if (std::filesystem::exists(what, error)) return open_path(what);
+  const bool is_number = !what.empty() && std::isdigit(static_cast<unsigned char>(what.front())) != 0;
+  const auto jobs = report::parse_jobs(what);
+  if (!is_number || !jobs || jobs->size() != 1) {
+    return Error{ErrorCode::kNotFound,
+                 what +
+                     ": no such trace file or folder, and no job either (JOB, JOB_TASK or JOB+OFFSET, and "
+                     ".STEP behind it)"};
+  }
+  return fetch(jobs->front(), server);
+}
+
+}  // namespace lbf
