@@ -17,7 +17,7 @@
 namespace lbf::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31474e4952464c42;  // "BLFRING1"
-inline constexpr std::uint32_t kVersion = 2;
+inline constexpr std::uint32_t kVersion = 3;
 inline constexpr std::size_t kMaxFunctions = 640;
 inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
 
@@ -26,6 +26,23 @@ enum class ProcessState : std::uint32_t {
   kRunning = 1,
   kFinalized = 2,  // the kExit record is in the ring
   kAborted = 3,    // MPI_Abort was called
+};
+
+// What the cost system wants of the capture (docs/cost-system.md, adr/0010). Written by the relay, read by the
+// producer at the beginning of a call; 0 is what a ring starts with.
+enum class CaptureOrder : std::uint32_t {
+  kOpen = 0,      // record calls, as long as the grant lasts; then count as with kCounting
+  kCounting = 1,  // count calls by channel, record none
+  kOff = 2,       // nothing any more, for the rest of the run; never taken back
+};
+
+// One primitive of the capture (recording a call, counting a call), for C_obs (cost/observed_cost.h). Written
+// by the producer alone, relaxed. Ticks are of the clock_source.
+struct PrimitiveCounter {
+  std::atomic<std::uint64_t> executions;
+  std::atomic<std::uint64_t> sampled;        // of these, timed
+  std::atomic<std::uint64_t> sampled_ticks;  // what the timed ones took together, without the timing itself
+  std::atomic<std::uint64_t> ideal_ticks_256;  // one execution with everything in the cache, in 1/256 ticks
 };
 
 struct CallCounter {  // written by the producer alone, relaxed
@@ -69,6 +86,18 @@ struct Header {
   char host[64];
   alignas(64) std::atomic<std::uint64_t> head;   // bytes ever written (release by the producer)
   alignas(64) std::atomic<std::uint64_t> tail;   // bytes ever consumed (release by the relay)
+  // Control. One line of its own: the producer only reads it. `window` is the number of the open window (1 is
+  // the first, open from the start); a relay that opens again writes grant and window first, then the order
+  // (release). `grant`: how many calls this ring may record in all since it began; 0: without bound. A grant
+  // that is used up closes the capture at once, until a new window.
+  alignas(64) std::atomic<std::uint32_t> order;  // CaptureOrder
+  std::atomic<std::uint32_t> window;
+  std::atomic<std::uint64_t> grant;
+  // The producer's answer: in which window it records; 0: it counts, or is off.
+  alignas(64) std::atomic<std::uint32_t> recording_window;
+  std::atomic<std::uint32_t> off;  // 1: nothing any more (ordered, or the counts were lost)
+  PrimitiveCounter recorded;       // calls that were recorded
+  PrimitiveCounter counted;        // calls that were counted while closed
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
 };
 
