@@ -3,22 +3,24 @@
 // Place in the event's way: inside *capture*, one per thread; the counts go into the ring when a window opens
 // (docs/adr/0010-capture-windows.md). Matching pairs the n-th send of a channel with its n-th receive; with
 // the counts, n stays known across what was not recorded. A count costs one probe of a table of fixed
-// capacity. Single thread; noexcept, no heap.
+// capacity. Single thread; noexcept, no heap. A table that is full is emptied (take_changes) and goes on: a
+// program may use a new tag for each message.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "event/event.h"
 #include "spank_plugin/capture/memory.h"
 
 namespace lbf::capture {
 
-// One rank's end of a channel.
+// One rank's end of a channel; or what it does together with all of a communicator.
 struct ChannelEnd {
   std::uint32_t comm = 0;  // this rank's own index
-  std::int32_t peer = 0;   // rank in the communicator
-  std::int32_t tag = 0;
-  bool receives = false;  // else it sends
+  std::int32_t peer = 0;   // world rank; collectives: kAnyRank
+  std::int32_t tag = 0;    // collectives: kAnyTag
+  SkippedSide side = SkippedSide::kSends;
 
   friend bool operator==(const ChannelEnd&, const ChannelEnd&) = default;
 };
@@ -34,20 +36,16 @@ class ChannelCounts {
     return true;
   }
 
-  // `by` more messages on `end`; -1 for a receive that was cancelled. Without room the count is lost and
-  // complete() is false from then on.
-  void count(const ChannelEnd& end, std::int64_t by = 1) noexcept {
+  // `by` more messages on `end`. false: no room, nothing was counted.
+  [[gnu::always_inline]] bool count(const ChannelEnd& end, std::uint64_t by = 1) noexcept {
     const std::uint64_t place = std::uint64_t{end.comm} << 32 | static_cast<std::uint32_t>(end.peer);
     const std::uint64_t what =
-        std::uint64_t{static_cast<std::uint32_t>(end.tag)} << 2 | (end.receives ? 2u : 0u) | kUsed;
+        std::uint64_t{static_cast<std::uint32_t>(end.tag)} << 3 | static_cast<std::uint64_t>(end.side) << 1 | kUsed;
     std::uint32_t i =
         static_cast<std::uint32_t>(((place * 0x9e3779b97f4a7c15u) ^ (what * 0xc2b2ae3d27d4eb4fu)) >> shift_);
     while (slots_[i].place != place || slots_[i].what != what) {
       if (slots_[i].what == 0) {
-        if (used_ >= mask_ - mask_ / 8) {  // probes stay short below seven eighths
-          complete_ = false;
-          return;
-        }
+        if (used_ >= mask_ - mask_ / 8) return false;  // probes stay short below seven eighths
         ++used_;
         slots_[i].place = place;
         slots_[i].what = what;
@@ -56,47 +54,45 @@ class ChannelCounts {
       i = (i + 1) & mask_;
     }
     Slot& slot = slots_[i];
-    if (slot.count == 0 && !slot.listed) {
-      slot.listed = true;
+    if (slot.count == 0) {
       slot.next_changed = first_changed_;
       first_changed_ = i + 1;
-      ++changed_;
     }
     slot.count += by;
+    return true;
   }
 
-  // How many channels take_changes() will visit at most.
-  std::uint32_t changed() const noexcept { return changed_; }
-
-  // visit(ChannelEnd, count) for each channel that was counted since the last time, count != 0; begins anew.
+  // visit(ChannelEnd, count) for each channel that was counted since it was taken last, until one returns
+  // false: that one and those that were not visited stay. Whether all were taken.
   template <class Visit>
-  void take_changes(Visit visit) noexcept {
-    for (std::uint32_t link = first_changed_; link != 0;) {
-      Slot& slot = slots_[link - 1];
-      link = slot.next_changed;
-      if (slot.count != 0) {
-        visit(ChannelEnd{static_cast<std::uint32_t>(slot.place >> 32), static_cast<std::int32_t>(slot.place),
-                         static_cast<std::int32_t>(slot.what >> 2), (slot.what & 2u) != 0},
-              slot.count);
-      }
+  bool take_changes(Visit visit) noexcept {
+    while (first_changed_ != 0) {
+      Slot& slot = slots_[first_changed_ - 1];
+      const ChannelEnd end{static_cast<std::uint32_t>(slot.place >> 32), static_cast<std::int32_t>(slot.place),
+                           static_cast<std::int32_t>(slot.what >> 3), static_cast<SkippedSide>(slot.what >> 1 & 3u)};
+      if (!visit(end, slot.count)) return false;
+      first_changed_ = slot.next_changed;
       slot.count = 0;
-      slot.listed = false;
     }
-    first_changed_ = 0;
-    changed_ = 0;
+    if (used_ > mask_ / 2) {  // most of these may never be seen again
+      __builtin_memset(static_cast<void*>(slots_), 0, (std::size_t{mask_} + 1) * sizeof(Slot));
+      used_ = 0;
+    }
+    return true;
   }
-
-  // false: a channel was not counted for lack of room; nothing after that can be matched.
-  bool complete() const noexcept { return complete_; }
+  bool empty() const noexcept { return first_changed_ == 0; }
+  void release() noexcept {
+    if (slots_ != nullptr) munmap(slots_, (std::size_t{mask_} + 1) * sizeof(Slot));
+    slots_ = nullptr;
+  }
 
  private:
   static constexpr std::uint64_t kUsed = 1;
   struct Slot {
     std::uint64_t place;  // comm, peer
-    std::uint64_t what;   // tag, direction, kUsed; 0: free
-    std::int64_t count;
+    std::uint64_t what;   // tag, side, kUsed; 0: free
+    std::uint64_t count;  // 0: not among the changed ones
     std::uint32_t next_changed;  // index + 1; 0: the last
-    bool listed;
   };
   static_assert(sizeof(Slot) == 32);
 
@@ -105,8 +101,6 @@ class ChannelCounts {
   unsigned shift_ = 0;
   std::uint32_t used_ = 0;
   std::uint32_t first_changed_ = 0;
-  std::uint32_t changed_ = 0;
-  bool complete_ = true;
 };
 
 }  // namespace lbf::capture

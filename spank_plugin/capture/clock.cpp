@@ -50,6 +50,12 @@ void clock_start() noexcept {
     tick_clock.start_monotonic_ns = monotonic;
     tick_clock.start_realtime_ns = realtime;
   }
+  tick_clock.tick_read = kNever;
+  for (int attempt = 0; attempt < 64; ++attempt) {
+    const std::uint64_t before = ticks_now();
+    const std::uint64_t cost = ticks_now() - before;
+    if (cost < tick_clock.tick_read) tick_clock.tick_read = cost;
+  }
 }
 
 void clock_calibrate() noexcept {

@@ -39,6 +39,7 @@ struct TickClock {
   std::uint64_t off_cpu_tolerance = 0;   // ticks
   std::uint64_t pure_loop = 0;           // ticks
   std::uint64_t cpu_read = 0;            // ticks that one read of the CPU clock costs
+  std::uint64_t tick_read = 0;           // the same for ticks_now
 };
 extern constinit TickClock tick_clock;
 

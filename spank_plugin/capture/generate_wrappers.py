@@ -2,7 +2,7 @@
 """Makes the MPI wrappers of the capture library (C, mpif.h, mpi_f08) from event/mpi_functions.yml.
 
 A wrapper holds no logic: it begins a Call, forwards the program's own arguments to the next function of that name
-(a PMPI tool behind us, or the library), tells the recorder (spank_plugin/capture/recorder.h) what came out with the
+(a PMPI tool behind us, or the library), says that it returned, tells the recorder (spank_plugin/capture/recorder.h) what came out with the
 arguments as C kinds, and finishes the Call. What a kind of call means is written by hand in recorder_*.cpp; which
 recorder function a role goes to, and with which arguments, is the table below.
 
@@ -114,6 +114,9 @@ AFTER = {
 }
 COMPLETING = ('wait', 'waitany', 'waitall', 'waitsome', 'test', 'testany', 'testall', 'testsome', 'request_free')
 OWN_STATUS = ('recv', 'sendrecv', 'sendrecv_replace', 'probe', 'iprobe', 'mprobe', 'improbe', 'mrecv')
+# What still has to be told where the capture went off while the program ran.
+ENDING = {'finalize': 'process_ends_uncaptured(ring::ProcessState::kFinalized);',
+          'abort': 'process_ends_uncaptured(ring::ProcessState::kAborted);'}
 BUFFERS = ('buf', 'send_buf', 'recv_buf')
 
 # MPICH's mpi.h has these as macros, its library not at all.
@@ -291,11 +294,12 @@ class Generator:
         own_status = None
         status_argument = None
         if role in COMPLETING:
+            look = 'look_at_requests' if role == 'request_free' else 'before_completion'
             if 'requests' in by_kind:
                 count = binding.value(by_kind['request_count'])
-                before.append(f'record::before_completion(call, requests_of({count}, {by_kind["requests"][0]}));')
+                before.append(f'record::{look}(call, requests_of({count}, {by_kind["requests"][0]}));')
             else:
-                before.append(f'record::before_completion(call, requests_of(1, {by_kind["request_inout"][0]}));')
+                before.append(f'record::{look}(call, requests_of(1, {by_kind["request_inout"][0]}));')
             if 'status' in by_kind:
                 status_argument = by_kind['status'][0]
                 own_status = 'own_status'
@@ -369,19 +373,24 @@ class Generator:
             out.append(f'  return {call};')
             out.append('}')
             return
+        role = function['role']
         lines, before, own_status, status_argument, after = self.body(function, binding, None)
         out.append('  ' + lines[0])
-        if function['role'] in ('init', 'init_thread'):
+        if role in ('init', 'init_thread'):
             out.append('  if (!call.begin()) {')
             out.append(f'    const int bare = {call};')
             out.append('    if (bare == MPI_SUCCESS) process_init_failed_to_capture();')
             out.append('    return bare;')
             out.append('  }')
+        elif role in ENDING:
+            out.append(f'  if (!call.begin()) {{ {ENDING[role]} return {call}; }}')
         else:
             out.append(f'  if (!call.begin()) return {call};')
         out += ['  ' + line for line in before]
         forwarded = [own_status if own_status and a == status_argument else a for a in arguments]
+        out.append('  call.forward();')
         out.append(f'  const int result = next({", ".join(forwarded)});')
+        out.append('  call.returned();')
         out += ['  ' + line for line in
                 self.after_lines(function, binding, after, own_status, 'if (result == MPI_SUCCESS) ')]
         out.append('  return result;')
@@ -421,6 +430,8 @@ class Generator:
             out.append('    process_init_failed_to_capture();')
             out.append('    return;')
             out.append('  }')
+        elif role in ENDING:
+            out.append(f'  if (!call.begin()) {{ {ENDING[role]} return {call} }}')
         else:
             out.append(f'  if (!call.begin()) return {call}')
         success = ''
@@ -438,7 +449,9 @@ class Generator:
                 forwarded.append('error')
             else:
                 forwarded.append(n)
+        out.append('  call.forward();')
         out.append(f'  next({", ".join(forwarded)});')
+        out.append('  call.returned();')
         out += ['  ' + line for line in self.after_lines(function, binding, after, own_status, success)]
         out.append('}')
 

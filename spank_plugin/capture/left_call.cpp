@@ -115,7 +115,9 @@ void resume_after_jump(Thread& thread) noexcept {
                                std::memory_order_relaxed);
   const bool in_call =
       (header.in_call.load(std::memory_order_relaxed) & ((1u << ring::kWhereBits) - 1)) == ring::kInCall;
-  if (in_call && process.initialised.load(std::memory_order_acquire)) {  // else: a call without records
+  if (thread.counting || thread.epoch != process.mode.epoch.load(std::memory_order_acquire)) {
+    process.mode.uncounted.fetch_add(thread.nested_calls, std::memory_order_relaxed);
+  } else if (in_call && process.initialised.load(std::memory_order_acquire)) {  // else: a call without records
     const std::uint64_t now = ticks_now();
     const std::uint64_t enter = thread.ring.enter();
     thread.ring.append(EventKind::kUnmodelled);
@@ -129,7 +131,7 @@ void resume_after_jump(Thread& thread) noexcept {
     thread.last_leave = now;
     thread.last_was_failed_poll = false;
   }
-  header.in_call.store(ring::kInProgram, std::memory_order_relaxed);
+  header.in_call.store(thread.counting ? ring::kWhereUnknown : ring::kInProgram, std::memory_order_relaxed);
   thread.nested_in = 0;
   thread.nested_entries = 0;
   thread.nested_calls = 0;

@@ -2,6 +2,8 @@
 // program fail: where the ring cannot be had the capture is off, and rank 0 says so in one line.
 #include "spank_plugin/capture/process.h"
 
+#include "spank_plugin/capture/recorder.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,20 +28,11 @@ namespace {
 constexpr std::size_t kMaxDirectory = 3800;
 constexpr std::size_t kHeaderBytes = (sizeof(ring::Header) + 4095) & ~std::size_t{4095};
 constexpr std::uint64_t kSmallestFallbackBytes = 64u << 10;
+constexpr unsigned kLog2Channels = 14;  // of a thread, 512 KiB: pages that are never counted on cost nothing
 constexpr std::uint64_t kLargestRingBytes = std::uint64_t{1} << 30;  // the relay reads no larger one
 
 char directory_copy[kMaxDirectory + 1];
 pthread_key_t thread_end_key;
-
-class StartLock {
- public:
-  StartLock() noexcept {
-    while (process.start_lock.test_and_set(std::memory_order_acquire)) sched_yield();
-  }
-  ~StartLock() { process.start_lock.clear(std::memory_order_release); }
-  StartLock(const StartLock&) = delete;
-  StartLock& operator=(const StartLock&) = delete;
-};
 
 std::int32_t int_from_environment(const char* name, std::int32_t otherwise) noexcept {
   const char* text = getenv(name);
@@ -96,6 +89,12 @@ void release_thread(void* data) {
       while (!completed.empty()) process.left_over[queue].push(completed.pop());
     }
   }
+  thread->counts.take_changes([](const ChannelEnd& end, std::uint64_t count) {
+    if (!process.left_counts.count(end, count))
+      process.mode.uncounted.fetch_add(count, std::memory_order_relaxed);
+    return true;
+  });
+  thread->counts.release();
   release_all(thread->completed);
   thread->clock.close();
   thread->statuses.release();
@@ -126,6 +125,17 @@ bool read_ring_bytes() noexcept {
   return true;
 }
 
+// How many calls each ring may record before the relay has looked at it; 0: no bound.
+bool read_grant() noexcept {
+  const char* text = getenv("LBF_CAPTURE_GRANT");
+  if (text == nullptr || *text == '\0') return true;
+  char* end = nullptr;
+  const unsigned long long value = strtoull(text, &end, 10);
+  if (*end != '\0' || *text < '0' || *text > '9') return fail("LBF_CAPTURE_GRANT must be a number of calls", 0);
+  process.first_grant = value;
+  return true;
+}
+
 bool start_process() noexcept {
   const char* directory = getenv("LBF_CAPTURE_DIR");
   if (directory == nullptr || *directory == '\0') return false;
@@ -134,16 +144,17 @@ bool start_process() noexcept {
   memcpy(directory_copy, directory, length + 1);
   process.directory = directory_copy;
   if (const char* why = find_library()) return fail(why, 0);
-  if (!read_ring_bytes()) return false;
+  if (!read_ring_bytes() || !read_grant()) return false;
   if (!process.requests.open(18) || !process.communicators.open(16) ||
       !process.partitions.open(14) || !process.group_uses.open(14) ||
-      !open_all(process.left_over)) {
+      !open_all(process.left_over) || !process.watched.open() || !process.left_counts.open(kLog2Channels)) {
     return fail("no memory for the capture's tables", errno);
   }
   if (pthread_key_create(&thread_end_key, release_thread) != 0) return fail("no pthread key is left", 0);
   if (pthread_atfork(nullptr, nullptr, after_fork_in_child) != 0) return fail("pthread_atfork failed", errno);
   process.unknown.foreign = true;
   process.unknown.defined = true;
+  process.world.defined = true;
   clock_start();
   return true;
 }
@@ -181,6 +192,9 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
   header->tid = tid;
   header->clock_source = tick_clock.tsc ? 0 : 1;
   header->thread_level = static_cast<std::uint32_t>(process.thread_level);
+  header->window.store(1, std::memory_order_relaxed);
+  header->recording_window.store(process.mode.counting ? 0 : process.mode.window, std::memory_order_relaxed);
+  header->grant.store(process.first_grant, std::memory_order_relaxed);
   header->slurm_procid = int_from_environment("SLURM_PROCID", -1);
   header->start_ticks = tick_clock.start_ticks;
   header->start_monotonic_ns = tick_clock.start_monotonic_ns;
@@ -243,7 +257,7 @@ Thread* open_ring() noexcept {
   auto* header = static_cast<ring::Header*>(pages);
   std::byte* data = static_cast<std::byte*>(pages) + kHeaderBytes;
   auto* thread = new (memory) Thread;
-  if (!open_all(thread->completed)) {
+  if (!open_all(thread->completed) || !thread->counts.open(kLog2Channels)) {
     fail("no memory for the capture's tables", errno);
     release_all(thread->completed);
     unlink(hidden);
@@ -254,7 +268,11 @@ Thread* open_ring() noexcept {
   thread->header = header;
   thread->mapped_bytes = bytes;
   thread->call_cost = calibrate_call(data, header, capacity);
-  thread->ring.attach(header, data, capacity);
+  header->header_bytes = static_cast<std::uint32_t>(kHeaderBytes);
+  header->capacity_bytes = capacity;
+  measure_ideal(*thread);
+  thread->recorded_sampler.seed(static_cast<std::uint64_t>(tid) * 0x9e3779b97f4a7c15u + tick_clock.start_ticks);
+  thread->counted_sampler.seed(static_cast<std::uint64_t>(tid) * 0xc2b2ae3d27d4eb4fu + tick_clock.start_ticks);
   fill_header(header, tid, capacity);
   if (rename(hidden, path) != 0) {
     fail("the event ring cannot be named", errno);
@@ -268,6 +286,9 @@ Thread* open_ring() noexcept {
   if (process.initialised.load(std::memory_order_acquire)) {
     thread->clock.renew();
     thread->cpu_threshold = tick_clock.cpu_threshold;
+    thread->shared = process.shared.load(std::memory_order_relaxed);
+    thread->counting = process.mode.counting;
+    thread->epoch = process.mode.epoch.load(std::memory_order_relaxed);
   }
   thread->last_leave = ticks_now();
   return thread;
@@ -283,7 +304,9 @@ Thread* start_thread() noexcept {
       process.state.store(start_process() ? CaptureState::kOn : CaptureState::kOff,
                           std::memory_order_release);
     }
-    if (process.state.load(std::memory_order_relaxed) == CaptureState::kOn) thread = open_ring();
+    const bool wanted = process.state.load(std::memory_order_relaxed) == CaptureState::kOn &&
+                        !process.mode.off.load(std::memory_order_relaxed);
+    if (wanted) thread = open_ring();
     if (thread != nullptr) {
       const TableLock table_lock(TableLock::kAlways);
       thread->next = process.threads.load(std::memory_order_relaxed);
@@ -310,6 +333,11 @@ Thread* enter_thread(const std::byte* frame, Entry entry) noexcept {
 void process_initialised(int thread_level) noexcept {
   process.thread_level = thread_level;
   process.shared.store(thread_level == MPI_THREAD_MULTIPLE, std::memory_order_relaxed);
+  {
+    const StartLock lock;
+    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
+      t->shared = thread_level == MPI_THREAD_MULTIPLE;
+  }
   library.Comm_rank(library.comm_world, &process.rank);
   library.Comm_size(library.comm_world, &process.world_size);
   library.Comm_group(library.comm_world, &process.world_group);
@@ -370,6 +398,16 @@ void process_set_state(ring::ProcessState state) noexcept {
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
     t->header->state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
   }
+}
+
+void process_ends_uncaptured(ring::ProcessState state) noexcept {
+  if (!process.mode.off.load(std::memory_order_acquire)) return;
+  if (state == ring::ProcessState::kFinalized) {
+    const StartLock lock;
+    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
+      t->header->finalize_enter_ticks.store(ticks_now(), std::memory_order_relaxed);
+  }
+  process_set_state(state);
 }
 
 std::uint32_t pop_completed(Thread& thread, int queue) noexcept {

@@ -12,12 +12,15 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "spank_plugin/capture/channel_counts.h"
 #include "spank_plugin/capture/clock.h"
 #include "spank_plugin/capture/handle_table.h"
 #include "spank_plugin/capture/library.h"
 #include "spank_plugin/capture/memory.h"
 #include "spank_plugin/capture/mpi_family.h"
 #include "spank_plugin/capture/ring_writer.h"
+#include "spank_plugin/capture/sampling.h"
+#include "spank_plugin/capture/watched_requests.h"
 
 namespace lbf::capture {
 
@@ -82,6 +85,7 @@ struct RequestInfo {
   bool exact : 1 = false;             // a receive that matches what it was posted for, whatever its status says
   bool fortran_new_comm : 1 = false;  // kCommIdup: the handle will be a Fortran one
   bool partitioned : 1 = false;       // MPI_Psend_init, MPI_Precv_init
+  std::uint16_t watch = 0;            // its number in process.watched, as long as that has it
   std::int32_t peer = 0;              // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL
   std::int32_t tag = 0;
   Communicator* comm = nullptr;  // kCommIdup: the one that is being made
@@ -127,6 +131,7 @@ class CompletedRequests {
   }
   bool empty() const noexcept { return first_ == last_; }
   std::uint32_t pop() noexcept { return empty() ? 0 : ids_[first_++ & (kCapacity - 1)]; }
+  void clear() noexcept { first_ = last_; }
   void release() noexcept {
     if (ids_ != nullptr) munmap(ids_, kCapacity * sizeof(std::uint32_t));
     ids_ = nullptr;
@@ -141,6 +146,21 @@ class CompletedRequests {
 
 enum class CaptureState : std::uint8_t { kUnasked, kOn, kOff };
 
+// Which calls are recorded (adr/0010-capture-windows.md). One for all threads of the process, because it is
+// one sequence of events; a thread that another one's change has not reached yet finds out when its call ends.
+struct RecordingMode {
+  std::atomic<std::uint32_t> epoch{0};  // changes so far
+  std::atomic<bool> changing{false};    // no thread may be between Call::returned and Call::finish
+  bool counting = false;
+  bool ever_counted = false;
+  bool ordered_off = false;          // by the capture itself: what it counted is lost
+  std::atomic<bool> off{false};
+  std::uint32_t window = 1;          // the one that is open, or was last
+  std::uint32_t first_request = 0;   // requests up to this one began before the window
+  std::uint64_t close_ticks = 0;     // when the last window closed
+  std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
+};
+
 struct Thread;
 
 struct Process {
@@ -148,6 +168,7 @@ struct Process {
   const char* why_off = nullptr;  // in words, where the user asked for capture and gets none
   int why_errno = 0;
   const char* directory = nullptr;
+  std::uint64_t first_grant = 0;
   std::uint64_t ring_bytes = ring::kDefaultCapacityBytes;
   std::atomic<bool> initialised{false};
   std::atomic<bool> shared{false};  // MPI_THREAD_MULTIPLE: the tables need the lock
@@ -173,6 +194,9 @@ struct Process {
   HandleTable<Communicator*> communicators;
   HandleTable<std::uint32_t> group_uses;  // creations that are collective over a group only: uses of each key
   CompletedRequests left_over[family::kSharedQueues];  // complete requests of threads that ended
+  RecordingMode mode;
+  WatchedRequests watched;
+  ChannelCounts left_counts;  // of threads that ended
   BlockPool pool;
   std::atomic<Thread*> threads{nullptr};  // all that ever started
 };
@@ -211,6 +235,14 @@ struct TypeSize {
 };
 
 struct alignas(64) Thread {
+  // What the beginning of a call looks at. A control word that is not the expected one, or as many recorded
+  // calls as attention_at: Call::begin_otherwise.
+  std::atomic<std::uint64_t> expected_control{kNever};
+  std::uint64_t attention_at = 0;
+  bool counting = false;
+  bool shared = false;             // process.shared
+  std::atomic<bool> busy{false};   // between Call::returned and Call::finish; only where shared
+  std::uint32_t epoch = 0;         // of process.mode, as far as this thread knows it
   RingWriter ring;
   std::uint64_t last_leave = 0;
   std::uint64_t cpu_threshold = kNever;
@@ -224,6 +256,10 @@ struct alignas(64) Thread {
   std::uint32_t last_comm_epoch = 0;
   bool last_was_failed_poll = false;
   std::uint64_t call_cost = 0;  // ticks, calibrated
+  std::uint64_t estimate_beside_calls = 0;  // of capture_ticks_estimate: reads of the CPU clock
+  Sampler recorded_sampler;
+  Sampler counted_sampler;
+  ChannelCounts counts;
   TypeSize type_sizes[16];
   ProcessClock clock;
   MPI_Status status{};  // for a program that ignores it
@@ -251,6 +287,11 @@ extern thread_local constinit ThreadState thread_state __attribute__((tls_model(
 extern thread_local constinit Thread* own_thread
     __attribute__((tls_model("initial-exec")));  // whenever it has one
 
+// Nothing more is captured in this thread.
+inline bool capture_is_over() noexcept {
+  return own_thread == nullptr && thread_state != ThreadState::kUnasked;
+}
+
 enum class Entry : std::uint8_t { kCall, kLocalCall };
 
 // For a wrapper that found no `available_thread`. Starts the capture for this thread, if it is wanted; or
@@ -273,7 +314,29 @@ bool process_is_spawned() noexcept;
 // After MPI_Init of a spawned process: off from here on, in this thread too, and the ring's file is gone.
 void process_leave() noexcept;
 void process_set_state(ring::ProcessState state) noexcept;
+// MPI_Finalize or MPI_Abort of a process whose capture went off while it ran: only its state is still told.
+void process_ends_uncaptured(ring::ProcessState state) noexcept;
 void process_stop() noexcept;
+
+// Serialises starts and ends of threads, and changes of the recording mode.
+class StartLock {
+ public:
+  StartLock() noexcept {
+    while (process.start_lock.test_and_set(std::memory_order_acquire)) sched_yield();
+    held_ = true;
+  }
+  enum Try { kTry };
+  explicit StartLock(Try) noexcept : held_(!process.start_lock.test_and_set(std::memory_order_acquire)) {}
+  ~StartLock() {
+    if (held_) process.start_lock.clear(std::memory_order_release);
+  }
+  StartLock(const StartLock&) = delete;
+  StartLock& operator=(const StartLock&) = delete;
+  explicit operator bool() const noexcept { return held_; }
+
+ private:
+  bool held_;
+};
 // The oldest request that was complete when it was made and was not waited for yet: of this thread, else of
 // another.
 std::uint32_t pop_completed(Thread& thread, int queue) noexcept;

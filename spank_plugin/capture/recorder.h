@@ -6,11 +6,12 @@
 // lock but the tables' spin lock under MPI_THREAD_MULTIPLE, no I/O.
 //
 // By concern: recorder_p2p.cpp, recorder_requests.cpp, recorder_collectives.cpp, recorder_communicators.cpp,
-// recorder_windows.cpp, recorder_process.cpp.
+// recorder_windows.cpp, recorder_process.cpp; recorder_modes.cpp: what is recorded at all, and what is counted.
 #pragma once
 
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdint>
 
 #include "event/event.h"
@@ -29,7 +30,17 @@ namespace lbf::capture {
   return __builtin_return_address(0);
 }
 
-// One MPI call on its way through a wrapper.
+// The control word of a ring: order and window in one.
+inline std::uint64_t control_word(const ring::Header& header) noexcept {
+  static_assert(offsetof(ring::Header, window) == offsetof(ring::Header, order) + 4 &&
+                offsetof(ring::Header, order) % 8 == 0);
+  using Word [[gnu::may_alias]] = std::uint64_t;
+  return __atomic_load_n(reinterpret_cast<const Word*>(&header.order), __ATOMIC_RELAXED);
+}
+
+// One MPI call on its way through a wrapper: begin, forward, the program's call, returned, what came out of it
+// (record::), finish. Whether it is recorded or counted is decided when it begins; where another thread changed
+// the mode meanwhile, it is counted.
 class Call {
  public:
   explicit Call(std::uint16_t function) noexcept : function_(function) {}
@@ -40,6 +51,7 @@ class Call {
   [[gnu::always_inline]] bool begin() noexcept {
     Thread* thread = available_thread;
     if (thread == nullptr) [[unlikely]] {
+      if (capture_is_over()) return false;
       thread = enter_thread(wrapper_frame(), Entry::kCall);
       if (thread == nullptr) return false;
     }
@@ -47,19 +59,30 @@ class Call {
     thread->outer_frame = wrapper_frame();
     thread->outer_return = wrapper_return();
     thread_ = thread;
-    thread->header->in_call.store(ring::kInCall | static_cast<std::uint32_t>(function_) << ring::kWhereBits,
-                                  std::memory_order_relaxed);
-    enter_ = ticks_now();
-    thread->header->call_enter_ticks.store(enter_, std::memory_order_relaxed);
-    gap_ = enter_ - thread->last_leave;
-    thread->ring.begin_call(enter_, function_);
-    if (gap_ >= thread->cpu_threshold) [[unlikely]]
-      judge_long_gap();
+    attention_ = thread->shared;
+    const ring::Header* const header = thread->header;
+    if (control_word(*header) != thread->expected_control.load(std::memory_order_relaxed) ||
+        header->recorded.executions.load(std::memory_order_relaxed) >= thread->attention_at) [[unlikely]] {
+      return begin_otherwise();
+    }
+    begin_recording();
     return true;
+  }
+
+  // The program's own call comes now.
+  [[gnu::always_inline]] void forward() noexcept {
+    if (attention_) [[unlikely]]
+      forward_timed();
+  }
+  // It returned.
+  [[gnu::always_inline]] void returned() noexcept {
+    if (attention_) [[unlikely]]
+      returned_with_attention();
   }
 
   // The call returned and is recorded. What the recording took lies inside the call: it is not process time.
   void finish() noexcept {
+    if (counts_) return finish_counted();
     Thread* const thread = thread_;
     std::uint64_t leave = ticks_now();
     if (thread->clock.wants_renewal(enter_, leave)) [[unlikely]]
@@ -72,16 +95,41 @@ class Call {
     add(header->calls[function_].ticks, leave - enter_);
     if (gap_ < thread->cpu_threshold) [[likely]]
       add(header->unread_gap_ticks, gap_);
-    add(header->capture_ticks_estimate, thread->call_cost);
+    add(header->recorded.executions, 1);
     thread->last_leave = leave;
     thread->last_was_failed_poll = failed_poll_;
     header->in_call.store(ring::kInProgram, std::memory_order_relaxed);
+    if (attention_) [[unlikely]]
+      finish_with_attention(header->recorded);
     available_thread = thread;
   }
 
+  // A record of the call. nullptr: none is written (no room: it is counted as lost; or the call is counted).
   ring::Record* append(EventKind kind, std::uint32_t values = 0) noexcept {
+    if (counts_) [[unlikely]]
+      return nullptr;
     return thread_->ring.append(kind, values);
   }
+  // Whether the call is counted, not recorded: record:: then calls count for each message that it would have
+  // recorded, and keeps no request.
+  bool counts() const noexcept { return counts_; }
+  // A message, or a collective. REQUIRES: counts().
+  [[gnu::always_inline]] void count(const ChannelEnd& end) noexcept {
+    if (late_ || !thread_->counts.count(end)) [[unlikely]]
+      count_otherwise(end);
+  }
+  // Whether the call was under way when a window opened: what it did belongs before the window.
+  bool late() const noexcept { return late_; }
+  // For records beside the call's own (definitions, and what a late call has to say): begins one of them.
+  // REQUIRES: counts(). To be ended with end_side.
+  void begin_side() noexcept;
+  void end_side() noexcept;
+  // A request, or what it began, is one of those that nobody followed while the capture was closed.
+  void unseen() noexcept { unseen_ = true; }
+  bool has_unseen() const noexcept { return unseen_; }
+  // A count is wrong by up to N from here on, and nothing can be said against it.
+  void lose_count(std::uint64_t n) noexcept;
+
   Thread& thread() noexcept { return *thread_; }
   std::uint16_t function() const noexcept { return function_; }
   std::uint64_t enter() const noexcept { return enter_; }
@@ -101,16 +149,49 @@ class Call {
   bool snapshot_needs_status = false;
 
  private:
+  [[gnu::always_inline]] void begin_recording() noexcept {
+    Thread* const thread = thread_;
+    thread->header->in_call.store(
+        ring::kInCall | static_cast<std::uint32_t>(function_) << ring::kWhereBits, std::memory_order_relaxed);
+    enter_ = ticks_now();
+    thread->header->call_enter_ticks.store(enter_, std::memory_order_relaxed);
+    gap_ = enter_ - thread->last_leave;
+    thread->ring.begin_call(enter_, function_);
+    if (gap_ >= thread->cpu_threshold) [[unlikely]]
+      judge_long_gap();
+  }
+  void finish_counted() noexcept {
+    Thread* const thread = thread_;
+    ring::Header* const header = thread->header;
+    add(header->calls[function_].count, 1);
+    add(header->counted.executions, 1);
+    if (attention_) [[unlikely]]
+      finish_with_attention(header->counted);
+    available_thread = thread;
+  }
   void judge_long_gap() noexcept;
   std::uint64_t renew_clock(std::uint64_t now) noexcept;
   void without_record(std::uint64_t leave) noexcept;
+  bool begin_otherwise() noexcept;
+  void forward_timed() noexcept;
+  void returned_with_attention() noexcept;
+  void finish_with_attention(ring::PrimitiveCounter& primitive) noexcept;
+  void count_otherwise(const ChannelEnd& end) noexcept;
 
   Thread* thread_ = nullptr;
   std::uint64_t enter_ = 0;
   std::uint64_t gap_ = 0;
+  std::uint64_t begin_ticks_;     // these where the execution is timed
+  std::uint64_t forward_ticks_;
+  std::uint64_t returned_ticks_;
   std::uint16_t function_;
   bool failed_poll_ = false;
   bool outside_ = false;
+  bool attention_ = false;  // shared_ or timed_
+  bool timed_ = false;
+  bool counts_ = false;
+  bool late_ = false;
+  bool unseen_ = false;
 };
 
 // A call without communication: counted; its time stays process time.
@@ -119,6 +200,7 @@ class LocalCall {
   [[gnu::always_inline]] explicit LocalCall(std::uint16_t function) noexcept {
     thread_ = available_thread;
     if (thread_ == nullptr) [[unlikely]] {
+      if (capture_is_over()) return;
       thread_ = enter_thread(wrapper_frame(), Entry::kLocalCall);
       if (thread_ == nullptr) return;
     }
@@ -214,12 +296,19 @@ inline Made made(MPI_Request request) noexcept {
 }
 inline constexpr Made kBlockingCall{};
 
+// No request's completion has to be seen in any mode. (Those that this call waits for were made before it.)
+inline bool nothing_watched() noexcept { return process.watched.empty(); }
+
 namespace record {
 
 // --- before the call is forwarded
 // ------------------------------------------------------------------------------- Remembers what the requests
 // are: MPI overwrites the handles.
-void before_completion(Call& call, Requests requests) noexcept;
+void look_at_requests(Call& call, Requests requests) noexcept;
+inline void before_completion(Call& call, Requests requests) noexcept {
+  if (call.counts() && nothing_watched()) return;
+  look_at_requests(call, requests);
+}
 // Where MPI shall put the status: the program's own place, or ours where it ignores a status that is needed.
 MPI_Status* status_for(Call& call, MPI_Status* status) noexcept;
 MPI_Fint* status_for(Call& call, MPI_Fint* status) noexcept;
@@ -240,6 +329,10 @@ void finalized(Call& call) noexcept;
 void session_begun(Call& call) noexcept;
 void phase(Call& call, int level) noexcept;
 void unmodelled(Call& call) noexcept;
+// The call ended something that began when nobody looked: only its time is known.
+void unseen(Call& call) noexcept;
+// A receive's end, with the match that happened.
+void end_receive(Call& call, const RequestInfo& info, const StatusView& got) noexcept;
 void type_freed() noexcept;
 // MPI-IO; `count` and `type` are what was read or written (kNone: neither).
 void io(Call& call, IoDirection direction, std::int64_t count, MPI_Datatype type, Made made) noexcept;
@@ -350,6 +443,8 @@ Communicator* duplicate_communicator(Call& call, Communicator& parent) noexcept;
 Communicator& look_up_handle(std::uint64_t key) noexcept;
 // The handle goes, and the communicator once no request refers to it.
 void free_communicator(std::uint64_t key, Communicator& comm) noexcept;
+// The kCommFree record.
+void append_free(Call& call, const Communicator& comm) noexcept;
 // World ranks of a group's members into `out`; false: some are outside MPI_COMM_WORLD.
 bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::int32_t* out) noexcept;
 // A kCollective record on `comm`; nullptr: lost.
@@ -381,6 +476,46 @@ inline std::uint32_t new_request_id() noexcept {
     if (id != 0) return id;
   }
 }
+// --- requests across windows (recorder_modes.cpp)
+// Whether the request began in the window that is open, so that records have it.
+inline bool is_seen(std::uint32_t id) noexcept {
+  return id != 0 && static_cast<std::int32_t>(id - process.mode.first_request) > 0;
+}
+// The request's completion is looked at whatever the mode.
+void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept;
+struct Watched {
+  bool watched = false;
+  std::uint32_t recorded_as = 0;  // its number in the records; is_seen says whether they have it
+};
+// A message that was matched became a request.
+void rewatch(const RequestInfo& info, std::uint64_t handle) noexcept;
+// The request is over.
+Watched unwatch(const RequestInfo& info) noexcept;
+// Whether a receive without wildcards has to wait for its place: one posted before it could take its message.
+bool is_behind_wildcard(const Communicator& comm, int peer, int tag) noexcept;
+
+inline ChannelEnd sends(const Communicator& comm, int peer, int tag) noexcept {
+  return {comm.index, comm.peer_world_rank(peer), tag, SkippedSide::kSends};
+}
+inline ChannelEnd receives(const Communicator& comm, int peer, int tag) noexcept {
+  return {comm.index, comm.peer_world_rank(peer), tag, SkippedSide::kReceives};
+}
+inline ChannelEnd collectives(const Communicator& comm) noexcept {
+  return {comm.index, kAnyRank, kAnyTag, SkippedSide::kCollectives};
+}
+// A message on `comm`, or a collective. REQUIRES: the call counts; find_communicator or define_communicator.
+[[gnu::always_inline]] inline void count_on(Call& call, const Communicator& comm, const ChannelEnd& end) noexcept {
+  if (!std::atomic_ref<const bool>(comm.defined).load(std::memory_order_relaxed)) [[unlikely]]
+    return call.lose_count(1);
+  call.count(end);
+}
+// MPI_Finalize: where calls are counted, the last counts and an empty window. When that was.
+std::uint64_t open_last_window(Call& call) noexcept;
+// What is counted, into the ring as far as there is room; a communicator is about to be freed. false: not all.
+bool write_counts(Call& call) noexcept;
+// Costs of the two primitives with everything in the cache, in 1/256 ticks. REQUIRES: nobody reads the ring yet.
+void measure_ideal(Thread& thread) noexcept;
+
 // Keeps `info` under the request's handle until it completes.
 void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept;
 

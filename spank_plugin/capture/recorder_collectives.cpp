@@ -6,9 +6,13 @@
 namespace lbf::capture {
 namespace {
 
-// The communicator of a collective, or nullptr after the call was recorded as unmodelled.
+// The communicator of a collective, or nullptr after the call was recorded as unmodelled, or counted.
 Communicator* modelled(Call& call, MPI_Comm handle) noexcept {
   Communicator& comm = find_communicator(call, handle);
+  if (call.counts() && !comm.foreign) {
+    count_on(call, comm, collectives(comm));
+    return nullptr;
+  }
   if (!comm.foreign) return &comm;
   record::unmodelled(call);
   return nullptr;

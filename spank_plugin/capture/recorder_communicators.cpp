@@ -63,9 +63,12 @@ void define(Call& call, Communicator& comm, Whose whose) noexcept {
   if (defined.load(std::memory_order_acquire)) [[likely]]
     return;
   RingWriter& ring = call.thread().ring;
-  const bool first_of_call = !ring.recorded();
   const std::uint32_t members = comm.size + comm.remote_size;
-  ring::Record* const record = call.append(EventKind::kCommCreate, 2 + members);
+  // While calls are counted definitions are written all the same: what is counted refers to them.
+  if (call.counts()) call.begin_side();
+  const bool first_of_call = !ring.recorded();
+  ring::Record* const record = call.counts() ? ring.try_append(EventKind::kCommCreate, 2 + members)
+                                             : call.append(EventKind::kCommCreate, 2 + members);
   if (record == nullptr) return;
   record->comm = comm.index;
   std::uint64_t* const values = RingWriter::values_of(record);
@@ -74,7 +77,7 @@ void define(Call& call, Communicator& comm, Whose whose) noexcept {
   for (std::uint32_t i = 0; i < members; ++i) values[2 + i] = static_cast<std::uint64_t>(comm.world_ranks[i]);
   // It takes no time itself, and another thread may take the communicator for defined only when it is
   // published.
-  if (first_of_call) ring.commit(call.enter());
+  if (first_of_call) ring.commit(ring.enter());
   const bool others_may_see = process.shared.load(std::memory_order_relaxed) && whose == Whose::kMadeEarlier;
   // Else it is defined once more at the next use: readers take the same definition again.
   if (first_of_call || !others_may_see) defined.store(true, std::memory_order_release);
@@ -82,6 +85,7 @@ void define(Call& call, Communicator& comm, Whose whose) noexcept {
 
 // The synchronisation that creating a communicator is; with `made`, it ends at the request's wait.
 void synchronise(Call& call, const Communicator& comm, std::uint32_t request, bool nonblocking) noexcept {
+  if (call.counts()) return count_on(call, comm, collectives(comm));
   ring::Record* const record = call.append(nonblocking ? EventKind::kIcollective : EventKind::kCollective);
   if (record == nullptr) return;
   record->words_and_op |= static_cast<std::uint32_t>(CollectiveOp::kCommCreate) << 24;
@@ -253,12 +257,30 @@ void free_communicator(std::uint64_t key, Communicator& comm) noexcept {
 
 ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator& comm,
                                 std::uint64_t bytes) noexcept {
+  if (call.counts()) {
+    count_on(call, comm, collectives(comm));
+    return nullptr;
+  }
   ring::Record* const record = call.append(EventKind::kCollective);
   if (record == nullptr) return nullptr;
   record->words_and_op |= static_cast<std::uint32_t>(op) << 24;
   record->comm = comm.index;
   record->bytes = bytes;
   return record;
+}
+
+// Readers forget the members when all of them said so: what was counted goes before it. Other threads' counts are
+// out of reach; without the record the members are only kept.
+void append_free(Call& call, const Communicator& comm) noexcept {
+  if (!std::atomic_ref<const bool>(comm.defined).load(std::memory_order_acquire)) return;
+  if (!call.counts()) {
+    if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = comm.index;
+    return;
+  }
+  if (call.late() || call.thread().shared || !write_counts(call)) return;
+  call.begin_side();
+  if (ring::Record* record = call.thread().ring.try_append(EventKind::kCommFree)) record->comm = comm.index;
+  call.end_side();
 }
 
 void unreference(Communicator* communicator) noexcept {
@@ -290,7 +312,10 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     info.new_comm = info.fortran_new_comm ? static_cast<const void*>(new_comm.fortran) : new_comm.c;
     if (family::shared_queue(key_of(made.request)) >= 0 && info.comm != nullptr)
       bind_communicator(key_of(new_comm.get()), info.comm);
-    keep_request(call, made.request, info);
+    if (call.counts() && info.kind != RequestKind::kCommIdup) return;
+    if (info.kind == RequestKind::kCommIdup && family::shared_queue(key_of(made.request)) < 0)
+      watch(call, key_of(made.request), info, false);
+    if (!call.counts() || info.watch != 0) keep_request(call, made.request, info);
     return;
   }
 
@@ -323,9 +348,7 @@ void comm_free(Call& call, MPI_Comm handle) noexcept {
   if (handle == library.comm_world || handle == library.comm_self) return;
   Communicator& comm = *call.freeing;
   if (comm.foreign) return unmodelled(call);
-  if (std::atomic_ref<bool>(comm.defined).load(std::memory_order_acquire)) {
-    if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = comm.index;
-  }
+  append_free(call, comm);
   free_communicator(key_of(handle), comm);
 }
 

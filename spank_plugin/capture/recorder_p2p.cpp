@@ -15,6 +15,9 @@ void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noex
     call.thread().ring.count_lost();
     return;
   }
+  // Of a request that completed while nobody looked.
+  if (slot->comm != nullptr) [[unlikely]]
+    unreference(slot->comm);
   *slot = info;
   if (info.comm != nullptr) ++info.comm->references;
 }
@@ -103,15 +106,17 @@ void send(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype 
   if (dest == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
+  if (call.counts()) return count_on(call, where, sends(where, dest, tag));
   fill(call.append(EventKind::kSend), where, dest, tag, message_bytes(call.thread(), count, type),
        mode_flags);
 }
 
 void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
            MPI_Comm comm, MPI_Request request) noexcept {
-  if (dest == MPI_PROC_NULL) return keep_nothing(call, request, false);
+  if (dest == MPI_PROC_NULL) return call.counts() ? void() : keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
+  if (call.counts()) return count_on(call, where, sends(where, dest, tag));
   RequestInfo info =
       request_info(RequestKind::kSend, where, dest, tag, message_bytes(call.thread(), count, type));
   info.set_mode(mode_flags);
@@ -139,21 +144,38 @@ void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) no
   if (source == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
+  if (call.counts() && wildcards(source, tag) == 0) return count_on(call, where, receives(where, source, tag));
   const StatusView got = view_status(status);
+  if (call.counts()) return count_on(call, where, receives(where, got.source, got.tag));
   fill(call.append(EventKind::kRecv), where, got.source, got.tag, got.bytes, wildcards(source, tag));
 }
 
+namespace {
+
+// A receive that was posted while calls are counted: counted, or watched until its place is known.
+void count_posted(Call& call, MPI_Request request, RequestInfo& info) noexcept {
+  if (wildcards(info.peer, info.tag) == 0 && !is_behind_wildcard(*info.comm, info.peer, info.tag)) {
+    return count_on(call, *info.comm, receives(*info.comm, info.peer, info.tag));
+  }
+  watch(call, key_of(request), info, false);
+  keep_request(call, request, info);
+}
+
+}  // namespace
+
 void irecv(Call& call, std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
            MPI_Request request) noexcept {
-  if (source == MPI_PROC_NULL) return keep_nothing(call, request, false);
+  if (source == MPI_PROC_NULL) return call.counts() ? void() : keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   RequestInfo info =
       request_info(RequestKind::kRecv, where, source, tag, message_bytes(call.thread(), count, type));
   info.id = new_request_id();
+  if (call.counts()) return count_posted(call, request, info);
   ring::Record* const record = call.append(EventKind::kStartRecv);
   fill(record, where, source, tag, info.bytes, wildcards(source, tag));
   fill_request(record, info.id);
+  if (wildcards(source, tag) != 0) watch(call, key_of(request), info, true);
   keep_request(call, request, info);
 }
 
@@ -211,10 +233,19 @@ void sendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int d
   if (dest == MPI_PROC_NULL && source == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
-  const bool receives = source != MPI_PROC_NULL;
+  const bool has_receive = source != MPI_PROC_NULL;
+  if (call.counts()) {
+    if (has_receive && wildcards(source, recv_tag) == 0) {
+      count_on(call, where, receives(where, source, recv_tag));
+    } else if (has_receive) {
+      const StatusView got = view_status(status);
+      count_on(call, where, receives(where, got.source, got.tag));
+    }
+    return dest != MPI_PROC_NULL ? count_on(call, where, sends(where, dest, send_tag)) : void();
+  }
   const StatusView got = view_status(status);
-  const std::uint32_t id = receives ? new_request_id() : 0;
-  if (receives) {
+  const std::uint32_t id = has_receive ? new_request_id() : 0;
+  if (has_receive) {
     ring::Record* const record = call.append(EventKind::kStartRecv);
     fill(record, where, source, recv_tag, got.bytes, wildcards(source, recv_tag));
     fill_request(record, id);
@@ -223,7 +254,7 @@ void sendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int d
     fill(call.append(EventKind::kSend), where, dest, send_tag,
          message_bytes(call.thread(), send_count, send_type), 0);
   }
-  if (receives) {
+  if (has_receive) {
     ring::Record* const record = call.append(EventKind::kEndRecv);
     fill(record, where, got.source, got.tag, got.bytes, wildcards(source, recv_tag));
     fill_request(record, id);
@@ -262,8 +293,10 @@ void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Mess
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   const StatusView got = view_status(status);
+  if (call.counts()) return count_on(call, where, receives(where, got.source, got.tag));
   RequestInfo info = request_info(RequestKind::kRecv, where, source, tag, got.bytes);
   info.id = new_request_id();
+  if (wildcards(source, tag) != 0) watch(call, key_of(message), info, true);
   ring::Record* const record = call.append(EventKind::kStartRecv);
   fill(record, where, got.source, got.tag, got.bytes, wildcards(source, tag));
   fill_request(record, info.id);
@@ -293,12 +326,8 @@ bool take_message(MPI_Message message, RequestInfo& info) noexcept {
 void mrecv(Call& call, MPI_Message message, const void* status) noexcept {
   if (message == library.message_no_proc) return;
   RequestInfo info;
-  if (!take_message(message, info)) return unmodelled(call);
-  const StatusView got = view_status(status);
-  define_communicator(call, *info.comm);
-  ring::Record* const record = call.append(EventKind::kEndRecv);
-  fill(record, *info.comm, got.source, got.tag, got.bytes, wildcards(info.peer, info.tag));
-  fill_request(record, info.id);
+  if (!take_message(message, info)) return process.mode.ever_counted ? unseen(call) : unmodelled(call);
+  end_receive(call, info, view_status(status));
   const TableLock lock;
   unreference(info.comm);
 }
@@ -306,7 +335,8 @@ void mrecv(Call& call, MPI_Message message, const void* status) noexcept {
 void imrecv(Call& call, MPI_Message message, MPI_Request request) noexcept {
   if (message == library.message_no_proc) return keep_nothing(call, request, false);
   RequestInfo info;
-  if (!take_message(message, info)) return unmodelled(call);
+  if (!take_message(message, info)) return process.mode.ever_counted ? unseen(call) : unmodelled(call);
+  rewatch(info, key_of(request));
   keep_request(call, request, info);
   const TableLock lock;
   unreference(info.comm);  // keep_request took one of its own

@@ -4,18 +4,6 @@
 
 namespace lbf::capture {
 
-void Call::judge_long_gap() noexcept {
-  const GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_);
-  if ((split.preempted | split.blocked) != 0) thread_->ring.adjust(split.preempted, split.blocked, 0);
-  add(thread_->header->capture_ticks_estimate, tick_clock.cpu_read);
-}
-
-std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
-  thread_->clock.renew_after_call(enter_, now);
-  add(thread_->header->capture_ticks_estimate, tick_clock.cpu_read);
-  return ticks_now();
-}
-
 // The call left no record to carry its time: it is not process time, so the next record takes it away.
 void Call::without_record(std::uint64_t leave) noexcept {
   if (outside_) return;
@@ -62,10 +50,13 @@ void session_begun(Call& call) noexcept {
 
 void finalizing(Call& call) noexcept {
   Thread& thread = call.thread();
-  thread.ring.begin_last_call();
-  call.append(EventKind::kExit);
-  thread.ring.commit(call.enter());
-  thread.header->finalize_enter_ticks.store(call.enter(), std::memory_order_relaxed);
+  const std::uint64_t at = open_last_window(call);
+  const std::uint64_t enter = call.counts() ? at : call.enter();
+  thread.ring.use_kept_back();
+  thread.ring.begin_call(enter, call.function());
+  thread.ring.append(EventKind::kExit);
+  thread.ring.commit(enter);
+  thread.header->finalize_enter_ticks.store(enter, std::memory_order_relaxed);
   process_set_state(ring::ProcessState::kFinalized);
   call.outside_accounting();
 }
@@ -87,16 +78,21 @@ void unmodelled(Call& call) noexcept {
   call.append(EventKind::kUnmodelled);
 }
 
+void unseen(Call& call) noexcept {
+  call.append(EventKind::kCompute);
+}
+
 void io(Call& call, IoDirection direction, std::int64_t count, MPI_Datatype type, Made made) noexcept {
   ring::Record* const record = call.append(EventKind::kIo);
   if (record != nullptr) {
     record->words_and_op |= static_cast<std::uint32_t>(direction) << 24;
     if (direction != IoDirection::kNone) record->bytes = message_bytes(call.thread(), count, type);
   }
-  if (!made.nonblocking) return;
+  if (!made.nonblocking || call.counts()) return;
   RequestInfo info;
   info.kind = RequestKind::kIo;
   info.active = true;
+  info.id = new_request_id();
   keep_request(call, made.request, info);
 }
 

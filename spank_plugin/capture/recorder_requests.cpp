@@ -28,51 +28,87 @@ void append_with_request(Call& call, EventKind kind, std::uint32_t id) noexcept 
   record->flags |= kFlagHasRequest;
 }
 
+void fill_end(ring::Record* record, const RequestInfo& info, const StatusView& got, std::uint32_t id) noexcept {
+  if (record == nullptr) return;
+  record->peer = info.comm->peer_world_rank(got.source);
+  record->tag = got.tag;
+  record->comm = info.comm->index;
+  record->bytes = got.bytes;
+  record->request = id;
+  record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | wildcards(info.peer, info.tag));
+}
+
+void bind_duplicate(const RequestInfo& info) noexcept {
+  const NewComm made = info.fortran_new_comm ? new_comm_of(static_cast<const MPI_Fint*>(info.new_comm))
+                                             : new_comm_of(static_cast<const MPI_Comm*>(info.new_comm));
+  bind_communicator(key_of(made.get()), info.comm);
+}
+
+// A watched request is over without a match. Its posting is void where records have it, else nobody knows of it.
+void cancel_watched(Call& call, std::uint32_t recorded_as) noexcept {
+  if (!is_seen(recorded_as)) return;
+  if (!call.counts()) return append_with_request(call, EventKind::kCancel, recorded_as);
+  if (!call.late()) return;
+  call.begin_side();
+  if (ring::Record* record = call.thread().ring.append(EventKind::kCancel)) {
+    record->request = recorded_as;
+    record->flags |= kFlagHasRequest;
+  }
+  call.end_side();
+}
+
 // One request completed. `status`: its status, may be nullptr for sends. false: nothing is known of the
 // request.
 bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
   if (entry.handle == key_of(library.request_null)) return true;
   if (const int queue = family::shared_queue(entry.handle); queue >= 0) {
+    if (call.counts()) return true;
     const std::uint32_t id = pop_completed(call.thread(), queue);
-    if (id != 0) append_with_request(call, EventKind::kWait, id);
+    if (is_seen(id)) {
+      append_with_request(call, EventKind::kWait, id);
+    } else if (process.mode.ever_counted) {
+      call.unseen();
+    }
     return true;
   }
   const RequestInfo& info = entry.info;
-  if (info.kind == RequestKind::kUnknown) return false;
+  if (info.kind == RequestKind::kUnknown) {
+    if (!process.mode.ever_counted) return false;
+    call.unseen();
+    return true;
+  }
   if (!info.active) return true;
   const bool cancelled = status != nullptr && (info.cancelled || info.kind == RequestKind::kRecv) &&
                          view_status(status).cancelled;
   if (info.kind == RequestKind::kNothing) {
-  } else if (cancelled) {
-    append_with_request(call, EventKind::kCancel, info.id);
-  } else if (info.kind == RequestKind::kRecv && status != nullptr) {
+  } else if (info.kind == RequestKind::kRecv && !cancelled && status != nullptr) {
     StatusView got = view_status(status);
     if (info.partitioned || info.exact) [[unlikely]]
       got = {info.peer, info.tag, false, info.bytes};
-    define_communicator(call, *info.comm);
-    if (ring::Record* record = call.append(EventKind::kEndRecv)) {
-      record->peer = info.comm->peer_world_rank(got.source);
-      record->tag = got.tag;
-      record->comm = info.comm->index;
-      record->bytes = got.bytes;
-      record->request = info.id;
-      record->flags =
-          static_cast<std::uint8_t>(record->flags | kFlagHasRequest | wildcards(info.peer, info.tag));
-    }
+    record::end_receive(call, info, got);
+  } else if (info.kind == RequestKind::kCommIdup) {
+    bind_duplicate(info);
+    unwatch(info);
+    if (is_seen(info.id)) append_with_request(call, EventKind::kWait, info.id);
+  } else if (const Watched was = unwatch(info); was.watched) {
+    cancel_watched(call, was.recorded_as);
+  } else if (call.counts()) {
+  } else if (!is_seen(info.id)) {
+    call.unseen();
+  } else if (cancelled) {
+    append_with_request(call, EventKind::kCancel, info.id);
+  } else if (info.kind == RequestKind::kIo) {
+    call.append(EventKind::kIo);  // the bytes are with the call that started it
   } else {
-    if (info.kind == RequestKind::kCommIdup) {
-      const NewComm made = info.fortran_new_comm ? new_comm_of(static_cast<const MPI_Fint*>(info.new_comm))
-                                                 : new_comm_of(static_cast<const MPI_Comm*>(info.new_comm));
-      bind_communicator(key_of(made.get()), info.comm);
-    }
-    if (info.kind == RequestKind::kIo) {
-      call.append(EventKind::kIo);  // the bytes are with the call that started it
-    } else {
-      append_with_request(call, EventKind::kWait, info.id);
-    }
+    append_with_request(call, EventKind::kWait, info.id);
   }
   retire(entry);
   return true;
+}
+
+// What the call completed has no record: its time has.
+void finish_unseen(Call& call) noexcept {
+  if (call.has_unseen() && !call.counts() && !call.thread().ring.recorded()) record::unseen(call);
 }
 
 const void* nth_status(const void* statuses, int i) noexcept {
@@ -83,7 +119,26 @@ const void* nth_status(const void* statuses, int i) noexcept {
 
 namespace record {
 
-void before_completion(Call& call, Requests requests) noexcept {
+void end_receive(Call& call, const RequestInfo& info, const StatusView& got) noexcept {
+  const Watched was = unwatch(info);
+  if (!call.counts()) {
+    if (!is_seen(was.recorded_as)) {  // its place in the channel is counted, or is taken here
+      if (was.watched) call.lose_count(1);
+      return call.unseen();
+    }
+    define_communicator(call, *info.comm);
+    return fill_end(call.append(EventKind::kEndRecv), info, got, was.recorded_as);
+  }
+  if (!was.watched) return;  // counted, or recorded, when it was posted
+  if (call.late() && is_seen(was.recorded_as)) {
+    call.begin_side();
+    fill_end(call.thread().ring.append(EventKind::kEndRecv), info, got, was.recorded_as);
+    return call.end_side();
+  }
+  count_on(call, *info.comm, receives(*info.comm, got.source, got.tag));
+}
+
+void look_at_requests(Call& call, Requests requests) noexcept {
   Thread& thread = call.thread();
   const auto count = static_cast<std::uint32_t>(requests.count > 0 ? requests.count : 0);
   SnapshotEntry* entries = thread.first_snapshot;
@@ -115,6 +170,11 @@ namespace {
 void append_start(Call& call, const RequestInfo& info) noexcept {
   const bool is_send = info.kind == RequestKind::kSend;
   define_communicator(call, *info.comm);
+  if (call.counts()) {
+    if (info.watch != 0) return;
+    return count_on(call, *info.comm,
+                    is_send ? sends(*info.comm, info.peer, info.tag) : receives(*info.comm, info.peer, info.tag));
+  }
   ring::Record* const record = call.append(is_send ? EventKind::kIsend : EventKind::kStartRecv);
   if (record == nullptr) return;
   record->peer = info.comm->peer_world_rank(info.peer);
@@ -148,17 +208,27 @@ void pready(Call& call, int count, MPI_Request request) noexcept {
 void start(Call& call, Requests requests) noexcept {
   for (int i = 0; i < requests.count; ++i) {
     RequestInfo info;
+    bool watched = false;
     {
       const TableLock lock;
       RequestInfo* const slot = process.requests.find(key_of(requests[i]));
       if (slot == nullptr || !slot->persistent) continue;
       slot->active = true;
       if (slot->kind != RequestKind::kNothing) slot->id = new_request_id();
+      slot->watch = 0;
       info = *slot;
+      watched = slot->kind == RequestKind::kRecv && wildcards(slot->peer, slot->tag) != 0;
       if (info.partitioned && info.kind == RequestKind::kSend) [[unlikely]] {
         if (Partitions* partitions = process.partitions.find(key_of(requests[i]))) partitions->left = partitions->all;
         continue;
       }
+    }
+    if (call.counts() && info.kind == RequestKind::kRecv)
+      watched = watched || is_behind_wildcard(*info.comm, info.peer, info.tag);
+    if (watched) {
+      watch(call, key_of(requests[i]), info, !call.counts());
+      const TableLock lock;
+      if (RequestInfo* slot = process.requests.find(key_of(requests[i]))) slot->watch = info.watch;
     }
     if (info.kind != RequestKind::kNothing) append_start(call, info);
   }
@@ -167,6 +237,7 @@ void start(Call& call, Requests requests) noexcept {
 void completed_one(Call& call, bool flag, const void* status) noexcept {
   if (!flag) return call.failed_poll();
   if (call.snapshot_count == 1 && !complete(call, call.snapshot[0], status)) unmodelled(call);
+  finish_unseen(call);
 }
 
 void completed_any(Call& call, bool flag, int index, const void* status) noexcept {
@@ -174,6 +245,7 @@ void completed_any(Call& call, bool flag, int index, const void* status) noexcep
   if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count)
     return;  // MPI_UNDEFINED: all null
   if (!complete(call, call.snapshot[index], status)) unmodelled(call);
+  finish_unseen(call);
 }
 
 void completed_all(Call& call, bool flag, const void* statuses) noexcept {
@@ -185,6 +257,7 @@ void completed_all(Call& call, bool flag, const void* statuses) noexcept {
     all_known &= complete(call, call.snapshot[i], status);
   }
   if (!all_known && !call.thread().ring.recorded()) unmodelled(call);
+  finish_unseen(call);
 }
 
 void completed_some(Call& call, int outcount, Indices indices, const void* statuses) noexcept {
@@ -198,6 +271,7 @@ void completed_some(Call& call, int outcount, Indices indices, const void* statu
     all_known &= complete(call, call.snapshot[index], with_status ? nth_status(statuses, i) : nullptr);
   }
   if (!all_known && !call.thread().ring.recorded()) unmodelled(call);
+  finish_unseen(call);
 }
 
 void request_status(Call& call, bool flag) noexcept {
@@ -208,13 +282,18 @@ void request_free(Call& call) noexcept {
   if (call.snapshot_count != 1) return;
   const SnapshotEntry& entry = call.snapshot[0];
   if (const int queue = family::shared_queue(entry.handle); queue >= 0) {
-    const std::uint32_t id = pop_completed(call.thread(), queue);
-    if (id != 0) append_with_request(call, EventKind::kRequestFree, id);
+    const std::uint32_t id = call.counts() ? 0 : pop_completed(call.thread(), queue);
+    if (is_seen(id)) append_with_request(call, EventKind::kRequestFree, id);
     return;
   }
   if (entry.info.kind == RequestKind::kUnknown) return;
   if (entry.info.active && entry.info.kind != RequestKind::kNothing && entry.info.kind != RequestKind::kIo) {
-    append_with_request(call, EventKind::kRequestFree, entry.info.id);
+    const Watched was = unwatch(entry.info);
+    if (!call.counts() && is_seen(was.recorded_as)) {
+      append_with_request(call, EventKind::kRequestFree, was.recorded_as);
+    } else if (was.watched && entry.info.kind == RequestKind::kRecv) {
+      call.lose_count(1);  // which message it takes nobody will know
+    }
   }
   const TableLock lock;
   const RequestInfo* const slot = process.requests.find(entry.handle);
@@ -224,9 +303,18 @@ void request_free(Call& call) noexcept {
   if (entry.info.comm != nullptr) unreference(entry.info.comm);
 }
 
-void cancel(Call&, MPI_Request request) noexcept {
-  const TableLock lock;
-  if (RequestInfo* slot = process.requests.find(key_of(request))) slot->cancelled = true;
+// A send or receive that was counted when it was posted, or recorded in a window that is over, cannot be taken
+// back: whether the cancel succeeds is not looked at.
+void cancel(Call& call, MPI_Request request) noexcept {
+  bool can_be_told = false;
+  {
+    const TableLock lock;
+    if (RequestInfo* slot = process.requests.find(key_of(request))) {
+      slot->cancelled = true;
+      can_be_told = process.watched.find(slot->watch, slot->id) != nullptr || (!call.counts() && is_seen(slot->id));
+    }
+  }
+  if (!can_be_told && (call.counts() || process.mode.ever_counted)) call.lose_count(1);
 }
 
 }  // namespace record

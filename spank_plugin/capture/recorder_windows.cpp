@@ -33,6 +33,12 @@ void append_sync(Call& call, const Communicator& window, std::int32_t world_rank
 void append_messages(Call& call, EventKind kind, EpochTag tag, const Communicator& window,
                      const std::int32_t* world_ranks, std::uint32_t count) noexcept {
   for (std::uint32_t i = 0; i < count; ++i) {
+    if (call.counts()) {
+      count_on(call, window,
+               {window.index, world_ranks[i], tag,
+                kind == EventKind::kSend ? SkippedSide::kSends : SkippedSide::kReceives});
+      continue;
+    }
     ring::Record* const record = call.append(kind);
     if (record == nullptr) return;
     record->peer = world_ranks[i];
@@ -79,7 +85,7 @@ void win_free(Call& call, MPI_Win win) noexcept {
   define_communicator(call, *window);
   append_sync(call, *window, kAnyRank);
   append_collective(call, CollectiveOp::kBarrier, *window, 0);
-  if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = window->index;
+  append_free(call, *window);
   free_communicator(key_of(win), *window);
 }
 
@@ -148,12 +154,13 @@ void one_sided(Call& call, OneSidedOp op, std::int64_t count, MPI_Datatype type,
   info.kind = RequestKind::kNothing;
   info.active = true;
   if (target == MPI_PROC_NULL) {
-    if (made.nonblocking) keep_request(call, made.request, info);
+    if (made.nonblocking && !call.counts()) keep_request(call, made.request, info);
     return;
   }
   const Communicator* const window = modelled(call, win);
   if (window == nullptr) return;
   ring::Record* const record = call.append(EventKind::kOneSided);
+  if (call.counts()) return;
   if (made.nonblocking) {
     info.kind = RequestKind::kOneSided;
     info.id = new_request_id();

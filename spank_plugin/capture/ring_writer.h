@@ -79,8 +79,24 @@ class RingWriter {
   // Calls that were not recorded, all over by `at`: a gap of as many records comes before the next one.
   void lose_calls(std::uint64_t calls, std::uint64_t at) noexcept;
 
-  // The next call may use the room that is kept back for the last records (kGap and kExit).
-  void begin_last_call() noexcept { kept_back_ = 0; }
+  // append, but without room nothing is lost and nothing happens. REQUIRES: nothing of the call is lost yet.
+  ring::Record* try_append(EventKind kind, std::uint32_t values = 0) noexcept {
+    const std::uint64_t bytes = (ring::kRecordWords + values) * std::uint64_t{8};
+    // What append_slow may write before it, and its pads.
+    if (!fits_at_all(bytes) || !has_room(bytes, bytes + 6 * sizeof(ring::Record) + (gap_.records > 0 ? capacity_ / 8 : 0)))
+      return nullptr;
+    return append(kind, values);
+  }
+
+  // From here on records may use the room that is kept back for those that must not be missing: kWindowClose,
+  // the last kWindowOpen, kGap and kExit. keep_back: no more. At most 5 records between the two.
+  void use_kept_back() noexcept { kept_back_ = 0; }
+  void keep_back() noexcept { kept_back_ = kKeptBackBytes; }
+  // Adjustments that no record will carry: the time that they belong to is not recorded.
+  void drop_adjustments() noexcept {
+    adjust_ = Adjust{};
+    plain_ = gap_.records == 0;
+  }
 
  private:
   struct Adjust {
@@ -153,7 +169,8 @@ class RingWriter {
   void close_lost(std::uint64_t lost_from, std::uint64_t leave) noexcept;
 
   static constexpr std::uint64_t kPlainBytes = 512;  // larger records take the path that checks their size
-  static constexpr std::uint64_t kKeptBackBytes = 8 * sizeof(ring::Record);  // pad, adjusts, kGap, kExit
+  // Two lots of: pads, adjusts, kGap, two records. A window that closed leaves enough for the end.
+  static constexpr std::uint64_t kKeptBackBytes = 18 * sizeof(ring::Record);
 
   ring::Header* header_ = nullptr;
   std::byte* data_ = nullptr;

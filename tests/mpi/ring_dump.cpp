@@ -40,7 +40,8 @@ using lbf::ring::Record;
 constexpr std::array<const char*, lbf::kEventKindCount> kKindNames = {
     "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",      "probe",
     "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "keepAlive", "commCreate",
-    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io"};
+    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io",
+    "windowOpen", "windowClose", "skipped"};
 
 struct Entry {
   Record record;

@@ -1,0 +1,494 @@
+// Recorder, modes part: whether calls are recorded, counted by channel, or neither, and what is written when
+// that changes. See recorder.h; docs/capture.md, "Counting"; docs/adr/0010-capture-windows.md.
+//
+// The relay says in each ring's control word what it wants; a thread looks at its own when a call begins. The
+// mode is one for the process: the thread that notices changes it for all. It holds the StartLock, and waits
+// only for threads that are inside the recorder, never for one that is inside MPI.
+#include "spank_plugin/capture/recorder.h"
+
+namespace lbf::capture {
+namespace {
+
+// How many receives are looked at for one that could take the same message.
+constexpr unsigned kMostLookedAt = 16;
+
+struct Control {
+  std::uint64_t word;
+  ring::CaptureOrder order;
+  std::uint32_t window;
+};
+
+Control read_control(const ring::Header& header) noexcept {
+  Control control{control_word(header), {}, 0};
+  std::atomic_thread_fence(std::memory_order_acquire);
+  std::uint32_t parts[2];
+  __builtin_memcpy(parts, &control.word, sizeof(parts));
+  control.order = static_cast<ring::CaptureOrder>(parts[0]);
+  control.window = parts[1];
+  return control;
+}
+
+template <class Visit>
+void for_each_thread(Visit visit) noexcept {
+  for (Thread* t = process.threads.load(std::memory_order_acquire); t != nullptr; t = t->next) visit(*t);
+}
+
+// While it lives no other thread is inside the recorder. REQUIRES: the StartLock is held.
+class ModeChange {
+ public:
+  explicit ModeChange(const Thread& self) noexcept : shared_(self.shared) {
+    if (!shared_) return;
+    process.mode.changing.store(true, std::memory_order_seq_cst);
+    for_each_thread([&](const Thread& thread) {
+      if (&thread == &self) return;
+      while (thread.busy.load(std::memory_order_seq_cst)) sched_yield();
+    });
+  }
+  ~ModeChange() {
+    if (shared_) process.mode.changing.store(false, std::memory_order_seq_cst);
+  }
+  ModeChange(const ModeChange&) = delete;
+  ModeChange& operator=(const ModeChange&) = delete;
+
+ private:
+  bool shared_;
+};
+
+void update_estimate(Thread& thread) noexcept {
+  const std::uint64_t calls = thread.header->recorded.executions.load(std::memory_order_relaxed);
+  thread.header->capture_ticks_estimate.store(thread.estimate_beside_calls + calls * thread.call_cost,
+                                              std::memory_order_relaxed);
+}
+
+bool is_used_up(const ring::Header& header) noexcept {
+  const std::uint64_t grant = header.grant.load(std::memory_order_relaxed);
+  return grant != 0 && header.recorded.executions.load(std::memory_order_relaxed) >= grant;
+}
+
+// Counting calls must not go through the comparison with it.
+void set_attention(Thread& thread) noexcept {
+  if (thread.counting) {
+    thread.attention_at = 0;
+    return;
+  }
+  const std::uint64_t grant = thread.header->grant.load(std::memory_order_relaxed);
+  const std::uint64_t due = thread.recorded_sampler.due();
+  thread.attention_at = grant != 0 && grant < due ? grant : due;
+}
+
+// The thread goes on in the process's mode; `now`: when its process time begins anew (open).
+void take_mode(Thread& thread, std::uint64_t now) noexcept {
+  const RecordingMode& mode = process.mode;
+  thread.epoch = mode.epoch.load(std::memory_order_relaxed);
+  thread.counting = mode.counting;
+  thread.ring.drop_adjustments();
+  thread.header->in_call.store(mode.counting ? ring::kWhereUnknown : ring::kInProgram, std::memory_order_relaxed);
+  if (!mode.counting) {
+    thread.last_leave = now;
+    thread.last_was_failed_poll = false;
+    const TableLock lock;
+    for (CompletedRequests& completed : thread.completed) completed.clear();
+  }
+  set_attention(thread);
+}
+
+// Another thread changed the mode.
+void catch_up(Thread& thread) noexcept {
+  if (thread.epoch == process.mode.epoch.load(std::memory_order_acquire)) return;
+  if (!process.mode.counting) thread.clock.renew();
+  take_mode(thread, ticks_now());
+}
+
+void set_recording_window(const Thread& self, std::uint32_t window) noexcept {
+  process.mode.epoch.fetch_add(1, std::memory_order_release);
+  for_each_thread([&](Thread& thread) {
+    thread.header->recording_window.store(window, std::memory_order_relaxed);
+    if (&thread != &self) thread.expected_control.store(kNever, std::memory_order_relaxed);
+  });
+}
+
+bool write_skipped(RingWriter& ring, const ChannelEnd& end, std::uint64_t count, std::uint64_t at,
+                   std::uint16_t function, bool must) noexcept {
+  ring.begin_call(at, function);
+  ring::Record* const record =
+      must ? ring.append(EventKind::kSkipped) : ring.try_append(EventKind::kSkipped);
+  if (record != nullptr) {
+    record->words_and_op |= static_cast<std::uint32_t>(end.side) << 24;
+    record->peer = end.peer;
+    record->tag = end.tag;
+    record->comm = end.comm;
+    record->bytes = count;
+  } else if (!must) {
+    return false;
+  }
+  ring.commit(at);
+  return record != nullptr;
+}
+
+// What was counted into the ring, as having no time, as far as there is room. false: not all.
+bool write_counts_of(ChannelCounts& counts, RingWriter& ring, std::uint16_t function) noexcept {
+  return counts.take_changes([&](const ChannelEnd& end, std::uint64_t count) {
+    return write_skipped(ring, end, count, process.mode.close_ticks, function, false);
+  });
+}
+
+// REQUIRES: no other thread is inside the recorder.
+bool write_all_counts(Thread& self, std::uint16_t function) noexcept {
+  bool all = write_counts_of(process.left_counts, self.ring, function);
+  for_each_thread([&](Thread& thread) { all = all && write_counts_of(thread.counts, self.ring, function); });
+  return all;
+}
+
+void append_mark(RingWriter& ring, EventKind kind, std::uint64_t enter, std::uint64_t leave, std::uint64_t bytes,
+                 std::uint16_t function) noexcept {
+  ring.begin_call(enter, function);
+  if (ring::Record* record = ring.append(kind)) record->bytes = bytes;
+  ring.commit(leave);
+}
+
+// The rest are nobody's business any more: the matcher takes those that wait behind a wildcard for posted.
+void forget_recorded_receives() noexcept {
+  const TableLock lock;
+  process.watched.for_each([](WatchedRequests::Node& node) {
+    if (!node.wildcard && is_seen(node.recorded_as)) process.watched.remove(&node);
+  });
+}
+
+// REQUIRES: no other thread is inside the recorder; the mode is open.
+void close_window(Thread& self, std::uint16_t function) noexcept {
+  RecordingMode& mode = process.mode;
+  const std::uint64_t now = ticks_now();
+  if (now - self.last_leave >= self.cpu_threshold) {
+    const GapSplit split = self.clock.end_gap(self.last_leave, now);
+    if ((split.preempted | split.blocked) != 0) self.ring.adjust(split.preempted, split.blocked, 0);
+  }
+  self.ring.use_kept_back();
+  append_mark(self.ring, EventKind::kWindowClose, now, now, 0, function);
+  self.ring.keep_back();
+  forget_recorded_receives();
+  mode.close_ticks = now;
+  mode.counting = true;
+  mode.ever_counted = true;
+  set_recording_window(self, 0);
+  take_mode(self, now);
+  update_estimate(self);
+}
+
+// Receives that are under way and have no place yet are posted anew in the window.
+void post_watched(Thread& self, std::uint64_t at, std::uint16_t function) noexcept {
+  const TableLock lock;
+  process.watched.for_each([&](WatchedRequests::Node& node) {
+    const RequestInfo* const info = process.requests.find(node.handle);
+    if (info == nullptr || info->id != node.id) return process.watched.remove(&node);
+    if (info->kind != RequestKind::kRecv) return;
+    node.recorded_as = new_request_id();
+    self.ring.begin_call(at, function);
+    if (ring::Record* record = self.ring.append(EventKind::kStartRecv)) {
+      record->peer = info->comm->peer_world_rank(info->peer);
+      record->tag = info->tag;
+      record->comm = info->comm->index;
+      record->bytes = info->bytes;
+      record->request = node.recorded_as;
+      record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | wildcards(info->peer, info->tag));
+    }
+    self.ring.commit(at);
+  });
+}
+
+void begin_window(Thread& self, std::uint32_t window, std::uint64_t now) noexcept {
+  RecordingMode& mode = process.mode;
+  mode.window = window;
+  mode.counting = false;
+  mode.first_request = process.next_request.load(std::memory_order_relaxed);
+  set_recording_window(self, window);
+  take_mode(self, now);
+}
+
+// false: the ring has no room for what is to be said first; nothing changed but that some of it is said.
+// REQUIRES: no other thread is inside the recorder; the mode is counting.
+bool open_window(Thread& self, std::uint32_t window, std::uint16_t function) noexcept {
+  RecordingMode& mode = process.mode;
+  if (!write_all_counts(self, function)) return false;
+  self.clock.renew();
+  self.ring.begin_call(mode.close_ticks, function);
+  ring::Record* const record = self.ring.try_append(EventKind::kWindowOpen);
+  if (record == nullptr) return false;
+  record->bytes = window;
+  const std::uint64_t now = ticks_now();
+  self.ring.commit(now);
+  begin_window(self, window, now);
+  self.ring.lose_calls(mode.uncounted.exchange(0, std::memory_order_relaxed), now);
+  post_watched(self, now, function);
+  return true;
+}
+
+void leave_thread() noexcept {
+  available_thread = nullptr;
+  own_thread = nullptr;
+  thread_state = ThreadState::kOff;
+}
+
+// For the rest of the run. The records end with a gap: what this rank did after it is not known.
+// REQUIRES: no other thread is inside the recorder.
+void go_off(Thread& self, std::uint16_t function) noexcept {
+  RecordingMode& mode = process.mode;
+  std::uint64_t now = ticks_now();
+  if (mode.counting) {
+    write_all_counts(self, function);
+    now = ticks_now();
+    self.ring.use_kept_back();
+    append_mark(self.ring, EventKind::kWindowOpen, mode.close_ticks, now, mode.window, function);
+    begin_window(self, mode.window, now);
+  }
+  self.ring.lose_calls(1 + mode.uncounted.exchange(0, std::memory_order_relaxed), now);
+  close_window(self, function);
+  mode.off.store(true, std::memory_order_release);
+  for_each_thread([](Thread& thread) { thread.header->off.store(1, std::memory_order_relaxed); });
+  leave_thread();
+}
+
+// Does what the relay wants by now. false: the capture is off.
+bool attend(Thread& self, std::uint16_t function) noexcept {
+  RecordingMode& mode = process.mode;
+  if (mode.off.load(std::memory_order_acquire)) {
+    leave_thread();
+    return false;
+  }
+  if (!process.initialised.load(std::memory_order_acquire)) return true;
+  const StartLock lock(StartLock::kTry);
+  if (!lock) return true;  // another thread starts, ends or changes the mode: the next call looks again
+  catch_up(self);
+  const Control control = read_control(*self.header);
+  bool again = false;
+  if (control.order == ring::CaptureOrder::kOff || mode.ordered_off) {
+    const ModeChange change(self);
+    go_off(self, function);
+    return false;
+  }
+  const bool opens = control.order == ring::CaptureOrder::kOpen && control.window > mode.window;
+  const bool closes =
+      opens || (control.order == ring::CaptureOrder::kCounting && control.window >= mode.window);
+  if (!mode.counting && (closes || is_used_up(*self.header))) {
+    const ModeChange change(self);
+    close_window(self, function);
+  }
+  if (mode.counting && opens) {
+    const ModeChange change(self);
+    again = !open_window(self, control.window, function);
+  }
+  self.expected_control.store(again ? kNever : control.word, std::memory_order_relaxed);
+  set_attention(self);
+  return true;
+}
+
+}  // namespace
+
+// --- a call
+
+bool Call::begin_otherwise() noexcept {
+  Thread& thread = *thread_;
+  ring::Header& header = *thread.header;
+  const bool is_new = control_word(header) != thread.expected_control.load(std::memory_order_relaxed);
+  if ((is_new || (!thread.counting && is_used_up(header))) && !attend(thread, function_)) return false;
+  ring::PrimitiveCounter& primitive = thread.counting ? header.counted : header.recorded;
+  Sampler& sampler = thread.counting ? thread.counted_sampler : thread.recorded_sampler;
+  const std::uint64_t executions = primitive.executions.load(std::memory_order_relaxed);
+  if (executions >= sampler.due()) {
+    sampler.advance(executions);
+    timed_ = attention_ = true;
+    begin_ticks_ = ticks_now();
+  }
+  if (thread.counting) {
+    counts_ = true;
+    return true;
+  }
+  set_attention(thread);
+  begin_recording();
+  return true;
+}
+
+void Call::forward_timed() noexcept {
+  if (timed_) forward_ticks_ = ticks_now();
+}
+
+void Call::returned_with_attention() noexcept {
+  if (timed_) returned_ticks_ = ticks_now();
+  Thread& thread = *thread_;
+  if (!thread.shared) return;
+  for (;;) {
+    thread.busy.exchange(true, std::memory_order_seq_cst);
+    if (!process.mode.changing.load(std::memory_order_seq_cst)) break;
+    thread.busy.store(false, std::memory_order_release);
+    sched_yield();
+  }
+  if (thread.epoch == process.mode.epoch.load(std::memory_order_acquire)) return;
+  catch_up(thread);
+  counts_ = true;
+  late_ = !thread.counting;
+  timed_ = false;
+}
+
+void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
+  if (timed_) {
+    const std::uint64_t ticks = forward_ticks_ - begin_ticks_ + (ticks_now() - returned_ticks_);
+    Sampler::count(primitive, ticks, 2 * tick_clock.tick_read,
+                   tick_clock.off_cpu_tolerance != 0 ? tick_clock.off_cpu_tolerance : kNever);
+    update_estimate(*thread_);
+  }
+  thread_->busy.store(false, std::memory_order_release);
+}
+
+void Call::judge_long_gap() noexcept {
+  const GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_);
+  if ((split.preempted | split.blocked) != 0) thread_->ring.adjust(split.preempted, split.blocked, 0);
+  thread_->estimate_beside_calls += tick_clock.cpu_read;
+}
+
+std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
+  thread_->clock.renew_after_call(enter_, now);
+  thread_->estimate_beside_calls += tick_clock.cpu_read;
+  return ticks_now();
+}
+
+void Call::begin_side() noexcept {
+  thread_->ring.begin_call(late_ ? ticks_now() : process.mode.close_ticks, function_);
+}
+
+void Call::end_side() noexcept {
+  thread_->ring.commit(thread_->ring.enter());
+}
+
+void Call::lose_count(std::uint64_t n) noexcept {
+  if (counts_ && !late_) {
+    process.mode.uncounted.fetch_add(n, std::memory_order_relaxed);
+  } else {
+    thread_->ring.lose_calls(n, thread_->ring.enter());
+  }
+}
+
+void Call::count_otherwise(const ChannelEnd& end) noexcept {
+  if (late_) {
+    write_skipped(thread_->ring, end, 1, ticks_now(), function_, true);
+    return;
+  }
+  if (write_counts(*this) && thread_->counts.count(end)) return;
+  lose_count(1);
+  process.mode.ordered_off = true;
+  thread_->expected_control.store(kNever, std::memory_order_relaxed);
+}
+
+bool write_counts(Call& call) noexcept {
+  return write_counts_of(call.thread().counts, call.thread().ring, call.function());
+}
+
+std::uint64_t open_last_window(Call& call) noexcept {
+  Thread& self = call.thread();
+  const StartLock lock;
+  const ModeChange change(self);
+  catch_up(self);
+  RecordingMode& mode = process.mode;
+  const bool all = !mode.counting || write_all_counts(self, call.function());
+  const std::uint64_t now = ticks_now();
+  if (mode.counting) {
+    self.ring.use_kept_back();
+    append_mark(self.ring, EventKind::kWindowOpen, mode.close_ticks, now, mode.window, call.function());
+    begin_window(self, mode.window, now);
+    self.ring.lose_calls(mode.uncounted.exchange(0, std::memory_order_relaxed) + (all ? 0 : 1), now);
+  }
+  update_estimate(self);
+  return now;
+}
+
+// --- requests
+
+void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept {
+  info.watch = 0;
+  if (family::shared_queue(handle) >= 0) return call.lose_count(1);
+  const TableLock lock;
+  const bool wildcard = info.kind == RequestKind::kRecv && wildcards(info.peer, info.tag) != 0;
+  info.watch = process.watched.add(handle, info.id, recorded ? info.id : 0, wildcard);
+  if (info.watch == 0 && !recorded) call.lose_count(1);
+}
+
+void rewatch(const RequestInfo& info, std::uint64_t handle) noexcept {
+  const TableLock lock;
+  if (WatchedRequests::Node* node = process.watched.find(info.watch, info.id)) node->handle = handle;
+}
+
+Watched unwatch(const RequestInfo& info) noexcept {
+  Watched result{false, info.id};
+  if (info.watch == 0) return result;
+  const TableLock lock;
+  if (WatchedRequests::Node* node = process.watched.find(info.watch, info.id)) {
+    result = {true, node->recorded_as};
+    process.watched.remove(node);
+  }
+  return result;
+}
+
+bool is_behind_wildcard(const Communicator& comm, int peer, int tag) noexcept {
+  if (nothing_watched()) return false;
+  const TableLock lock;
+  return process.watched.any_of(kMostLookedAt, [&](const WatchedRequests::Node& node) {
+    const RequestInfo* const info = process.requests.find(node.handle);
+    return info != nullptr && info->id == node.id && info->kind == RequestKind::kRecv && info->comm == &comm &&
+           (info->peer == MPI_ANY_SOURCE || info->peer == peer) && (info->tag == MPI_ANY_TAG || info->tag == tag);
+  });
+}
+
+// --- cost
+
+void measure_ideal(Thread& thread) noexcept {
+  constexpr int kBatches = 16;
+  constexpr int kCalls = 32;  // their records fit the smallest ring
+  ring::Header& header = *thread.header;
+  std::byte* const data = reinterpret_cast<std::byte*>(&header) + header.header_bytes;
+  const auto batch = [&] {
+    thread.ring = RingWriter{};
+    thread.ring.attach(&header, data, header.capacity_bytes);
+    const std::uint64_t begin = ticks_now();
+    for (int i = 0; i < kCalls; ++i) {
+      Call call(0);
+      if (!call.begin()) break;
+      call.forward();
+      call.returned();
+      record::send(call, 0, 1, MPI_Datatype{}, 0, 0, library.comm_world);
+      call.finish();
+    }
+    return ticks_now() - begin;
+  };
+  thread.expected_control.store(control_word(header), std::memory_order_relaxed);
+  for (const bool counting : {false, true}) {
+    thread.counting = counting;
+    thread.attention_at = counting ? 0 : kNever;
+    available_thread = &thread;
+    std::uint64_t least = kNever;
+    for (int i = 0; i < kBatches; ++i) {
+      const std::uint64_t ticks = batch();
+      if (ticks < least) least = ticks;
+    }
+    (counting ? header.counted : header.recorded)
+        .ideal_ticks_256.store(least * 256 / kCalls, std::memory_order_relaxed);
+  }
+  available_thread = nullptr;
+  thread.counting = false;
+  thread.attention_at = 0;
+  thread.expected_control.store(kNever, std::memory_order_relaxed);
+  thread.counts.take_changes([](const ChannelEnd&, std::uint64_t) { return true; });
+  thread.ring = RingWriter{};
+  thread.ring.attach(&header, data, header.capacity_bytes);
+  for (std::atomic<std::uint64_t>* counter :
+       {&header.head, &header.lost_records, &header.recorded.executions, &header.counted.executions,
+        &header.unread_gap_ticks, &header.call_enter_ticks, &header.calls[0].count, &header.calls[0].ticks}) {
+    counter->store(0, std::memory_order_relaxed);
+  }
+  for (ring::PrimitiveCounter* primitive : {&header.recorded, &header.counted}) {
+    primitive->sampled.store(0, std::memory_order_relaxed);
+    primitive->sampled_ticks.store(0, std::memory_order_relaxed);
+  }
+  header.in_call.store(ring::kWhereUnknown, std::memory_order_relaxed);
+  thread.recorded_sampler = Sampler{};
+  thread.counted_sampler = Sampler{};
+}
+
+}  // namespace lbf::capture
