@@ -1,0 +1,95 @@
+#include "spank_plugin/procedures/code_write.h"
+
+#include <asm/unistd.h>
+#include <sys/mman.h>
+
+#include "spank_plugin/procedures/call_times.h"
+
+namespace lbf::procedures {
+
+constinit EntryJump* entry_jumps[kMaxProcedures] = {};
+constinit bool switched_off[kMaxProcedures] = {};
+
+namespace {
+
+constexpr std::uintptr_t kPage = 4096;
+
+// One write at a time: the other's pages must not become read-only under it.
+constinit bool writing = false;
+
+long set_protection(std::uintptr_t begin, std::uintptr_t bytes, int protection) noexcept {
+  long result;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(static_cast<long>(__NR_mprotect)), "D"(begin), "S"(bytes), "d"(static_cast<long>(protection))
+                   : "rcx", "r11", "memory");
+  return result;
+}
+
+struct alignas(16) Line {
+  std::uint64_t low;
+  std::uint64_t high;
+};
+
+bool exchange(Line* line, Line& expected, const Line& wanted) noexcept {
+  bool done;
+  __asm__ volatile("lock cmpxchg16b %1"
+                   : "=@ccz"(done), "+m"(*line), "+a"(expected.low), "+d"(expected.high)
+                   : "b"(wanted.low), "c"(wanted.high)
+                   : "memory");
+  return done;
+}
+
+void write_at_once(std::uintptr_t address, const std::uint8_t* bytes, std::size_t size) noexcept {
+  auto* const line = reinterpret_cast<Line*>(address & ~std::uintptr_t{15});
+  const std::size_t offset = address & 15;
+  Line expected{line->low, line->high};
+  Line wanted;
+  do {
+    wanted = expected;
+    for (std::size_t i = 0; i < size; ++i) {
+      const std::size_t at = offset + i;
+      std::uint64_t& half = at < 8 ? wanted.low : wanted.high;
+      const unsigned shift = 8 * (at % 8);
+      half = (half & ~(std::uint64_t{0xff} << shift)) | std::uint64_t{bytes[i]} << shift;
+    }
+  } while (!exchange(line, expected, wanted));
+}
+
+}  // namespace
+
+WriteResult write_code(std::uintptr_t address, const std::uint8_t* bytes, std::size_t size, int protection,
+                       bool others_wait) noexcept {
+  const bool at_once = (address & 15) + size <= 16;
+  if (!at_once && !others_wait) return WriteResult::kNotAtOnce;
+  while (__atomic_test_and_set(&writing, __ATOMIC_ACQUIRE)) {
+    if (!others_wait) return WriteResult::kNotAtOnce;
+    __builtin_ia32_pause();
+  }
+  const std::uintptr_t first = address & ~(kPage - 1);
+  const std::uintptr_t length = ((address + size + kPage - 1) & ~(kPage - 1)) - first;
+  if (set_protection(first, length, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
+    __atomic_clear(&writing, __ATOMIC_RELEASE);
+    return WriteResult::kRefused;
+  }
+  if (at_once) {
+    write_at_once(address, bytes, size);
+  } else {
+    for (std::size_t i = size; i-- > 0;) reinterpret_cast<volatile std::uint8_t*>(address)[i] = bytes[i];
+  }
+  set_protection(first, length, protection);
+  __atomic_clear(&writing, __ATOMIC_RELEASE);
+  return WriteResult::kDone;
+}
+
+void switch_off(std::uint32_t procedure) noexcept {
+  __atomic_store_n(&switched_off[procedure], true, __ATOMIC_RELAXED);
+  for (EntryJump* jump = entry_jumps[procedure]; jump != nullptr; jump = jump->next) {
+    if (!jump->patched) continue;
+    if (write_code(jump->address, jump->original, sizeof(jump->original), jump->protection, false) == WriteResult::kDone) {
+      jump->patched = false;
+    }
+  }
+}
+
+}  // namespace lbf::procedures

@@ -1,0 +1,188 @@
+// See library.h. Also works alone: with LBF_PROCEDURES in the environment and this library preloaded, procedures are measured
+// from the program's start, and a table is written to LBF_PROCEDURES_REPORT when it ends (docs/procedures.md, "Alone").
+#include "spank_plugin/procedures/library.h"
+
+#include <pthread.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstddef>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "spank_plugin/procedures/call_times.h"
+#include "spank_plugin/procedures/procedures.h"
+#include "spank_plugin/procedures/sampler.h"
+
+// The one is what `take` promises, the other what it writes.
+static_assert(sizeof(lbf_procedure_sums) == sizeof(lbf::procedures::IntervalSums));
+static_assert(offsetof(lbf_procedure_sums, calls) == offsetof(lbf::procedures::IntervalSums, sums));
+
+namespace lbf::procedures {
+namespace {
+
+Procedures* procedures = nullptr;  // never freed: threads may be in the stubs at the program's end
+double ticks_of_a_call = 0;
+std::uint64_t start_ticks = 0;
+timespec start_time{};
+
+void say(const std::string& line) {
+  std::fprintf(stderr, "lbf: procedures: %s\n", line.c_str());
+}
+
+// Whatever goes wrong in here, the program runs on as if nothing had been asked for.
+template <class Body>
+auto guarded(Body body, decltype(body()) otherwise) noexcept -> decltype(body()) {
+  try {
+    return body();
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "lbf: procedures are not measured: %s\n", problem.what());
+  } catch (...) {
+    std::fprintf(stderr, "lbf: procedures are not measured: unknown error\n");
+  }
+  return otherwise;
+}
+
+std::uint32_t start(const char* list, double limit) noexcept {
+  if (procedures != nullptr) return 0;
+  return guarded(
+      [&]() -> std::uint32_t {
+        auto* const made = new Procedures;
+        const Result<std::size_t> opened = made->open(list);
+        if (!opened) return say(opened.error().message), 0;
+        for (const RefusedProcedure& refused : made->selection().refused) say(refused.reason);
+        for (const std::string& note : made->selection().notes) say(note);
+        if (made->selection().selected.empty()) return 0;
+        ticks_of_a_call = Procedures::measure_call_ticks();
+        made->limit_cost(limit, ticks_of_a_call);
+        pthread_atfork(nullptr, nullptr, [] { forked(); });
+        start_ticks = __builtin_ia32_rdtsc();
+        clock_gettime(CLOCK_MONOTONIC, &start_time);
+        const Result<std::uint32_t> patched = made->patch_all();
+        if (!patched) return say(patched.error().message), 0;
+        procedures = made;
+        return static_cast<std::uint32_t>(made->selection().selected.size());
+      },
+      0);
+}
+
+double ticks_per_s() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double passed = static_cast<double>(now.tv_sec - start_time.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec - start_time.tv_nsec);
+  return passed > 0 ? static_cast<double>(__builtin_ia32_rdtsc() - start_ticks) / passed : 1;
+}
+
+void write_report(std::FILE* out) {
+  const double rate = ticks_per_s();
+  std::fprintf(out, "# procedure\tcalls\tinclusive_s\tself_s\tleft_by_jump\tstate\n");
+  for (const SelectedProcedure& procedure : procedures->selection().selected) {
+    const CallSums sums = sums_of(procedure.id);
+    static constexpr const char* kStates[] = {"measured", "off", "off-by-cost"};
+    std::fprintf(out, "%s\t%llu\t%.9f\t%.9f\t%llu\t%s\n", procedure.name.c_str(), static_cast<unsigned long long>(sums.calls),
+                 static_cast<double>(sums.inclusive_ticks) / rate, static_cast<double>(sums.self_ticks) / rate,
+                 static_cast<unsigned long long>(sums.left_by_jump), kStates[static_cast<int>(procedures->state(procedure.id))]);
+  }
+  std::fprintf(out, "# missed\t%llu\n# call_ns\t%.2f\n", static_cast<unsigned long long>(missed_calls()), ticks_of_a_call / rate * 1e9);
+}
+
+void write_samples(std::FILE* out) {
+  LoadedSymbols symbols;
+  const Result<std::size_t> read = symbols.read("liblbf_procedures");
+  if (!read) return say(read.error().message);
+  const SampleProfile profile = Sampler::profile(symbols);
+  std::fprintf(out, "# samples\t%llu\tdropped\t%llu\n# procedure\tinclusive\texclusive\n", static_cast<unsigned long long>(profile.samples),
+               static_cast<unsigned long long>(profile.dropped));
+  for (const SampledProcedure& procedure : profile.procedures) {
+    const auto samples = static_cast<double>(profile.samples);
+    std::fprintf(out, "%s\t%.4f\t%.4f\n", procedure.name.c_str(), static_cast<double>(procedure.inclusive) / samples,
+                 static_cast<double>(procedure.exclusive) / samples);
+  }
+}
+
+std::FILE* report_file(const char* variable) {
+  const char* path = std::getenv(variable);
+  if (path == nullptr || *path == '\0') return nullptr;
+  std::FILE* file = std::fopen(path, "we");
+  if (file == nullptr) say(std::string("the report ") + path + " cannot be written: " + std::strerror(errno));
+  return file;
+}
+
+pid_t own_process = 0;
+bool sampling = false;
+
+[[gnu::constructor]] void begin_alone() {
+  const char* list = std::getenv("LBF_PROCEDURES");
+  const char* samples = std::getenv("LBF_PROCEDURES_SAMPLES");
+  own_process = getpid();
+  if (samples != nullptr && *samples != '\0') {
+    guarded(
+        [] {
+          const Result<std::size_t> started = Sampler::start();
+          if (!started) say(started.error().message);
+          return sampling = started.ok();
+        },
+        false);
+  }
+  if (list == nullptr || *list == '\0') return;
+  const char* limit = std::getenv("LBF_PROCEDURES_LIMIT");
+  start(list, limit != nullptr ? std::atof(limit) : 0);
+}
+
+[[gnu::destructor]] void end_alone() {
+  if (getpid() != own_process) return;
+  guarded(
+      [] {
+        const NotMeasured no_times;
+        if (sampling) {
+          Sampler::stop();
+          if (std::FILE* out = report_file("LBF_PROCEDURES_SAMPLES")) {
+            write_samples(out);
+            std::fclose(out);
+          }
+        }
+        if (procedures != nullptr) {
+          if (std::FILE* out = report_file("LBF_PROCEDURES_REPORT")) {
+            write_report(out);
+            std::fclose(out);
+          }
+        }
+        return true;
+      },
+      false);
+}
+
+const lbf_procedures kLibrary = {
+    LBF_PROCEDURES_VERSION,
+    kMaxProcedures,
+    start,
+    [](std::uint32_t id) -> const char* {
+      return procedures != nullptr && id < procedures->selection().selected.size() ? procedures->selection().selected[id].name.c_str() : nullptr;
+    },
+    [](std::uint64_t now, lbf_procedure_sums* out, std::uint32_t room) -> std::uint32_t {
+      return take_interval(now, reinterpret_cast<IntervalSums*>(out), room);
+    },
+    [](std::uint64_t now) { resume(now); },
+    [](std::uint32_t id) -> int {
+      if (procedures == nullptr || id >= procedures->selection().selected.size()) return 0;
+      const ProcedureState state = procedures->state(id);
+      return state == ProcedureState::kMeasured ? 1 : state == ProcedureState::kSwitchedOffByCost ? 2 : 0;
+    },
+    [](std::uint32_t id) -> int {
+      return procedures != nullptr && guarded([&] { return procedures->patch(id).ok(); }, false) ? 0 : -1;
+    },
+    [](std::uint32_t id) -> int {
+      return procedures != nullptr && guarded([&] { return procedures->unpatch(id).ok(); }, false) ? 0 : -1;
+    },
+    []() -> std::uint64_t { return missed_calls(); },
+    []() -> double { return ticks_of_a_call; },
+};
+
+}  // namespace
+}  // namespace lbf::procedures
+
+extern "C" const lbf_procedures* lbf_procedures_library(void) {
+  return &lbf::procedures::kLibrary;
+}

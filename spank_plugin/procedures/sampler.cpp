@@ -1,0 +1,204 @@
+#include "spank_plugin/procedures/sampler.h"
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <unwind.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "spank_plugin/procedures/call_times.h"
+#include "spank_plugin/procedures/stopped_threads.h"
+
+namespace lbf::procedures {
+namespace {
+
+using Backtrace = _Unwind_Reason_Code (*)(_Unwind_Trace_Fn, void*);
+using GetIp = _Unwind_Ptr (*)(_Unwind_Context*);
+
+// Samples one behind the other: number of addresses, then the addresses, innermost first.
+struct Buffer {
+  std::uintptr_t* words = nullptr;
+  std::atomic<std::size_t> used{0};
+  std::atomic<std::uint64_t> dropped{0};
+};
+constexpr std::size_t kBufferWords = std::size_t{1} << 21;
+constexpr std::size_t kMaxFrames = 128;
+constinit Buffer buffer;
+constinit Backtrace backtrace = nullptr;
+constinit GetIp get_ip = nullptr;
+constinit std::atomic<bool> running{false};
+int sample_signal = 0;
+std::uint64_t interval = 0;
+struct ThreadTimer {
+  int tid;
+  int timer;
+};
+std::vector<ThreadTimer>* timers = nullptr;
+
+struct Walk {
+  std::uintptr_t from;  // where the signal came
+  std::size_t count = 0;
+  std::uintptr_t frames[kMaxFrames];
+};
+
+_Unwind_Reason_Code next_frame(_Unwind_Context* context, void* argument) {
+  Walk& walk = *static_cast<Walk*>(argument);
+  const std::uintptr_t ip = get_ip(context);
+  if (walk.count == 0) {
+    // The handler's own frames come first.
+    if (ip == walk.from) walk.frames[walk.count++] = ip;
+    return _URC_NO_REASON;
+  }
+  if (ip == 0 || walk.count == kMaxFrames) return _URC_END_OF_STACK;
+  if (ip != reinterpret_cast<std::uintptr_t>(&lbf_procedures_return)) walk.frames[walk.count++] = ip - 1;
+  return _URC_NO_REASON;
+}
+
+void take_sample(int, siginfo_t*, void* context) {
+  const int saved_errno = errno;
+  if (running.load(std::memory_order_acquire)) {
+    Walk walk;
+    walk.from = static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+    backtrace(next_frame, &walk);
+    if (walk.count == 0) walk.frames[walk.count++] = walk.from;
+    const std::size_t at = buffer.used.fetch_add(walk.count + 1, std::memory_order_relaxed);
+    if (at + walk.count + 1 <= kBufferWords) {
+      buffer.words[at] = walk.count;
+      std::memcpy(buffer.words + at + 1, walk.frames, walk.count * sizeof(std::uintptr_t));
+    } else {
+      if (at < kBufferWords) buffer.words[at] = 0;
+      buffer.dropped.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+  errno = saved_errno;
+}
+
+bool watch(int tid) {
+  sigevent event{};
+  event.sigev_notify = SIGEV_THREAD_ID;
+  event.sigev_signo = sample_signal;
+  event._sigev_un._tid = tid;
+  int timer = 0;
+  // The processor-time clock of any thread, by its number (as pthread_getcpuclockid makes it).
+  const auto clock = static_cast<clockid_t>((~static_cast<unsigned>(tid) << 3) | 6u);
+  if (syscall(SYS_timer_create, clock, &event, &timer) != 0) return false;
+  itimerspec every{};
+  every.it_interval.tv_sec = static_cast<time_t>(interval / 1'000'000'000);
+  every.it_interval.tv_nsec = static_cast<long>(interval % 1'000'000'000);
+  every.it_value = every.it_interval;
+  if (syscall(SYS_timer_settime, timer, 0, &every, nullptr) != 0) {
+    syscall(SYS_timer_delete, timer);
+    return false;
+  }
+  timers->push_back({tid, timer});
+  return true;
+}
+
+}  // namespace
+
+Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
+  const NotMeasured no_times;
+  void* const unwinder = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
+  if (unwinder != nullptr) {
+    backtrace = reinterpret_cast<Backtrace>(dlsym(unwinder, "_Unwind_Backtrace"));
+    get_ip = reinterpret_cast<GetIp>(dlsym(unwinder, "_Unwind_GetIP"));
+  }
+  if (backtrace == nullptr || get_ip == nullptr) return Error{ErrorCode::kUnavailable, "procedures are not sampled: libgcc_s.so.1 cannot be loaded"};
+  if (buffer.words == nullptr) {
+    void* memory = mmap(nullptr, kBufferWords * sizeof(std::uintptr_t), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return Error{ErrorCode::kLimit, "procedures are not sampled: no memory"};
+    buffer.words = static_cast<std::uintptr_t*>(memory);
+  }
+  if (sample_signal == 0) {
+    const int number = unused_signal();
+    if (number == 0) return Error{ErrorCode::kUnavailable, "procedures are not sampled: the program uses all real-time signals"};
+    struct sigaction action {};
+    action.sa_sigaction = take_sample;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    sigaction(number, &action, nullptr);
+    sample_signal = number;
+  }
+  // What it does once only (loading, first look-ups) happens here.
+  Walk warm_up{};
+  backtrace(next_frame, &warm_up);
+  buffer.used.store(0, std::memory_order_relaxed);
+  buffer.dropped.store(0, std::memory_order_relaxed);
+  interval = interval_ns;
+  if (timers == nullptr) timers = new std::vector<ThreadTimer>;
+  running.store(true, std::memory_order_release);
+  const std::size_t watched = watch_new_threads();
+  if (watched == 0) {
+    running.store(false, std::memory_order_release);
+    return Error{ErrorCode::kUnavailable, "procedures are not sampled: the system gives no timers"};
+  }
+  return watched;
+}
+
+std::size_t Sampler::watch_new_threads() {
+  std::size_t added = 0;
+  for (const int tid : thread_ids()) {
+    const auto known = std::find_if(timers->begin(), timers->end(), [&](const ThreadTimer& t) { return t.tid == tid; });
+    if (known == timers->end() && watch(tid)) ++added;
+  }
+  return added;
+}
+
+void Sampler::stop() {
+  running.store(false, std::memory_order_release);
+  if (timers == nullptr) return;
+  for (const ThreadTimer& timer : *timers) syscall(SYS_timer_delete, timer.timer);
+  timers->clear();
+}
+
+SampleProfile Sampler::profile(const LoadedSymbols& symbols) {
+  SampleProfile out;
+  out.dropped = buffer.dropped.load(std::memory_order_relaxed);
+  const std::vector<LoadedSymbol>& all = symbols.symbols();
+  // Symbols by address -> index of the procedure in `out`; one per name and module.
+  std::unordered_map<std::string, std::size_t> by_name;
+  std::unordered_map<const LoadedSymbol*, std::size_t> by_symbol;
+  const auto procedure_at = [&](std::uintptr_t address) -> std::size_t {
+    auto it = std::upper_bound(all.begin(), all.end(), address, [](std::uintptr_t a, const LoadedSymbol& s) { return a < s.address; });
+    const LoadedSymbol* symbol = it == all.begin() ? nullptr : &*--it;
+    if (symbol != nullptr && address >= symbol->address + std::max<std::uint64_t>(symbol->size, 1)) symbol = nullptr;
+    if (const auto known = by_symbol.find(symbol); known != by_symbol.end()) return known->second;
+    const std::string name = symbol == nullptr ? "(no symbol)" : spellings_of(symbol->linkage).display;
+    const std::string module = symbol == nullptr ? "" : symbols.modules()[symbol->module].file;
+    const auto [entry, is_new] = by_name.emplace(module + '\n' + name, out.procedures.size());
+    if (is_new) out.procedures.push_back({name, module, 0, 0});
+    by_symbol.emplace(symbol, entry->second);
+    return entry->second;
+  };
+  const std::size_t used = std::min(buffer.used.load(std::memory_order_acquire), kBufferWords);
+  std::unordered_set<std::size_t> seen;
+  for (std::size_t at = 0; at < used;) {
+    const std::size_t count = buffer.words[at];
+    if (count == 0 || count > kMaxFrames || at + 1 + count > used) break;
+    ++out.samples;
+    seen.clear();
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t procedure = procedure_at(buffer.words[at + 1 + i]);
+      if (i == 0) ++out.procedures[procedure].exclusive;
+      if (seen.insert(procedure).second) ++out.procedures[procedure].inclusive;
+    }
+    at += count + 1;
+  }
+  std::stable_sort(out.procedures.begin(), out.procedures.end(), [](const SampledProcedure& a, const SampledProcedure& b) {
+    return a.inclusive != b.inclusive ? a.inclusive > b.inclusive : a.exclusive > b.exclusive;
+  });
+  return out;
+}
+
+}  // namespace lbf::procedures

@@ -1,0 +1,143 @@
+#include "spank_plugin/procedures/stopped_threads.h"
+
+#include <dirent.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+namespace lbf::procedures {
+namespace {
+
+// What the handler knows; one stop at a time.
+struct Round {
+  std::atomic<std::uint32_t> go_on{1};  // futex; 0 while threads wait
+  std::atomic<std::uint32_t> number{0};
+  std::atomic<int> waiting{0};
+  const Move* moves = nullptr;
+  std::size_t move_count = 0;
+};
+constinit Round round_now;
+int stop_signal = 0;
+
+void wait_for_go(int, siginfo_t* info, void* context) {
+  const int saved_errno = errno;
+  // A signal of an earlier round, delivered late: nobody waits for it.
+  if (info->si_code == SI_QUEUE &&
+      static_cast<std::uint32_t>(info->si_value.sival_int) == round_now.number.load(std::memory_order_acquire) &&
+      round_now.go_on.load(std::memory_order_acquire) == 0) {
+    auto& rip = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
+    for (std::size_t i = 0; i < round_now.move_count; ++i) {
+      if (static_cast<std::uintptr_t>(rip) == round_now.moves[i].from) {
+        rip = static_cast<greg_t>(round_now.moves[i].to);
+        break;
+      }
+    }
+    round_now.waiting.fetch_add(1, std::memory_order_acq_rel);
+    while (round_now.go_on.load(std::memory_order_acquire) == 0) {
+      syscall(SYS_futex, &round_now.go_on, FUTEX_WAIT_PRIVATE, 0, nullptr, nullptr, 0);
+    }
+    round_now.waiting.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  errno = saved_errno;
+}
+
+void let_go() {
+  round_now.go_on.store(1, std::memory_order_release);
+  syscall(SYS_futex, &round_now.go_on, FUTEX_WAKE_PRIVATE, 1 << 30, nullptr, nullptr, 0);
+  while (round_now.waiting.load(std::memory_order_acquire) > 0) {
+    const timespec kShort{0, 20'000};
+    nanosleep(&kShort, nullptr);
+  }
+}
+
+}  // namespace
+
+int unused_signal() {
+  for (int number = SIGRTMAX - 1; number > SIGRTMIN; --number) {
+    struct sigaction now {};
+    if (sigaction(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) {
+      return number;
+    }
+  }
+  return 0;
+}
+
+std::vector<int> thread_ids() {
+  std::vector<int> ids;
+  DIR* folder = opendir("/proc/self/task");
+  if (folder == nullptr) return ids;
+  while (const dirent* entry = readdir(folder)) {
+    const int id = std::atoi(entry->d_name);
+    if (id > 0) ids.push_back(id);
+  }
+  closedir(folder);
+  return ids;
+}
+
+Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
+  const int self = static_cast<int>(syscall(SYS_gettid));
+  const int process = getpid();
+  if (thread_ids().size() == 1) return StoppedThreads(false);
+  if (stop_signal == 0) {
+    const int number = unused_signal();
+    if (number == 0) return Error{ErrorCode::kUnavailable, "no real-time signal is left to stop the other threads"};
+    struct sigaction action {};
+    action.sa_sigaction = wait_for_go;
+    action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
+    sigfillset(&action.sa_mask);
+    sigaction(number, &action, nullptr);
+    stop_signal = number;
+  }
+  round_now.moves = moves.data();
+  round_now.move_count = moves.size();
+  const std::uint32_t number = round_now.number.fetch_add(1, std::memory_order_acq_rel) + 1;
+  round_now.go_on.store(0, std::memory_order_release);
+  std::vector<int> asked{self};
+  // Until a look at the list finds nobody new: a thread that was being made may have missed the first look.
+  for (bool more = true; more;) {
+    more = false;
+    for (const int id : thread_ids()) {
+      if (std::find(asked.begin(), asked.end(), id) != asked.end()) continue;
+      siginfo_t info{};
+      info.si_code = SI_QUEUE;
+      info.si_pid = process;
+      info.si_uid = getuid();
+      info.si_value.sival_int = static_cast<int>(number);
+      if (syscall(SYS_rt_tgsigqueueinfo, process, id, stop_signal, &info) == 0) {
+        asked.push_back(id);
+        more = true;
+      } else if (errno != ESRCH) {
+        let_go();
+        return Error{ErrorCode::kUnavailable, "thread " + std::to_string(id) + " cannot be stopped"};
+      }
+    }
+    for (int tries = 0; round_now.waiting.load(std::memory_order_acquire) < static_cast<int>(asked.size()) - 1; ++tries) {
+      const timespec kShort{0, 50'000};
+      nanosleep(&kShort, nullptr);
+      if (tries % 100 == 99) {  // who has ended meanwhile is not waited for
+        const std::vector<int> alive = thread_ids();
+        std::erase_if(asked, [&](int id) { return std::find(alive.begin(), alive.end(), id) == alive.end(); });
+      }
+      constexpr int kTries = 4000;  // about half a second
+      if (tries == kTries) {
+        let_go();
+        return Error{ErrorCode::kUnavailable, "a thread could not be stopped in time (it blocks real-time signals)"};
+      }
+    }
+  }
+  return StoppedThreads(true);
+}
+
+StoppedThreads::~StoppedThreads() {
+  if (active_) let_go();
+}
+
+}  // namespace lbf::procedures
