@@ -70,8 +70,10 @@ Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to, bool marks_first
 void Matcher::set_mpi(MpiSetup setup) {
   mpi_ = std::move(setup);
   if (mpi_.node_of_rank.size() != ranks_.size()) mpi_.node_of_rank.clear();
-  world_layout_.reset();
-  if (!mpi_.node_of_rank.empty()) world_layout_.emplace(mpi_.node_of_rank);
+  if (mpi_.node_of_rank.empty())
+    world_layout_.reset();
+  else
+    world_layout_.emplace(mpi_.node_of_rank);
 }
 
 Error Matcher::fail(Rank rank, const std::string& what) const {
