@@ -31,7 +31,7 @@ enum class EventKind : std::uint8_t {
   kIcollective = 9,  // non-blocking collective: starts here, ends at the kWait of `request`
   kBlocked = 10,     // `off_s` off the processor that no placement shortens (I/O, sleep, paging, GPU)
   kUnmodelled = 11,  // an MPI call that the replay has no model for: `call_s` is kept as it was measured
-  kEnter = 12,       // procedure entry (procedure LBF); `values[0]` = procedure id
+  kEnter = 12,       // procedure entry (procedure LBF); `values[0]` = procedure id (as ProcedureTable gives it)
   kLeave = 13,
   kKeepAlive = 14,   // advances the process by its process time, never enters the graph (TSE Sec. 2.1)
   kCommCreate = 15,  // defines communicator `comm`: values = [uid, L, members...]: uid is the number that all
@@ -59,8 +59,12 @@ enum class EventKind : std::uint8_t {
   kWindowClose = 26,  // it only counts from here on; requests that are active end unseen
   kSkipped = 27,      // `bytes` messages to or from `peer` with `tag`, or collectives on `comm`, passed without
                       // being recorded (skipped_side); receives count when they are posted
+  kProcedure = 28,    // some of the process time around it was in one procedure: values = [procedure id, inclusive
+                      // ns, exclusive ns, calls] (docs/formats/text-trace-v1.md, "Procedures"). Instead of
+                      // kEnter and kLeave where calls are many
 };
-inline constexpr std::uint8_t kEventKindCount = 28;
+inline constexpr std::uint8_t kEventKindCount = 29;
+inline constexpr std::size_t kProcedureValues = 4;  // of a kProcedure event
 
 enum EventFlags : std::uint8_t {
   kFlagWildcardSource = 1,  // the receive was posted with MPI_ANY_SOURCE

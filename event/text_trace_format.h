@@ -58,12 +58,15 @@ enum Key : unsigned {
   kOff = 1u << 9,
   kProc = 1u << 10,
   kBuffered = 1u << 11,
+  kTime = 1u << 12,
+  kSelf = 1u << 13,
+  kCalls = 1u << 14,
 };
 struct KeyName {
   std::string_view name;
   Key key;
 };
-inline constexpr std::array<KeyName, 12> kKeyNames{{{"to", kTo},
+inline constexpr std::array<KeyName, 15> kKeyNames{{{"to", kTo},
                                                     {"from", kFrom},
                                                     {"tag", kTag},
                                                     {"bytes", kBytes},
@@ -74,7 +77,10 @@ inline constexpr std::array<KeyName, 12> kKeyNames{{{"to", kTo},
                                                     {"root", kRoot},
                                                     {"off", kOff},
                                                     {"proc", kProc},
-                                                    {"buffered", kBuffered}}};
+                                                    {"buffered", kBuffered},
+                                                    {"time", kTime},
+                                                    {"self", kSelf},
+                                                    {"calls", kCalls}}};
 
 struct LineKind {
   std::string_view name;
@@ -82,7 +88,7 @@ struct LineKind {
   unsigned required;
   unsigned optional;
 };
-inline constexpr std::array<LineKind, 13> kLineKinds{{
+inline constexpr std::array<LineKind, 14> kLineKinds{{
     {"compute", EventKind::kCompute, 0, 0},
     {"send", EventKind::kSend, kTo | kTag | kBytes, kComm | kSync | kBuffered},
     {"isend", EventKind::kIsend, kTo | kTag | kBytes | kReq, kComm | kSync | kBuffered},
@@ -93,6 +99,7 @@ inline constexpr std::array<LineKind, 13> kLineKinds{{
     {"blocked", EventKind::kBlocked, kOff, 0},
     {"enter", EventKind::kEnter, kProc, 0},
     {"leave", EventKind::kLeave, kProc, 0},
+    {"procedure", EventKind::kProcedure, kProc | kTime, kSelf | kCalls},
     {"exit", EventKind::kExit, 0, 0},
     {"oneSided", EventKind::kOneSided, kOp | kTo | kBytes, kComm | kReq},
     {"oneSidedSync", EventKind::kOneSidedSync, 0, kTo | kComm},

@@ -2,10 +2,12 @@
 // refer to: open receives, active requests, communicators. Implements docs/formats/text-trace-v1.md.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <utility>
 
+#include "event/procedure_table.h"
 #include "event/text_trace.h"
 #include "event/text_trace_format.h"
 #include "event/text_trace_lines.h"
@@ -16,7 +18,6 @@ namespace text_trace {
 namespace {
 
 constexpr Rank kMaxRanks = 1 << 24;
-constexpr std::size_t kMaxProcedureNameBytes = 4096;
 
 class Reader : private Lines {
  public:
@@ -178,8 +179,8 @@ class Reader : private Lines {
                                     [&](const LineKind& k) { return k.name == kind_name; });
     if (kind == kLineKinds.end()) {
       return fail("unknown event kind " + quoted(kind_name) +
-                  ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave, exit, oneSided or "
-                  "oneSidedSync");
+                  ": compute, send, isend, startRecv, endRecv, wait, coll, blocked, enter, leave, procedure, exit, oneSided "
+                  "or oneSidedSync");
     }
     const Result<Seconds> process_s = seconds(word(), "process time");
     if (!process_s) return process_s.error();
@@ -481,7 +482,30 @@ class Reader : private Lines {
       info_.procedures.emplace_back(name);
     }
     values_.assign(1, found->second);
+    if (event.kind == EventKind::kProcedure) {
+      if (Result<void> done = set_procedure_time(keys); !done) return done;
+    }
     event.values = values_;
+    return {};
+  }
+
+  // Whole nanoseconds, as on the wire.
+  Result<void> set_procedure_time(const Keys& keys) {
+    const Result<Seconds> time_s = seconds(value_of(keys, kTime), "time");
+    if (!time_s) return time_s.error();
+    const Result<Seconds> self_s = (keys.seen & kSelf) != 0 ? seconds(value_of(keys, kSelf), "self") : time_s;
+    if (!self_s) return self_s.error();
+    if (*self_s > *time_s) return fail("self= is more than time=");
+    std::uint64_t calls = 1;
+    if ((keys.seen & kCalls) != 0) {
+      const Result<std::uint64_t> given = whole(value_of(keys, kCalls), "calls", kMaxBytes);
+      if (!given) return given.error();
+      calls = *given;
+    }
+    for (const Seconds part_s : {*time_s, *self_s}) {
+      values_.push_back(static_cast<std::uint64_t>(std::llround(part_s * 1e9)));
+    }
+    values_.push_back(calls);
     return {};
   }
 
@@ -510,6 +534,7 @@ class Reader : private Lines {
       }
       case EventKind::kEnter:
       case EventKind::kLeave:
+      case EventKind::kProcedure:
         return set_procedure(keys, event);
       case EventKind::kExit:
         if (state.blocking.kind != EventKind::kCompute) {

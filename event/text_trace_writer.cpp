@@ -263,15 +263,29 @@ Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
       break;
     }
     case EventKind::kEnter:
-    case EventKind::kLeave: {
-      if (event.values.empty()) return fail("a procedure event without a procedure");
-      start_line(event.kind == EventKind::kEnter ? "enter" : "leave", event.process_s);
+    case EventKind::kLeave:
+    case EventKind::kProcedure: {
+      const bool has_time = event.kind == EventKind::kProcedure;
+      if (event.values.size() < (has_time ? kProcedureValues : 1)) {
+        return fail("a procedure event without a procedure");
+      }
+      start_line(has_time                            ? "procedure"
+                 : event.kind == EventKind::kEnter ? "enter"
+                                                     : "leave",
+                 event.process_s);
       const std::uint64_t id = event.values[0];
       line_ += " proc=";
       if (id < procedures_.size()) {
-        line_ += procedures_[static_cast<std::size_t>(id)];
+        for (const char c : procedures_[static_cast<std::size_t>(id)]) line_ += c == ' ' || c == '#' ? '_' : c;
       } else {
         append_key("procedure", id);
+      }
+      if (has_time) {
+        line_ += " time=";
+        append_seconds(line_, static_cast<Seconds>(event.values[1]) * 1e-9);
+        line_ += " self=";
+        append_seconds(line_, static_cast<Seconds>(event.values[2]) * 1e-9);
+        append_key(" calls=", event.values[3]);
       }
       break;
     }

@@ -536,6 +536,13 @@ struct BatchDecoder::State {
       }
     }
 
+    if (read.kind == EventKind::kProcedure) {
+      if (read.values_count != kProcedureValues) return "a procedure's time without its numbers";
+      const std::uint64_t* const listed = &values[read.values_at];
+      if (listed[1] > wire::kMaxTimeNs) return "a procedure's time is longer than a trace can be";
+      if (listed[2] > listed[1]) return "a procedure's exclusive time is more than its inclusive time";
+    }
+
     read.use = wire::request_use(read.kind, read.flags, read.values_count);
     unsigned extra = 0;
     if (read.kind == EventKind::kCommCreate) {

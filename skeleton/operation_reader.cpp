@@ -268,6 +268,7 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
     case EventKind::kPhase:
     case EventKind::kEnter:
     case EventKind::kLeave:
+    case EventKind::kProcedure:
       return {};
     case EventKind::kBlocked:
       state.idle_s += static_cast<float>(event.off_s);

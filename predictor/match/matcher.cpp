@@ -379,6 +379,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kCompute:
     case EventKind::kEnter:
     case EventKind::kLeave:
+    case EventKind::kProcedure:
     case EventKind::kPhase:
       emit_plain(rank, event);
       return {};

@@ -40,7 +40,7 @@ constexpr std::array<const char*, lbf::kEventKindCount> kKindNames = {
     "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",      "probe",
     "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "keepAlive", "commCreate",
     "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io",
-    "windowOpen", "windowClose", "skipped"};
+    "windowOpen", "windowClose", "skipped",     "procedure"};
 
 void pause_ms(int ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));

@@ -41,7 +41,7 @@ constexpr std::array<const char*, lbf::kEventKindCount> kKindNames = {
     "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",      "probe",
     "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "keepAlive", "commCreate",
     "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io",
-    "windowOpen", "windowClose", "skipped"};
+    "windowOpen", "windowClose", "skipped",     "procedure"};
 
 struct Entry {
   Record record;

@@ -28,6 +28,7 @@ bool is_call(const Event& event) {
     case EventKind::kBlocked:
     case EventKind::kEnter:
     case EventKind::kLeave:
+    case EventKind::kProcedure:
     case EventKind::kKeepAlive:
     case EventKind::kGap:
     case EventKind::kExit:

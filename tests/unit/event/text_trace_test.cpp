@@ -432,6 +432,29 @@ TEST(TextTraceWriter, ABlockingReceiveIsTwoLines) {
             "lbf-trace 1\nranks 4\n1 startRecv 0.5 from=any tag=5\n1 endRecv 0 from=3 tag=5 bytes=16\n");
 }
 
+TEST(TextTrace, ProcedureLinesReadAndWrite) {
+  const std::string text =
+      "lbf-trace 1\nranks 1\n0 procedure 0.5 proc=F time=0.25 self=0.125 calls=3\n"
+      "0 procedure 0 proc=G time=0.125 self=0.125 calls=1\n0 exit 0\n";
+  const ReadBack back = read(text);
+  ASSERT_TRUE(back.info.ok()) << back.info.error().message;
+  EXPECT_EQ(back.info->procedures, (std::vector<std::string>{"F", "G"}));
+  ASSERT_EQ(back.events.size(), 3u);
+  EXPECT_EQ(back.events[0].values, (std::vector<std::uint64_t>{0, 250000000, 125000000, 3}));
+  std::ostringstream out;
+  TextTraceWriter writer(out, 1, back.info->procedures);
+  for (const auto& made : back.events) {
+    Event event = made.event;
+    event.values = made.values;
+    ASSERT_TRUE(writer.add(0, event).ok());
+  }
+  EXPECT_EQ(out.str(), text);
+  EXPECT_EQ(read("lbf-trace 1\nranks 1\n0 procedure 0 proc=F time=1\n").events.at(0).values,
+            (std::vector<std::uint64_t>{0, 1000000000, 1000000000, 1}));
+  EXPECT_FALSE(read("lbf-trace 1\nranks 1\n0 procedure 0 proc=F\n").info.ok());
+  EXPECT_FALSE(read("lbf-trace 1\nranks 1\n0 procedure 0 proc=F time=1 self=2\n").info.ok());
+}
+
 TEST(TextTraceWriter, KeepsTheTimeOfWhatHasNoLine) {
   std::ostringstream out;
   TextTraceWriter writer(out, 1);

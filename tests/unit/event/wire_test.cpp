@@ -132,6 +132,42 @@ TEST(Wire, LaterKindsKeepTheirBytes) {
   EXPECT_EQ(hex, "0101042f40d25250000f009001049a0199010201e803d007001608540001802080a0d9e61de803d00700160016060001102700170010010100010c600065cd1d0018004202808040");
 }
 
+std::vector<Item> procedure_items() {
+  std::vector<Item> items;
+  for (const std::uint64_t calls : {1000u, 1000u, 7u}) {
+    Item spent = wire_samples::item(1, EventKind::kProcedure, 0);
+    spent.values = {2, 2500000, 1500000, calls};
+    items.push_back(spent);
+    Item enter = wire_samples::item(1, EventKind::kEnter, 1e-3);
+    enter.values = {2};
+    items.push_back(enter);
+  }
+  return items;
+}
+
+TEST(Wire, ProcedureTimesKeepTheirBytes) {
+  const std::vector<Item> items = procedure_items();
+  const std::string batch = encode(items);
+  const Decoded decoded = decode(bytes_of(batch));
+  ASSERT_TRUE(decoded.header.ok()) << decoded.header.error().message;
+  expect_equal(decoded.items, items);
+  std::string hex;
+  for (const char c : wire_samples::payload_of(batch)) {
+    hex += "0123456789abcdef"[static_cast<unsigned char>(c) >> 4];
+    hex += "0123456789abcdef"[c & 15];
+  }
+  EXPECT_EQ(hex, "01010633404340034043001c00800404bc96b102ff887aeffdb60140420f000c008001040240420f001c00800404bc96b102ff887ab18db70140420f03");
+}
+
+TEST(WireHostile, AProcedureWithWrongNumbers) {
+  for (const std::vector<std::uint64_t>& values :
+       {std::vector<std::uint64_t>{2}, {2, 10, 11, 1}, {2, std::uint64_t{1} << 56, 1, 1}, {2, 10, 9, 1, 1}}) {
+    Item bad = wire_samples::item(0, EventKind::kProcedure, 0);
+    bad.values = values;
+    EXPECT_FALSE(decode(bytes_of(encode({bad}))).header.ok()) << values.size() << " " << values.back();
+  }
+}
+
 // `op` is bounded by the kind: 7 is an alltoall, but no one-sided operation; 3 no direction of MPI-IO.
 TEST(WireHostile, AnOperationThatTheKindDoesNotHave) {
   for (const auto& [kind, op] : {std::pair{EventKind::kOneSided, kOneSidedOpCount},
