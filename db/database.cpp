@@ -79,6 +79,8 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path,
     connection->exec("PRAGMA foreign_keys = ON");
     // With WAL, NORMAL can lose the last transactions when the power fails: the trace store has them, and the
     // predictions are made again from there.
+    // Before the first table: later only rebuild() can set it.
+    if (created) connection->exec("PRAGMA auto_vacuum = INCREMENTAL");
     connection->exec("PRAGMA journal_mode = WAL");
     connection->exec("PRAGMA synchronous = NORMAL");
     const long long bytes = connection->execAndGet("PRAGMA page_count").getInt64() *
@@ -122,6 +124,33 @@ Result<void> Database::migrate() {
 int Database::schema_version() const {
   const std::scoped_lock lock(mutex_);
   return user_version(*connection_);
+}
+
+Result<std::uint64_t> Database::give_back(int pages) {
+  const std::scoped_lock lock(mutex_);
+  constexpr int kIncremental = 2;
+  try {
+    if (connection_->execAndGet("PRAGMA auto_vacuum").getInt() != kIncremental) return std::uint64_t{0};
+    // One row per page that is given back: all have to be taken.
+    SQLite::Statement vacuum(*connection_, "PRAGMA incremental_vacuum(" + std::to_string(pages) + ")");
+    while (vacuum.executeStep()) {
+    }
+    return static_cast<std::uint64_t>(connection_->execAndGet("PRAGMA freelist_count").getInt64());
+  } catch (const SQLite::Exception& exception) {
+    return error_of(path_, exception, connection_->getHandle());
+  }
+}
+
+Result<void> Database::rebuild() {
+  const std::scoped_lock lock(mutex_);
+  try {
+    connection_->exec("PRAGMA auto_vacuum = INCREMENTAL");
+    connection_->exec("VACUUM");
+    connection_->exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    return {};
+  } catch (const SQLite::Exception& exception) {
+    return error_of(path_, exception, connection_->getHandle());
+  }
 }
 
 Result<void> Database::run(const char* begin, const std::function<void(SQLite::Database&)>& work) {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -31,6 +32,13 @@ class Database {
 
   bool created() const { return created_; }  // there was no file: earlier predictions are not in it
   int schema_version() const;
+
+  // Gives up to `pages` pages that hold nothing any more back to the file system; returns how many are left (0 too
+  // where the file was made by an lbf that had no retention of steps: rebuild() changes that). Errors: as write.
+  Result<std::uint64_t> give_back(int pages);
+  // Writes the whole file anew, without holes. Needs its size in free space again, and time; nobody else may have
+  // the file open. Errors: as write.
+  Result<void> rebuild();
 
   // Runs `work` in one transaction: all of it or nothing. sqlite's exceptions become errors.
   Result<void> write(const std::function<void(SQLite::Database&)>& work);

@@ -78,6 +78,17 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
 }
 
 Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step, bool with_ranks) const {
+  return select(step, with_ranks, "");
+}
+
+Result<std::vector<PredictionRecord>> PredictionStore::summary_of_step(StepRow step) const {
+  return select(step, false,
+                " AND position IN (SELECT self_position FROM step WHERE step_row = ?1 UNION SELECT "
+                "fastest_position FROM step WHERE step_row = ?1)");
+}
+
+Result<std::vector<PredictionRecord>> PredictionStore::select(StepRow step, bool with_ranks,
+                                                              const char* condition) const {
   std::vector<PredictionRecord> predictions;
   auto done = database_.read([&](SQLite::Database& connection) {
     SQLite::Statement query(
@@ -86,7 +97,7 @@ Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step, boo
                     "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
                     "why_stuck, topology_json, ") +
             (with_ranks ? "rank_finish_s_json" : "'[]'") +
-            " FROM prediction WHERE step_row = ? ORDER BY position");
+            " FROM prediction WHERE step_row = ?1" + condition + " ORDER BY position");
     query.bind(1, step);
     while (query.executeStep()) {
       PredictionRecord prediction;

@@ -18,12 +18,16 @@ class PredictionStore {
   // too, which is most of the bytes of a large step. Errors: as Database.
   Result<std::vector<PredictionRecord>> of_step(StepRow step, bool with_ranks = true) const;
 
+  // Those that a list of steps shows: the configuration that ran, and the fastest one; without ranks.
+  Result<std::vector<PredictionRecord>> summary_of_step(StepRow step) const;
+
   // Replaces all predictions of the step, inside the caller's transaction (StepStore::put). Throws
   // SQLite::Exception.
   static void replace(SQLite::Database& connection, StepRow step,
                       const std::vector<PredictionRecord>& predictions);
 
  private:
+  Result<std::vector<PredictionRecord>> select(StepRow step, bool with_ranks, const char* condition) const;
   Database& database_;
 };
 

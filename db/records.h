@@ -33,6 +33,8 @@ struct StepRecord {
   std::optional<std::uint32_t> het_offset;
   std::string user_name;
   uid_t uid = 0;
+  std::string account;    // Slurm's; empty: not said
+  std::string partition;  // Slurm's; empty: not said
   std::string job_name;
   std::string command;                                    // the words with blanks between them
   std::optional<std::vector<std::string>> command_words;  // nothing: stored by lbf before it kept them

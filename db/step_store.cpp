@@ -3,6 +3,7 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "db/prediction_store.h"
@@ -35,12 +36,13 @@ std::int64_t integer(std::uint64_t value) {
 
 constexpr const char* kUpsert = R"sql(
 INSERT INTO step (cluster, job, step, restart, array_job, array_task, het_job, het_offset, user_name, uid,
-  job_name, command, command_json, command_cut, state, why_partial, nodes_json, ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
-  stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, notes_json)
+  account, partition_name, job_name, command, command_json, command_cut, state, why_partial, nodes_json, ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
+  stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, notes_json,
+  fastest_position, self_position)
 VALUES (:cluster, :job, :step, :restart, :array_job, :array_task, :het_job, :het_offset, :user_name, :uid,
-  :job_name, :command, :command_json, :command_cut, :state, :why_partial, :nodes_json, :ranks, :node_of_rank_json, :network, :start_s, :end_s, :measured_s, :events, :messages, :collectives,
+  :account, :partition_name, :job_name, :command, :command_json, :command_cut, :state, :why_partial, :nodes_json, :ranks, :node_of_rank_json, :network, :start_s, :end_s, :measured_s, :events, :messages, :collectives,
   :wire_bytes, :stored_bytes, :wildcard_receives, :lost_events, :mpi_s, :unmodelled_s, :capture_s, :relay_cpu_s,
-  :notes_json)
+  :notes_json, :fastest_position, :self_position)
 ON CONFLICT (cluster, job, step, restart) DO UPDATE SET
   array_job = excluded.array_job, array_task = excluded.array_task, het_job = excluded.het_job,
   het_offset = excluded.het_offset, command_json = excluded.command_json, command_cut = excluded.command_cut,
@@ -51,13 +53,15 @@ ON CONFLICT (cluster, job, step, restart) DO UPDATE SET
   messages = excluded.messages, collectives = excluded.collectives, wire_bytes = excluded.wire_bytes,
   stored_bytes = excluded.stored_bytes, wildcard_receives = excluded.wildcard_receives,
   lost_events = excluded.lost_events, mpi_s = excluded.mpi_s, unmodelled_s = excluded.unmodelled_s,
-  capture_s = excluded.capture_s, relay_cpu_s = excluded.relay_cpu_s, notes_json = excluded.notes_json
+  capture_s = excluded.capture_s, relay_cpu_s = excluded.relay_cpu_s, notes_json = excluded.notes_json,
+  account = excluded.account, partition_name = excluded.partition_name,
+  fastest_position = excluded.fastest_position, self_position = excluded.self_position
 RETURNING step_row
 )sql";
 
 constexpr const char* kColumns = R"sql(
 SELECT step_row, cluster, job, step, restart, array_job, array_task, het_job, het_offset, user_name, uid,
-  job_name, command, command_json, command_cut, state, why_partial, nodes_json, ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
+  account, partition_name, job_name, command, command_json, command_cut, state, why_partial, nodes_json, ranks, node_of_rank_json, network, start_s, end_s, measured_s, events, messages, collectives, wire_bytes,
   stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, notes_json
 FROM step WHERE 1
 )sql";
@@ -93,6 +97,50 @@ void insert_calls(SQLite::Database& connection, StepRow row, const StepRecord& s
   insert_all(step.unmodelled_calls, 1);
 }
 
+// The predictions that a list of steps shows, so that it reads no others.
+std::optional<std::int64_t> fastest_position(const std::vector<PredictionRecord>& predictions) {
+  std::optional<std::int64_t> fastest;
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (!predictions[i].why_stuck.empty()) continue;
+    if (!fastest || predictions[i].predicted_s < predictions[static_cast<std::size_t>(*fastest)].predicted_s)
+      fastest = static_cast<std::int64_t>(i);
+  }
+  return fastest;
+}
+
+std::optional<std::int64_t> self_position(const std::vector<PredictionRecord>& predictions) {
+  for (std::size_t i = 0; i < predictions.size(); ++i) {
+    if (predictions[i].kind == "self") return static_cast<std::int64_t>(i);
+  }
+  return std::nullopt;
+}
+
+// A running step is written every few seconds and its nodes change once at most, when the relays have said which
+// of them have ranks.
+void insert_nodes(SQLite::Database& connection, StepRow row, const StepRecord& step) {
+  SQLite::Statement count(connection, "SELECT count(*) FROM step_node WHERE step_row = ?");
+  count.bind(1, row);
+  if (count.executeStep() && static_cast<std::size_t>(count.getColumn(0).getInt64()) == step.nodes.size())
+    return;
+  SQLite::Statement remove(connection, "DELETE FROM step_node WHERE step_row = ?");
+  remove.bind(1, row);
+  remove.exec();
+  SQLite::Statement insert(connection, "INSERT OR IGNORE INTO step_node (node, step_row) VALUES (?, ?)");
+  for (const std::string& node : step.nodes) {
+    insert.reset();
+    insert.bind(1, node);
+    insert.bind(2, row);
+    insert.exec();
+  }
+}
+
+// A list with one element after the other in it: (?, ?, ?).
+std::string placeholders(std::size_t count) {
+  std::string out = "(";
+  for (std::size_t i = 0; i < count; ++i) out += i == 0 ? "?" : ", ?";
+  return out + ')';
+}
+
 StoredStepRecord read_row(SQLite::Statement& query) {
   int column = 0;
   const auto next = [&]() { return query.getColumn(column++); };
@@ -120,6 +168,8 @@ StoredStepRecord read_row(SQLite::Statement& query) {
   step.het_offset = next_optional_u32();
   step.user_name = next().getString();
   step.uid = static_cast<uid_t>(next().getInt64());
+  step.account = next().getString();
+  step.partition = next().getString();
   step.job_name = next().getString();
   step.command = next().getString();
   if (const auto words = next(); !words.isNull())
@@ -183,6 +233,11 @@ bool StepQuery::matches(const StepRecord& record) const {
           record.het_job == job_group) &&
          is(array_task, record.array_task) && is(het_offset, record.het_offset) && is(step, record.step) &&
          is(restart, record.restart) && is(uid, record.uid) &&
+         is(account, record.account) && is(partition, record.partition) &&
+         (states.empty() || std::find(states.begin(), states.end(), record.state) != states.end()) &&
+         (nodes.empty() ||
+          std::find_first_of(nodes.begin(), nodes.end(), record.nodes.begin(), record.nodes.end()) !=
+              nodes.end()) &&
          (!since_s || !record.end_s || *record.end_s >= *since_s) && (!until_s || record.start_s <= *until_s);
 }
 
@@ -200,6 +255,8 @@ Result<StepRow> StepStore::put(const StepRecord& step, const std::vector<Predict
     bind_optional(upsert, ":het_offset", step.het_offset);
     upsert.bind(":user_name", step.user_name);
     upsert.bind(":uid", step.uid);
+    upsert.bind(":account", step.account);
+    upsert.bind(":partition_name", step.partition);
     upsert.bind(":job_name", step.job_name);
     upsert.bind(":command", step.command);
     bind_optional(upsert, ":command_json",
@@ -226,45 +283,105 @@ Result<StepRow> StepStore::put(const StepRecord& step, const std::vector<Predict
     upsert.bind(":capture_s", step.capture_s);
     upsert.bind(":relay_cpu_s", step.relay_cpu_s);
     upsert.bind(":notes_json", text_of(step.notes));
+    bind_optional(upsert, ":fastest_position", fastest_position(predictions));
+    bind_optional(upsert, ":self_position", self_position(predictions));
     if (!upsert.executeStep()) throw SQLite::Exception("no row came back from the insert");
     row = upsert.getColumn(0).getInt64();
     upsert.reset();
     insert_calls(connection, row, step);
+    insert_nodes(connection, row, step);
     PredictionStore::replace(connection, row, predictions);
   });
   if (!written) return written.error();
   return row;
 }
 
+namespace {
+
+// The WHERE of a query, with its values in the order of their question marks. What sqlite would choose among the
+// indexes without statistics is not left to it: '+' before a column keeps that column's index out.
+struct Conditions {
+  std::string sql;
+  std::vector<std::function<void(SQLite::Statement&, int)>> values;
+
+  template <typename T>
+  void add(const char* text, const T& value) {
+    sql += text;
+    bind(value);
+  }
+  template <typename T>
+  void bind(const T& value) {
+    values.emplace_back([value](SQLite::Statement& statement, int index) { statement.bind(index, value); });
+  }
+};
+
+// A window with more steps than that is read from its end on, by start, until there are enough.
+constexpr std::int64_t kWideWindow = 4000;
+
+bool is_wide(SQLite::Database& connection, const StepQuery& query) {
+  std::string sql = "SELECT count(*) FROM (SELECT 1 FROM step WHERE ifnull(end_s, 1e300) >= ?";
+  if (query.uid) sql += " AND uid = ?";
+  SQLite::Statement statement(connection, sql + " LIMIT ?)");
+  int index = 0;
+  statement.bind(++index, *query.since_s);
+  if (query.uid) statement.bind(++index, *query.uid);
+  statement.bind(++index, kWideWindow);
+  return statement.executeStep() && statement.getColumn(0).getInt64() >= kWideWindow;
+}
+
+Conditions conditions_of(SQLite::Database& connection, const StepQuery& query) {
+  Conditions where;
+  const bool few = query.job || query.job_group || !query.nodes.empty();
+  if (query.cluster) where.add(" AND +cluster = ?", *query.cluster);
+  if (query.job) where.add(" AND job = ?", *query.job);
+  if (query.job_group) {
+    where.sql +=
+        " AND step_row IN (SELECT step_row FROM step WHERE job = ? UNION ALL SELECT step_row FROM step WHERE "
+        "array_job = ? UNION ALL SELECT step_row FROM step WHERE het_job = ?)";
+    for (int i = 0; i < 3; ++i) where.bind(*query.job_group);
+  }
+  if (!query.nodes.empty()) {
+    where.sql += " AND step_row IN (SELECT step_row FROM step_node WHERE node IN " +
+                 placeholders(query.nodes.size()) + ')';
+    for (const std::string& node : query.nodes) where.bind(node);
+  }
+  if (query.array_task) where.add(" AND +array_task = ?", *query.array_task);
+  if (query.het_offset) where.add(" AND +het_offset = ?", *query.het_offset);
+  if (query.step) where.add(" AND +step = ?", *query.step);
+  if (query.restart) where.add(" AND +restart = ?", *query.restart);
+  const bool narrow = query.since_s && !few && !is_wide(connection, query);
+  const bool by_end = narrow;
+  if (query.uid) where.add(few ? " AND +uid = ?" : " AND uid = ?", *query.uid);
+  if (query.account) where.add(few || by_end ? " AND +account = ?" : " AND account = ?", *query.account);
+  if (query.partition) {
+    where.add(few || by_end ? " AND +partition_name = ?" : " AND partition_name = ?", *query.partition);
+  }
+  if (!query.states.empty()) {
+    // One state has an index in the order that is asked for, several have none.
+    where.sql += (few || by_end || query.states.size() > 1 ? " AND +state IN " : " AND state IN ") +
+                 placeholders(query.states.size());
+    for (const StepState state : query.states) where.bind(std::string(name_of(state)));
+  }
+  if (query.since_s) {
+    where.add(by_end ? " AND ifnull(end_s, 1e300) >= ?" : " AND +ifnull(end_s, 1e300) >= ?", *query.since_s);
+  }
+  if (query.until_s) {
+    where.add(few || by_end ? " AND +start_s <= ?" : " AND start_s <= ?", *query.until_s);
+  }
+  where.sql += few || by_end ? " ORDER BY +start_s DESC, step_row DESC" : " ORDER BY start_s DESC, step_row DESC";
+  where.sql += " LIMIT ?";
+  where.bind(query.limit);
+  return where;
+}
+
+}  // namespace
+
 Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bool with_calls) const {
   std::vector<StoredStepRecord> found;
   auto done = database_.read([&](SQLite::Database& connection) {
-    std::string sql = kColumns;
-    if (query.cluster) sql += " AND cluster = :cluster";
-    if (query.job) sql += " AND job = :job";
-    if (query.job_group) {
-      sql += " AND (job = :job_group OR array_job = :job_group OR het_job = :job_group)";
-    }
-    if (query.array_task) sql += " AND array_task = :array_task";
-    if (query.het_offset) sql += " AND het_offset = :het_offset";
-    if (query.step) sql += " AND step = :step";
-    if (query.restart) sql += " AND restart = :restart";
-    if (query.uid) sql += " AND uid = :uid";
-    if (query.since_s) sql += " AND (end_s IS NULL OR end_s >= :since_s)";
-    if (query.until_s) sql += " AND start_s <= :until_s";
-    sql += " ORDER BY start_s DESC, step_row DESC LIMIT :limit";
-    SQLite::Statement statement(connection, sql);
-    if (query.cluster) statement.bind(":cluster", *query.cluster);
-    if (query.job) statement.bind(":job", *query.job);
-    if (query.job_group) statement.bind(":job_group", *query.job_group);
-    if (query.array_task) statement.bind(":array_task", *query.array_task);
-    if (query.het_offset) statement.bind(":het_offset", *query.het_offset);
-    if (query.step) statement.bind(":step", *query.step);
-    if (query.restart) statement.bind(":restart", *query.restart);
-    if (query.uid) statement.bind(":uid", *query.uid);
-    if (query.since_s) statement.bind(":since_s", *query.since_s);
-    if (query.until_s) statement.bind(":until_s", *query.until_s);
-    statement.bind(":limit", query.limit);
+    const Conditions where = conditions_of(connection, query);
+    SQLite::Statement statement(connection, kColumns + where.sql);
+    for (std::size_t i = 0; i < where.values.size(); ++i) where.values[i](statement, static_cast<int>(i) + 1);
     while (statement.executeStep()) found.push_back(read_row(statement));
     if (with_calls) {
       for (StoredStepRecord& stored : found) read_calls(connection, stored);
@@ -273,6 +390,33 @@ Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bo
   if (!done) return done.error();
   return std::vector<StoredStepRecord>(std::make_move_iterator(found.rbegin()),
                                        std::make_move_iterator(found.rend()));
+}
+
+Result<std::size_t> StepStore::remove_ended_before(double before_s, std::size_t most,
+                                                   const std::function<bool(const StepRecord&)>& has_trace) {
+  std::vector<StepRow> old;
+  auto found = database_.read([&](SQLite::Database& connection) {
+    SQLite::Statement statement(connection, std::string(kColumns) +
+                                                " AND ifnull(end_s, 1e300) < ? AND +state <> 'running' ORDER BY "
+                                                "ifnull(end_s, 1e300)");
+    statement.bind(1, before_s);
+    while (old.size() < most && statement.executeStep()) {
+      const StoredStepRecord stored = read_row(statement);
+      if (!has_trace(stored.record)) old.push_back(stored.row);
+    }
+  });
+  if (!found) return found.error();
+  if (old.empty()) return std::size_t{0};
+  auto removed = database_.write([&](SQLite::Database& connection) {
+    SQLite::Statement remove(connection, "DELETE FROM step WHERE step_row = ?");
+    for (const StepRow row : old) {
+      remove.reset();
+      remove.bind(1, row);
+      remove.exec();
+    }
+  });
+  if (!removed) return removed.error();
+  return old.size();
 }
 
 Result<std::optional<StepState>> StepStore::state_of(const std::string& cluster, std::uint32_t job,

@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,9 +26,13 @@ struct StepQuery {
   std::optional<std::uint32_t> step;
   std::optional<std::uint32_t> restart;
   std::optional<uid_t> uid;
-  std::optional<double> since_s;  // steps that were not over by then
-  std::optional<double> until_s;  // steps that had begun by then
-  std::uint32_t limit = 1000;     // the latest ones
+  std::optional<std::string> account;
+  std::optional<std::string> partition;
+  std::vector<StepState> states;   // one of these; empty: any
+  std::vector<std::string> nodes;  // ran on one of these; empty: any
+  std::optional<double> since_s;   // steps that were not over by then
+  std::optional<double> until_s;   // steps that had begun by then
+  std::uint32_t limit = 1000;      // the latest ones
 
   bool matches(const StepRecord& step) const;
 };
@@ -47,6 +53,12 @@ class StepStore {
 
   // Oldest first. `with_calls` also reads the calls.
   Result<std::vector<StoredStepRecord>> find(const StepQuery& query, bool with_calls) const;
+
+  // What the admin's retention removes: up to `most` steps that are not running and ended before `before_s`, the
+  // oldest first. `has_trace` keeps a step: its trace would be predicted anew at the next start. Returns how many
+  // were removed, their calls and predictions with them.
+  Result<std::size_t> remove_ended_before(double before_s, std::size_t most,
+                                          const std::function<bool(const StepRecord&)>& has_trace);
 
   // The state of one step; nothing when it is not known.
   Result<std::optional<StepState>> state_of(const std::string& cluster, std::uint32_t job, std::uint32_t step,

@@ -55,6 +55,7 @@ struct Arguments {
   std::string state_dir;
   std::string networks_dir;
   std::string log_level;
+  bool vacuum = false;
 };
 
 // The configuration file, then what the command line says.
@@ -149,6 +150,19 @@ void raise_descriptor_limit() {
   (void)::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// lbfd --vacuum: the database without holes; for files that were made before lbfd gave room back by itself.
+int vacuum(const lbf::DaemonConfig& config) {
+  auto lock = lock_state_directory(config.state_dir);
+  if (!lock) return fail(kExitFailure, lock.error().message);
+  const std::string path = config.state_dir + "/lbf.db";
+  if (::access(path.c_str(), F_OK) != 0) return fail(kExitFailure, path + " is not there: nothing to rebuild");
+  auto database = lbf::db::Database::open(path);
+  if (!database) return fail(kExitFailure, database.error().message);
+  if (auto done = (*database)->rebuild(); !done) return fail(kExitFailure, done.error().message);
+  spdlog::info("{} was written anew", path);
+  return 0;
+}
+
 int run(const lbf::DaemonConfig& config) {
   auto lock = lock_state_directory(config.state_dir);
   if (!lock) return fail(kExitFailure, lock.error().message);
@@ -179,6 +193,7 @@ int run(const lbf::DaemonConfig& config) {
   options.stream_timeout = config.stream_timeout;
   options.retention.age = std::chrono::hours(24) * config.trace_retention_days;
   options.retention.limit_bytes = config.trace_store_limit_mb << 20;
+  options.step_retention = std::chrono::hours(24) * config.step_retention_days;
   options.replay_threads = config.replay_threads;
   lbf::Steps steps(**traces, **database, *networks, options);
   steps.recover();
@@ -240,6 +255,8 @@ int main_of(int argc, char** argv) {
   app.add_option("--state-dir", arguments.state_dir, "where traces and database are kept");
   app.add_option("--networks-dir", arguments.networks_dir, "directory of network files");
   app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error");
+  app.add_flag("--vacuum", arguments.vacuum,
+               "write the database anew, without holes, and end; no lbfd may use it meanwhile");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -256,7 +273,7 @@ int main_of(int argc, char** argv) {
   (void)std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, not the end of lbfd
   ::umask(0077);
   raise_descriptor_limit();
-  return run(*config);
+  return arguments.vacuum ? vacuum(*config) : run(*config);
 }
 
 }  // namespace

@@ -110,6 +110,8 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
   LBF_TAKE(user, optional_text(raw, "user"));
   LBF_TAKE(uid, optional_number<uid_t>(raw, "uid", kMaxU32 - 1));
   LBF_TAKE(launcher, optional_text(raw, "launcher"));
+  LBF_TAKE(account, optional_text(raw, "account"));
+  LBF_TAKE(partition, optional_text(raw, "partition"));
   LBF_TAKE(job_name, optional_text(raw, "job_name"));
   LBF_TAKE(nodes, optional_texts(raw, "nodes", kMaxStepNodes));
   LBF_TAKE(tasks_per_node,

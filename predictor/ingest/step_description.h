@@ -32,6 +32,8 @@ struct StepDescription {  // NOLINT(bugprone-exception-escape)
   std::optional<std::uint32_t> het_offset;
   std::string user;
   std::optional<uid_t> uid;
+  std::string account;
+  std::string partition;
   std::string job_name;
   std::vector<std::string> nodes;
   std::uint32_t node_index = 0;

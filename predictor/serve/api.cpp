@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/munge_credential.h"
+#include "predictor/network/hostlist.h"
 #include "predictor/serve/step_json.h"
 #include "predictor/serve/users.h"
 
@@ -36,6 +38,11 @@ bool same_secret(std::string_view given, std::string_view secret) {
 constexpr std::size_t kTracePieceBytes = std::size_t{256} << 10;
 constexpr std::uint32_t kDefaultListLimit = 1000;
 constexpr std::uint32_t kMaxListLimit = 10000;
+constexpr std::uint64_t kMaxPictureRows = 256;
+constexpr std::uint64_t kMaxPictureColumns = 2000;
+constexpr std::size_t kMaxQueryNodes = 4096;
+constexpr std::array<db::StepState, 3> kStates = {db::StepState::kRunning, db::StepState::kComplete,
+                                                  db::StepState::kPartial};
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -299,10 +306,34 @@ ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const Ta
     const auto step = steps_.get(caller, *key, detail);
     return step ? json_response(step_json(*step, detail)) : error_response(step.error());
   }
+  if (path[5] == "picture") return picture(caller, *key, target);
   if (path[5] != "trace") return nothing_here();
   auto trace = steps_.trace(caller, *key);
   if (!trace) return error_response(trace.error());
   return {200, "application/x-lbf-trace", {}, std::make_unique<TraceSource>(std::move(trace).value())};
+}
+
+ApiResponse Api::picture(const Caller& caller, const StepKey& key, const Target& target) {
+  PictureSize size;
+  std::uint64_t number = 0;
+  for (const auto& [name, value] : target.query) {
+    const bool known = name == "target" || name == "blocks" || name == "rows" || name == "columns";
+    if (!known) {
+      return error_response(
+          invalid_input("unknown parameter '" + name.substr(0, 40) + "': target, blocks, rows, columns"));
+    }
+    const auto parsed = parse_decimal(
+        value, name == "rows" || name == "blocks" ? kMaxPictureRows : kMaxPictureColumns, name);
+    if (!parsed) return error_response(parsed.error());
+    if (name != "target" && *parsed < 2) return error_response(invalid_input(name + ": at least 2 are needed"));
+    const auto count = static_cast<std::uint32_t>(*parsed);
+    if (name == "target") number = *parsed;
+    if (name == "blocks") size.blocks = count;
+    if (name == "rows") size.rows = count;
+    if (name == "columns") size.columns = count - count % 2;
+  }
+  const auto made = steps_.picture(caller, key, number, size);
+  return made ? json_response(*made) : error_response(made.error());
 }
 
 ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request, const Target& target) {
@@ -357,7 +388,7 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
   if (!all) query.uid = caller.uid;
   constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
   for (const auto& [name, value] : target.query) {
-    if (name == "all" || name == "brief" || name == "detail") continue;
+    if (name == "all" || name == "brief" || name == "detail" || name == "summary") continue;
     if (name == "cluster") {
       if (auto checked = check_cluster_name(value); !checked) return error_response(checked.error());
       query.cluster = value;
@@ -380,6 +411,25 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
       }
       if (!uid) return error_response(uid.error());
       query.uid = *uid;
+    } else if (name == "account") {
+      query.account = value;
+    } else if (name == "partition") {
+      query.partition = value;
+    } else if (name == "state") {
+      for (const std::string_view state : split(value, ',')) {
+        const auto* const found =
+            std::find_if(kStates.begin(), kStates.end(),
+                         [state](const db::StepState known) { return state == db::name_of(known); });
+        if (found == kStates.end()) {
+          return error_response(invalid_input("'" + std::string(state.substr(0, 40)) +
+                                              "' is no state: running, complete and partial are"));
+        }
+        query.states.push_back(*found);
+      }
+    } else if (name == "nodelist") {
+      auto nodes = expand_hostlist(value, kMaxQueryNodes);
+      if (!nodes) return error_response(nodes.error());
+      query.nodes = std::move(nodes).value();
     } else if (name == "since" || name == "until") {
       const auto time_s = parse_time(value, name.c_str());
       if (!time_s) return error_response(time_s.error());
@@ -387,13 +437,14 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
     } else {
       return error_response(
           invalid_input("unknown parameter '" + name.substr(0, 40) +
-                        "': cluster, job, array_task, het_offset, step, restart, user, all, since, until, "
-                        "limit, brief, detail"));
+                        "': cluster, job, array_task, het_offset, step, restart, user, account, partition, state, nodelist, "
+                        "all, since, until, limit, brief, summary, detail"));
     }
   }
-  const StepDetail detail = target.is_set("brief")    ? StepDetail::kBrief
-                            : target.is_set("detail") ? StepDetail::kFull
-                                                      : StepDetail::kList;
+  const StepDetail detail = target.is_set("brief")     ? StepDetail::kBrief
+                            : target.is_set("summary") ? StepDetail::kSummary
+                            : target.is_set("detail")  ? StepDetail::kFull
+                                                       : StepDetail::kList;
   const auto steps = steps_.find(query, detail);
   if (!steps) return error_response(steps.error());
   json list = json::array();

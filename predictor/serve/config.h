@@ -35,6 +35,7 @@ struct DaemonConfig {
   std::chrono::milliseconds stream_start_timeout{5000};
   std::uint32_t trace_retention_days = 30;  // 0: kept for ever
   std::uint64_t trace_store_limit_mb = 0;   // 0: no limit
+  std::uint32_t step_retention_days = 0;    // in the database; 0: kept for ever
   std::uint32_t worker_threads = 2;         // that take batches and answer
   std::uint32_t replay_threads = 2;
   std::uint32_t max_connections = 1024;

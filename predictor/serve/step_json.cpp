@@ -55,6 +55,8 @@ json step_json(const StepView& step, StepDetail detail) {
               {"het_offset", or_null(record.het_offset)},
               {"user", record.user_name},
               {"uid", record.uid},
+              {"account", record.account},
+              {"partition", record.partition},
               {"job_name", record.job_name},
               {"command", record.command_words ? json(*record.command_words) : json(record.command)},
               {"command_cut", record.command_cut},
@@ -62,7 +64,6 @@ json step_json(const StepView& step, StepDetail detail) {
               {"why_partial", record.why_partial},
               {"nodes", record.nodes},
               {"ranks", record.ranks},
-              {"node_of_rank", record.node_of_rank},
               {"network", record.network},
               {"start", record.start_s},
               {"end", or_null(record.end_s)},
@@ -75,13 +76,16 @@ json step_json(const StepView& step, StepDetail detail) {
               {"wildcard_receives", record.wildcard_receives},
               {"mpi_s", record.mpi_s},
               {"unmodelled_s", record.unmodelled_s},
-              {"unmodelled_calls", calls_json(record.unmodelled_calls)},
-              {"notes", record.notes},
               {"capture_s", record.capture_s},
               {"relay_cpu_s", record.relay_cpu_s},
               {"lost_events", record.lost_events}};
+  if (detail != StepDetail::kSummary) {
+    out["node_of_rank"] = record.node_of_rank;
+    out["unmodelled_calls"] = calls_json(record.unmodelled_calls);
+    out["notes"] = record.notes;
+  }
   if (detail == StepDetail::kBrief) return out;
-  out["calls"] = calls_json(record.calls);
+  if (detail != StepDetail::kSummary) out["calls"] = calls_json(record.calls);
   json predictions = json::array();
   for (const auto& prediction : step.predictions) {
     predictions.push_back(prediction_json(prediction, detail == StepDetail::kFull));

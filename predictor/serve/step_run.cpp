@@ -213,9 +213,22 @@ void StepRun::build() {
   ran_.cores_per_node = cores;
   find_topology_nodes();
 
-  auto predictor = Predictor::make(ranks_, make_targets());
+  std::vector<Target> targets = make_targets();
+  if (options_.picture != nullptr) {
+    if (options_.picture->target() >= targets.size()) {
+      add_reason(fmt::format("lbfd makes {} targets of this step now; it has no number {}", targets.size(),
+                             options_.picture->target()));
+      return;
+    }
+    targets = {targets[options_.picture->target()]};
+  }
+  auto predictor = Predictor::make(ranks_, std::move(targets));
   if (predictor) {
     predictor_ = std::move(predictor).value();
+    if (options_.picture != nullptr) {
+      options_.picture->start(ran_, predictor_->targets().front());
+      predictor_->observe_timeline(*options_.picture);
+    }
   } else {
     add_reason("no prediction: " + predictor.error().message);
   }
@@ -339,6 +352,7 @@ Result<void> StepRun::take_events(Stream& stream, Rank rank, std::span<const Eve
     return {};
   }
   if (predictor_ == nullptr || predictor_failed_) return {};
+  if (options_.picture != nullptr) options_.picture->measured(rank, events);
   if (const auto fed = predictor_->feed(rank, events); !fed) {
     predictor_failed_ = true;
     add_reason("the prediction stopped: " + fed.error().message);

@@ -22,6 +22,7 @@
 #include "predictor/ingest/step_trace.h"
 #include "predictor/metric/predictor.h"
 #include "predictor/serve/network_catalog.h"
+#include "predictor/serve/run_picture.h"
 
 namespace lbf {
 
@@ -33,6 +34,9 @@ struct StepRunOptions {
   std::uint64_t events_in_flight_limit = 20'000'000;
   // Which switches the cluster's nodes are on; nullptr: nobody said, all nodes are equally far apart.
   std::shared_ptr<const Topology> topology;
+  // Not nullptr: a run for this picture, which replays no other target than the picture's and whose view says
+  // nothing of predictions; it outlives the run.
+  RunPicture* picture = nullptr;
 };
 
 // What is known of a step at one moment.
@@ -45,8 +49,9 @@ struct StepView {
 // How much of a step is wanted. A list of steps of 64 k ranks with a dozen targets each would be mostly
 // rank_finish_s.
 enum class StepDetail {
-  kBrief,  // without calls and predictions
-  kList,   // without the predictions' rank_finish_s
+  kBrief,    // without calls and predictions
+  kSummary,  // the predictions that a list shows: self and the fastest; without calls, notes and node_of_rank
+  kList,     // without the predictions' rank_finish_s
   kFull,
 };
 

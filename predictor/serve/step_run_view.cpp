@@ -201,7 +201,7 @@ void StepRun::describe_calls(db::StepRecord& record, std::vector<std::string>& n
 
 std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRecord& record) const {
   std::vector<db::PredictionRecord> records;
-  if (predictor_ == nullptr || !any_rank_seen_) return records;
+  if (predictor_ == nullptr || !any_rank_seen_ || options_.picture != nullptr) return records;
   const auto& targets = predictor_->targets();
   const auto predictions = predictor_->predictions();
   const auto largest = [](const std::vector<Seconds>& values) {
@@ -262,6 +262,8 @@ void StepRun::publish() {
   record.restart = trace_->key().restart;
   record.uid = trace_->owner();
   record.user_name = user_name_of(trace_->owner(), step.user);
+  record.account = step.account;
+  record.partition = step.partition;
   record.job_name = step.job_name;
   record.array_job = step.array_job;
   record.array_task = step.array_task;

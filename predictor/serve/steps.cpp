@@ -30,6 +30,18 @@ StepView copy_of(const StepView& view, StepDetail detail) {
     copy.record.calls.clear();
     return copy;
   }
+  if (detail == StepDetail::kSummary) {
+    const db::PredictionRecord* fastest = nullptr;
+    for (const db::PredictionRecord& prediction : view.predictions) {
+      const bool ends = prediction.why_stuck.empty();
+      if (ends && (fastest == nullptr || prediction.predicted_s < fastest->predicted_s)) fastest = &prediction;
+    }
+    for (const db::PredictionRecord& prediction : view.predictions) {
+      if (prediction.kind == "self" || &prediction == fastest)
+        copy.predictions.push_back(prediction.without_ranks());
+    }
+    return copy;
+  }
   copy.predictions.reserve(view.predictions.size());
   for (const db::PredictionRecord& prediction : view.predictions) {
     copy.predictions.push_back(prediction.without_ranks());
@@ -70,6 +82,7 @@ struct Steps::Entry {
 
 Steps::Steps(TraceStore& traces, db::Database& database, const NetworkCatalog& networks, StepsOptions options)
     : traces_(traces),
+      database_(database),
       step_store_(database),
       prediction_store_(database),
       networks_(networks),
@@ -308,10 +321,36 @@ void Steps::tick() {
   database_disk_.tick(now);
   load_backlog();
   if (now - last_prune_ >= options_.prune_interval) prune();
+  if (database_has_old_steps_) prune_database();
+}
+
+// A turn's worth: a report or a batch that comes meanwhile waits for one short transaction, not for all.
+void Steps::prune_database() {
+  constexpr std::size_t kStepsPerTurn = 200;
+  constexpr int kPagesPerTurn = 2000;  // 8 MB
+  database_has_old_steps_ = false;
+  if (options_.step_retention.count() == 0) return;
+  const double now_s =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double before_s = now_s - std::chrono::duration<double>(options_.step_retention).count();
+  const auto has_trace = [this](const db::StepRecord& step) {
+    const StepKey key{step.cluster, step.job, step.step, step.restart};
+    return find_loaded(key) != nullptr || traces_.contains(key);
+  };
+  const auto removed = step_store_.remove_ended_before(before_s, kStepsPerTurn, has_trace);
+  if (!removed) {
+    spdlog::error("retention: {}", removed.error().message);
+    return;
+  }
+  if (*removed > 0) spdlog::info("retention: {} old steps removed from the database", *removed);
+  const auto left = database_.give_back(kPagesPerTurn);
+  if (!left) spdlog::error("retention: {}", left.error().message);
+  database_has_old_steps_ = *removed == kStepsPerTurn || (left && *left > 0);
 }
 
 void Steps::prune() {
   last_prune_ = Clock::now();
+  database_has_old_steps_ = options_.step_retention.count() > 0;
   if (options_.retention.age.count() == 0 && options_.retention.limit_bytes == 0) return;
   const std::scoped_lock lock(load_mutex_);
   const auto in_use = [this](const StepKey& key) {
@@ -464,15 +503,17 @@ Result<AppendResult> Steps::end_stream(const Caller& caller, const StepKey& key,
 
 Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail detail) {
   const bool brief = detail == StepDetail::kBrief;
+  const bool summary = detail == StepDetail::kSummary;
   std::map<StepKey, StepView> found;
-  auto stored = step_store_.find(query, !brief);
+  auto stored = step_store_.find(query, !brief && !summary);
   if (!stored) return stored.error();
   for (db::StoredStepRecord& step : *stored) {
     const StepKey key{step.record.cluster, step.record.job, step.record.step, step.record.restart};
     StepView view;
     view.record = std::move(step.record);
     if (!brief) {
-      auto predictions = prediction_store_.of_step(step.row, detail == StepDetail::kFull);
+      auto predictions = summary ? prediction_store_.summary_of_step(step.row)
+                                 : prediction_store_.of_step(step.row, detail == StepDetail::kFull);
       if (!predictions) return predictions.error();
       view.predictions = std::move(predictions).value();
     }
@@ -525,6 +566,46 @@ Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const Step
                  "the trace of step " + key.text() + " is not stored any more (retention)"};
   }
   return trace;
+}
+
+Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, std::size_t target,
+                                      const PictureSize& size) {
+  const auto step = get(caller, key, StepDetail::kList);
+  if (!step) return step.error();
+  if (target >= step->predictions.size()) {
+    return invalid_input(fmt::format("step {} has {} predictions: there is no number {}", key.text(),
+                                     step->predictions.size(), target));
+  }
+  if (step->record.events > kPictureEvents) {
+    return Error{ErrorCode::kLimit,
+                 fmt::format("step {} has {} events; a picture is made of {} at most: lbf-trace export makes a "
+                             "timeline of any trace",
+                             key.text(), step->record.events, kPictureEvents)};
+  }
+  const std::unique_lock alone(picture_mutex_, std::try_to_lock);
+  if (!alone) {
+    return Error{ErrorCode::kUnavailable, "another picture is being made: try again in some seconds"};
+  }
+  auto stored = trace(caller, key);
+  if (!stored) return stored.error();
+  RunPicture picture(target, size);
+  StepRunOptions options = options_.run;
+  options.picture = &picture;
+  options.stream_start_timeout = std::chrono::milliseconds(0);
+  StepRun run(std::move(stored).value(), networks_, options);
+  // More came meanwhile where the step is running: that is for the next picture.
+  while (!stopping_ && run.work() == StepRun::Progress::kMore) {
+  }
+  const auto view = run.view();
+  const std::string& why_partial = view->record.why_partial;
+  if (!picture.started()) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("step {} cannot be replayed{}{}", key.text(), why_partial.empty() ? "" : ": ",
+                             why_partial)};
+  }
+  nlohmann::json json = picture.to_json();
+  json["why_partial"] = why_partial;
+  return json;
 }
 
 std::size_t Steps::running() const {

@@ -39,6 +39,7 @@ struct StepsOptions {
   std::chrono::milliseconds stream_timeout{120'000};  // a silent stream is ended after it
   std::chrono::milliseconds persist_interval{2000};   // between two writes of a running step to the database
   Retention retention;
+  std::chrono::hours step_retention{0};  // steps that ended longer ago leave the database; 0: none does
   std::chrono::seconds prune_interval{3600};
   unsigned replay_threads = 2;
 };
@@ -79,6 +80,14 @@ class Steps {
   // For a copy of the stored trace. Errors: as get; kNotFound also when retention removed it.
   Result<std::shared_ptr<StepTrace>> trace(const Caller& caller, const StepKey& key);
 
+  // The run and one of its targets, replayed from the stored trace (docs/formats/http-v1.md, PICTURE). One at a
+  // time, and only of steps with at most kPictureEvents events: it takes a thread of those that answer for some
+  // seconds. Errors: as trace; kInvalidInput (no such target), kLimit (too many events), kUnavailable (another one
+  // is being made).
+  Result<nlohmann::json> picture(const Caller& caller, const StepKey& key, std::size_t target,
+                                 const PictureSize& size);
+  static constexpr std::uint64_t kPictureEvents = 30'000'000;
+
   std::size_t running() const;
 
   // Whether traces or database could not be written for want of room, and that is not over.
@@ -98,12 +107,14 @@ class Steps {
   bool persist(Entry& entry);
   void end_silent_streams(const EntryPtr& entry);
   void prune();
+  void prune_database();
   void load_backlog();
   std::vector<EntryPtr> entries() const;
   template <typename T>
   Result<T> watched(const StepKey& key, std::uint32_t stream, Result<T> result);
 
   TraceStore& traces_;
+  db::Database& database_;
   db::StepStore step_store_;
   db::PredictionStore prediction_store_;
   const NetworkCatalog& networks_;
@@ -120,7 +131,9 @@ class Steps {
   std::deque<StepKey>
       backlog_;  // stored steps that ended but are not in the database; guarded by load_mutex_
   std::mutex tick_mutex_;
+  std::mutex picture_mutex_;
   std::chrono::steady_clock::time_point last_prune_{};
+  bool database_has_old_steps_ = false;  // more than one turn removes; guarded by tick_mutex_ after recover()
   std::atomic<bool> stopping_{false};
   boost::asio::thread_pool replay_pool_;
 };
