@@ -69,17 +69,22 @@ function(lbf_library name)
   lbf_target(${name})
 endfunction()
 
-# lbf_command(NAME SOURCES ... LINKS ...): a command, in build/PRESET/bin, installed.
+# lbf_command(NAME SOURCES ... LINKS ... [DESTINATION ...] [COMPONENT ...]): a command, in build/PRESET/bin, installed; COMPONENT says
+# with which package (packaging/CMakeLists.txt), tools unless given.
 function(lbf_command name)
-  cmake_parse_arguments(ARG "" "DESTINATION" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "DESTINATION;COMPONENT" "SOURCES;LINKS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS})
   target_compile_definitions(${name} PRIVATE LBF_VERSION="${PROJECT_VERSION}")
+  target_link_options(${name} PRIVATE -Wl,-z,relro -Wl,-z,now)
   lbf_target(${name})
   if(NOT ARG_DESTINATION)
     set(ARG_DESTINATION ${CMAKE_INSTALL_BINDIR})
   endif()
-  install(TARGETS ${name} DESTINATION ${ARG_DESTINATION})
+  if(NOT ARG_COMPONENT)
+    set(ARG_COMPONENT tools)
+  endif()
+  install(TARGETS ${name} DESTINATION ${ARG_DESTINATION} COMPONENT ${ARG_COMPONENT})
 endfunction()
 
 # lbf_test(NAME SOURCES ... LINKS ... [SLOW PATTERN]): a GoogleTest program; each of its tests is one ctest test. Those

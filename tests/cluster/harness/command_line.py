@@ -32,6 +32,8 @@ def parser():
     up.add_argument("--plugin-args", metavar="'K=V ...'", help="arguments for the lbf plugin, over the usual ones")
     up.add_argument("--lbfd-setting", action="append", default=[], metavar="KEY=VALUE",
                     help="a line for lbfd.toml, several times")
+    up.add_argument("--slurm-setting", action="append", default=[], metavar="LINE",
+                    help="a line for the end of slurm.conf (a partition, an option), several times")
     up.add_argument("--networks", metavar="DIR", help="lbfd's networks.d (default: an empty one in the state folder)")
     up.add_argument("--keep", action="append", default=[], metavar="PATH",
                     help="a path under /tmp that the nodes shall see (each node has a /tmp of its own)")

@@ -56,7 +56,8 @@ MinJobAge=86400
 SlurmdTimeout=60
 # The caller's limits (e.g. a small memlock in a container) must not reach the jobs of another user.
 PropagateResourceLimits=NONE
-""" + "\n".join(node_lines) + "\nPartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8\n")
+""" + "\n".join(node_lines) + "\nPartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=FORCE:8\n"
+               + "".join(f"{line}\n" for line in facts.get("slurm_settings", [])))
     if facts.get("cgroups"):
         write_file(cluster.path("cgroup.conf"), "CgroupPlugin=cgroup/v1\nCgroupMountpoint=/sys/fs/cgroup\nCgroupAutomount=no\n")
 

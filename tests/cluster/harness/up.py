@@ -52,7 +52,7 @@ def command_up(options):
             plugstack = file.read()
     wish = {"nodes": options.nodes, "cpus_per_node": options.cpus_per_node, "pins": parse_pins(options),
             "namespaces": not missing, "plugstack": plugstack, "plugin_args": options.plugin_args or "",
-            "lbf": build_dir, "lbfd_settings": options.lbfd_setting,
+            "lbf": build_dir, "lbfd_settings": options.lbfd_setting, "slurm_settings": options.slurm_setting,
             "networks": options.networks and os.path.abspath(options.networks), "keep": keep, "cgroups": options.cgroups}
     if options.users:
         machine.create_test_users()
