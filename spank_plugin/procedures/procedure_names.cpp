@@ -266,15 +266,14 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
   std::vector<std::pair<std::size_t, const std::string*>> found;
   for (const std::string& candidate : candidates) {
     const std::string text = lower(candidate);
-    std::size_t distance = edit_distance(wanted, text, allowed);
-    // "solve" for "Grid::solve(int)": the last part alone, a little further away than the same in full.
     const std::string plain = without_template_arguments(without_parameters(text));
     const std::size_t colons = plain.rfind("::");
     const std::string last = colons == std::string::npos ? plain : plain.substr(colons + 2);
-    for (const std::string& form : {plain, last}) {
-      if (form != text) distance = std::min(distance, edit_distance(wanted, form, allowed) + (form == last && colons != std::string::npos));
-    }
-    if (distance <= allowed) found.emplace_back(distance, &candidate);
+    const std::size_t in_full = std::min(edit_distance(wanted, text, allowed), edit_distance(wanted, plain, allowed));
+    const std::size_t at_end = edit_distance(wanted, last, allowed);
+    if (std::min(in_full, at_end) > allowed) continue;
+    // "solve" for "Grid::solve(int)": behind what is as near in full.
+    found.emplace_back(std::min(2 * in_full, 2 * at_end + 1), &candidate);
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : *a.second < *b.second;

@@ -251,7 +251,7 @@ void Procedures::State::select(const NamePattern& pattern) {
     procedure.partial |= spellings.clone == "part";
     sites[procedure.id].push_back(site);
     by_address.emplace(symbol->address, procedure.id);
-    name_same_code(procedure.id, *symbol, spellings);
+    if (!listed.chosen_at_load) name_same_code(procedure.id, *symbol, spellings);
   }
   if (refused_by_wildcard > 5) {
     selection.notes.push_back("'" + pattern.text + "': " + std::to_string(refused_by_wildcard - 5) + " more cannot be measured");

@@ -137,7 +137,8 @@ Result<Prologue> plan_prologue(const ProcedureCode& procedure) {
   plan.address = procedure.address + begin;
   bool ended = false;
   while (offset - begin < kJumpBytes) {
-    if (offset >= procedure.code.size() || !decode(procedure.code.subspan(offset), decoded)) {
+    if (offset >= procedure.code.size()) return refused("it is shorter than a jump (5 bytes)");
+    if (!decode(procedure.code.subspan(offset), decoded)) {
       return refused("its first bytes are no instructions");
     }
     const ZydisDecodedInstruction& instruction = decoded.instruction;

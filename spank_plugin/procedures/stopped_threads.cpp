@@ -119,6 +119,8 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
         return Error{ErrorCode::kUnavailable, "thread " + std::to_string(id) + " cannot be stopped"};
       }
     }
+    timespec from{};
+    clock_gettime(CLOCK_MONOTONIC, &from);
     for (int tries = 0; round_now.waiting.load(std::memory_order_acquire) < static_cast<int>(asked.size()) - 1; ++tries) {
       const timespec kShort{0, 50'000};
       nanosleep(&kShort, nullptr);
@@ -126,8 +128,10 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
         const std::vector<int> alive = thread_ids();
         std::erase_if(asked, [&](int id) { return std::find(alive.begin(), alive.end(), id) == alive.end(); });
       }
-      constexpr int kTries = 4000;  // about half a second
-      if (tries == kTries) {
+      constexpr time_t kPatience_s = 5;  // of a crowded machine
+      timespec now{};
+      clock_gettime(CLOCK_MONOTONIC, &now);
+      if (now.tv_sec - from.tv_sec > kPatience_s) {
         let_go();
         return Error{ErrorCode::kUnavailable, "a thread could not be stopped in time (it blocks real-time signals)"};
       }

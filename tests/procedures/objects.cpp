@@ -87,5 +87,5 @@ int main() {
     }
   }
   std::printf("objects %ld %d %d %d\n", sum, caught, again, grid::Counted::destroyed);
-  std::printf("frames %d\n", grid::outer());
+  std::fprintf(stderr, "frames %d\n", grid::outer());
 }

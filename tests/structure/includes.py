@@ -28,6 +28,8 @@ FORBIDDEN_SYSTEM_HEADERS = {
     "event": ("the event formats know no transport and no store", r"mpi\.h|slurm/.*|sqlite3\.h|SQLiteCpp/.*|curl/.*|boost/.*"),
     "spank_plugin/capture": ("the capture is libc and mpi.h only",
                              r"slurm/.*|sqlite3\.h|SQLiteCpp/.*|curl/.*|boost/.*|munge\.h|zstd\.h|spdlog/.*|fmt/.*"),
+    "spank_plugin/procedures": ("it comes into the user's program: no MPI, Slurm, network or log library",
+                                r"mpi\.h|slurm/.*|sqlite3\.h|SQLiteCpp/.*|curl/.*|boost/.*|munge\.h|zstd\.h|spdlog/.*|fmt/.*|iostream"),
     "spank_plugin/plugin": ("slurmstepd loads no threads and no curl", r"curl/.*|thread|boost/.*|sqlite3\.h|mpi\.h"),
     "predictor/network": ("the core has no sockets, sqlite, threads or clock", None),
     "predictor/match": ("the core has no sockets, sqlite, threads or clock", None),

@@ -1,0 +1,217 @@
+// Patching this very program: counts, times between MPI calls, switching while threads run, the cost limit, sampling.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <time.h>
+
+#include <atomic>
+#include <span>
+#include <stdexcept>
+#include <thread>
+
+#include "spank_plugin/procedures/call_times.h"
+#include "spank_plugin/procedures/procedures.h"
+#include "spank_plugin/procedures/sampler.h"
+
+namespace measured {
+
+std::atomic<long> sink{0};
+
+[[gnu::noinline, gnu::noclone]] long work(long n) {
+  for (long i = 0; i < n; ++i) sink.fetch_add(1, std::memory_order_relaxed);
+  return n;
+}
+[[gnu::noinline, gnu::noclone]] long outer_work(long n) {
+  const long result = work(n) + work(n);
+  sink.fetch_add(1, std::memory_order_relaxed);
+  return result;
+}
+[[gnu::noinline, gnu::noclone]] long tiny(long n) {
+  sink.store(n, std::memory_order_relaxed);
+  return n + 1;
+}
+[[gnu::noinline, gnu::noclone]] void throwing(long n) {
+  sink.store(n, std::memory_order_relaxed);
+  if (n >= 0) throw std::runtime_error("thrown");
+}
+
+}  // namespace measured
+
+namespace lbf::procedures {
+namespace {
+
+using testing::HasSubstr;
+
+class Measuring : public testing::Test {
+ protected:
+  // Once in a process: stubs stay.
+  static Procedures& all() {
+    static Procedures* procedures = [] {
+      auto* made = new Procedures;
+      const auto opened = made->open("measured::work,measured::outer_work,measured::tiny,measured::throwing,measured::tyni");
+      EXPECT_TRUE(opened);
+      return made;
+    }();
+    return *procedures;
+  }
+  static std::uint32_t id(const std::string& name) {
+    for (const SelectedProcedure& procedure : all().selection().selected) {
+      if (procedure.name.find("::" + name + "(") != std::string::npos) return procedure.id;
+    }
+    ADD_FAILURE() << name << " is not selected";
+    return 0;
+  }
+  void TearDown() override {
+    cost_rule.limit_65536.store(0);
+    for (const SelectedProcedure& procedure : all().selection().selected) ASSERT_TRUE(all().unpatch(procedure.id));
+  }
+};
+
+TEST_F(Measuring, UnknownNameListsNearOnes) {
+  ASSERT_EQ(all().selection().refused.size(), 1u);
+  EXPECT_THAT(all().selection().refused[0].reason, HasSubstr("near: measured::tiny(long)"));
+}
+
+TEST_F(Measuring, CountsOnlyWhilePatched) {
+  const std::uint32_t tiny = id("tiny");
+  const std::uint64_t before = sums_of(tiny).calls;
+  measured::tiny(1);
+  EXPECT_EQ(sums_of(tiny).calls, before);
+  ASSERT_TRUE(all().patch(tiny));
+  EXPECT_EQ(all().state(tiny), ProcedureState::kMeasured);
+  for (long i = 0; i < 1000; ++i) EXPECT_EQ(measured::tiny(i), i + 1);
+  EXPECT_EQ(sums_of(tiny).calls, before + 1000);
+  ASSERT_TRUE(all().unpatch(tiny));
+  EXPECT_EQ(all().state(tiny), ProcedureState::kSwitchedOff);
+  for (long i = 0; i < 1000; ++i) EXPECT_EQ(measured::tiny(i), i + 1);
+  EXPECT_EQ(sums_of(tiny).calls, before + 1000);
+}
+
+TEST_F(Measuring, IntervalsEndAtMpiCallsAndTimeInsideIsNotCharged) {
+  ASSERT_TRUE(all().patch_all());
+  IntervalSums out[kMaxProcedures];
+  measured::tiny(0);  // the thread has its memory now
+  take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures);
+  const std::uint64_t from = __builtin_ia32_rdtsc();
+  resume(from);
+  measured::outer_work(2000);
+  measured::work(500);
+  const std::uint64_t to = __builtin_ia32_rdtsc();
+  const std::uint32_t count = take_interval(to, out, kMaxProcedures);
+  ASSERT_EQ(count, 2u);
+  CallSums work;
+  CallSums outer;
+  for (const IntervalSums& sums : std::span(out, count)) (sums.procedure == id("work") ? work : outer) = sums.sums;
+  EXPECT_EQ(work.calls, 3u);
+  EXPECT_EQ(outer.calls, 1u);
+  EXPECT_LE(work.inclusive_ticks + outer.self_ticks, to - from);
+  EXPECT_GE(outer.inclusive_ticks, outer.self_ticks);
+  EXPECT_EQ(work.self_ticks, work.inclusive_ticks);
+  EXPECT_GT(work.inclusive_ticks, outer.self_ticks);
+  // Inside "MPI": calls count, time does not.
+  measured::work(2000);
+  resume(__builtin_ia32_rdtsc());
+  const std::uint32_t again = take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures);
+  ASSERT_EQ(again, 1u);
+  EXPECT_EQ(out[0].sums.calls, 1u);
+  EXPECT_EQ(out[0].sums.inclusive_ticks, 0u);
+  resume(__builtin_ia32_rdtsc());
+  EXPECT_EQ(take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures), 0u);
+  resume(__builtin_ia32_rdtsc());
+}
+
+TEST_F(Measuring, ExceptionsPassAndEndTheCall) {
+  const std::uint32_t throwing = id("throwing");
+  ASSERT_TRUE(all().patch(throwing));
+  const CallSums before = sums_of(throwing);
+  int caught = 0;
+  for (int i = 0; i < 50; ++i) {
+    try {
+      measured::throwing(i);
+    } catch (const std::runtime_error&) {
+      ++caught;
+    }
+  }
+  EXPECT_EQ(caught, 50);
+  const CallSums after = sums_of(throwing);
+  EXPECT_EQ(after.calls - before.calls, 50u);
+  EXPECT_EQ(after.left_by_jump - before.left_by_jump, 50u);
+}
+
+TEST_F(Measuring, SwitchedWhileThreadsCallIt) {
+  const std::uint32_t tiny = id("tiny");
+  std::atomic<bool> stop{false};
+  std::atomic<long> wrong{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.emplace_back([&] {
+      for (long i = 0; !stop.load(std::memory_order_relaxed); ++i) {
+        if (measured::tiny(i) != i + 1) wrong.fetch_add(1);
+      }
+    });
+  }
+  const std::uint64_t before = sums_of(tiny).calls;
+  for (int round = 0; round < 40; ++round) {
+    const auto patched = all().patch(tiny);
+    ASSERT_TRUE(patched) << patched.error().message;
+    std::this_thread::sleep_for(std::chrono::microseconds(500));
+    const auto unpatched = all().unpatch(tiny);
+    ASSERT_TRUE(unpatched) << unpatched.error().message;
+  }
+  stop.store(true);
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong.load(), 0);
+  EXPECT_GT(sums_of(tiny).calls, before);
+}
+
+TEST_F(Measuring, CostLimitSwitchesOffWhatIsCalledTooOften) {
+  const double call_ticks = Procedures::measure_call_ticks();
+  ASSERT_GT(call_ticks, 10.0);
+  ASSERT_TRUE(all().patch_all());
+  all().limit_cost(0.02, call_ticks);
+  for (long i = 0; i < 200; ++i) measured::work(5000);
+  EXPECT_EQ(all().state(id("work")), ProcedureState::kMeasured);
+  for (long i = 0; i < 200000; ++i) measured::tiny(i);
+  EXPECT_EQ(all().state(id("tiny")), ProcedureState::kSwitchedOffByCost);
+  EXPECT_EQ(all().state(id("work")), ProcedureState::kMeasured);
+  // It can be switched on again.
+  all().limit_cost(0, call_ticks);
+  const std::uint64_t before = sums_of(id("tiny")).calls;
+  ASSERT_TRUE(all().patch(id("tiny")));
+  measured::tiny(1);
+  EXPECT_EQ(sums_of(id("tiny")).calls, before + 1);
+}
+
+TEST_F(Measuring, PredictedShare) {
+  EXPECT_DOUBLE_EQ(predicted_share(1e6, 40), 0.04);
+}
+
+TEST_F(Measuring, SamplesFindWhereTheTimeGoes) {
+  ASSERT_TRUE(all().patch(id("outer_work")));  // unwinding passes measured procedures
+  const auto watched = Sampler::start(1'000'000);
+  ASSERT_TRUE(watched) << watched.error().message;
+  const auto used_ns = [] {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+  };
+  const std::int64_t end = used_ns() + 300'000'000;
+  while (used_ns() < end) measured::outer_work(20000);
+  Sampler::stop();
+  LoadedSymbols symbols;
+  ASSERT_TRUE(symbols.read(""));
+  const SampleProfile profile = Sampler::profile(symbols);
+  ASSERT_GT(profile.samples, 20u);
+  SampledProcedure work;
+  SampledProcedure outer;
+  for (const SampledProcedure& procedure : profile.procedures) {
+    if (procedure.name == "measured::work(long)") work = procedure;
+    if (procedure.name == "measured::outer_work(long)") outer = procedure;
+  }
+  EXPECT_GT(static_cast<double>(work.exclusive), 0.8 * static_cast<double>(profile.samples));
+  EXPECT_GT(static_cast<double>(outer.inclusive), 0.8 * static_cast<double>(profile.samples));
+  EXPECT_LT(static_cast<double>(outer.exclusive), 0.2 * static_cast<double>(profile.samples));
+}
+
+}  // namespace
+}  // namespace lbf::procedures
