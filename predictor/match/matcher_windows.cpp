@@ -21,19 +21,21 @@ std::uint64_t member_key(std::uint32_t comm, Rank rank) {
 Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (windows_.empty()) windows_.push_back(0);
-  // Nobody will see how these end.
+  // Receives without a place, wildcards and those behind them, come once more: posted in the next window if they
+  // are still under way then, else among what was skipped.
+  release_posts(rank);
+  state.unplaced.clear();
+  // Nobody will see how the others end.
   std::vector<ActiveRequest> active;
   state.requests.for_each([&](const ActiveRequest& request) { active.push_back(request); });
-  // Wildcards take no place; then those that were held back behind them take theirs, in posting order.
-  std::stable_partition(active.begin(), active.end(), [this](const ActiveRequest& request) {
-    return request.what() == RequestKind::kHeldReceive && records_[request.value].wildcard;
-  });
+  for (const ActiveRequest& request : active) state.requests.erase(request.number);
+  active.push_back(std::exchange(state.blocking_receive, {}));
   for (const ActiveRequest& request : active) {
-    state.requests.erase(request.number);
-    forget(rank, request);
-  }
-  if (state.blocking_receive.what() != RequestKind::kNone) {
-    forget(rank, std::exchange(state.blocking_receive, {}));
+    if (request.what() == RequestKind::kHeldReceive && records_[request.value].message == kNoMessage) {
+      free_record(request.value);
+    } else {
+      forget(rank, request);
+    }
   }
   emit(static_cast<ProcessIndex>(rank), OpKind::kWindowClose, state.window, event.process_s, event.call_s,
        kOpEndsEvent);

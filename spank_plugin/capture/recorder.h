@@ -298,6 +298,8 @@ inline constexpr Made kBlockingCall{};
 
 // No request's completion has to be seen in any mode. (Those that this call waits for were made before it.)
 inline bool nothing_watched() noexcept { return process.watched.empty(); }
+// A watched receive is over: those that waited for it have their places.
+void place_those_behind(Call& call) noexcept;
 
 namespace record {
 
@@ -484,7 +486,7 @@ inline bool is_seen(std::uint32_t id) noexcept {
 // The request's completion is looked at whatever the mode.
 void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept;
 struct Watched {
-  bool watched = false;
+  bool watched = false;  // and nothing says its place in a channel yet
   std::uint32_t recorded_as = 0;  // its number in the records; is_seen says whether they have it
 };
 // A message that was matched became a request.

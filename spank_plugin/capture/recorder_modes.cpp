@@ -9,9 +9,6 @@
 namespace lbf::capture {
 namespace {
 
-// How many receives are looked at for one that could take the same message.
-constexpr unsigned kMostLookedAt = 16;
-
 struct Control {
   std::uint64_t word;
   ring::CaptureOrder order;
@@ -146,11 +143,11 @@ void append_mark(RingWriter& ring, EventKind kind, std::uint64_t enter, std::uin
   ring.commit(leave);
 }
 
-// The rest are nobody's business any more: the matcher takes those that wait behind a wildcard for posted.
-void forget_recorded_receives() noexcept {
+// Their ends are nobody's business any more.
+void forget_placed_receives() noexcept {
   const TableLock lock;
   process.watched.for_each([](WatchedRequests::Node& node) {
-    if (!node.wildcard && is_seen(node.recorded_as)) process.watched.remove(&node);
+    if (node.placed) process.watched.remove(&node);
   });
 }
 
@@ -165,7 +162,7 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
   self.ring.use_kept_back();
   append_mark(self.ring, EventKind::kWindowClose, now, now, 0, function);
   self.ring.keep_back();
-  forget_recorded_receives();
+  forget_placed_receives();
   mode.close_ticks = now;
   mode.counting = true;
   mode.ever_counted = true;
@@ -406,7 +403,7 @@ void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) n
   if (family::shared_queue(handle) >= 0) return call.lose_count(1);
   const TableLock lock;
   const bool wildcard = info.kind == RequestKind::kRecv && wildcards(info.peer, info.tag) != 0;
-  info.watch = process.watched.add(handle, info.id, recorded ? info.id : 0, wildcard);
+  info.watch = process.watched.add(handle, info.id, recorded ? info.id : 0, info.kind == RequestKind::kRecv, wildcard);
   if (info.watch == 0 && !recorded) call.lose_count(1);
 }
 
@@ -420,19 +417,44 @@ Watched unwatch(const RequestInfo& info) noexcept {
   if (info.watch == 0) return result;
   const TableLock lock;
   if (WatchedRequests::Node* node = process.watched.find(info.watch, info.id)) {
-    result = {true, node->recorded_as};
+    result = {!node->placed, node->recorded_as};
     process.watched.remove(node);
   }
   return result;
 }
 
+namespace {
+
+// As the matcher has it (must_wait_for_place). REQUIRES: the tables' lock is held.
+bool is_behind(const WatchedRequests::Node* before, const Communicator& comm, int peer, int tag) noexcept {
+  return process.watched.any_before(before, [&](const WatchedRequests::Node& node) {
+    const RequestInfo* const info = process.requests.find(node.handle);
+    return info != nullptr && info->id == node.id && info->comm == &comm &&
+           (info->peer == MPI_ANY_SOURCE || info->peer == peer) && (info->tag == MPI_ANY_TAG || info->tag == tag);
+  });
+}
+
+}  // namespace
+
 bool is_behind_wildcard(const Communicator& comm, int peer, int tag) noexcept {
   if (nothing_watched()) return false;
   const TableLock lock;
-  return process.watched.any_of(kMostLookedAt, [&](const WatchedRequests::Node& node) {
+  return is_behind(nullptr, comm, peer, tag);
+}
+
+void place_those_behind(Call& call) noexcept {
+  if (process.watched.waiting() == 0) return;
+  const TableLock lock;
+  process.watched.for_each([&](WatchedRequests::Node& node) {
+    if (!node.waits()) return;
     const RequestInfo* const info = process.requests.find(node.handle);
-    return info != nullptr && info->id == node.id && info->kind == RequestKind::kRecv && info->comm == &comm &&
-           (info->peer == MPI_ANY_SOURCE || info->peer == peer) && (info->tag == MPI_ANY_TAG || info->tag == tag);
+    if (info == nullptr || info->id != node.id) return process.watched.remove(&node);
+    if (is_behind(&node, *info->comm, info->peer, info->tag)) return;
+    process.watched.place(node);
+    if (!call.counts() || call.late()) return;  // the matcher finds it out by itself
+    const ChannelEnd end = receives(*info->comm, info->peer, info->tag);
+    process.watched.remove(&node);
+    count_on(call, *info->comm, end);
   });
 }
 

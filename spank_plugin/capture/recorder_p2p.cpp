@@ -175,7 +175,8 @@ void irecv(Call& call, std::int64_t count, MPI_Datatype type, int source, int ta
   ring::Record* const record = call.append(EventKind::kStartRecv);
   fill(record, where, source, tag, info.bytes, wildcards(source, tag));
   fill_request(record, info.id);
-  if (wildcards(source, tag) != 0) watch(call, key_of(request), info, true);
+  if (wildcards(source, tag) != 0 || is_behind_wildcard(where, source, tag)) [[unlikely]]
+    watch(call, key_of(request), info, true);
   keep_request(call, request, info);
 }
 
@@ -293,10 +294,11 @@ void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Mess
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   const StatusView got = view_status(status);
-  if (call.counts()) return count_on(call, where, receives(where, got.source, got.tag));
+  const bool is_behind = is_behind_wildcard(where, got.source, got.tag);
+  if (call.counts() && !is_behind) return count_on(call, where, receives(where, got.source, got.tag));
   RequestInfo info = request_info(RequestKind::kRecv, where, source, tag, got.bytes);
   info.id = new_request_id();
-  if (wildcards(source, tag) != 0) watch(call, key_of(message), info, true);
+  if (wildcards(source, tag) != 0 || is_behind) watch(call, key_of(message), info, !call.counts());
   ring::Record* const record = call.append(EventKind::kStartRecv);
   fill(record, where, got.source, got.tag, got.bytes, wildcards(source, tag));
   fill_request(record, info.id);

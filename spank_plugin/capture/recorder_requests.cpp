@@ -92,6 +92,7 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
     if (is_seen(info.id)) append_with_request(call, EventKind::kWait, info.id);
   } else if (const Watched was = unwatch(info); was.watched) {
     cancel_watched(call, was.recorded_as);
+    place_those_behind(call);
   } else if (call.counts()) {
   } else if (!is_seen(info.id)) {
     call.unseen();
@@ -127,15 +128,21 @@ void end_receive(Call& call, const RequestInfo& info, const StatusView& got) noe
       return call.unseen();
     }
     define_communicator(call, *info.comm);
-    return fill_end(call.append(EventKind::kEndRecv), info, got, was.recorded_as);
+    fill_end(call.append(EventKind::kEndRecv), info, got, was.recorded_as);
+    if (was.watched) place_those_behind(call);
+    return;
   }
-  if (!was.watched) return;  // counted, or recorded, when it was posted
   if (call.late() && is_seen(was.recorded_as)) {
+    if (info.watch == 0) return;  // it ended with its window
     call.begin_side();
     fill_end(call.thread().ring.append(EventKind::kEndRecv), info, got, was.recorded_as);
-    return call.end_side();
+    call.end_side();
+  } else if (was.watched) {
+    count_on(call, *info.comm, receives(*info.comm, got.source, got.tag));
+  } else {
+    return;  // counted, or recorded, when it was posted
   }
-  count_on(call, *info.comm, receives(*info.comm, got.source, got.tag));
+  place_those_behind(call);
 }
 
 void look_at_requests(Call& call, Requests requests) noexcept {
@@ -208,7 +215,6 @@ void pready(Call& call, int count, MPI_Request request) noexcept {
 void start(Call& call, Requests requests) noexcept {
   for (int i = 0; i < requests.count; ++i) {
     RequestInfo info;
-    bool watched = false;
     {
       const TableLock lock;
       RequestInfo* const slot = process.requests.find(key_of(requests[i]));
@@ -217,15 +223,13 @@ void start(Call& call, Requests requests) noexcept {
       if (slot->kind != RequestKind::kNothing) slot->id = new_request_id();
       slot->watch = 0;
       info = *slot;
-      watched = slot->kind == RequestKind::kRecv && wildcards(slot->peer, slot->tag) != 0;
       if (info.partitioned && info.kind == RequestKind::kSend) [[unlikely]] {
         if (Partitions* partitions = process.partitions.find(key_of(requests[i]))) partitions->left = partitions->all;
         continue;
       }
     }
-    if (call.counts() && info.kind == RequestKind::kRecv)
-      watched = watched || is_behind_wildcard(*info.comm, info.peer, info.tag);
-    if (watched) {
+    if (info.kind == RequestKind::kRecv &&
+        (wildcards(info.peer, info.tag) != 0 || is_behind_wildcard(*info.comm, info.peer, info.tag))) [[unlikely]] {
       watch(call, key_of(requests[i]), info, !call.counts());
       const TableLock lock;
       if (RequestInfo* slot = process.requests.find(key_of(requests[i]))) slot->watch = info.watch;
@@ -291,6 +295,7 @@ void request_free(Call& call) noexcept {
     const Watched was = unwatch(entry.info);
     if (!call.counts() && is_seen(was.recorded_as)) {
       append_with_request(call, EventKind::kRequestFree, was.recorded_as);
+      place_those_behind(call);
     } else if (was.watched && entry.info.kind == RequestKind::kRecv) {
       call.lose_count(1);  // which message it takes nobody will know
     }

@@ -21,7 +21,10 @@ class WatchedRequests {
     std::uint32_t recorded_as = 0;  // the request's number in the records that the open window has; 0: it has none
     std::uint16_t previous = 0;
     std::uint16_t next = 0;
+    bool receives = false;
     bool wildcard = false;  // a receive that may take messages of several channels
+    bool placed = false;    // a receive that waits for nobody any more: its place in the channel is known
+    bool waits() const noexcept { return receives && !wildcard && !placed; }
   };
 
   bool open() noexcept {
@@ -32,7 +35,8 @@ class WatchedRequests {
   bool empty() const noexcept { return __atomic_load_n(&first_, __ATOMIC_RELAXED) == 0; }
 
   // The newest. 0: full. REQUIRES: id != 0.
-  std::uint16_t add(std::uint64_t handle, std::uint32_t id, std::uint32_t recorded_as, bool wildcard) noexcept {
+  std::uint16_t add(std::uint64_t handle, std::uint32_t id, std::uint32_t recorded_as, bool receives,
+                    bool wildcard) noexcept {
     std::uint16_t at = free_;
     if (at != 0) {
       free_ = nodes_[at].next;
@@ -40,7 +44,8 @@ class WatchedRequests {
       if (used_ == kCapacity) return 0;
       at = ++used_;
     }
-    nodes_[at] = {handle, id, recorded_as, last_, 0, wildcard};
+    nodes_[at] = {handle, id, recorded_as, last_, 0, receives, wildcard, false};
+    waiting_ += nodes_[at].waits();
     (last_ != 0 ? nodes_[last_].next : first_) = at;
     last_ = at;
     return at;
@@ -51,10 +56,18 @@ class WatchedRequests {
     return at != 0 && id != 0 && nodes_[at].id == id ? &nodes_[at] : nullptr;
   }
 
+  void place(Node& node) noexcept {
+    waiting_ -= node.waits();
+    node.placed = true;
+  }
+  // Receives without wildcards that wait for their place.
+  std::uint32_t waiting() const noexcept { return waiting_; }
+
   void remove(Node* node) noexcept {
     const auto at = static_cast<std::uint16_t>(node - nodes_);
     (node->previous != 0 ? nodes_[node->previous].next : first_) = node->next;
     (node->next != 0 ? nodes_[node->next].previous : last_) = node->previous;
+    waiting_ -= node->waits();
     *node = Node{};
     node->next = free_;
     free_ = at;
@@ -69,12 +82,11 @@ class WatchedRequests {
       at = next;
     }
   }
-  // Whether some of them holds, looking at the oldest `most` only; more than those: true.
+  // Whether a receive without a place holds that was posted before `before`; nullptr: any.
   template <class Holds>
-  bool any_of(unsigned most, Holds holds) noexcept {
-    unsigned seen = 0;
-    for (std::uint16_t at = first_; at != 0; at = nodes_[at].next) {
-      if (++seen > most || holds(nodes_[at])) return true;
+  bool any_before(const Node* before, Holds holds) noexcept {
+    for (std::uint16_t at = first_; at != 0 && &nodes_[at] != before; at = nodes_[at].next) {
+      if (nodes_[at].receives && !nodes_[at].placed && holds(nodes_[at])) return true;
     }
     return false;
   }
@@ -86,6 +98,7 @@ class WatchedRequests {
   std::uint16_t last_ = 0;
   std::uint16_t free_ = 0;
   std::uint16_t used_ = 0;
+  std::uint32_t waiting_ = 0;
 };
 
 }  // namespace lbf::capture

@@ -182,10 +182,16 @@ Ranks read_rings(const std::string& directory) {
 using Channel = std::tuple<int, std::uint64_t, int, int, SkippedSide>;
 using Totals = std::map<Channel, std::int64_t>;
 
+bool is_wildcard(const Record& r) {
+  return (r.flags & (lbf::kFlagWildcardSource | lbf::kFlagWildcardTag)) != 0;
+}
+
 Totals totals_of(const Ranks& ranks) {
   Totals totals;
   for (const auto& [number, rank] : ranks) {
     std::map<std::uint32_t, Channel> started;
+    // Receives without a place yet: wildcards, and those behind them; what a window leaves of them comes again.
+    std::vector<Record> waiting;
     const auto add = [&](const Record& r, SkippedSide side, std::int64_t count) {
       const auto uid = rank.uid_of.find(r.comm);
       if (uid == rank.uid_of.end()) return check(false, "a communicator without definition"), Channel{};
@@ -194,9 +200,28 @@ Totals totals_of(const Ranks& ranks) {
       totals[channel] += count;
       return channel;
     };
+    const auto is_behind = [&](const Record& receive, std::size_t before) {
+      return std::any_of(waiting.begin(), waiting.begin() + static_cast<std::ptrdiff_t>(before), [&](const Record& w) {
+        return w.comm == receive.comm && ((w.flags & lbf::kFlagWildcardSource) != 0 || w.peer == receive.peer) &&
+               ((w.flags & lbf::kFlagWildcardTag) != 0 || w.tag == receive.tag);
+      });
+    };
+    const auto stops_waiting = [&](std::uint32_t request) {
+      const auto found = std::find_if(waiting.begin(), waiting.end(), [&](const Record& w) { return w.request == request; });
+      if (found == waiting.end()) return false;
+      waiting.erase(found);
+      for (std::size_t i = 0; i < waiting.size();) {
+        if (is_wildcard(waiting[i]) || is_behind(waiting[i], i)) {
+          ++i;
+          continue;
+        }
+        started[waiting[i].request] = add(waiting[i], SkippedSide::kReceives, 1);
+        waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+      }
+      return true;
+    };
     for (const Entry& entry : rank.entries) {
       const Record& r = entry.record;
-      const bool wildcard = (r.flags & (lbf::kFlagWildcardSource | lbf::kFlagWildcardTag)) != 0;
       switch (kind_of(entry)) {
         case EventKind::kSend:
           add(r, SkippedSide::kSends, 1);
@@ -208,12 +233,20 @@ Totals totals_of(const Ranks& ranks) {
           add(r, SkippedSide::kReceives, 1);
           break;
         case EventKind::kStartRecv:
-          if (!wildcard) started[r.request] = add(r, SkippedSide::kReceives, 1);
+          if (is_wildcard(r) || is_behind(r, waiting.size())) {
+            waiting.push_back(r);
+          } else {
+            started[r.request] = add(r, SkippedSide::kReceives, 1);
+          }
           break;
         case EventKind::kEndRecv:
-          if (wildcard) add(r, SkippedSide::kReceives, 1);
+          if (stops_waiting(r.request)) add(r, SkippedSide::kReceives, 1);
+          break;
+        case EventKind::kWindowClose:
+          waiting.clear();
           break;
         case EventKind::kCancel:
+          if (stops_waiting(r.request)) break;
           if (const auto found = started.find(r.request); found != started.end()) --totals[found->second];
           break;
         case EventKind::kCollective:

@@ -11,6 +11,7 @@ namespace {
 struct Posted {
   bool wildcard = false;
   std::uint32_t window = 0;  // in which it began; kNone: between two
+  Event event{};             // of a receive
 };
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 constexpr std::uint32_t kBlocking = ~std::uint32_t{0};  // stands for the request of a blocking startRecv
@@ -37,6 +38,16 @@ class Cutter {
     made(event);
     open_ = false;
   }
+  // Receives that have no place yet are posted in the window once more.
+  void post_waiting() {
+    for (const std::uint32_t request : waiting_) {
+      Posted& posted = active_.at(request);
+      posted.window = window_;
+      Event again = posted.event;
+      again.process_s = again.call_s = 0;
+      made(again);
+    }
+  }
   void open() {
     for (const auto& [key, count] : counts_) {
       const auto& [side, comm, peer, tag] = key;
@@ -50,6 +61,7 @@ class Cutter {
     away_s_ = 0;
     made(event);
     open_ = true;
+    post_waiting();
   }
   bool is_open() const { return open_; }
   bool inside_a_receive() const { return active_.contains(kBlocking); }
@@ -72,7 +84,40 @@ class Cutter {
   void begin(const Event& event) {
     const bool starts = event.kind == EventKind::kIsend || event.kind == EventKind::kStartRecv ||
                         event.kind == EventKind::kIcollective;
-    if (starts) active_[request_of(event)] = {is_wildcard(event), open_ ? window_ : kNone};
+    if (!starts) return;
+    const std::uint32_t request = request_of(event);
+    active_[request] = {is_wildcard(event), open_ ? window_ : kNone, event};
+    if (event.kind != EventKind::kStartRecv) return;
+    if (is_wildcard(event) || is_behind(event, waiting_.size())) {
+      waiting_.push_back(request);
+    } else if (!open_) {
+      ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
+    }
+  }
+  // Whether one of the first `before` receives without a place may take what this one waits for.
+  bool is_behind(const Event& receive, std::size_t before) const {
+    return std::any_of(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(before), [&](std::uint32_t request) {
+      const Event& other = active_.at(request).event;
+      return other.comm == receive.comm &&
+             ((other.flags & kFlagWildcardSource) != 0 || other.peer == receive.peer) &&
+             ((other.flags & kFlagWildcardTag) != 0 || other.tag == receive.tag);
+    });
+  }
+  // A receive ends. Whether it had no place until now; then those behind it have theirs.
+  bool stops_waiting(std::uint32_t request) {
+    const auto found = std::find(waiting_.begin(), waiting_.end(), request);
+    if (found == waiting_.end()) return false;
+    waiting_.erase(found);
+    for (std::size_t i = 0; i < waiting_.size();) {
+      const Event& receive = active_.at(waiting_[i]).event;
+      if (is_wildcard(receive) || is_behind(receive, i)) {
+        ++i;
+        continue;
+      }
+      if (!open_) ++counts_[{SkippedSide::kReceives, receive.comm, receive.peer, receive.tag}];
+      waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(i));
+    }
+    return true;
   }
   // The request ends; was it begun in the window that is open?
   bool ends_here(std::uint32_t request, bool& wildcard) {
@@ -86,8 +131,8 @@ class Cutter {
   void record(const Event& event, std::size_t number) {
     begin(event);
     bool wildcard = false;
+    if (event.kind == EventKind::kEndRecv) stops_waiting(request_of(event));
     if (event.kind == EventKind::kEndRecv && !ends_here(request_of(event), wildcard)) {
-      if (wildcard) skipped(SkippedSide::kReceives, event.comm, event.peer, event.tag, 1);
       pass(event);
     } else if (event.kind == EventKind::kWait) {
       std::vector<std::uint64_t> requests(event.values.begin(), event.values.end());
@@ -124,12 +169,10 @@ class Cutter {
       case EventKind::kRecv:
         ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
         break;
-      case EventKind::kStartRecv:
-        if (!is_wildcard(event)) ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
-        break;
       case EventKind::kEndRecv:
+        if (stops_waiting(request_of(event)))
+          ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
         ends_here(request_of(event), wildcard);
-        if (wildcard) ++counts_[{SkippedSide::kReceives, event.comm, event.peer, event.tag}];
         break;
       case EventKind::kWait:
         for (const std::uint64_t request : event.values)
@@ -151,6 +194,7 @@ class Cutter {
   std::uint32_t window_ = 0;
   Seconds away_s_ = 0;
   std::map<std::uint32_t, Posted> active_;
+  std::vector<std::uint32_t> waiting_;  // receives without a place, in posting order
   std::map<std::tuple<SkippedSide, std::uint32_t, Rank, std::int32_t>, std::uint64_t> counts_;
 };
 
