@@ -116,6 +116,7 @@ void Matcher::emit_plain(Rank rank, const Event& event, OpKind kind) {
   message.sync = (event.flags & kFlagSync) != 0;
   message.sender = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
+  if (procedures_) [[unlikely]] procedures_->sent(rank, index);
   return index;
 }
 
@@ -215,6 +216,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     }
     message = end_held_receive(rank, event, found->value);
   }
+  if (procedures_) [[unlikely]] procedures_->received(rank, message);
   emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent);
   has_received(rank, event.peer);
   if (has_request) {
@@ -228,9 +230,9 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
 [[gnu::always_inline]] inline Result<void> Matcher::feed_recv(Rank rank, const Event& event) {
   if (!has_peer(event)) return no_such_peer(rank, event);
   stats_.wildcard_receives += is_wildcard(event) ? 1 : 0;
-  emit(static_cast<ProcessIndex>(rank), OpKind::kRecv,
-       take_place_now({event.comm, event.peer, rank, event.tag}), event.process_s, event.call_s,
-       kOpEndsEvent);
+  const MessageIndex message = take_place_now({event.comm, event.peer, rank, event.tag});
+  if (procedures_) [[unlikely]] procedures_->received(rank, message);
+  emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent);
   has_received(rank, event.peer);
   return {};
 }
@@ -312,7 +314,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   }
   const std::uint64_t before = state.events;
   for (const Event& event : events) {
-    if (Result<void> fed = feed_one(rank, state, event); !fed) {
+    Result<void> fed = procedures_ ? feed_shifted(rank, state, event) : feed_one(rank, state, event);
+    if (!fed) {
       stats_.events += state.events - before;
       return fed;
     }
@@ -421,11 +424,27 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   return fail(rank, "unknown kind " + number(static_cast<int>(event.kind)));
 }
 
+void Matcher::shift_procedures(ProcedurePlan plan) {
+  store_.set_row_width(plan.scenarios.size() + plan.profiled.size());
+  procedures_.emplace(store_.ranks(), store_, std::move(plan));
+}
+
+Result<void> Matcher::feed_shifted(Rank rank, RankState& state, Event event) {
+  function_ = event.function;
+  const bool is_wrong = state.exited || state.closed || !is_duration(event.process_s);
+  if (!is_wrong) procedures_->take(rank, event);
+  return feed_one(rank, state, event);
+}
+
 void Matcher::close(Rank rank) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (state.closed) return;
   state.closed = true;
   release_posts(rank);
+  if (procedures_) {
+    procedures_->close(rank);
+    if (++closed_ranks_ == store_.ranks()) procedures_->finish();
+  }
   store_.close(static_cast<ProcessIndex>(rank));
   store_.touch(static_cast<ProcessIndex>(rank));
 }

@@ -26,6 +26,7 @@
 #include "predictor/match/mpi_library.h"
 #include "predictor/match/one_sided.h"
 #include "predictor/match/op_store.h"
+#include "predictor/match/procedure_shift.h"
 #include "predictor/match/request_table.h"
 
 namespace lbf {
@@ -59,6 +60,11 @@ class Matcher {
   // Whose collectives these are; without it Open MPI 4.1's. REQUIRES: before the first collective;
   // `node_of_rank` is empty or has every rank of the world.
   void set_mpi(MpiSetup setup);
+
+  // Ops carry the scenarios of `plan`, whose rows the store gets. REQUIRES: before the first event.
+  void shift_procedures(ProcedurePlan plan);
+  // nullptr: no plan.
+  const ProcedureShift* procedures() const { return procedures_ ? &*procedures_ : nullptr; }
 
   // The next events of `rank`; after an error those before it count. Errors (kInvalidInput) name rank and
   // event number: a peer, root or communicator that does not exist, requests that are not or already active,
@@ -137,7 +143,7 @@ class Matcher {
 
   [[gnu::always_inline]] Op& emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s,
                                   Seconds call_s, std::uint8_t flags) {
-    return store_.push(process, {kind, flags, 0, message, work_s, call_s});
+    return store_.push(process, {kind, flags, function_, message, work_s, call_s});
   }
   // The rank sends a message to `peer`: kOpFirst, or 0.
   std::uint8_t first_flag(Rank rank, Rank peer) { return marks_first_ && meets(rank, peer) ? kOpFirst : 0; }
@@ -190,6 +196,8 @@ class Matcher {
   void cancel_receive(Rank rank, ActiveRequest request);
 
   Result<void> feed_one(Rank rank, RankState& state, const Event& event);
+  // feed_one, with procedures.
+  Result<void> feed_shifted(Rank rank, RankState& state, Event event);
   Result<void> feed_send(Rank rank, RankState& state, const Event& event);
   Result<void> feed_start_recv(Rank rank, RankState& state, const Event& event);
   Result<void> feed_end_recv(Rank rank, RankState& state, const Event& event);
@@ -224,6 +232,9 @@ class Matcher {
   Ghosts ghosts_;
   ChannelTable channels_;
   OneSided one_sided_;
+  std::optional<ProcedureShift> procedures_;
+  std::uint16_t function_ = 0;  // of the event in hand, where there is a plan
+  Rank closed_ranks_ = 0;
   std::vector<RankState> ranks_;
   std::vector<Communicator> communicators_;
   PagedArray<Record> records_;

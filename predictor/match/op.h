@@ -41,12 +41,13 @@ enum OpFlags : std::uint8_t {
   kOpHeld = 8,         // kPost: which message it takes is not known yet (a wildcard); nobody passes it
   kOpFirst = 16,       // kSend: in its own order, the rank has neither sent anything to this peer before nor
                        // received anything from it
+  kOpVaries = 32,      // kCompute: its work differs by scenario: `message` is a row of the store, `work_s` what it was
 };
 
 struct Op {
   OpKind kind = OpKind::kCompute;
   std::uint8_t flags = 0;
-  std::uint16_t reserved = 0;
+  std::uint16_t function = 0;  // MPI function (event/mpi_functions.yml) where procedures are looked at, else 0
   MessageIndex message =
       kNoMessage;      // kSend, kWaitSend, kRecv, kPeek; kPost: kNoMessage where it never gets known
   Seconds work_s = 0;  // processor work at speed 1, before the action

@@ -1,5 +1,7 @@
 #include "predictor/match/op_store.h"
 
+#include <algorithm>
+
 namespace lbf {
 namespace {
 constexpr std::size_t kChunksPerSlab = 128;
@@ -82,6 +84,19 @@ void OpStore::release(ProcessIndex process, Op& post, MessageIndex message) {
   touch(process);
 }
 
+MessageIndex OpStore::new_row() {
+  if (free_rows_.empty()) {
+    free_rows_.push_back(static_cast<MessageIndex>(row_pending_.size()));
+    row_pending_.push_back(0);
+    rows_.resize(rows_.size() + row_width_);
+  }
+  const MessageIndex index = free_rows_.back();
+  free_rows_.pop_back();
+  row_pending_[index] = readers_;
+  std::fill_n(row(index), row_width_, 0.0);
+  return index;
+}
+
 void OpStore::clear_touched() {
   for (ProcessIndex process : touched_) queues_[process].touched = false;
   touched_.clear();
@@ -97,6 +112,9 @@ void OpStore::add_reader() {
 void OpStore::add_reader_of(ProcessIndex process, const Cursor& cursor) {
   Chunk* chunk = cursor.end != nullptr ? const_cast<Chunk*>(chunk_of(cursor.end)) : queues_[process].first;
   for (; chunk != nullptr; chunk = chunk->next) ++chunk->readers_left;
+  for_each_ahead(process, cursor, [this](const Op& op) {
+    if ((op.flags & kOpVaries) != 0) ++row_pending_[op.message];
+  });
 }
 
 }  // namespace lbf

@@ -88,6 +88,18 @@ class OpStore {
   }
   // Says which message a held kPost takes (kNoMessage: that will never be known) and lets it pass.
   void release(ProcessIndex process, Op& post, MessageIndex message);
+  // The same for another op that is held: what it does is known now.
+  void release(ProcessIndex process, Op& op) {
+    op.flags &= static_cast<std::uint8_t>(~kOpHeld);
+    touch(process);
+  }
+  // Rows: the work of kOpVaries ops by scenario, then what the plan has besides (procedure_plan.h). REQUIRES: before
+  // the first row.
+  void set_row_width(std::size_t width) { row_width_ = width; }
+  // All zero. Gone when all readers executed the op that names it.
+  MessageIndex new_row();
+  // Valid until the next new_row().
+  Seconds* row(MessageIndex index) { return &rows_[static_cast<std::size_t>(index) * row_width_]; }
   // Each message has a kSend and a kRecv. What further ops name it is counted when they are pushed, or before
   // (expect).
   [[gnu::always_inline]] MessageIndex new_message() {
@@ -158,6 +170,15 @@ class OpStore {
     if (index != kNoMessage) prefetch(index);
     return index;
   }
+  // The op's processor work in the scenario (0: as it ran).
+  Seconds work_of(const Op& op, std::uint32_t scenario) const {
+    if ((op.flags & kOpVaries) == 0 || scenario == 0) return op.work_s;
+    return rows_[static_cast<std::size_t>(op.message) * row_width_ + scenario - 1];
+  }
+  // The replay executed a kOpVaries op.
+  void row_used(MessageIndex index) {
+    if (--row_pending_[index] == 0) free_rows_.push_back(index);
+  }
   // The replay executed an op that names the message.
   void used(MessageIndex index) {
     if (--messages_[index].pending == 0) free_message(index);
@@ -181,6 +202,10 @@ class OpStore {
     return (static_cast<std::uint64_t>(queues_[process].rank) << 32) | queues_[process].actor_number;
   }
   bool closed(ProcessIndex process) const { return queues_[process].closed; }
+  // ... and the reader has passed all ops, held ones included.
+  bool ended(ProcessIndex process, const Cursor& cursor) const {
+    return queues_[process].closed && cursor.passed == queues_[process].written;
+  }
   // Ops that the slowest reader has not passed, to the chunk.
   std::uint64_t ops_in_flight() const { return chunks_in_use_ * kChunkOps; }
 
@@ -234,6 +259,10 @@ class OpStore {
   std::vector<ProcessIndex> touched_;
   PagedArray<Message> messages_;
   MessageIndex free_messages_ = kNoMessage;
+  std::size_t row_width_ = 0;
+  std::vector<Seconds> rows_;               // [row][row_width_]
+  std::vector<std::uint32_t> row_pending_;  // readers that have still to execute the row's op
+  std::vector<MessageIndex> free_rows_;
   std::vector<std::unique_ptr<Chunk[]>> slabs_;
   Chunk* free_chunks_ = nullptr;
   std::uint64_t chunks_in_use_ = 0;

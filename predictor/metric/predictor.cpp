@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "predictor/match/matcher.h"
@@ -73,6 +74,27 @@ Result<void> check_target(const Target& target, Rank ranks, const std::string& n
   return {};
 }
 
+Result<void> check_plan(const ProcedurePlan& plan, Rank ranks) {
+  for (std::size_t v = 0; v < plan.scenarios.size(); ++v) {
+    const Scenario& scenario = plan.scenarios[v];
+    const std::string name = "scenario " + std::to_string(v + 1);
+    std::set<std::uint32_t> changed;
+    for (const ProcedureChange& change : scenario.changes) {
+      if (!(change.share >= 0 && change.share <= 1)) {
+        return invalid_input(name + ": the share of a procedure is a number from 0 to 1");
+      }
+      if (!changed.insert(change.procedure).second) {
+        return invalid_input(name + " changes one procedure twice");
+      }
+      if (change.to == MoveTo::kRank && (scenario.rank < 0 || scenario.rank >= ranks)) {
+        return invalid_input(name + ": rank " + std::to_string(scenario.rank) + " does not exist: the program has " +
+                             std::to_string(ranks) + " ranks");
+      }
+    }
+  }
+  return {};
+}
+
 // Messages up to this size are eager on every target.
 Bytes eager_up_to(const std::vector<Target>& targets) {
   Bytes limit = ~Bytes{0};
@@ -99,7 +121,7 @@ bool any_first_message(const std::vector<Target>& targets) {
 
 class PredictorOfTargets final : public Predictor {
  public:
-  PredictorOfTargets(Rank ranks, std::vector<Target> targets)
+  PredictorOfTargets(Rank ranks, std::vector<Target> targets, ProcedurePlan plan)
       : ranks_(ranks), targets_(std::move(targets)), replay_of_target_(targets_.size()) {
     std::vector<const Target*> dedicated;
     std::vector<std::size_t> shared;
@@ -114,6 +136,10 @@ class PredictorOfTargets final : public Predictor {
     const std::size_t readers = shared.size() + (dedicated.empty() ? 0 : 1);
     store_.emplace(ranks, static_cast<std::uint32_t>(readers));
     matcher_.emplace(ranks, *store_, eager_up_to(targets_), any_first_message(targets_));
+    if (!plan.empty()) {
+      profiled_at_ = plan.scenarios.size();
+      matcher_->shift_procedures(std::move(plan));
+    }
     if (!dedicated.empty()) replays_.push_back(std::make_unique<DedicatedReplay>(dedicated, *store_));
     for (std::size_t t : shared) {
       replay_of_target_[t] = {replays_.size(), 0};
@@ -206,6 +232,15 @@ class PredictorOfTargets final : public Predictor {
     return stats;
   }
 
+  std::vector<ScenarioStats> scenario_stats() const override {
+    const ProcedureShift* const procedures = matcher_->procedures();
+    return procedures != nullptr ? procedures->scenario_stats() : std::vector<ScenarioStats>{};
+  }
+  std::vector<ProcedureStats> procedure_stats() const override {
+    const ProcedureShift* const procedures = matcher_->procedures();
+    return procedures != nullptr ? procedures->profiled_stats() : std::vector<ProcedureStats>{};
+  }
+
   Result<void> diagnosis() const override {
     if (error_) return *error_;
     std::optional<Error> first;
@@ -237,7 +272,7 @@ class PredictorOfTargets final : public Predictor {
   }
 
   void observe_timeline(TimelineObserver& observer) override {
-    timeline_.emplace(*store_, observer);
+    timeline_.emplace(*store_, observer, profiled_at_);
     Replay* replay = replays_.front().get();
     if (auto* dedicated = dynamic_cast<DedicatedReplay*>(replay)) dedicated->record(&*timeline_);
     if (auto* shared = dynamic_cast<SharedReplay*>(replay)) shared->record(&*timeline_);
@@ -407,6 +442,7 @@ class PredictorOfTargets final : public Predictor {
   std::vector<std::unique_ptr<Replay>> replays_;
   SharedReplay* observed_ = nullptr;
   std::optional<TimelineRecorder> timeline_;
+  std::size_t profiled_at_ = 0;  // where in a row the profiled procedures begin
   Rank closed_ = 0;
   std::uint32_t events_in_round_ = 0;
   std::optional<Error> error_;
@@ -414,7 +450,8 @@ class PredictorOfTargets final : public Predictor {
 
 }  // namespace
 
-Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Target> targets) {
+Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Target> targets,
+                                                   ProcedurePlan plan) {
   if (ranks < 1 || ranks > kMaxRanks) {
     return invalid_input("a program has 1 to " + std::to_string(kMaxRanks) + " ranks, not " +
                          std::to_string(ranks));
@@ -423,8 +460,14 @@ Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Targe
   for (std::size_t t = 0; t < targets.size(); ++t) {
     const std::string name = "target " + std::to_string(t + 1);
     if (Result<void> ok = check_target(targets[t], ranks, name); !ok) return ok.error();
+    if (targets[t].scenario > plan.scenarios.size()) {
+      return invalid_input(name + " is of scenario " + std::to_string(targets[t].scenario) + ", but there are " +
+                           std::to_string(plan.scenarios.size()));
+    }
   }
-  return std::unique_ptr<Predictor>(std::make_unique<PredictorOfTargets>(ranks, std::move(targets)));
+  if (Result<void> ok = check_plan(plan, ranks); !ok) return ok.error();
+  return std::unique_ptr<Predictor>(
+      std::make_unique<PredictorOfTargets>(ranks, std::move(targets), std::move(plan)));
 }
 
 }  // namespace lbf

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "event/event.h"
 #include "predictor/match/mpi_library.h"
+#include "predictor/match/procedure_plan.h"
 #include "predictor/replay/target.h"
 
 namespace lbf {
@@ -59,8 +60,10 @@ class TimelineObserver;
 class Predictor {
  public:
   // Errors: a target whose map does not fit `ranks`, nodes or cores 0, speed not positive, no network,
-  // lists of cores or speeds by node that are not one entry a node.
-  static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets);
+  // lists of cores or speeds by node that are not one entry a node; a scenario that `plan` does not have; a share of a
+  // procedure that is not from 0 to 1, a procedure twice in one scenario, a rank that does not exist.
+  static Result<std::unique_ptr<Predictor>> make(Rank ranks, std::vector<Target> targets,
+                                                 ProcedurePlan plan = {});
   virtual ~Predictor() = default;
 
   // Whose collectives these are; without it Open MPI 4.1's (predictor/match/mpi_library.h). REQUIRES: before
@@ -80,6 +83,9 @@ class Predictor {
   virtual const std::vector<Target>& targets() const = 0;
   virtual std::vector<Prediction> predictions() const = 0;
   virtual PredictorStats stats() const = 0;
+  // By scenario, and by profiled procedure, of the plan.
+  virtual std::vector<ScenarioStats> scenario_stats() const = 0;
+  virtual std::vector<ProcedureStats> procedure_stats() const = 0;
   // After every rank was closed: ok when all ran to their end, else what is in the way: "rank 3 waits at its
   // event 17 for a message from rank 1, tag 5, communicator 0, that was never sent".
   virtual Result<void> diagnosis() const = 0;

@@ -295,7 +295,11 @@ void DedicatedReplay::run(ProcessIndex index) {
   process.waits_for = kNoMessage;
   while (const Op* op = store_.front(index, process.cursor)) {
     if (is_timed<kTargets>() && !resumed) timeline_->take(index, *op, process.events_done, clock[0]);
-    if (!resumed && op->work_s != 0) {
+    if ((op->flags & kOpVaries) != 0) [[unlikely]] {
+      for (std::size_t k = 0; k < targets; ++k) {
+        clock[k] += store_.work_of(*op, targets_[k]->scenario) * inverse_speed[k];
+      }
+    } else if (!resumed && op->work_s != 0) {
       for (std::size_t k = 0; k < targets; ++k) clock[k] += op->work_s * inverse_speed[k];
     }
     resumed = false;
@@ -333,6 +337,7 @@ void DedicatedReplay::run(ProcessIndex index) {
         break;
     }
     if (is_timed<kTargets>()) timeline_->done(index, clock[0]);
+    if ((op->flags & kOpVaries) != 0) [[unlikely]] store_.row_used(op->message);
     process.measured_s += op->work_s + op->call_s;
     process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
     OpStore::pop(process.cursor);

@@ -273,7 +273,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       store_.prefetch(op.message);
       flights_.prefetch(op.message);
     }
-    Seconds work_s = op.work_s;
+    Seconds work_s = store_.work_of(op, target_.scenario);
     if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message)).send_cpu_s;
     if (start_work(index, work_s, now_s)) return false;
   }
@@ -358,6 +358,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   process.measured_s += op.work_s + op.call_s;
   process.events_done += (op.flags & kOpEndsEvent) != 0 ? 1 : 0;
   process.stage = Stage::kStart;
+  if ((op.flags & kOpVaries) != 0) [[unlikely]] store_.row_used(op.message);
   OpStore::pop(process.cursor);
 }
 
@@ -369,7 +370,7 @@ void SharedReplay::run(ProcessIndex index, Seconds now_s) {
     const Op* op = process.exited ? nullptr : store_.front(index, process.cursor);
     bool goes_on = false;
     if (op == nullptr) {
-      const bool ends = process.exited || store_.closed(index);
+      const bool ends = process.exited || store_.ended(index, process.cursor);
       process.state = ends ? State::kDone : State::kNeedsEvents;
       if (!ends && !process.actor) needs_events_.push_back(index);
     } else {
@@ -397,7 +398,8 @@ void SharedReplay::start_processes() {
   starting_.clear();
   starting_.swap(needs_events_);
   for (ProcessIndex index : starting_) {
-    if (store_.front(index, processes_[index].cursor) == nullptr && !store_.closed(index)) {
+    const OpStore::Cursor& cursor = processes_[index].cursor;
+    if (store_.front(index, processes_[index].cursor) == nullptr && !store_.ended(index, cursor)) {
       needs_events_.push_back(index);
     } else {
       run(index, now_s_);

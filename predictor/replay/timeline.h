@@ -26,6 +26,10 @@ struct TimelineOp {
   Seconds end_s = kNeverS;       // ... and the receiver's protocol processing done
   std::uint64_t message_id = 0;  // the same for the send and the receive of a message, of no other; 0: none
   Message message;               // valid if message_id is not 0
+  std::uint16_t function = 0;    // MPI function, with a ProcedurePlan only
+  Seconds work_s = 0;            // at speed 1, without protocol processing
+  // Of the plan's profiled procedures, each one's exclusive part of work_s; nullptr: none. Valid during the call.
+  const Seconds* self_s = nullptr;
 };
 
 class TimelineObserver {
@@ -33,13 +37,18 @@ class TimelineObserver {
   virtual ~TimelineObserver() = default;
   // When the op is over; the ops of one process in their order.
   virtual void on_op(const TimelineOp& op) = 0;
+  // A kSend whose message is ready to leave, at acted_s; before the on_op of the receive, which that of a send that
+  // waits need not be.
+  virtual void on_ready(const TimelineOp& /*op*/) {}
 };
 
 // The replays' side: what is known of the op that each process has in hand.
 class TimelineRecorder {
  public:
   // REQUIRES: both outlive the recorder.
-  TimelineRecorder(const OpStore& store, TimelineObserver& observer) : store_(store), observer_(observer) {}
+  // `profiled_at`: where in a row the profiled procedures begin.
+  TimelineRecorder(OpStore& store, TimelineObserver& observer, std::size_t profiled_at)
+      : store_(store), observer_(observer), profiled_at_(profiled_at) {}
 
   void take(ProcessIndex process, const Op& op, std::uint64_t events_done, Seconds now_s) {
     if (in_hand_.size() <= process) in_hand_.resize(store_.processes());
@@ -52,6 +61,10 @@ class TimelineRecorder {
     taken.flags = op.flags;
     taken.event = taken.actor ? 0 : events_done + 1;
     taken.begin_s = now_s;
+    taken.function = op.function;
+    taken.work_s = op.work_s;
+    row_of_.resize(in_hand_.size(), kNoMessage);
+    row_of_[process] = (op.flags & kOpVaries) != 0 ? op.message : kNoMessage;
   }
   // The first call after take() counts.
   void acted(ProcessIndex process, Seconds now_s) {
@@ -64,19 +77,24 @@ class TimelineRecorder {
     TimelineOp& op = in_hand_[process];
     op.message = store_.message(index);
     op.message_id = (static_cast<std::uint64_t>(op.message.generation) << 32) + index + 1;
+    if (op.kind == OpKind::kSend) observer_.on_ready(op);
   }
   void done(ProcessIndex process, Seconds now_s) {
     TimelineOp& op = in_hand_[process];
     op.end_s = now_s;
     if (op.waited_s == kNeverS) op.waited_s = now_s;
     if (op.acted_s == kNeverS) op.acted_s = op.waited_s;
+    op.self_s = row_of_[process] != kNoMessage ? store_.row(row_of_[process]) + profiled_at_ : nullptr;
     observer_.on_op(op);
+    op.self_s = nullptr;
   }
 
  private:
-  const OpStore& store_;
+  OpStore& store_;
   TimelineObserver& observer_;
-  std::vector<TimelineOp> in_hand_;  // by process
+  std::size_t profiled_at_;
+  std::vector<TimelineOp> in_hand_;    // by process
+  std::vector<MessageIndex> row_of_;   // ... and the row of its op
 };
 
 }  // namespace lbf

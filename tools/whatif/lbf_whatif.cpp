@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "predictor/metric/predictor.h"
 #include "tools/support/environment.h"
 #include "tools/support/progress.h"
+#include "tools/whatif/procedure_question.h"
 #include "tools/whatif/target_options.h"
 #include "tools/whatif/whatif_output.h"
 #include "tools/whatif/whatif_trace.h"
@@ -41,6 +43,24 @@ void warn_of_stuck_targets(const lbf::WhatIfResult& result) {
                result.predictions.size(), lbf::report::printable(why).c_str());
 }
 
+// Takes the scenarios' predictions out of `predictions`, which keeps those of the targets as they ran.
+lbf::ProcedureAnswer answer_of(lbf::ProcedureQuestion question, const lbf::Predictor& predictor,
+                               const lbf::Predictor& of_path, const lbf::CriticalPath& path,
+                               std::vector<lbf::Prediction>& predictions) {
+  lbf::ProcedureAnswer answer;
+  const std::size_t targets = predictions.size() / (question.scenarios.size() + 1);
+  for (std::size_t v = 1; v <= question.scenarios.size(); ++v) {
+    const auto first = predictions.begin() + static_cast<std::ptrdiff_t>(v * targets);
+    answer.predictions.emplace_back(first, first + static_cast<std::ptrdiff_t>(targets));
+  }
+  predictions.resize(targets);
+  answer.question = std::move(question);
+  answer.scenario_stats = predictor.scenario_stats();
+  answer.procedure_stats = of_path.procedure_stats();
+  answer.path = path.profile();
+  return answer;
+}
+
 int run(int argc, char** argv) {
   lbf::WhatIfOptions options;
   std::string server = lbf::default_server();
@@ -54,6 +74,8 @@ int run(int argc, char** argv) {
                  "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
                  "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
   lbf::add_target_options(app, options);
+  lbf::ProcedureOptions procedures;
+  lbf::add_procedure_options(app, procedures);
   std::string mpi_library;
   std::vector<std::string> mpi_libraries;
   for (int i = 0; i < lbf::kMpiLibraryCount; ++i) {
@@ -73,7 +95,10 @@ int run(int argc, char** argv) {
     return fail(kUsage, std::string(error.what()) + "; lbf-whatif --help lists the options");
   }
   if (trace_name.empty()) return fail(kUsage, "TRACE is missing: what to replay; lbf-whatif --help");
-  const std::string wrong = lbf::check_target_options(app, options);
+  std::string wrong = lbf::check_procedure_options(procedures);
+  // Asked for procedures alone, the targets are a processor for each rank: the critical path's.
+  const bool one_each = procedures.given() && options.nodes.empty() && app.count("--placement") == 0;
+  if (wrong.empty() && !one_each) wrong = lbf::check_target_options(app, options);
   if (!wrong.empty()) return fail(kUsage, wrong);
 
   if (server_option->count() > 0) {
@@ -86,11 +111,33 @@ int run(int argc, char** argv) {
   lbf::WhatIfResult result;
   result.trace = trace_name;
   result.ranks = (*trace)->ranks();
+  if (one_each) options.nodes.push_back(static_cast<std::uint32_t>(result.ranks));
+  std::optional<lbf::ProcedureQuestion> question;
+  if (procedures.given()) {
+    lbf::Result<std::vector<std::string>> known = (*trace)->procedures();
+    if (!known) return fail(kFailure, known.error().message);
+    lbf::Result<lbf::ProcedureQuestion> made = lbf::make_procedure_question(procedures, *known, result.ranks);
+    if (!made) return fail(kFailure, made.error().message);
+    question = std::move(*made);
+  }
   lbf::Result<std::vector<lbf::Target>> targets = lbf::make_targets(options, result.ranks);
   if (!targets) return fail(kFailure, targets.error().message);
   result.targets = *targets;
+  lbf::ProcedurePlan plan;
+  std::unique_ptr<lbf::Predictor> of_path;
+  std::optional<lbf::CriticalPath> path;
+  if (question) {
+    plan = question->plan;
+    *targets = lbf::with_scenarios(*targets, *question);
+    lbf::Result<std::unique_ptr<lbf::Predictor>> made =
+        lbf::Predictor::make(result.ranks, {result.targets.front()}, {{}, plan.profiled});
+    if (!made) return fail(kFailure, made.error().message);
+    of_path = std::move(*made);
+    path.emplace(plan.profiled.size());
+    of_path->observe_timeline(*path);
+  }
   lbf::Result<std::unique_ptr<lbf::Predictor>> predictor =
-      lbf::Predictor::make(result.ranks, std::move(*targets));
+      lbf::Predictor::make(result.ranks, std::move(*targets), plan);
   if (!predictor) return fail(kFailure, predictor.error().message);
   lbf::MpiSetup mpi = lbf::mpi_setup((*trace)->library(), (*trace)->node_of_rank());
   if (const auto asked = lbf::mpi_library_named(mpi_library)) mpi.rules = {*asked, true};
@@ -100,15 +147,23 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "lbf-whatif: note: %s\n", lbf::report::printable(result.mpi_note).c_str());
   }
   (*predictor)->set_mpi(mpi);
+  if (of_path) of_path->set_mpi(mpi);
   {
     lbf::Progress progress("lbf-whatif", "replayed");
-    const auto sink = [&](lbf::Rank rank, std::span<const lbf::Event> events) {
+    const auto sink = [&](lbf::Rank rank, std::span<const lbf::Event> events) -> lbf::Result<void> {
+      if (of_path) {
+        if (lbf::Result<void> fed = of_path->feed(rank, events); !fed) return fed;
+      }
       return (*predictor)->feed(rank, events);
     };
     const lbf::Result<void> read = (*trace)->read(sink, [&](double share) { progress.show(share); });
     if (!read) return fail(kFailure, read.error().message);
-    for (lbf::Rank rank = 0; rank < result.ranks; ++rank) (*predictor)->close(rank);
+    for (lbf::Rank rank = 0; rank < result.ranks; ++rank) {
+      (*predictor)->close(rank);
+      if (of_path) of_path->close(rank);
+    }
     (*predictor)->advance();
+    if (of_path) of_path->advance();
   }
   if (const lbf::Result<void> whole = (*predictor)->diagnosis(); !whole) {
     result.why_partial = whole.error().message;
@@ -117,6 +172,7 @@ int run(int argc, char** argv) {
   }
   result.predictions = (*predictor)->predictions();
   result.stats = (*predictor)->stats();
+  if (question) result.procedures = answer_of(std::move(*question), **predictor, *of_path, *path, result.predictions);
   warn_of_stuck_targets(result);
   const std::string text = json ? lbf::whatif_json(result) : lbf::whatif_table(result);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {

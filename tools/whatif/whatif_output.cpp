@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "tools/whatif/procedure_output.h"
+
 namespace lbf {
 namespace {
 
@@ -104,6 +106,7 @@ std::string whatif_json(const WhatIfResult& result) {
   root["unmodelled_s"] = result.stats.unmodelled_s;
   root["lost_events"] = result.stats.lost_events;
   root["why_partial"] = result.why_partial;
+  if (result.procedures) add_procedure_json(*result.procedures, result.predictions, root);
   return root.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
@@ -172,6 +175,7 @@ std::string whatif_table(const WhatIfResult& result) {
     }
     text += line + "\n";
   }
+  if (result.procedures) text += procedure_table(*result.procedures, result.targets, result.predictions);
   return text;
 }
 

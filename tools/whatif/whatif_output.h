@@ -1,10 +1,12 @@
 // What lbf-whatif prints: a table for people, JSON (design.md section 6) for programs.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "predictor/metric/predictor.h"
+#include "tools/whatif/procedure_question.h"
 
 namespace lbf {
 
@@ -16,6 +18,7 @@ struct WhatIfResult {
   PredictorStats stats;
   MpiRules mpi_rules;
   std::string mpi_note;     // not empty: the library's own rules are not known here (mpi_rules_note)
+  std::optional<ProcedureAnswer> procedures;  // where they were asked for
   std::string why_partial;  // empty: the predictions are whole, or the program would not end on that target
 };
 

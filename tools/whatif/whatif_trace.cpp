@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -22,6 +23,7 @@
 #include "advisor/report/step.h"
 #include "base/http_client.h"
 #include "base/scoped_fd.h"
+#include "event/procedure_table.h"
 #include "event/wire.h"
 #include "predictor/ingest/stream_merge.h"
 
@@ -40,6 +42,15 @@ class TextTrace final : public WhatIfTrace {
   Rank ranks() const override { return header_.ranks; }
   const std::string& library() const override { return header_.library; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
+
+  Result<std::vector<std::string>> procedures() override {
+    std::ifstream in(path_, std::ios::binary);
+    if (!in) return Error{ErrorCode::kIo, path_ + ": cannot open: " + std::strerror(errno)};
+    Result<TraceInfo> info =
+        read_text_trace(in, path_, [](Rank, const Event&) -> Result<void> { return {}; });
+    if (!info) return info.error();
+    return std::move(info->procedures);
+  }
 
   Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
     std::ifstream in(path_, std::ios::binary);
@@ -121,6 +132,32 @@ class StoredTrace final : public WhatIfTrace {
   const std::string& library() const override { return library_; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
 
+  Result<std::vector<std::string>> procedures() override {
+    BatchSink sink;
+    sink.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
+    sink.on_control = [this](std::string_view text) -> Result<void> {
+      if (text.find("\"procedure\"") == std::string_view::npos) return {};
+      const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
+      if (!record.is_object() || record.value("type", nlohmann::json()) != "procedure") return {};
+      const auto rank = record.find("rank");
+      const auto id = record.find("id");
+      const auto name = record.find("name");
+      const bool is_whole = rank != record.end() && rank->is_number_unsigned() && *rank < kMaxRanks &&
+                            id != record.end() && id->is_number_unsigned() && name != record.end() &&
+                            name->is_string();
+      if (!is_whole) return invalid_input("a procedure's record without rank, id or name");
+      return procedures_.define(rank->get<Rank>(), id->get<std::uint64_t>(), name->get<std::string>());
+    };
+    CommunicatorTable communicators;
+    BatchDecoder decoder(communicators, ranks_);
+    for (const auto& [stream, batches] : streams_) {
+      for (const Batch& batch : batches) {
+        if (Result<void> decoded = decode(decoder, batch, sink); !decoded) return decoded.error();
+      }
+    }
+    return procedures_.names();
+  }
+
   Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
     CommunicatorTable communicators;
     std::size_t bytes_done = 0;
@@ -131,6 +168,9 @@ class StoredTrace final : public WhatIfTrace {
     StreamMerge merge(communicators, ranks_, std::move(sources));
     BatchSink batch_sink;
     batch_sink.on_events = sink;
+    if (!procedures_.names().empty()) {
+      batch_sink.on_events = [&](Rank rank, std::span<const Event> events) { return translate(rank, events, sink); };
+    }
     for (;;) {
       const Result<bool> more = merge.next(batch_sink);
       if (!more) return more.error();
@@ -173,6 +213,27 @@ class StoredTrace final : public WhatIfTrace {
     const Result<BatchHeader> header = decoder.decode(batch.bytes, sink);
     if (header) return {};
     return located(batch, header.error());
+  }
+
+  // The ranks' numbers of procedures become the trace's; what has no name is time like any other.
+  Result<void> translate(Rank rank, std::span<const Event> events, const EventBlockSink& sink) {
+    const auto says = [](const Event& event) { return is_procedure_event(event.kind) && !event.values.empty(); };
+    if (std::none_of(events.begin(), events.end(), says)) return sink(rank, events);
+    translated_.assign(events.begin(), events.end());
+    numbers_.clear();
+    for (Event& event : translated_) {
+      if (!says(event)) continue;
+      const std::optional<std::uint32_t> number = procedures_.translate(rank, event.values[0]);
+      if (!number) {
+        event.kind = EventKind::kCompute;
+        event.values = {};
+        continue;
+      }
+      std::vector<std::uint64_t>& values = numbers_.emplace_back(event.values.begin(), event.values.end());
+      values[0] = *number;
+      event.values = values;
+    }
+    return sink(rank, translated_);
   }
 
   Result<void> index() {
@@ -258,6 +319,9 @@ class StoredTrace final : public WhatIfTrace {
 
   std::vector<Source> sources_;
   std::map<std::uint32_t, std::vector<Batch>> streams_;
+  ProcedureTable procedures_;
+  std::vector<Event> translated_;                  // scratch
+  std::deque<std::vector<std::uint64_t>> numbers_;  // scratch: what translated_ points to
   std::size_t total_bytes_ = 0;
   Rank ranks_ = 0;
   std::string library_;

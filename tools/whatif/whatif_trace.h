@@ -24,6 +24,9 @@ class WhatIfTrace {
   virtual const std::string& library() const = 0;
   // Node of each rank where the program ran; empty: the trace does not know.
   virtual const std::vector<std::uint32_t>& node_of_rank() const = 0;
+  // Reads the whole trace for its procedures' names: what events name them by number from then on. A trace that names
+  // none has none.
+  virtual Result<std::vector<std::string>> procedures() = 0;
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
   virtual Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) = 0;
 };

@@ -1,0 +1,158 @@
+// lbf-whatif and procedures: what is asked and answered, from text traces and stored ones.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+
+#include "event/wire.h"
+#include "tests/support/temporary_directory.h"
+
+namespace lbf {
+namespace {
+
+using testing::HasSubstr;
+
+// Rank 1: 2 s, servBusy1 for 3 s, 1 s, then the message; rank 0 is ready after 2 s and works 1 s more.
+constexpr const char* kTrace =
+    "lbf-trace 1\nranks 2\n"
+    "1 enter 2 proc=servBusy1\n1 leave 3 proc=servBusy1\n1 enter 0 proc=servBusy2\n1 leave 0 proc=servBusy2\n"
+    "1 send 1 to=0 tag=0 bytes=0\n1 exit 0\n"
+    "0 startRecv 2 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n0 exit 1\n";
+
+struct Outcome {
+  int status = -1;
+  std::string out;
+  std::string err;
+};
+
+class WhatIfProcedures : public testing::Test {
+ protected:
+  Outcome run(const std::string& arguments) {
+    const std::string error_file = dir_ + "/stderr";
+    FILE* pipe = ::popen((LBF_WHATIF " " + arguments + " 2>" + error_file).c_str(), "r");
+    Outcome result;
+    if (pipe == nullptr) return result;
+    std::array<char, 4096> buffer{};
+    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
+      result.out.append(buffer.data(), n);
+    }
+    const int status = ::pclose(pipe);
+    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::ostringstream text;
+    text << std::ifstream(error_file).rdbuf();
+    result.err = text.str();
+    return result;
+  }
+  nlohmann::json ask(const std::string& arguments) {
+    const Outcome outcome = run(arguments + " --json");
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return nlohmann::json::parse(outcome.out, nullptr, false);
+  }
+  std::string write(const std::string& name, const std::string& content) {
+    const std::string path = dir_ + "/" + name;
+    std::ofstream(path, std::ios::binary) << content;
+    return path;
+  }
+  static double lbf(const nlohmann::json& answer, const std::string& kind, const std::string& what, int percent = 100) {
+    for (const nlohmann::json& scenario : answer["scenarios"]) {
+      if (scenario["kind"] == kind && scenario["what"] == what && scenario["percent"] == percent) {
+        return scenario["lbf_s"];
+      }
+    }
+    ADD_FAILURE() << "no " << kind << " of " << what;
+    return -1;
+  }
+  TemporaryDirectory directory_;
+  std::string dir_ = directory_.path();
+};
+
+TEST_F(WhatIfProcedures, LbfZeroingAndPath) {
+  const nlohmann::json answer = ask(write("t.lbf", kTrace) + " --procedures 'serv*'");
+  EXPECT_EQ(answer["predictions"].size(), 1u);
+  EXPECT_EQ(answer["predictions"][0]["lbf_s"], 7);
+  EXPECT_EQ(lbf(answer, "procedure_lbf", "servBusy1"), 6);
+  EXPECT_EQ(lbf(answer, "critical_path_zeroing", "servBusy1"), 4);
+  EXPECT_EQ(lbf(answer, "procedure_lbf", "servBusy2"), 7);
+  EXPECT_EQ(answer["procedures"][0]["name"], "servBusy1");
+  EXPECT_EQ(answer["procedures"][0]["calls"], 1);
+  EXPECT_EQ(answer["procedures"][0]["critical_path_s"], 3);
+  EXPECT_EQ(answer["critical_path"]["length_s"], 7);
+}
+
+TEST_F(WhatIfProcedures, MoveFasterShareAndCurve) {
+  const std::string trace = write("t.lbf", kTrace);
+  nlohmann::json answer = ask(trace + " --move servBusy1 --share 0.5");
+  EXPECT_EQ(lbf(answer, "asked", "servBusy1 moved to the receiver by 50 %"), 5.5);
+  answer = ask(trace + " --move servBusy1 --to rank:1");
+  EXPECT_EQ(lbf(answer, "asked", "servBusy1 moved to rank 1"), 7);
+  answer = ask(trace + " --faster servBusy1=50 --curve --procedures servBusy1");
+  EXPECT_EQ(lbf(answer, "asked", "servBusy1 faster by 50 %"), 5.5);
+  EXPECT_EQ(lbf(answer, "curve_faster", "servBusy1", 50), 5.5);
+  EXPECT_EQ(lbf(answer, "curve_moved", "servBusy1", 100), 6);
+  EXPECT_EQ(lbf(answer, "curve_asked", "servBusy1 faster by 50 %", 100), 5.5);
+  const Outcome table = run(trace + " --procedures servBusy1 --curve --nodes 1,2 --placement block");
+  EXPECT_EQ(table.status, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("14.3%"));  // 1 - 6 / 7 on two nodes
+  EXPECT_THAT(table.out, HasSubstr("servBusy1:moved"));
+}
+
+TEST_F(WhatIfProcedures, UnknownNamesAndWrongOptions) {
+  const std::string trace = write("t.lbf", kTrace);
+  Outcome outcome = run(trace + " --procedures servbusi1");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("no procedure 'servbusi1' in the trace; near: servBusy1"));
+  outcome = run(trace + " --move servBusy1 --to nowhere");
+  EXPECT_EQ(outcome.status, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("--to nowhere"));
+  EXPECT_EQ(run(trace + " --faster servBusy1").status, 2);
+  EXPECT_EQ(run(trace + " --curve --nodes 2").status, 2);
+  EXPECT_EQ(run(trace + " --move servBusy1 --to rank:2").status, 1);
+  EXPECT_EQ(run(trace + " --move servBusy1 --faster servBusy1=5").status, 1);
+  const std::string without = write("u.lbf", "lbf-trace 1\nranks 1\n0 exit 1\n");
+  outcome = run(without + " --procedures F");
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_THAT(outcome.err, HasSubstr("the trace has no procedure times"));
+}
+
+// Each rank numbers its procedures itself; names of templates hold commas and blanks.
+TEST_F(WhatIfProcedures, StoredTraces) {
+  BatchEncoder encoder;
+  encoder.add_control(R"({"type":"process","rank":0,"world_size":2,"library":""})");
+  encoder.add_control(R"({"type":"procedure","rank":1,"id":5,"name":"solve<int, 3>(a, b)"})");
+  encoder.add_control(R"({"type":"procedure","rank":0,"id":0,"name":"other"})");
+  encoder.add_control(R"({"type":"procedure","rank":0,"id":1,"name":"solve<int, 3>(a, b)"})");
+  const auto add = [&](Rank rank, EventKind kind, double process_s, std::vector<std::uint64_t> values = {}) {
+    Event event;
+    event.kind = kind;
+    event.process_s = process_s;
+    event.values = values;
+    if (kind == EventKind::kSend || kind == EventKind::kRecv) {
+      event.peer = 1 - rank;
+      event.tag = 0;
+    }
+    encoder.add(rank, event);
+  };
+  add(1, EventKind::kProcedure, 0, {5, 3000000000u, 3000000000u, 10});
+  add(1, EventKind::kSend, 6);
+  add(1, EventKind::kExit, 0);
+  add(0, EventKind::kProcedure, 0, {1, 500000000u, 500000000u, 1});
+  add(0, EventKind::kProcedure, 0, {2, 500000000u, 500000000u, 1});  // not named: time like any other
+  add(0, EventKind::kRecv, 2);
+  add(0, EventKind::kExit, 1);
+  const std::string trace = write("t.lbfw", encoder.finish(0, 1));
+  const nlohmann::json answer = ask(trace + " --procedures 'solve<int, 3>(a, b),other'");
+  EXPECT_EQ(answer["procedures"].size(), 2u);
+  EXPECT_EQ(answer["procedures"][0]["calls"], 11);
+  EXPECT_EQ(answer["procedures"][0]["inclusive_s"], 3.5);
+  EXPECT_EQ(lbf(answer, "procedure_lbf", "solve<int, 3>(a, b)"), 6);
+  EXPECT_EQ(lbf(answer, "critical_path_zeroing", "solve<int, 3>(a, b)"), 4);
+}
+
+}  // namespace
+}  // namespace lbf
