@@ -62,14 +62,17 @@ using T = const TargetPrediction*;
 
 // In alphabetical order: -e prints it like that, and a cut name takes the first that fits.
 const std::vector<Field> kFields{
+    {"Account", 10, false, false, [](S s, T) { return s.account; }},
     {"Best", 10, false, false,
      [](S s, T) { return fastest(s) != nullptr ? duration(fastest(s)->predicted_s) : std::string(); }},
     {"BestGain", 8, false, false,
      [](S s, T) { return fastest(s) != nullptr ? ratio(speedup(s, *fastest(s))) : std::string(); }},
     {"BestTarget", 24, true, false,
      [](S s, T) { return fastest(s) != nullptr ? describe(*fastest(s), true) : std::string(); }},
-    {"BytesOnWire", 12, false, false, [](S s, T) { return number(s.bytes_on_wire); }},
-    {"BytesStored", 12, false, false, [](S s, T) { return number(s.bytes_stored); }},
+    {"BytesOnWire", 12, false, false, [](S s, T) { return number(s.bytes_on_wire); },
+     [](S s) { return s.bytes_on_wire; }},
+    {"BytesStored", 12, false, false, [](S s, T) { return number(s.bytes_stored); },
+     [](S s) { return s.bytes_stored; }},
     {"CaptureTime", 11, false, false, [](S s, T) { return duration(s.capture_s); }},
     {"Cluster", 10, true, false, [](S s, T) { return s.cluster; }},
     {"Command", 24, true, false, [](S s, T) { return command_line(s); }},
@@ -96,6 +99,7 @@ const std::vector<Field> kFields{
     {"Nodes", 5, false, true, [](S, T t) { return t != nullptr ? number(t->nodes) : std::string(); }},
     {"Notes", 40, true, false, [](S s, T) { return joined(s.notes, "; "); }},
     {"Overhead", 8, false, false, [](S s, T) { return percent(s.overhead_percent()); }},
+    {"Partition", 10, false, false, [](S s, T) { return s.partition; }},
     {"Placement", 12, true, true, [](S, T t) { return t != nullptr ? t->placement : std::string(); }},
     {"Predicted", 10, false, true,
      [](S, T t) {
@@ -215,6 +219,25 @@ Result<std::vector<Column>> parse_format(std::string_view format) {
   }
 }
 
+bool needs_targets(const std::vector<Column>& columns) {
+  return std::any_of(columns.begin(), columns.end(), [](const Column& column) {
+    return column.field->of_target || column.field->name == "Notes";
+  });
+}
+
+std::string format_bytes(std::uint64_t bytes, const TableStyle& style) {
+  if (!style.convert) return std::to_string(bytes);
+  constexpr std::string_view kUnits = "KMGTP";
+  auto value = static_cast<double>(bytes);
+  char unit = '\0';
+  for (const char next : kUnits) {
+    if (style.unit == '\0' ? value < 1024 : unit == style.unit) break;
+    value /= 1024;
+    unit = next;
+  }
+  return unit == '\0' ? std::to_string(bytes) : fmt::format("{:.2f}{}", value, unit);
+}
+
 std::string_view default_step_format(bool many_users) {
   return many_users ? "JobID%-10,User%8,JobName%-8,State%8,NTasks%6,NNodes%6,Measured%9,Best%9,BestGain%8"
                     : "JobID%-12,JobName%-12,State%8,NTasks%6,NNodes%6,Measured%10,Best%10,BestGain%8";
@@ -261,7 +284,10 @@ std::string render_table(const std::vector<Step>& steps, const std::vector<Colum
                                       [](const Column& column) { return column.field->of_target; });
   for (const Step& step : steps) {
     const auto row = [&](const TargetPrediction* target) {
-      writer.line(out, [&](const Column& column) { return column.field->value(step, target); });
+      writer.line(out, [&](const Column& column) {
+        const auto bytes = column.field->bytes != nullptr ? column.field->bytes(step) : std::nullopt;
+        return bytes ? format_bytes(*bytes, style) : column.field->value(step, target);
+      });
     };
     if (!per_target || step.predictions.empty()) {
       row(nullptr);

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +21,8 @@ struct Field {
   bool of_target;     // one value per target, else one per step
   // `target` is nullptr where a step has no prediction: fields of targets are empty then.
   std::string (*value)(const Step& step, const TargetPrediction* target);
+  // Not nullptr: the value is so many bytes and is written as TableStyle says.
+  std::optional<std::uint64_t> (*bytes)(const Step& step) = nullptr;
 };
 
 const std::vector<Field>& all_fields();
@@ -33,6 +37,9 @@ struct Column {
 // kInvalidInput, with the name or the width that is wrong.
 Result<std::vector<Column>> parse_format(std::string_view format);
 
+// Whether one of the columns shows more of a step's targets than the fastest and the one that ran.
+bool needs_targets(const std::vector<Column>& columns);
+
 // The lists that are used without -o.
 std::string_view default_step_format(bool many_users);  // one line per step
 std::string_view default_target_format();               // one line per target
@@ -46,7 +53,12 @@ struct TableStyle {
   bool parsable = false;  // -p and -P: no widths
   bool trailing = false;  // -p: a delimiter at the end of every line, too
   std::string delimiter = "|";
+  char unit = '\0';  // K, M, G, T or P for all numbers of bytes; '\0': each its own
+  bool convert = true;  // false: bytes as they are
 };
+
+// 1536: "1.50K", "0.00M" with `unit` M; "1536" without `convert`. As sacct: 1024 bytes are 1K.
+std::string format_bytes(std::uint64_t bytes, const TableStyle& style);
 
 // One line per target where a column is a target's, else one per step.
 std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,

@@ -259,6 +259,15 @@ Result<std::string> join_answers(const std::vector<std::string>& answers) {
   return joined.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+std::string step_text(std::string_view joined, std::size_t number) {
+  const Json document = Json::parse(joined, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("steps") || !document["steps"].is_array() ||
+      number >= document["steps"].size()) {
+    return "{}";
+  }
+  return document["steps"][number].dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 Result<std::string> render_json(std::string_view joined) {
   const Json document = Json::parse(joined, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded()) return invalid_input("lbfd answered something that is not JSON");

@@ -25,6 +25,9 @@ std::string render_step(const Step& step, const PageStyle& style);
 // by job, step and restart. Errors (kInvalidInput): an answer that is no such object.
 Result<std::string> join_answers(const std::vector<std::string>& answers);
 
+// Step `number` of the joined answer, as JSON; "{}" where there is none.
+std::string step_text(std::string_view joined, std::size_t number);
+
 // The joined answer for --json: indented, every character outside ASCII escaped, so that nothing in it can
 // act on a terminal. Errors: not JSON.
 Result<std::string> render_json(std::string_view joined);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 
 #include "advisor/report/step.h"
@@ -9,10 +12,15 @@
 namespace lbf::report {
 namespace {
 
+// At the commas that are not in brackets.
 std::vector<std::string_view> split(std::string_view list) {
   std::vector<std::string_view> out;
   while (true) {
-    const std::size_t comma = list.find(',');
+    std::size_t comma = 0;
+    for (int depth = 0; comma < list.size() && (list[comma] != ',' || depth > 0); ++comma) {
+      depth += list[comma] == '[' ? 1 : list[comma] == ']' ? -1 : 0;
+    }
+    if (comma == list.size()) comma = std::string_view::npos;
     out.push_back(list.substr(0, comma));
     if (comma == std::string_view::npos) return out;
     list.remove_prefix(comma + 1);
@@ -39,6 +47,26 @@ std::optional<std::uint64_t> parse_step(std::string_view text) {
   }
   const auto number = parse_u32(text);
   return number ? std::optional<std::uint64_t>(*number) : std::nullopt;
+}
+
+// "[1-3,7]" or "4". The tasks are asked for one by one: so many must do.
+constexpr std::size_t kMostTasks = 1000;
+std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view text) {
+  if (!text.starts_with('[')) {
+    const auto task = parse_u32(text);
+    if (!task) return std::nullopt;
+    return std::vector<std::uint32_t>{*task};
+  }
+  if (!text.ends_with(']')) return std::nullopt;
+  std::vector<std::uint32_t> out;
+  for (const std::string_view range : split(text.substr(1, text.size() - 2))) {
+    const std::size_t dash = range.find('-');
+    const auto first = parse_u32(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_u32(range.substr(dash + 1));
+    if (!first || !last || *last < *first || *last - *first >= kMostTasks - out.size()) return std::nullopt;
+    for (std::uint64_t task = *first; task <= *last; ++task) out.push_back(static_cast<std::uint32_t>(task));
+  }
+  return out;
 }
 
 std::string percent_encoded(std::string_view text) {
@@ -74,15 +102,18 @@ Result<std::vector<JobSelector>> parse_jobs(std::string_view list) {
     }
     JobSelector selector;
     selector.job = *job;
+    std::vector<std::uint32_t> tasks;
     if (mark != std::string_view::npos) {
       const bool array = name[mark] == '_';
-      const auto part = parse_u32(name.substr(mark + 1));
-      if (!part) {
-        return invalid_input(fmt::format("'{}': after {} stands one number, for example {}", item,
+      const auto parts = parse_tasks(name.substr(mark + 1));
+      if (!parts || (!array && name[mark + 1] == '[')) {
+        return invalid_input(fmt::format("'{}': after {} stands {}, for example {}", item,
                                          array ? "_ (task of an array)" : "+ (part of a heterogeneous job)",
-                                         array ? "123_4" : "123+1"));
+                                         array ? "one number, or up to 1000 in brackets" : "one number",
+                                         array ? "123_4 or 123_[1-3,7]" : "123+1"));
       }
-      (array ? selector.array_task : selector.het_offset) = *part;
+      (array ? selector.array_task : selector.het_offset) = parts->front();
+      tasks = *parts;
     }
     if (dot != std::string_view::npos) {
       selector.step = parse_step(item.substr(dot + 1));
@@ -92,6 +123,10 @@ Result<std::vector<JobSelector>> parse_jobs(std::string_view list) {
       }
     }
     out.push_back(selector);
+    for (std::size_t i = 1; i < tasks.size(); ++i) {
+      selector.array_task = tasks[i];
+      out.push_back(selector);
+    }
   }
   return out;
 }
@@ -105,11 +140,52 @@ Result<std::vector<std::string>> parse_users(std::string_view list) {
   return out;
 }
 
+Result<std::vector<std::string>> parse_names(std::string_view list, std::string_view what) {
+  std::vector<std::string> out;
+  for (const std::string_view item : split(list)) {
+    if (item.empty()) return invalid_input(fmt::format("{} in '{}' has no name; write NAME[,NAME...]", what, list));
+    out.emplace_back(item);
+  }
+  return out;
+}
+
+Result<std::vector<std::string>> parse_states(std::string_view list) {
+  struct Word {
+    std::string_view word;
+    std::string_view state;
+  };
+  constexpr std::array<Word, 7> kWords{{{"running", "running"},
+                                        {"r", "running"},
+                                        {"complete", "complete"},
+                                        {"completed", "complete"},
+                                        {"cd", "complete"},
+                                        {"partial", "partial"},
+                                        {"pa", "partial"}}};
+  std::vector<std::string> out;
+  for (const std::string_view item : split(list)) {
+    std::string lowered(item);
+    for (char& c : lowered) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const auto* const found =
+        std::find_if(kWords.begin(), kWords.end(), [&](const Word& word) { return word.word == lowered; });
+    if (found == kWords.end()) {
+      return invalid_input(
+          fmt::format("'{}' is no state; there are running (R), complete (CD) and partial (PA): how a job ended is "
+                      "for sacct",
+                      item));
+    }
+    out.emplace_back(found->state);
+  }
+  return out;
+}
+
 std::vector<std::string> request_targets(const Selection& selection) {
   std::string window = fmt::format("&limit={}", kStepLimit);
   if (selection.since) window += fmt::format("&since={}", *selection.since);
   if (selection.until) window += fmt::format("&until={}", *selection.until);
   if (selection.detail) window += "&detail=1";
+  if (selection.summary) window += "&summary=1";
+  if (!selection.states.empty()) window += "&state=" + percent_encoded(fmt::format("{}", fmt::join(selection.states, ",")));
+  if (!selection.nodes.empty()) window += "&nodelist=" + percent_encoded(selection.nodes);
 
   std::vector<std::string> owners;
   const bool any_owner = !selection.jobs.empty() && selection.users.empty() && selection.operator_view;
@@ -128,6 +204,16 @@ std::vector<std::string> request_targets(const Selection& selection) {
       queries.push_back("&" + query_of(selector) + owner + window);
     }
   }
+  const auto for_each_name = [&queries](const char* parameter, const std::vector<std::string>& names) {
+    if (names.empty()) return;
+    std::vector<std::string> more;
+    for (const std::string& query : queries) {
+      for (const std::string& name : names) more.push_back(query + parameter + percent_encoded(name));
+    }
+    queries = std::move(more);
+  };
+  for_each_name("&account=", selection.accounts);
+  for_each_name("&partition=", selection.partitions);
   std::vector<std::string> out;
   for (const std::string& query : queries) out.push_back("/v1/steps?" + query.substr(1));
   return out;

@@ -25,17 +25,26 @@ struct Selection {
   std::vector<JobSelector> jobs;   // empty: every job
   std::vector<std::string> users;  // names or uids; empty: the caller
   bool all_users = false;
+  std::vector<std::string> accounts;    // empty: any
+  std::vector<std::string> partitions;  // empty: any
+  std::vector<std::string> states;      // lbfd's words; empty: any
+  std::string nodes;                    // Slurm's list of names: steps that ran on one of them; empty: any
   bool operator_view = true;  // with jobs and no users: ask for everybody's, which lbfd allows operators only
   std::optional<std::time_t> since;
   std::optional<std::time_t> until;
-  bool detail = false;  // also what lists leave out: rank_finish_s
+  bool detail = false;   // also what lists leave out: rank_finish_s
+  bool summary = false;  // only what lists of steps show: two predictions of each
 };
 
-// "12,13.0,14.batch,15_3.0,16+1". A job without _TASK or +OFFSET is all tasks of that array, all components
+// "12,13.0,14.batch,15_3.0,15_[1-3,7],16+1". A job without _TASK or +OFFSET is all tasks of that array, all components
 // of that heterogeneous job. Errors: kInvalidInput, with the item that is wrong.
 Result<std::vector<JobSelector>> parse_jobs(std::string_view list);
 // "alice,1000". Errors: an empty item.
 Result<std::vector<std::string>> parse_users(std::string_view list);
+// The same for other names; `what` is for the message: "an account".
+Result<std::vector<std::string>> parse_names(std::string_view list, std::string_view what);
+// "running,CD,partial": lbfd's states, and sacct's words and letters for them (R, CD). Errors: another word.
+Result<std::vector<std::string>> parse_states(std::string_view list);
 
 // The most steps that one request asks for; lbfd leaves out the oldest.
 inline constexpr std::size_t kStepLimit = 1000;

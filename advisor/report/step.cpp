@@ -145,6 +145,8 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
   out.why_stuck = in.text("why_stuck");
   out.progress_s = in.seconds("progress_s");
   out.measured_at_progress_s = in.seconds("measured_at_progress_s");
+  out.low_s = in.seconds("low_s");
+  out.high_s = in.seconds("high_s");
   if (!in.error().empty()) return answer_error(in.error());
   if (const auto topology = json.find("topology"); topology != json.end() && !topology->is_null()) {
     if (!topology->is_object()) return answer_error(what + ": topology is not an object");
@@ -204,6 +206,8 @@ Result<Step> read_step(const Json& json, std::size_t number) {
   out.het_offset = in.count("het_offset");
   out.user = in.text("user");
   out.uid = in.count("uid");
+  out.account = in.text("account");
+  out.partition = in.text("partition");
   out.job_name = in.text("job_name");
   read_command(json, in, out);
   out.why_partial = in.text("why_partial");
@@ -303,16 +307,34 @@ std::string step_name(std::uint64_t step) {
   return std::to_string(step);
 }
 
+std::vector<Step> one_per_job(std::vector<Step> steps) {
+  std::vector<Step> out;
+  for (Step& step : steps) {
+    const auto same = std::find_if(out.begin(), out.end(), [&](const Step& other) {
+      return other.cluster == step.cluster && other.job == step.job && other.restart == step.restart;
+    });
+    step.stands_for_job = true;
+    if (same == out.end()) {
+      out.push_back(std::move(step));
+    } else if (step.measured_s.value_or(0) > same->measured_s.value_or(0)) {
+      *same = std::move(step);
+    }
+  }
+  return out;
+}
+
 std::string raw_job_id(const Step& step) {
+  if (step.stands_for_job) return std::to_string(step.job);
   return fmt::format("{}.{}", step.job, step_name(step.step));
 }
 
 std::string job_id(const Step& step) {
+  const std::string tail = step.stands_for_job ? std::string() : '.' + step_name(step.step);
   if (step.array_job && step.array_task && *step.array_job != 0) {
-    return fmt::format("{}_{}.{}", *step.array_job, *step.array_task, step_name(step.step));
+    return fmt::format("{}_{}{}", *step.array_job, *step.array_task, tail);
   }
   if (step.het_job && step.het_offset && *step.het_job != 0) {
-    return fmt::format("{}+{}.{}", *step.het_job, *step.het_offset, step_name(step.step));
+    return fmt::format("{}+{}{}", *step.het_job, *step.het_offset, tail);
   }
   return raw_job_id(step);
 }

@@ -25,6 +25,8 @@ struct TargetPrediction {
   std::optional<double> speed;
   std::string kind;  // self, LBF, NF, LBF+NF (TSE Sec. 2, 3)
   std::optional<Seconds> predicted_s;
+  std::optional<Seconds> low_s;   // 95 % interval of predicted_s, where the capture did not see the whole run
+  std::optional<Seconds> high_s;
   std::optional<double> speedup;  // measured / predicted
   std::optional<double> self_error_percent;
   bool partial = false;
@@ -57,6 +59,8 @@ struct Step {
   std::optional<std::uint64_t> het_offset;
   std::string user;
   std::optional<std::uint64_t> uid;
+  std::string account;
+  std::string partition;
   std::string job_name;
   std::string command;         // one line
   bool command_exact = false;  // a shell that reads `command` starts the same program with the same arguments
@@ -82,6 +86,7 @@ struct Step {
   std::optional<Seconds> relay_cpu_s;  // sum over the relays
   std::optional<std::uint64_t> lost_events;
   std::vector<TargetPrediction> predictions;
+  bool stands_for_job = false;  // one_per_job: job_id() is without the step
 
   bool running() const { return state == StepState::kRunning; }
   // The prediction of the configuration that ran; nullptr where there is none.
@@ -102,6 +107,8 @@ std::string_view state_name(StepState state);
 std::string job_id(const Step& step);
 // Always the job's own id: "12.0".
 std::string raw_job_id(const Step& step);
+// Of each job (and restart) the step that ran longest, in the order of the jobs: sacct -X.
+std::vector<Step> one_per_job(std::vector<Step> steps);
 // The word for Slurm's reserved step numbers ("batch", "extern", "interactive"), else the number.
 std::string step_name(std::uint64_t step);
 // Programs that mpirun started have numbers that Slurm never gives a step (docs/relay.md) and are called

@@ -6,8 +6,10 @@
 #include <array>
 #include <cctype>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace lbf::report {
 namespace {
@@ -265,10 +267,49 @@ std::time_t start_of_day(std::time_t now) {
   return std::mktime(&broken);
 }
 
+namespace {
+
+std::string timestamp_format = "standard";  // NOLINT: set once, by main
+
+// Days from the day of `now` to that of `then`, by the local calendar.
+int days_between(const std::tm& now, const std::tm& then) {
+  const auto noon = [](std::tm day) {
+    day.tm_hour = 12;
+    day.tm_min = day.tm_sec = 0;
+    day.tm_isdst = -1;
+    return std::mktime(&day);
+  };
+  return static_cast<int>(std::lround(std::difftime(noon(then), noon(now)) / 86400));
+}
+
+// As Slurm's commands do.
+const char* relative_format(const std::tm& now, const std::tm& then) {
+  const int days = days_between(now, then);
+  if (days == 0) return "%H:%M:%S";
+  if (days == -1) return "Ystday %H:%M";
+  if (days == 1) return "Tomorr %H:%M";
+  if (days < -365 || days > 365) return "%-d %b %Y";
+  if (days < -1 || days > 6) return "%-d %b %H:%M";
+  return "%a %H:%M";
+}
+
+}  // namespace
+
+void set_timestamp_format(std::string format) {
+  timestamp_format = format.empty() ? "standard" : std::move(format);
+}
+
 std::string format_timestamp(double since_epoch_s) {
   constexpr double kLast = 253402300799.0;  // the end of the year 9999
   if (!(since_epoch_s > 0) || since_epoch_s > kLast) return "Unknown";
   const std::tm broken = local(static_cast<std::time_t>(since_epoch_s));
+  if (timestamp_format != "standard") {
+    const std::string format = timestamp_format == "relative"
+                                   ? relative_format(local(std::time(nullptr)), broken)
+                                   : timestamp_format;
+    std::array<char, 256> text{};  // Slurm's own limit
+    if (std::strftime(text.data(), text.size(), format.c_str(), &broken) > 0) return text.data();
+  }
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", broken.tm_year + 1900, broken.tm_mon + 1,
                      broken.tm_mday, broken.tm_hour, broken.tm_min, broken.tm_sec);
 }

@@ -2,13 +2,19 @@
 //
 // Place in the event's way: db -> lbfd -> HTTP (docs/formats/http-v1.md) -> *lbf-report*. Reads the options,
 // asks, prints; everything that can be tested without lbfd is in advisor/report.
+#include <langinfo.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <cerrno>
 #include <chrono>
+#include <clocale>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -17,13 +23,18 @@
 
 #include "advisor/report/advice.h"
 #include "advisor/report/fields.h"
+#include "advisor/report/html.h"
+#include "advisor/report/picture.h"
+#include "advisor/report/plot.h"
 #include "advisor/report/render.h"
 #include "advisor/report/selection.h"
 #include "advisor/report/step.h"
 #include "advisor/report/text.h"
 #include "advisor/report/times.h"
+#include "advisor/report/yaml.h"
 #include "base/http_client.h"
 #include "base/result.h"
+#include "tools/report/report_query.h"
 #include "tools/support/environment.h"
 
 namespace {
@@ -52,7 +63,18 @@ struct Options {
   bool parsable2 = false;
   std::string delimiter = "|";
   bool long_list = false;
+  std::string accounts;
+  std::string partitions;
+  std::string states;
+  std::string nodes;
+  bool allocations = false;
+  std::string units;
+  bool no_convert = false;
   bool json = false;
+  bool yaml = false;
+  bool plot = false;
+  bool ascii = false;
+  std::string html;
   bool brief = false;
   std::string color = "auto";
   std::string server;
@@ -75,10 +97,17 @@ int put(const std::string& text) {
 
 void declare(CLI::App& app, Options& options) {
   app.add_option("-j,--jobs", options.jobs,
-                 "JOB[_TASK|+OFFSET][.STEP][,...]: these jobs, whenever they ran, in full")
+                 "JOB[_TASK|_[TASKS]|+OFFSET][.STEP][,...]: these jobs, whenever they ran, in full")
       ->type_name("JOBS");
   app.add_option("-u,--user,--uid", options.users, "NAME|UID[,...]: jobs of these users")->type_name("USERS");
   app.add_flag("-a,--allusers", options.all_users, "jobs of every user (operators)");
+  app.add_option("-A,--accounts", options.accounts, "NAME[,...]: jobs of these accounts")->type_name("ACCOUNTS");
+  app.add_option("-r,--partition", options.partitions, "NAME[,...]: jobs in these partitions")
+      ->type_name("PARTITIONS");
+  app.add_option("-s,--state", options.states, "running (R), complete (CD), partial (PA)[,...]")
+      ->type_name("STATES");
+  app.add_option("-N,--nodelist", options.nodes, "n[1-3,7]: steps that ran on one of these nodes")
+      ->type_name("NODES");
   app.add_option("-S,--starttime", options.since,
                  "steps that ended after TIME (default: today 0:00; with -j: any)")
       ->type_name("TIME");
@@ -93,7 +122,17 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--delimiter", options.delimiter, "characters between fields with -p and -P (default |)")
       ->type_name("CHARS");
   app.add_flag("-l,--long", options.long_list, "many columns, one line per predicted target");
+  app.add_flag("-X,--allocations", options.allocations, "one line per job: its longest step");
+  app.add_option("--units", options.units, "K, M, G, T or P: this unit for all numbers of bytes")
+      ->check(CLI::IsMember({"K", "M", "G", "T", "P"}))
+      ->type_name("UNIT");
+  app.add_flag("--noconvert", options.no_convert, "numbers of bytes as they are");
   app.add_flag("--json", options.json, "everything, as JSON");
+  app.add_flag("--yaml", options.yaml, "everything, as YAML");
+  app.add_flag("--plot", options.plot, "draw predicted time over nodes; needs -j");
+  app.add_flag("--ascii", options.ascii, "draw with ASCII characters only (default where the locale is not UTF-8)");
+  app.add_option("--html", options.html, "write one step as a page that needs nothing else; needs -j")
+      ->type_name("FILE");
   app.add_flag("--brief", options.brief, "one line per step, for the end of srun; needs -j");
   app.add_option("--color", options.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
@@ -112,7 +151,7 @@ Result<Selection> selection_of(const Options& options) {
     auto jobs = parse_jobs(options.jobs);
     if (!jobs) return jobs.error();
     out.jobs = std::move(*jobs);
-    out.detail = options.json;
+    out.detail = options.json || options.yaml;
   }
   if (!options.users.empty()) {
     if (options.all_users) return invalid_input("-a and -u exclude each other; leave one out");
@@ -120,6 +159,22 @@ Result<Selection> selection_of(const Options& options) {
     if (!users) return users.error();
     out.users = std::move(*users);
   }
+  if (!options.accounts.empty()) {
+    auto accounts = parse_names(options.accounts, "an account");
+    if (!accounts) return accounts.error();
+    out.accounts = std::move(*accounts);
+  }
+  if (!options.partitions.empty()) {
+    auto partitions = parse_names(options.partitions, "a partition");
+    if (!partitions) return partitions.error();
+    out.partitions = std::move(*partitions);
+  }
+  if (!options.states.empty()) {
+    auto states = parse_states(options.states);
+    if (!states) return invalid_input("-s: " + states.error().message);
+    out.states = std::move(*states);
+  }
+  out.nodes = options.nodes;
   const std::time_t now = std::time(nullptr);
   if (!options.since.empty()) {
     auto since = parse_time(options.since, now);
@@ -139,49 +194,6 @@ Result<Selection> selection_of(const Options& options) {
                          "; give an earlier -S or a later -E");
   }
   return out;
-}
-
-// What lbfd refuses, in the words of this command's options.
-Error refused(const Selection& selection, const Error& error) {
-  if (error.code != ErrorCode::kPermission) return error;
-  if (selection.all_users) {
-    return {error.code,
-            "the steps of all users are for root, SlurmUser and lbfd's operators only; leave out -a"};
-  }
-  if (!selection.users.empty()) {
-    return {error.code,
-            "the steps of other users are for root, SlurmUser and lbfd's operators only; leave out -u"};
-  }
-  return error;
-}
-
-// lbfd's answers, joined to one {"steps":[...]}. Where lbfd says that the caller is no operator, his own jobs
-// are asked for, now and from then on.
-Result<std::string> ask(HttpClient& client, Selection& selection) {
-  std::vector<std::string> answers;
-  for (const std::string& target : request_targets(selection)) {
-    auto response = client.request("GET", target);
-    if (!response) {
-      Error error = response.error();
-      if (error.code == ErrorCode::kUnavailable) error.message += "; another address: --server or LBF_SERVER";
-      return error;
-    }
-    const bool asked_for_all = !selection.jobs.empty() && selection.users.empty() && !selection.all_users;
-    if (response->status == 403 && asked_for_all && selection.operator_view) {
-      selection.operator_view = false;
-      return ask(client, selection);
-    }
-    if (response->status != 200) return refused(selection, error_of_response(*response));
-    answers.push_back(std::move(response->body));
-  }
-  return join_answers(answers);
-}
-
-Error nothing_known(const Selection& selection) {
-  return {ErrorCode::kNotFound,
-          describe(selection.jobs) +
-              ": lbfd knows no such step that you may see; steps are recorded when they run "
-              "with srun --lbf-predict, those of other users are for operators only"};
 }
 
 std::string nothing_in_window(const Selection& selection) {
@@ -218,6 +230,76 @@ bool use_color(const std::string& when) {
   return isatty(STDOUT_FILENO) != 0 && !dumb && (no_color == nullptr || *no_color == '\0');
 }
 
+std::size_t terminal_width() {
+  struct winsize size {};
+  if (isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    return size.ws_col;
+  const int columns = std::atoi(from_environment("COLUMNS", "0").c_str());
+  return columns > 0 ? static_cast<std::size_t>(columns) : 80;
+}
+
+bool use_unicode(const Options& options) {
+  if (options.ascii) return false;
+  (void)std::setlocale(LC_CTYPE, "");
+  return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
+}
+
+std::string plots(const std::vector<Step>& steps, const Options& options) {
+  PlotStyle style;
+  style.width = terminal_width();
+  style.unicode = use_unicode(options);
+  style.color = use_color(options.color);
+  std::string out;
+  for (const Step& step : steps) out += (out.empty() ? "" : "\n") + render_plot(step, style);
+  return out;
+}
+
+// The page of one step; the picture is asked for, and where there is none the page says why.
+int write_html(HttpClient& client, const std::vector<Step>& steps, const std::string& joined,
+               const Options& options) {
+  // The batch step and the extern step have no ranks of a program: the one that has predictions is meant.
+  std::vector<std::size_t> candidates;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (!steps[i].predictions.empty()) candidates.push_back(i);
+  }
+  if (candidates.empty()) candidates.push_back(0);
+  if (candidates.size() > 1) {
+    std::string names;
+    for (const std::size_t i : candidates) names += (names.empty() ? "" : ", ") + job_id(steps[i]);
+    return fail(invalid_input("--html is for one step; name one of " + shorten(names, 200) +
+                              " with -j JOB.STEP"),
+                kExitUsage);
+  }
+  HtmlPage page;
+  page.step = &steps[candidates.front()];
+  page.version = LBF_VERSION;
+  const std::string step_json = step_text(joined, candidates.front());
+  page.step_json = step_json;
+  if (const auto target = chosen_target(*page.step)) {
+    auto response = client.request("GET", address_of(*page.step) + "/picture?target=" + std::to_string(*target));
+    if (!response) {
+      page.why_no_picture = response.error().message;
+    } else if (response->status != 200) {
+      page.why_no_picture = error_of_response(*response).message;
+    } else if (auto picture = parse_picture(response->body)) {
+      page.picture = std::move(*picture);
+    } else {
+      page.why_no_picture = picture.error().message;
+    }
+  }
+  const std::string text = render_html(page);
+  if (options.html == "-") return put(text);
+  std::ofstream file(options.html, std::ios::binary | std::ios::trunc);
+  errno = 0;
+  file << text << std::flush;
+  if (!file) {
+    return fail({ErrorCode::kIo, options.html + ": cannot be written: " +
+                                     (errno != 0 ? std::strerror(errno) : "disk full?") +
+                                     "; name another file with --html"});
+  }
+  return 0;
+}
+
 std::string render(const std::vector<Step>& steps, const Options& options,
                    const std::optional<std::vector<Column>>& columns) {
   TableStyle table;
@@ -225,6 +307,8 @@ std::string render(const std::vector<Step>& steps, const Options& options,
   table.parsable = options.parsable || options.parsable2;
   table.trailing = options.parsable;
   table.delimiter = options.delimiter;
+  if (!options.units.empty()) table.unit = options.units.front();
+  table.convert = !options.no_convert;
   if (columns) return render_table(steps, *columns, table);
 
   PageStyle page;
@@ -242,8 +326,12 @@ std::string render(const std::vector<Step>& steps, const Options& options,
 Result<std::optional<std::vector<Column>>> columns_of(const Options& options, const Selection& selection) {
   const bool parsable = options.parsable || options.parsable2;
   std::string format = options.format;
+  // As SACCT_FORMAT: instead of the columns of a list, not of what is asked for in full.
+  if (format.empty() && !options.long_list && (selection.jobs.empty() || parsable || options.allocations)) {
+    format = from_environment("LBF_FORMAT", "");
+  }
   if (format.empty() && options.long_list) format = long_format();
-  if (format.empty() && selection.jobs.empty()) {
+  if (format.empty() && (selection.jobs.empty() || options.allocations)) {
     format = default_step_format(selection.all_users || !selection.users.empty());
   }
   if (format.empty() && parsable) format = default_target_format();
@@ -254,13 +342,20 @@ Result<std::optional<std::vector<Column>>> columns_of(const Options& options, co
 }
 
 int run(const Options& options) {
+  set_timestamp_format(from_environment("SLURM_TIME_FORMAT", "standard"));
   auto selection = selection_of(options);
   if (!selection) return fail(selection.error(), kExitUsage);
   const auto columns = columns_of(options, *selection);
   if (!columns) return fail(columns.error(), kExitUsage);
-  if (options.brief && selection->jobs.empty()) {
-    return fail(invalid_input("--brief needs -j JOB[.STEP]"), kExitUsage);
+  for (const auto& [given, name] : {std::pair(options.brief, "--brief"), std::pair(options.plot, "--plot"),
+                                    std::pair(!options.html.empty(), "--html")}) {
+    if (given && selection->jobs.empty()) {
+      return fail(invalid_input(std::string(name) + " needs -j JOB[.STEP]"), kExitUsage);
+    }
   }
+  // A list of steps shows two predictions of each: lbfd need not send the others.
+  const bool whole = options.json || options.yaml || options.brief || options.plot || !options.html.empty() || !*columns;
+  selection->summary = !whole && !needs_targets(**columns);
 
   const std::string server = options.server.empty() ? default_server() : options.server;
   HttpClientOptions http;
@@ -271,13 +366,15 @@ int run(const Options& options) {
 
   const auto joined = ask(*client, *selection);
   if (!joined) return fail(joined.error());
-  const auto steps = parse_steps(*joined);
+  auto steps = parse_steps(*joined);
   if (!steps) return fail(steps.error());
   if (steps->empty() && !selection->jobs.empty()) return fail(nothing_known(*selection));
-  if (options.json) {
-    const auto text = render_json(*joined);
+  if (options.json || options.yaml) {
+    const auto text = options.json ? render_json(*joined) : render_yaml(*joined);
     return text ? put(*text) : fail(text.error());
   }
+  if (!options.html.empty()) return write_html(*client, *steps, *joined, options);
+  if (options.plot) return put(plots(*steps, options));
   if (steps->empty()) {
     // Scripts get the empty table that they can read, people the words.
     const bool parsable = options.parsable || options.parsable2;
@@ -292,6 +389,7 @@ int run(const Options& options) {
                  "lbf-report: more than %zu steps: only the latest are shown; narrow it with -S and -E\n",
                  kStepLimit);
   }
+  if (options.allocations) *steps = one_per_job(std::move(*steps));
   return put(render(*steps, options, *columns));
 }
 

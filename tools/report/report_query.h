@@ -1,0 +1,24 @@
+// Asking lbfd for steps: what lbf-report and lbf-watch have in common.
+#pragma once
+
+#include <string>
+
+#include "advisor/report/selection.h"
+#include "advisor/report/step.h"
+#include "base/http_client.h"
+#include "base/result.h"
+
+namespace lbf {
+
+// lbfd's answers, joined to one {"steps":[...]}. Where lbfd says that the caller is no operator, his own jobs are
+// asked for, now and from then on (`selection` is changed). Errors: kUnavailable (no lbfd: names the address and the
+// option), kPermission in the words of the command's options, lbfd's others.
+Result<std::string> ask(HttpClient& client, report::Selection& selection);
+
+// No step answers the selection's jobs.
+Error nothing_known(const report::Selection& selection);
+
+// "/v1/steps/CLUSTER/JOB/STEP/RESTART"
+std::string address_of(const report::Step& step);
+
+}  // namespace lbf
