@@ -100,22 +100,21 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path,
 }
 
 Result<void> Database::migrate() {
-  const auto& all = migrations();
-  const int known = static_cast<int>(all.size());
+  const int known = migrations().back().number;
   const int found = user_version(*connection_);
   if (found > known) {
     return invalid_input(path_ + ": schema version " + std::to_string(found) + ", this lbfd knows up to " +
                          std::to_string(known) + ": start the lbfd that wrote it, or a newer one");
   }
-  for (int version = found; version < known; ++version) {
+  for (const Migration& migration : migrations()) {
+    if (migration.number <= found) continue;
     auto done = write([&](SQLite::Database& connection) {
-      connection.exec(all[static_cast<std::size_t>(version)].sql);
-      connection.exec("PRAGMA user_version = " + std::to_string(version + 1));
+      connection.exec(migration.sql);
+      connection.exec("PRAGMA user_version = " + std::to_string(migration.number));
     });
     if (!done) {
-      return Error{done.error().code, std::string("migration ") +
-                                          all[static_cast<std::size_t>(version)].name +
-                                          " failed: " + done.error().message};
+      return Error{done.error().code,
+                   std::string("migration ") + migration.name + " failed: " + done.error().message};
     }
   }
   return {};

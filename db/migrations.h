@@ -1,5 +1,4 @@
-// The schema's history: db/migrations/NNNN_*.sql in order. Migration k (from 1) takes PRAGMA user_version
-// from k - 1 to k.
+// The schema's history: db/migrations/NNNN_*.sql in order. PRAGMA user_version is the number of the last one applied.
 #pragma once
 
 #include <vector>
@@ -7,6 +6,7 @@
 namespace lbf::db {
 
 struct Migration {
+  int number;  // NNNN; ascending, a number may be missing
   const char* name;
   const char* sql;
 };

@@ -49,8 +49,9 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
       connection,
       "INSERT INTO prediction (step_row, position, target, nodes, cores_per_node, placement, "
       "network, contention, speed, kind, predicted_s, speedup, self_error_percent, partial, "
-      "progress_s, measured_at_progress_s, rank_finish_s_json, why_stuck, topology_json) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "progress_s, measured_at_progress_s, rank_finish_s_json, why_stuck, topology_json, "
+      "why_deferred, deferred_for_good) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   std::int64_t position = 0;
   for (const PredictionRecord& prediction : predictions) {
     insert.reset();
@@ -73,8 +74,35 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
     insert.bind(17, nlohmann::json(prediction.rank_finish_s).dump());
     insert.bind(18, prediction.why_stuck);
     insert.bind(19, topology_text(prediction.topology));
+    insert.bind(20, prediction.why_deferred);
+    insert.bind(21, prediction.deferred_for_good ? 1 : 0);
     insert.exec();
   }
+}
+
+Result<std::optional<StepRow>> PredictionStore::next_deferred(StepRow after) const {
+  std::optional<StepRow> row;
+  auto done = database_.read([&](SQLite::Database& connection) {
+    SQLite::Statement query(connection,
+                            "SELECT min(p.step_row) FROM prediction p JOIN step s ON s.step_row = p.step_row "
+                            "WHERE p.why_deferred <> '' AND p.deferred_for_good = 0 AND p.step_row > ? "
+                            "AND s.state <> 'running'");
+    query.bind(1, after);
+    if (query.executeStep() && !query.getColumn(0).isNull()) row = query.getColumn(0).getInt64();
+  });
+  if (!done) return done.error();
+  return row;
+}
+
+Result<void> PredictionStore::give_up_deferred(StepRow step, const std::string& why) {
+  return database_.write([&](SQLite::Database& connection) {
+    SQLite::Statement update(connection,
+                             "UPDATE prediction SET why_deferred = ?, deferred_for_good = 1 "
+                             "WHERE step_row = ? AND why_deferred <> ''");
+    update.bind(1, why);
+    update.bind(2, step);
+    update.exec();
+  });
 }
 
 Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step, bool with_ranks) const {
@@ -95,7 +123,7 @@ Result<std::vector<PredictionRecord>> PredictionStore::select(StepRow step, bool
         connection,
         std::string("SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
                     "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
-                    "why_stuck, topology_json, ") +
+                    "why_stuck, topology_json, why_deferred, deferred_for_good, ") +
             (with_ranks ? "rank_finish_s_json" : "'[]'") +
             " FROM prediction WHERE step_row = ?1" + condition + " ORDER BY position");
     query.bind(1, step);
@@ -117,7 +145,9 @@ Result<std::vector<PredictionRecord>> PredictionStore::select(StepRow step, bool
       prediction.measured_at_progress_s = query.getColumn(13).getDouble();
       prediction.why_stuck = query.getColumn(14).getString();
       prediction.topology = topology_of(query.getColumn(15).getString());
-      const auto finish = nlohmann::json::parse(query.getColumn(16).getString(), nullptr, false);
+      prediction.why_deferred = query.getColumn(16).getString();
+      prediction.deferred_for_good = query.getColumn(17).getInt() != 0;
+      const auto finish = nlohmann::json::parse(query.getColumn(18).getString(), nullptr, false);
       if (finish.is_array()) {
         for (const auto& value : finish) {
           if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());

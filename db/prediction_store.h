@@ -1,6 +1,8 @@
 // PredictionStore: the predictions of each step, in sqlite.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +20,11 @@ class PredictionStore {
   // too, which is most of the bytes of a large step. Errors: as Database.
   Result<std::vector<PredictionRecord>> of_step(StepRow step, bool with_ranks = true) const;
 
+  // The first step above `after` that is over and has deferred targets which are still to be taken up. Errors: as
+  // Database.
+  Result<std::optional<StepRow>> next_deferred(StepRow after) const;
+  // They will not be taken up any more, for the reason `why` (not empty).
+  Result<void> give_up_deferred(StepRow step, const std::string& why);
   // Those that a list of steps shows: the configuration that ran, and the fastest one; without ranks.
   Result<std::vector<PredictionRecord>> summary_of_step(StepRow step) const;
 

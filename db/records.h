@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -20,6 +21,20 @@ struct CallRecord {
   std::string function;     // "MPI_Send"
   std::uint64_t calls = 0;  // of all ranks
   Seconds total_s = 0;
+};
+
+// What a step's program did: what it is recognised by when it runs again (docs/lbfd.md, "Programs and outcomes").
+struct ProgramRun {
+  std::string build_id;  // "gnu:HEX", "file:BYTES-CRC32C"; of several programs in one step joined by '+'
+  std::string script;    // of an interpreter: "NAME:BYTES-CRC32C" or "-m NAME"; empty: the executable is all
+  std::string name;      // for people: base name of the script or of the executable
+  std::vector<std::pair<std::string, double>> calls_per_rank;  // by function; without polls and local calls
+  Seconds work_s = 0;                // process time of a rank, the mean
+  std::optional<double> sent_bytes;  // of a rank, the mean; nothing: not all of the run was captured
+  std::uint64_t calls = 0;           // of all ranks, of every function
+  Seconds rank_s = 0;                // sum of the ranks' times from MPI_Init to MPI_Finalize
+
+  std::string identity() const { return script.empty() ? build_id : build_id + ' ' + script; }
 };
 
 struct StepRecord {
@@ -62,6 +77,8 @@ struct StepRecord {
   std::vector<CallRecord> calls;
   std::vector<CallRecord> unmodelled_calls;
   std::vector<std::string> notes;
+  std::optional<ProgramRun> program;  // written with a complete step only; not read back
+  Seconds lbfd_cpu_s = 0;             // processor time of its replays
 };
 
 using StepRow = std::int64_t;  // step.step_row
@@ -92,6 +109,8 @@ struct PredictionRecord {
   Seconds measured_at_progress_s = 0;
   TopologyRecord topology;
   std::vector<Seconds> rank_finish_s;
+  std::string why_deferred;        // not empty: not all of the run was replayed for it, for want of room
+  bool deferred_for_good = false;  // with why_deferred: it will not be taken up any more
 
   PredictionRecord without_ranks() const {
     return {target,      nodes,      cores_per_node,
@@ -99,7 +118,8 @@ struct PredictionRecord {
             speed,       kind,       why_stuck,
             predicted_s, speedup,    self_error_percent,
             partial,     progress_s, measured_at_progress_s,
-            topology,    {}};
+            topology,    {},         why_deferred,
+            deferred_for_good};
   }
 };
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "db/prediction_store.h"
+#include "db/program_store.h"
 
 namespace lbf::db {
 namespace {
@@ -101,7 +102,7 @@ void insert_calls(SQLite::Database& connection, StepRow row, const StepRecord& s
 std::optional<std::int64_t> fastest_position(const std::vector<PredictionRecord>& predictions) {
   std::optional<std::int64_t> fastest;
   for (std::size_t i = 0; i < predictions.size(); ++i) {
-    if (!predictions[i].why_stuck.empty()) continue;
+    if (!predictions[i].why_stuck.empty() || !predictions[i].why_deferred.empty()) continue;
     if (!fastest || predictions[i].predicted_s < predictions[static_cast<std::size_t>(*fastest)].predicted_s)
       fastest = static_cast<std::int64_t>(i);
   }
@@ -291,6 +292,7 @@ Result<StepRow> StepStore::put(const StepRecord& step, const std::vector<Predict
     insert_calls(connection, row, step);
     insert_nodes(connection, row, step);
     PredictionStore::replace(connection, row, predictions);
+    ProgramStore::record(connection, row, step, predictions);
   });
   if (!written) return written.error();
   return row;
@@ -331,7 +333,8 @@ bool is_wide(SQLite::Database& connection, const StepQuery& query) {
 
 Conditions conditions_of(SQLite::Database& connection, const StepQuery& query) {
   Conditions where;
-  const bool few = query.job || query.job_group || !query.nodes.empty();
+  const bool few = query.row || query.job || query.job_group || !query.nodes.empty();
+  if (query.row) where.add(" AND step_row = ?", *query.row);
   if (query.cluster) where.add(" AND +cluster = ?", *query.cluster);
   if (query.job) where.add(" AND job = ?", *query.job);
   if (query.job_group) {
@@ -383,8 +386,12 @@ Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bo
     SQLite::Statement statement(connection, kColumns + where.sql);
     for (std::size_t i = 0; i < where.values.size(); ++i) where.values[i](statement, static_cast<int>(i) + 1);
     while (statement.executeStep()) found.push_back(read_row(statement));
-    if (with_calls) {
-      for (StoredStepRecord& stored : found) read_calls(connection, stored);
+    SQLite::Statement replayed(connection, "SELECT lbfd_cpu_s FROM run WHERE step_row = ?");
+    for (StoredStepRecord& stored : found) {
+      if (with_calls) read_calls(connection, stored);
+      replayed.reset();
+      replayed.bind(1, stored.row);
+      if (replayed.executeStep()) stored.record.lbfd_cpu_s = replayed.getColumn(0).getDouble();
     }
   });
   if (!done) return done.error();

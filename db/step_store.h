@@ -26,6 +26,7 @@ struct StepQuery {
   std::optional<std::uint32_t> step;
   std::optional<std::uint32_t> restart;
   std::optional<uid_t> uid;
+  std::optional<StepRow> row;  // this very one, of those in the database
   std::optional<std::string> account;
   std::optional<std::string> partition;
   std::vector<StepState> states;   // one of these; empty: any

@@ -8,10 +8,26 @@
 
 namespace lbf::advisor {
 
+Trust::Basis Trust::basis() const {
+  if (program.outcomes >= kLeastOutcomesOfProgram) return Basis::kProgram;
+  if (site.outcomes >= kLeastOutcomesOfSite) return Basis::kSite;
+  return self_error_percent ? Basis::kSelfError : Basis::kAssumption;
+}
+
 double Trust::half_width_percent() const {
-  const double self = self_error_percent ? std::max(std::fabs(*self_error_percent), kLeastErrorPercent)
-                                         : kAssumedErrorPercent;
-  return self + lost_percent + unmodelled_percent + kErrorPerWildcard * wildcard_percent;
+  const double self = std::max(std::fabs(self_error_percent.value_or(0)), kLeastErrorPercent);
+  const double of_this_trace = unmodelled_percent + kErrorPerWildcard * wildcard_percent;
+  switch (basis()) {
+    case Basis::kProgram:
+      return std::max(self, program.p90_percent) + lost_percent;
+    case Basis::kSite:
+      return std::max(self, site.p90_percent) + lost_percent + of_this_trace;
+    case Basis::kSelfError:
+      return self + lost_percent + of_this_trace;
+    case Basis::kAssumption:
+      break;
+  }
+  return kAssumedErrorPercent + lost_percent + of_this_trace;
 }
 
 std::vector<std::string> Trust::notes() const {
@@ -19,10 +35,18 @@ std::vector<std::string> Trust::notes() const {
   if (self_error_percent) {
     lines.push_back(fmt::format("self-prediction error {:+.1f} %", *self_error_percent));
   } else {
-    lines.push_back(
-        fmt::format("the trace has no measured time, so there is no self-prediction error: {:g} % is taken",
-                    kAssumedErrorPercent));
+    lines.push_back("the trace has no measured time, so there is no self-prediction error");
+    if (basis() == Basis::kAssumption) lines.back() += fmt::format(": {:g} % is taken", kAssumedErrorPercent);
   }
+  const auto fitted = [&](const char* whose, const OutcomeErrors& errors) {
+    lines.push_back(fmt::format("the interval is fitted to {} outcomes of {}: 90 % of its predictions for other "
+                                "configurations were within {:.1f} % of what was measured there later",
+                                errors.outcomes, whose, errors.p90_percent));
+  };
+  if (basis() == Basis::kProgram) fitted("this program", program);
+  if (basis() == Basis::kSite) fitted("this site (too few of this program)", site);
+  if (basis() == Basis::kSelfError)
+    lines.push_back("the interval is the self-prediction error: there are too few outcomes to fit it to");
   if (!why_partial.empty()) lines.push_back("the trace is partial: " + why_partial);
   if (lost_percent > 0) lines.push_back(fmt::format("{:.1f} % of the events were lost", lost_percent));
   if (unmodelled_percent > 0)

@@ -1,6 +1,7 @@
 // Trust: how far predictions from a trace may be off, and a gain with its interval.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,9 +14,19 @@ namespace lbf::advisor {
 inline constexpr double kAssumedErrorPercent = 8.0;
 // Two runs of the same job differ by more than this (advisor/report/advice.h).
 inline constexpr double kLeastErrorPercent = 1.0;
-// Of a prediction's error for each percent of receives whose match another placement may change: assumed,
-// until outcomes are there to fit it to.
+// Of a prediction's error for each percent of receives whose match another placement may change: assumed where there
+// are no outcomes to fit it to.
 inline constexpr double kErrorPerWildcard = 0.1;
+// So many outcomes make a fit: the 90th percentile of fewer is hardly more than the worst of them.
+inline constexpr std::uint64_t kLeastOutcomesOfProgram = 5;
+inline constexpr std::uint64_t kLeastOutcomesOfSite = 10;
+
+// What lbfd knows of predictions that were made for another configuration than the one that ran, and of what was
+// measured there later (docs/lbfd.md, "Programs and outcomes").
+struct OutcomeErrors {
+  std::uint64_t outcomes = 0;
+  double p90_percent = 0;  // 90 % of them were at most so far off
+};
 
 // What the trace does not say, in percent.
 struct Trust {
@@ -25,9 +36,15 @@ struct Trust {
   double unmodelled_percent = 0;             // of the run's time: calls that are kept as they were measured
   double approximated_percent = 0;           // collectives replayed with the closest algorithm; a note only
   std::string why_partial;                   // empty: the trace is whole
+  OutcomeErrors program;                     // of this program with this kind of input
+  OutcomeErrors site;                        // of all programs
 
+  // What the interval rests on.
+  enum class Basis { kAssumption, kSelfError, kSite, kProgram };
+  Basis basis() const;
   // Half width of a prediction's interval, in percent of the prediction: the self-prediction error (at least
-  // kLeastErrorPercent), and what is lost, unmodelled or left to chance on top of it.
+  // kLeastErrorPercent), and what is lost, unmodelled or left to chance on top of it. With outcomes at least
+  // their 90th percentile; that of the program's own has what is unmodelled and left to chance in it already.
   double half_width_percent() const;
   // One line for each thing that is not as it should be.
   std::vector<std::string> notes() const;

@@ -112,6 +112,22 @@ std::string command_to_paste(const Step& step, const TargetPrediction& target, s
   return out;
 }
 
+// What is not in the table yet, and where it can be had meanwhile.
+std::string deferred_note(const Step& step, std::size_t width) {
+  std::size_t deferred = 0;
+  bool for_good = false;
+  for (const TargetPrediction& target : step.predictions) {
+    if (target.why_deferred.empty()) continue;
+    ++deferred;
+    for_good = for_good || target.deferred_for_good;
+  }
+  if (deferred == 0) return {};
+  const std::string which = fmt::format("{} {} deferred", deferred, deferred == 1 ? "target is" : "targets are");
+  if (for_good) return wrap(which + " and will not be predicted: the trace is gone.", width, 0);
+  return wrap(fmt::format("{} until lbfd has room; ask again later, or now: lbf-whatif {}", which, job_id(step)), width,
+              0);
+}
+
 }  // namespace
 
 std::optional<Seconds> reference_s(const Step& step, const TargetPrediction& target) {
@@ -225,6 +241,7 @@ std::string closing_note(const Step& step, std::size_t width) {
                     so_far, threshold_text(step, advice)),
         width, 0);
   }
+  out += deferred_note(step, width);
   if (const auto error = step.self_error_percent(); error && std::fabs(*error) > kDoubtfulSelfErrorPercent) {
     out += wrap(
         fmt::format("The self-prediction error is large ({:+.1f} %): the model misses something of this run, "

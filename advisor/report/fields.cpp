@@ -78,6 +78,7 @@ const std::vector<Field> kFields{
     {"Command", 24, true, false, [](S s, T) { return command_line(s); }},
     {"Contention", 10, true, true, [](S, T t) { return t != nullptr ? t->contention : std::string(); }},
     {"Cores", 5, false, true, [](S, T t) { return t != nullptr ? number(t->cores) : std::string(); }},
+    {"Deferred", 24, true, true, [](S, T t) { return t != nullptr ? t->why_deferred : std::string(); }},
     {"End", 19, false, false,
      [](S s, T) {
        return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0));
@@ -87,6 +88,7 @@ const std::vector<Field> kFields{
     {"JobIDRaw", 12, true, false, [](S s, T) { return raw_job_id(s); }},
     {"JobName", 10, false, false, [](S s, T) { return s.job_name; }},
     {"Kind", 6, true, true, [](S, T t) { return t != nullptr ? t->kind : std::string(); }},
+    {"LbfdCPU", 10, false, false, [](S s, T) { return duration(s.lbfd_cpu_s); }},
     {"LostEvents", 10, false, false, [](S s, T) { return number(s.lost_events); }},
     {"MPITime", 10, false, false, [](S s, T) { return duration(s.mpi_s); }},
     {"Measured", 10, false, false, [](S s, T) { return duration(s.measured_s); }},
@@ -104,6 +106,7 @@ const std::vector<Field> kFields{
     {"Predicted", 10, false, true,
      [](S, T t) {
        if (t != nullptr && !t->why_stuck.empty()) return std::string("stuck");
+       if (t != nullptr && !t->why_deferred.empty()) return std::string("deferred");
        return t != nullptr ? duration(t->predicted_s) : std::string();
      }},
     {"PredictedRaw", 14, false, true,

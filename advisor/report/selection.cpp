@@ -69,22 +69,6 @@ std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view text) {
   return out;
 }
 
-std::string percent_encoded(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
-                       (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '.' || byte == '_' ||
-                       byte == '~';
-    if (plain) {
-      out += c;
-    } else {
-      out += fmt::format("%{:02X}", byte);
-    }
-  }
-  return out;
-}
-
 }  // namespace
 
 Result<std::vector<JobSelector>> parse_jobs(std::string_view list) {
@@ -174,6 +158,22 @@ Result<std::vector<std::string>> parse_states(std::string_view list) {
                       item));
     }
     out.emplace_back(found->state);
+  }
+  return out;
+}
+
+std::string percent_encoded(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool plain = (byte >= '0' && byte <= '9') || (byte >= 'a' && byte <= 'z') ||
+                       (byte >= 'A' && byte <= 'Z') || byte == '-' || byte == '.' || byte == '_' ||
+                       byte == '~';
+    if (plain) {
+      out += c;
+    } else {
+      out += fmt::format("%{:02X}", byte);
+    }
   }
   return out;
 }

@@ -60,6 +60,9 @@ std::string text_of(const JobSelector& selector);
 // "job=12&array_task=3&step=0": parameters of GET /v1/steps.
 std::string query_of(const JobSelector& selector);
 
+// For a value in a request's query.
+std::string percent_encoded(std::string_view text);
+
 // "job 12.0", "jobs 12, 13": for messages.
 std::string describe(const std::vector<JobSelector>& jobs);
 

@@ -143,6 +143,8 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
   out.self_error_percent = in.number("self_error_percent");
   out.partial = in.flag("partial");
   out.why_stuck = in.text("why_stuck");
+  out.why_deferred = in.text("why_deferred");
+  out.deferred_for_good = in.flag("deferred_for_good");
   out.progress_s = in.seconds("progress_s");
   out.measured_at_progress_s = in.seconds("measured_at_progress_s");
   out.low_s = in.seconds("low_s");
@@ -229,6 +231,7 @@ Result<Step> read_step(const Json& json, std::size_t number) {
   out.notes = in.texts("notes");
   out.capture_s = in.seconds("capture_s");
   out.relay_cpu_s = in.seconds("relay_cpu_s");
+  out.lbfd_cpu_s = in.seconds("lbfd_cpu_s");
   out.lost_events = in.count("lost_events");
 
   const std::string state = in.text("state");

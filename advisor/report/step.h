@@ -32,6 +32,8 @@ struct TargetPrediction {
   bool partial = false;
   std::string
       why_stuck;  // not empty: the program would wait for ever there; predicted_s and speedup are unknown
+  std::string why_deferred;  // not empty: lbfd had no room to replay all of it; predicted_s and speedup are unknown
+  bool deferred_for_good = false;  // with why_deferred: it will not be taken up any more
   std::string topology_file;  // Slurm's; empty: all nodes were taken to be equally far apart
   std::vector<std::string> topology_nodes;
   std::optional<Seconds> progress_s;
@@ -84,6 +86,7 @@ struct Step {
   std::vector<std::string> notes;
   std::optional<Seconds> capture_s;    // sum over the ranks
   std::optional<Seconds> relay_cpu_s;  // sum over the relays
+  std::optional<Seconds> lbfd_cpu_s;   // of the replays
   std::optional<std::uint64_t> lost_events;
   std::vector<TargetPrediction> predictions;
   bool stands_for_job = false;  // one_per_job: job_id() is without the step

@@ -35,6 +35,8 @@ struct StreamEnd {
   Nanoseconds realtime_ns = 0;  // when; set by StepTrace::end_stream
 };
 inline constexpr std::string_view kReasonStreamTimeout = "stream_timeout";
+// lbfd's, too: the step's traces are as large as one step's may be; what comes later is not kept.
+inline constexpr std::string_view kReasonTraceLimit = "trace_limit";
 
 enum class AppendOutcome {
   kStored,     // durable now

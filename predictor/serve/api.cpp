@@ -293,6 +293,7 @@ ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const Ta
                                                           request.target.substr(0, 200) +
                                                           " here: see docs/formats/http-v1.md"});
   };
+  if (path[0] == "accuracy" && path.size() == 1 && request.method == "GET") return accuracy(caller, target);
   if (path[0] != "steps") return nothing_here();
   if (request.method == "GET" && path.size() == 1) return list_steps(caller, target);
   if (path.size() < 5) return nothing_here();
@@ -305,6 +306,10 @@ ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const Ta
     const StepDetail detail = target.is_set("brief") ? StepDetail::kBrief : StepDetail::kFull;
     const auto step = steps_.get(caller, *key, detail);
     return step ? json_response(step_json(*step, detail)) : error_response(step.error());
+  }
+  if (path[5] == "accuracy") {
+    const auto fit = steps_.fit_of(caller, *key);
+    return fit ? json_response(error_fit_json(*fit)) : error_response(fit.error());
   }
   if (path[5] == "picture") return picture(caller, *key, target);
   if (path[5] != "trace") return nothing_here();
@@ -346,7 +351,10 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
 
   if (request.method == "PUT" && path.size() == 7) {
     const auto next = steps_.register_stream(caller, *key, stream, request.body);
-    return next ? json_response({{"next_sequence", *next}}) : error_response(next.error());
+    if (!next) return error_response(next.error());
+    json body = {{"next_sequence", next->next_sequence}};
+    if (next->expected_calls_per_s) body["expected_calls_per_s"] = *next->expected_calls_per_s;
+    return json_response(body);
   }
   const auto answer = [](const Result<AppendResult>& result, const char* gap, const char* ended) {
     if (!result) return error_response(result.error());
@@ -375,6 +383,38 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
         "the stream has ended");
   }
   return error_response(Error{ErrorCode::kNotFound, "streams take PUT, POST .../batches/N and POST .../end"});
+}
+
+ApiResponse Api::accuracy(const Caller& caller, const Target& target) {
+  db::OutcomeQuery query;
+  query.uid = caller.uid;
+  if (target.is_set("all")) {
+    if (!caller.is_operator) {
+      return error_response(
+          Error{ErrorCode::kPermission, "only operators see everybody's programs: leave out all=1"});
+    }
+    query.uid.reset();
+  }
+  for (const auto& [name, value] : target.query) {
+    if (name == "all") continue;
+    if (name == "user") {
+      const auto uid = uid_of_user(value);
+      if (!caller.is_operator && (!uid || *uid != caller.uid)) {
+        return error_response(
+            Error{ErrorCode::kPermission, "only operators see other users' programs: leave out user="});
+      }
+      if (!uid) return error_response(uid.error());
+      query.uid = *uid;
+    } else if (name == "since" || name == "until") {
+      const auto time_s = parse_time(value, name.c_str());
+      if (!time_s) return error_response(time_s.error());
+      (name == "since" ? query.since_s : query.until_s) = *time_s;
+    } else {
+      return error_response(invalid_input("unknown parameter '" + name.substr(0, 40) + "': user, all, since, until"));
+    }
+  }
+  const auto found = steps_.accuracy(query);
+  return found ? json_response(accuracy_json(*found)) : error_response(found.error());
 }
 
 ApiResponse Api::list_steps(const Caller& caller, const Target& target) {

@@ -59,6 +59,7 @@ class Api {
   Result<Caller> authenticate(const ApiRequest& request, int& status) const;
   ApiResponse route(const Caller& caller, const ApiRequest& request, const Target& target);
   ApiResponse stream_request(const Caller& caller, const ApiRequest& request, const Target& target);
+  ApiResponse accuracy(const Caller& caller, const Target& target);
   ApiResponse picture(const Caller& caller, const StepKey& key, const Target& target);
   ApiResponse list_steps(const Caller& caller, const Target& target);
 

@@ -184,6 +184,15 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
        }},
       {"trace_retention_days", to_whole_number(config.trace_retention_days, 0, 36500)},
       {"trace_store_limit_mb", to_whole_number(config.trace_store_limit_mb, 0, std::int64_t{1} << 40)},
+      {"step_trace_limit_mb", to_whole_number(config.step_trace_limit_mb, 0, std::int64_t{1} << 40)},
+      {"replay_memory_mb", to_whole_number(config.replay_memory_mb, 0, 1 << 30)},
+      {"step_cpu_percent",
+       [&](const toml::node& node) -> Result<void> {
+         const auto value = number(node, 0, 10000);
+         if (!value) return value.error();
+         config.step_cpu_percent = *value;
+         return {};
+       }},
       {"step_retention_days", to_whole_number(config.step_retention_days, 0, 36500)},
       {"worker_threads", to_whole_number(config.worker_threads, 1, 64)},
       {"replay_threads", to_whole_number(config.replay_threads, 1, 64)},

@@ -36,6 +36,9 @@ struct DaemonConfig {
   std::uint32_t trace_retention_days = 30;  // 0: kept for ever
   std::uint64_t trace_store_limit_mb = 0;   // 0: no limit
   std::uint32_t step_retention_days = 0;    // in the database; 0: kept for ever
+  std::uint64_t step_trace_limit_mb = 0;    // of one step; 0: no limit
+  double step_cpu_percent = 10;             // replays of a running step, of its ranks' time; 0: no limit
+  std::uint32_t replay_memory_mb = 0;       // of all replays together, an estimate; 0: no limit
   std::uint32_t worker_threads = 2;         // that take batches and answer
   std::uint32_t replay_threads = 2;
   std::uint32_t max_connections = 1024;

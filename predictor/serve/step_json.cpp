@@ -28,7 +28,9 @@ json prediction_json(const db::PredictionRecord& prediction, bool with_ranks) {
       {"speed", prediction.speed},
       {"kind", prediction.kind},
       // A program that would wait for ever has no run time: nobody shall take the time until then for one.
-      {"predicted_s", prediction.why_stuck.empty() ? json(prediction.predicted_s) : json(nullptr)},
+      // The same of one that was not replayed to its end for want of room.
+      {"predicted_s", prediction.why_stuck.empty() && prediction.why_deferred.empty() ? json(prediction.predicted_s)
+                                                                                      : json(nullptr)},
       {"why_stuck", prediction.why_stuck},
       {"speedup", or_null(prediction.speedup)},
       {"self_error_percent", or_null(prediction.self_error_percent)},
@@ -37,11 +39,56 @@ json prediction_json(const db::PredictionRecord& prediction, bool with_ranks) {
       {"measured_at_progress_s", prediction.measured_at_progress_s}};
   if (!prediction.topology.file.empty())
     out["topology"] = {{"file", prediction.topology.file}, {"nodes", prediction.topology.nodes}};
+  if (!prediction.why_deferred.empty()) {
+    out["why_deferred"] = prediction.why_deferred;
+    out["deferred_for_good"] = prediction.deferred_for_good;
+  }
   if (with_ranks) out["rank_finish_s"] = prediction.rank_finish_s;
   return out;
 }
 
+// Without outcomes there are no errors.
+json errors_json(const db::ErrorSummary& errors) {
+  json out = {{"outcomes", errors.outcomes}};
+  const bool none = errors.outcomes == 0;
+  out["median_percent"] = none ? json(nullptr) : json(errors.median_percent);
+  out["p90_percent"] = none ? json(nullptr) : json(errors.p90_percent);
+  out["worst_percent"] = none ? json(nullptr) : json(errors.worst_percent);
+  return out;
+}
+
+json named_json(const char* key, const std::vector<db::NamedSummary>& groups) {
+  json list = json::array();
+  for (const db::NamedSummary& group : groups) {
+    json one = errors_json(group.errors);
+    one[key] = group.name;
+    list.push_back(std::move(one));
+  }
+  return list;
+}
+
 }  // namespace
+
+json accuracy_json(const db::Accuracy& accuracy) {
+  json programs = json::array();
+  for (const db::ProgramSummary& program : accuracy.by_program) {
+    json one = errors_json(program.errors);
+    one["program"] = program.program;
+    one["name"] = program.name;
+    one["build_id"] = program.build_id;
+    one["ranks"] = program.ranks;
+    programs.push_back(std::move(one));
+  }
+  return {{"all", errors_json(accuracy.all)},
+          {"by_distance", named_json("distance", accuracy.by_distance)},
+          {"by_program", std::move(programs)},
+          {"by_month", named_json("month", accuracy.by_month)},
+          {"by_week", named_json("week", accuracy.by_week)}};
+}
+
+json error_fit_json(const db::ErrorFit& fit) {
+  return {{"program", errors_json(fit.program)}, {"site", errors_json(fit.site)}};
+}
 
 json step_json(const StepView& step, StepDetail detail) {
   const db::StepRecord& record = step.record;
@@ -78,6 +125,7 @@ json step_json(const StepView& step, StepDetail detail) {
               {"unmodelled_s", record.unmodelled_s},
               {"capture_s", record.capture_s},
               {"relay_cpu_s", record.relay_cpu_s},
+              {"lbfd_cpu_s", record.lbfd_cpu_s},
               {"lost_events", record.lost_events}};
   if (detail != StepDetail::kSummary) {
     out["node_of_rank"] = record.node_of_rank;

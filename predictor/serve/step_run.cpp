@@ -4,11 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "event/mpi_function_table.h"
 #include "predictor/serve/step_run_state.h"
+#include "predictor/serve/target_ranking.h"
 
 namespace lbf {
 namespace {
@@ -52,6 +54,18 @@ bool add_remark(std::vector<std::string>& remarks, std::string remark) {
   return true;
 }
 
+Seconds thread_cpu_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<Seconds>(now.tv_sec) + 1e-9 * static_cast<Seconds>(now.tv_nsec);
+}
+
+StepRunOptions with_clock(StepRunOptions options) {
+  if (!options.cpu_clock) options.cpu_clock = thread_cpu_s;
+  options.targets_per_pass = std::max<std::size_t>(1, options.targets_per_pass);
+  return options;
+}
+
 }  // namespace
 
 std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::uint32_t nodes) {
@@ -74,7 +88,11 @@ std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::
 }
 
 StepRun::StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& networks, StepRunOptions options)
-    : trace_(std::move(trace)), networks_(networks), options_(options), ranks_(trace_->description().tasks) {
+    : trace_(std::move(trace)),
+      networks_(networks),
+      options_(with_clock(std::move(options))),
+      ranks_(trace_->description().tasks),
+      cpu_spent_s_(options_.cpu_spent_before_s) {
   const std::scoped_lock lock(mutex_);
   rank_states_.resize(static_cast<std::size_t>(ranks_));
   publish();
@@ -213,16 +231,21 @@ void StepRun::build() {
   ran_.cores_per_node = cores;
   find_topology_nodes();
 
-  std::vector<Target> targets = make_targets();
+  targets_ = ranked_targets(make_targets(), step.networks);
   if (options_.picture != nullptr) {
-    if (options_.picture->target() >= targets.size()) {
-      add_reason(fmt::format("lbfd makes {} targets of this step now; it has no number {}", targets.size(),
+    if (options_.picture->target() >= targets_.size()) {
+      add_reason(fmt::format("lbfd makes {} targets of this step now; it has no number {}", targets_.size(),
                              options_.picture->target()));
       return;
     }
-    targets = {targets[options_.picture->target()]};
+    targets_ = {targets_[options_.picture->target()]};
   }
-  auto predictor = Predictor::make(ranks_, std::move(targets));
+  // With a limit the configuration that ran goes alone: whatever happens to the others, it is predicted.
+  const bool limited = options_.budget.is_limited() || (options_.memory && options_.memory->is_limited());
+  main_targets_ = limited ? 1 : targets_.size();
+  const auto last = targets_.begin() + static_cast<std::ptrdiff_t>(main_targets_);
+  auto predictor = Predictor::make(ranks_, {targets_.begin(), last});
+  memory_share_ = std::make_unique<ReplayMemoryShare>(options_.memory.get());
   if (predictor) {
     predictor_ = std::move(predictor).value();
     if (options_.picture != nullptr) {
@@ -232,6 +255,63 @@ void StepRun::build() {
   } else {
     add_reason("no prediction: " + predictor.error().message);
   }
+}
+
+// What the ranks' own times were so far: of those parts that were replayed, or as their capture counts it.
+Seconds StepRun::rank_time_s() const {
+  Seconds replayed_s = 0;
+  for (const auto& [number, stream] : streams_) replayed_s += stream->replayed_s;
+  Seconds counted_s = 0;
+  for (const RankState& state : rank_states_) counted_s += state.elapsed_s;
+  return std::max(replayed_s, counted_s);
+}
+
+void StepRun::begin_late_pass() {
+  const std::size_t first = first_late_target(late_passes_.size());
+  const std::size_t end = std::min(first + options_.targets_per_pass, targets_.size());
+  auto pass = TracePass::make(trace_, ran_.node_of_rank,
+                              {targets_.begin() + static_cast<std::ptrdiff_t>(first),
+                               targets_.begin() + static_cast<std::ptrdiff_t>(end)},
+                              options_.memory.get());
+  if (pass) {
+    late_passes_.push_back(std::move(pass).value());
+    return;
+  }
+  add_reason("no prediction: " + pass.error().message);
+  targets_.resize(first);
+}
+
+bool StepRun::work_late(const std::vector<StreamState>& states, bool complete) {
+  if (predictor_ == nullptr || predictor_failed_) return false;
+  const auto set_why = [&](std::string why) {
+    changed_ |= why != why_deferred_;
+    why_deferred_ = std::move(why);
+    return false;
+  };
+  TracePass* behind = nullptr;
+  for (const auto& pass : late_passes_) {
+    if (behind == nullptr && pass->has_work(states, complete)) behind = pass.get();
+  }
+  const std::size_t begun = first_late_target(late_passes_.size());
+  if (behind == nullptr && begun >= targets_.size()) return set_why({});
+  if (!options_.budget.has_room(rank_time_s(), cpu_spent_s_)) {
+    return set_why(fmt::format("the replays of this step took {:.3g} s of lbfd's processor time, more than "
+                               "step_cpu_percent allows so far",
+                               cpu_spent_s_));
+  }
+  if (behind == nullptr) {
+    const std::size_t count = std::min(options_.targets_per_pass, targets_.size() - begun);
+    if (options_.memory && !options_.memory->has_room_for(replay_bytes(ranks_, count, 0))) {
+      return set_why("the replays of all steps fill replay_memory_mb");
+    }
+    begin_late_pass();
+    return true;
+  }
+  set_why({});
+  behind->work(states);
+  changed_ = true;
+  if (Clock::now() - last_publish_ >= kPublishInterval) publish();
+  return true;
 }
 
 // The stream whose ranks are furthest behind, so that what the matcher has to keep stays small.
@@ -265,6 +345,11 @@ StepRun::Progress StepRun::work() {
     if (!complete && !ready_to_build()) return Progress::kIdle;
     build();
   }
+  const Seconds cpu_before_s = options_.cpu_clock();
+  const auto spend = [&](Progress progress) {
+    cpu_spent_s_ += options_.cpu_clock() - cpu_before_s;
+    return progress;
+  };
   if (Stream* stream = next_stream(states); stream != nullptr) {
     try {
       apply_batch(*stream);
@@ -276,14 +361,24 @@ StepRun::Progress StepRun::work() {
                              stream->next_sequence, exception.what()));
     }
     changed_ = true;
+    if (predictor_ != nullptr)
+      memory_share_->set(replay_bytes(ranks_, main_targets_, predictor_->stats().events_in_flight));
     if (Clock::now() - last_publish_ >= kPublishInterval) publish();
-    return Progress::kMore;
+    return spend(Progress::kMore);
+  }
+  try {
+    if (work_late(states, complete)) return spend(Progress::kMore);
+  } catch (const std::exception& exception) {
+    targets_.resize(main_targets_);
+    late_passes_.clear();
+    add_reason(fmt::format("the replay of further targets stopped: {}", exception.what()));
   }
   if (complete) {
+    spend(Progress::kFinished);
     finish(states);
     return Progress::kFinished;
   }
-  return Progress::kIdle;
+  return spend(Progress::kIdle);
 }
 
 void StepRun::apply_batch(Stream& stream) {
@@ -331,6 +426,7 @@ Result<void> StepRun::take_events(Stream& stream, Rank rank, std::span<const Eve
                     rank, *state.stream, stream.number));
     return {};
   }
+  profile_.take_events(events);
   for (const Event& event : events) {
     stream.replayed_s += event.process_s + event.call_s + event.off_s;
     if (event.kind == EventKind::kUnmodelled) {
@@ -373,6 +469,7 @@ void StepRun::take_process(Stream& stream, Rank rank, const json& record) {
   state.process_seen = true;
   state.pid = pid;
   if (const std::string library = text_or_empty(record, "library"); !library.empty()) take_library(library);
+  profile_.take_process(rank, record);
   state.init_s = not_negative(number_or(record, "init_s", 0));
   const std::int64_t world_size = integer_or(record, "world_size", ranks_);
   if (world_size != ranks_) {

@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -22,6 +23,9 @@
 #include "predictor/ingest/step_trace.h"
 #include "predictor/metric/predictor.h"
 #include "predictor/serve/network_catalog.h"
+#include "predictor/serve/program_profile.h"
+#include "predictor/serve/replay_budget.h"
+#include "predictor/serve/trace_pass.h"
 #include "predictor/serve/run_picture.h"
 
 namespace lbf {
@@ -34,6 +38,13 @@ struct StepRunOptions {
   std::uint64_t events_in_flight_limit = 20'000'000;
   // Which switches the cluster's nodes are on; nullptr: nobody said, all nodes are equally far apart.
   std::shared_ptr<const Topology> topology;
+  // What the targets beside the configuration that ran may take while the step runs (docs/lbfd.md, "Budgets").
+  ReplayBudget budget;
+  std::size_t targets_per_pass = 8;  // of those that have passes of their own
+  std::shared_ptr<ReplayMemory> memory;  // of all steps; nullptr: nobody counts
+  // Processor time of the calling thread; empty: the system's clock.
+  std::function<Seconds()> cpu_clock;
+  Seconds cpu_spent_before_s = 0;  // by replays of this step that were before this one
   // Not nullptr: a run for this picture, which replays no other target than the picture's and whose view says
   // nothing of predictions; it outlives the run.
   RunPicture* picture = nullptr;
@@ -70,7 +81,8 @@ class StepRun {
     kIdle,      // everything that is here was replayed, or has to wait; call again when something came
     kFinished,  // all streams ended and were replayed: the view is final
   };
-  // Replays one batch at most. Thread-safe; one call at a time does the work.
+  // Replays one batch at most. Thread-safe; one call at a time does the work. Targets for which there is no room when
+  // all streams have ended are deferred: the view says so, and another StepRun without a budget takes them up.
   Progress work();
 
   // Thread-safe, does not wait for a batch that is being replayed: then the view is the one before.
@@ -86,6 +98,14 @@ class StepRun {
   void find_topology_nodes();
   void leave_out_idle_nodes();
   std::vector<Target> make_targets();
+  std::size_t first_late_target(std::size_t pass) const {
+    return main_targets_ + pass * options_.targets_per_pass;
+  }
+  // Further targets while there is room. False: there is nothing to do for them now.
+  bool work_late(const std::vector<StreamState>& states, bool complete);
+  void begin_late_pass();
+  Result<void> diagnose() const;
+  Seconds rank_time_s() const;
   Stream* next_stream(const std::vector<StreamState>& states);
   void apply_batch(Stream& stream);
   Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
@@ -99,6 +119,12 @@ class StepRun {
   void add_note(std::string note);
   void publish();
   void describe_calls(db::StepRecord& record, std::vector<std::string>& notes) const;
+  // Of one target, and why it is deferred ('': it is not).
+  struct Predicted {
+    Prediction prediction;
+    std::string why_deferred;
+  };
+  std::vector<Predicted> predicted() const;
   std::vector<db::PredictionRecord> describe_predictions(const db::StepRecord& record) const;
 
   const std::shared_ptr<StepTrace> trace_;
@@ -114,7 +140,14 @@ class StepRun {
   Target ran_;
   std::vector<std::uint32_t> nodes_;  // ran_'s nodes: their indices among the description's nodes, ascending
   CommunicatorTable communicators_;
-  std::unique_ptr<Predictor> predictor_;
+  std::vector<Target> targets_;           // ranked; the configuration that ran first
+  std::unique_ptr<Predictor> predictor_;  // of the first `main_targets_` of them
+  std::size_t main_targets_ = 0;
+  std::vector<std::unique_ptr<TracePass>> late_passes_;  // of the next ones, `targets_per_pass` each
+  std::string why_deferred_;                             // of those for which there was no room at the last look
+  Seconds cpu_spent_s_ = 0;
+  std::unique_ptr<ReplayMemoryShare> memory_share_;
+  ProgramProfile profile_;
   bool predictor_failed_ = false;
   std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
   std::vector<RankState> rank_states_;

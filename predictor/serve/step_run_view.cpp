@@ -90,7 +90,9 @@ void StepRun::finish(const std::vector<StreamState>& states) {
     if (!state.damage.empty()) add_reason(state.damage);
     const Stream& stream = *streams_[state.stream];
     const std::uint64_t lost = std::max(state.end->lost_batches, stream.relay_lost_batches);
-    if (lost > 0) add_reason(fmt::format("node {} lost {} batches (its spool was full)", node, lost));
+    if (state.end->reason == kReasonTraceLimit) {
+      add_reason(fmt::format("the step's traces reached step_trace_limit_mb: later events of node {} were not kept", node));
+    } else if (lost > 0) add_reason(fmt::format("node {} lost {} batches (its spool was full)", node, lost));
     if (stream.processes_left_out > 0) {
       add_reason(fmt::format("{} {} of node {} left out (a note says why)", stream.processes_left_out,
                              stream.processes_left_out == 1 ? "process" : "processes", node));
@@ -106,13 +108,45 @@ void StepRun::finish(const std::vector<StreamState>& states) {
   if (predictor_ != nullptr) {
     predictor_->advance();
     if (any_rank_seen_ && !predictor_failed_) {
-      if (const auto diagnosis = predictor_->diagnosis(); !diagnosis) add_reason(diagnosis.error().message);
+      if (const auto diagnosis = diagnose(); !diagnosis) add_reason(diagnosis.error().message);
     }
     const std::uint64_t lost_events = predictor_->stats().lost_events;
     if (lost_events > 0 && lost_records == 0) add_reason(fmt::format("{} events were lost", lost_events));
   }
   finished_ = true;
   publish();
+}
+
+// What holds the program up on one target only is the target's: the program ended.
+Result<void> StepRun::diagnose() const {
+  auto diagnosis = predictor_->diagnosis();
+  for (const auto& pass : late_passes_) {
+    if (!diagnosis && pass->is_done() && pass->failure().empty()) diagnosis = pass->diagnosis();
+  }
+  return diagnosis;
+}
+
+// In the order of targets_.
+std::vector<StepRun::Predicted> StepRun::predicted() const {
+  std::vector<Predicted> all;
+  for (Prediction& prediction : predictor_->predictions()) all.push_back({std::move(prediction), {}});
+  const std::vector<StreamState> states = trace_->streams();
+  const std::string waits = why_deferred_.empty() ? "its turn has not come yet" : why_deferred_;
+  for (const auto& pass : late_passes_) {
+    // Behind: of a step that is over, whatever is not whole; of one under way, what rests.
+    const bool behind = !pass->is_done() && (finished_ || (!why_deferred_.empty() && pass->has_work(states, false)));
+    for (Prediction& prediction : pass->predictions())
+      all.push_back({std::move(prediction), behind ? waits : std::string()});
+  }
+  while (all.size() < targets_.size()) {
+    Predicted none;
+    none.prediction.rank_finish_s.assign(static_cast<std::size_t>(ranks_), 0);
+    none.prediction.rank_measured_s.assign(static_cast<std::size_t>(ranks_), 0);
+    none.why_deferred = waits;
+    all.push_back(std::move(none));
+  }
+  all.resize(targets_.size());
+  return all;
 }
 
 void StepRun::describe_calls(db::StepRecord& record, std::vector<std::string>& notes) const {
@@ -202,8 +236,8 @@ void StepRun::describe_calls(db::StepRecord& record, std::vector<std::string>& n
 std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRecord& record) const {
   std::vector<db::PredictionRecord> records;
   if (predictor_ == nullptr || !any_rank_seen_ || options_.picture != nullptr) return records;
-  const auto& targets = predictor_->targets();
-  const auto predictions = predictor_->predictions();
+  const auto& targets = targets_;
+  const auto predictions = predicted();
   const auto largest = [](const std::vector<Seconds>& values) {
     return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
   };
@@ -218,7 +252,8 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
   std::optional<double> self_error_percent;
   for (std::size_t i = 0; i < targets.size() && i < predictions.size(); ++i) {
     const Target& target = targets[i];
-    const Prediction& prediction = predictions[i];
+    const Prediction& prediction = predictions[i].prediction;
+    const std::string& why_deferred = predictions[i].why_deferred;
     const Seconds measured_s = measured_for(prediction);
     // The step is whole, so it ends on some target: what holds it up on this one is the target.
     const bool stuck = finished_ && reasons_.empty() && !prediction.why_stuck.empty();
@@ -241,7 +276,8 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
     out.kind = i == 0 ? "self" : same_network ? "LBF" : same_place ? "NF" : "LBF+NF";
     out.predicted_s = prediction.lbf_s;
     if (stuck) out.why_stuck = prediction.why_stuck;
-    if (prediction.lbf_s > 0 && measured_s > 0 && !stuck) out.speedup = measured_s / prediction.lbf_s;
+    out.why_deferred = why_deferred;
+    if (prediction.lbf_s > 0 && measured_s > 0 && !stuck && why_deferred.empty()) out.speedup = measured_s / prediction.lbf_s;
     out.self_error_percent = self_error_percent;
     out.partial = !prediction.complete || !reasons_.empty();
     out.progress_s = largest(prediction.rank_finish_s);
@@ -321,15 +357,32 @@ void StepRun::publish() {
                       stats.wildcard_receives));
     }
     view->predictions = describe_predictions(record);
+    record.lbfd_cpu_s = cpu_spent_s_;
     const auto& all = view->predictions;
     const auto is_stuck = [](const db::PredictionRecord& prediction) {
       return !prediction.why_stuck.empty();
     };
+    const auto is_deferred = [](const db::PredictionRecord& prediction) {
+      return !prediction.why_deferred.empty();
+    };
+    if (const auto first = std::find_if(all.begin(), all.end(), is_deferred); finished_ && first != all.end()) {
+      notes.push_back(fmt::format("{} of {} targets are deferred: {}", std::count_if(all.begin(), all.end(), is_deferred),
+                                  all.size(), first->why_deferred));
+    }
     if (const auto first = std::find_if(all.begin(), all.end(), is_stuck); first != all.end()) {
       notes.push_back(fmt::format("on {} of {} targets the program would not end: {}",
                                   std::count_if(all.begin(), all.end(), is_stuck), all.size(),
                                   first->why_stuck));
     }
+  }
+  if (finished_ && reasons_.empty()) {
+    std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*> calls;
+    Seconds rank_s = 0;
+    for (const RankState& state : rank_states_) {
+      calls.push_back(&state.calls);
+      rank_s += state.elapsed_s;
+    }
+    record.program = profile_.run(calls, rank_s);
   }
   record.notes = std::move(notes);
   view->generation = ++generation_;

@@ -33,7 +33,7 @@ StepView copy_of(const StepView& view, StepDetail detail) {
   if (detail == StepDetail::kSummary) {
     const db::PredictionRecord* fastest = nullptr;
     for (const db::PredictionRecord& prediction : view.predictions) {
-      const bool ends = prediction.why_stuck.empty();
+      const bool ends = prediction.why_stuck.empty() && prediction.why_deferred.empty();
       if (ends && (fastest == nullptr || prediction.predicted_s < fastest->predicted_s)) fastest = &prediction;
     }
     for (const db::PredictionRecord& prediction : view.predictions) {
@@ -60,6 +60,8 @@ struct Steps::Entry {
   Clock::time_point loaded = Clock::now();
   std::optional<Clock::time_point> finished;
   bool final_persisted = false;
+  // Replayed again for targets that were deferred: until that is done, the database is what people see.
+  bool is_again = false;
   std::uint64_t persisted_generation = 0;
   Clock::time_point last_persisted{};
 
@@ -78,6 +80,11 @@ struct Steps::Entry {
     const std::scoped_lock lock(mutex);
     return finished.has_value();
   }
+  // Nobody sees this replay yet.
+  bool is_hidden() {
+    const std::scoped_lock lock(mutex);
+    return is_again && !finished;
+  }
 };
 
 Steps::Steps(TraceStore& traces, db::Database& database, const NetworkCatalog& networks, StepsOptions options)
@@ -85,6 +92,8 @@ Steps::Steps(TraceStore& traces, db::Database& database, const NetworkCatalog& n
       database_(database),
       step_store_(database),
       prediction_store_(database),
+      program_store_(database),
+      accuracy_store_(database),
       networks_(networks),
       options_(options),
       replay_pool_(std::max(1u, options.replay_threads)) {}
@@ -197,6 +206,65 @@ void Steps::load_backlog() {
   }
 }
 
+bool Steps::others_wait(const EntryPtr& entry) const {
+  const auto all = entries();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const EntryPtr& other) { return other != entry && other->wanted > 0; });
+}
+
+// Targets that were deferred, from the stored traces of steps that are over: oldest first, one step at a time, all of
+// its targets in one pass without a budget.
+void Steps::take_up_deferred() {
+  const std::scoped_lock lock(load_mutex_);
+  if (deferred_ != nullptr) {
+    if (!deferred_->is_finished()) return schedule(deferred_);
+    deferred_ = nullptr;
+  }
+  auto row = prediction_store_.next_deferred(deferred_row_);
+  if (!row) return;
+  if (!*row) {
+    deferred_row_ = 0;
+    return;
+  }
+  deferred_row_ = **row;
+  db::StepQuery query;
+  query.row = **row;
+  auto found = step_store_.find(query, false);
+  if (!found || found->empty()) return;
+  const db::StepRecord& step = found->front().record;
+  const StepKey key{step.cluster, step.job, step.step, step.restart};
+  if (find_loaded(key) != nullptr) return;  // just over: its turn comes when it has left memory
+  auto trace = traces_.open_step(key);
+  if (!trace) {
+    if (trace.error().code != ErrorCode::kNotFound) {
+      spdlog::error("step {}: {}", key.text(), trace.error().message);
+      return;
+    }
+    const std::string why = "its trace is not stored any more (retention)";
+    if (auto given_up = prediction_store_.give_up_deferred(**row, why); !given_up) {
+      spdlog::error("step {}: {}", key.text(), given_up.error().message);
+    } else {
+      spdlog::info("step {}: deferred targets are given up: {}", key.text(), why);
+    }
+    return;
+  }
+  auto entry = std::make_shared<Entry>();
+  entry->trace = std::move(trace).value();
+  entry->is_again = true;
+  StepRunOptions options = options_.run;
+  options.budget = {};
+  options.memory = nullptr;
+  options.cpu_spent_before_s = step.lbfd_cpu_s;
+  entry->run = std::make_shared<StepRun>(entry->trace, networks_, options);
+  {
+    const std::scoped_lock map_lock(mutex_);
+    entries_[key] = entry;
+  }
+  spdlog::info("step {}: its deferred targets are taken up", key.text());
+  deferred_ = entry;
+  schedule(entry);
+}
+
 void Steps::schedule(const EntryPtr& entry) {
   if (entry->wanted.fetch_add(1) == 0) {
     boost::asio::post(replay_pool_, [this, entry] { replay_once(entry); });
@@ -229,6 +297,9 @@ void Steps::replay_once(const EntryPtr& entry) {
                  record.events, record.measured_s.value_or(0), view->predictions.size(),
                  record.why_partial.empty() ? "" : ": ", record.why_partial);
   }
+  // Steps under way go first: then it goes on with the next tick.
+  const bool yields = progress == StepRun::Progress::kMore && entry->is_hidden() && others_wait(entry);
+  if (yields) progress = StepRun::Progress::kIdle;
   if (progress == StepRun::Progress::kMore || entry->wanted.fetch_sub(seen) != seen) {
     boost::asio::post(replay_pool_, [this, entry] { replay_once(entry); });
   }
@@ -238,7 +309,7 @@ void Steps::replay_once(const EntryPtr& entry) {
 bool Steps::persist(Entry& entry) {
   const std::scoped_lock one_writer(entry.persist_mutex);
   const std::shared_ptr<StepRun> run = entry.current_run();
-  if (run == nullptr) return true;
+  if (run == nullptr || entry.is_hidden()) return true;
   const auto view = run->view();
   {
     const std::scoped_lock lock(entry.mutex);
@@ -307,7 +378,7 @@ void Steps::tick() {
       due = now - entry->last_persisted >= options_.persist_interval;
       old = finished && now - *entry->finished >= kKeepFinished;
     }
-    if (!finished) {
+    if (!finished && !entry->is_hidden()) {
       end_silent_streams(entry);
       schedule(entry);  // the wait for relays to register may be over
     }
@@ -320,6 +391,7 @@ void Steps::tick() {
   trace_disk_.tick(now);
   database_disk_.tick(now);
   load_backlog();
+  take_up_deferred();
   if (now - last_prune_ >= options_.prune_interval) prune();
   if (database_has_old_steps_) prune_database();
 }
@@ -388,12 +460,14 @@ Result<void> Steps::reopen_if_timed_out(const EntryPtr& entry, std::uint32_t str
   const auto state = entry->trace->stream(stream);
   if (!state || !state->end || state->end->reason != kReasonStreamTimeout) return {};
   const std::scoped_lock lock(load_mutex_);
+  const bool had_ended = entry->trace->all_ended();  // some of its targets may have been closed
   if (auto reopened = entry->trace->reopen_stream(stream); !reopened) return reopened;
   spdlog::info("step {}: stream {} is back", entry->trace->key().text(), stream);
   {
     const std::scoped_lock entry_lock(entry->mutex, mutex_);
     entry->last_heard[stream] = Clock::now();
-    if (entry->finished) {
+    if (entry->finished || entry->is_again || had_ended) {
+      entry->is_again = false;
       entry->finished.reset();
       entry->final_persisted = false;
       entry->persisted_generation = 0;
@@ -414,7 +488,19 @@ Result<T> Steps::watched(const StepKey& key, std::uint32_t stream, Result<T> res
   return result;
 }
 
-Result<std::uint64_t> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
+// A convenience for the relay's cost system: without it, it starts from a default.
+std::optional<double> Steps::expected_calls_per_s(uid_t owner, const StepDescription& description) const {
+  db::ProgramHint hint;
+  hint.uid = owner;
+  hint.ranks = description.tasks;
+  hint.command = description.command;
+  const auto build_id = description.raw.find("build_id");
+  if (build_id != description.raw.end() && build_id->is_string()) hint.build_id = build_id->get<std::string>();
+  const auto expected = program_store_.expected_calls_per_s(hint);
+  return expected ? *expected : std::nullopt;
+}
+
+Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                              std::string_view description_json) {
   auto description = StepDescription::parse(description_json);
   if (!description) return description.error();
@@ -466,8 +552,9 @@ Result<std::uint64_t> Steps::register_stream(const Caller& caller, const StepKey
   (*entry)->heard(stream);
   if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
   auto next = watched(key, stream, (*entry)->trace->register_stream(*description));
-  if (next) schedule(*entry);
-  return next;
+  if (!next) return next.error();
+  schedule(*entry);
+  return Registered{*next, expected_calls_per_s((*entry)->trace->owner(), *description)};
 }
 
 Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std::uint32_t stream,
@@ -475,10 +562,26 @@ Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std
   auto entry = may_write(caller, key);
   if (!entry) return entry.error();
   (*entry)->heard(stream);
-  auto result = (*entry)->trace->append(stream, sequence, batch);
+  const std::shared_ptr<StepTrace>& trace = (*entry)->trace;
+  auto state = trace->stream(stream);
+  const std::uint64_t limit_bytes = options_.step_trace_limit_bytes;
+  if (limit_bytes > 0 && state && !state->end && sequence == state->next_sequence &&
+      trace->stored_bytes() + batch.size() > limit_bytes) {
+    auto ended = watched(key, stream,
+                         trace->end_stream(stream, {state->next_sequence - 1, 1, std::string(kReasonTraceLimit), 0}));
+    if (!ended) return ended.error();
+    spdlog::warn("step {}: its traces reach step_trace_limit_mb: what comes from stream {} is not kept any more",
+                 key.text(), stream);
+    schedule(*entry);
+    state = trace->stream(stream);
+  }
+  // Taken and dropped: a relay that kept it could not deliver it later either.
+  if (state && state->end && state->end->reason == kReasonTraceLimit && sequence >= state->next_sequence)
+    return AppendResult{AppendOutcome::kDuplicate, sequence + 1};
+  auto result = trace->append(stream, sequence, batch);
   if (result && result->outcome == AppendOutcome::kEnded) {
     if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
-    result = (*entry)->trace->append(stream, sequence, batch);
+    result = trace->append(stream, sequence, batch);
   }
   result = watched(key, stream, std::move(result));
   if (result && result->outcome == AppendOutcome::kStored) {
@@ -491,10 +594,15 @@ Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std
 Result<AppendResult> Steps::end_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                        const StreamEnd& end) {
   if (end.reason == kReasonStreamTimeout) return invalid_input("reason 'stream_timeout' is lbfd's own");
+  if (end.reason == kReasonTraceLimit) return invalid_input("reason 'trace_limit' is lbfd's own");
   auto entry = may_write(caller, key);
   if (!entry) return entry.error();
   (*entry)->heard(stream);
   if (auto reopened = reopen_if_timed_out(*entry, stream); !reopened) return reopened.error();
+  if (const auto state = (*entry)->trace->stream(stream);
+      state && state->end && state->end->reason == kReasonTraceLimit) {
+    return AppendResult{AppendOutcome::kDuplicate, end.last_sequence + 1};
+  }
   auto result = watched(key, stream, (*entry)->trace->end_stream(stream, end));
   if (result && result->outcome == AppendOutcome::kStored) trace_disk_.succeeded();
   if (result) schedule(*entry);
@@ -521,7 +629,7 @@ Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail
   }
   for (const EntryPtr& entry : entries()) {
     const std::shared_ptr<StepRun> run = entry->current_run();
-    if (run == nullptr) continue;
+    if (run == nullptr || entry->is_hidden()) continue;
     const auto view = run->view();
     const StepKey& key = entry->trace->key();
     found.erase(key);  // the view is the newer one, whether it still matches or not
@@ -553,6 +661,12 @@ Result<StepView> Steps::get(const Caller& caller, const StepKey& key, StepDetail
                                              ", not to " + user_name_of(caller.uid)};
   }
   return std::move(view);
+}
+
+Result<db::ErrorFit> Steps::fit_of(const Caller& caller, const StepKey& key) {
+  auto step = get(caller, key, StepDetail::kBrief);
+  if (!step) return step.error();
+  return accuracy_store_.fit_of(key.cluster, key.job, key.step, key.restart);
 }
 
 Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const StepKey& key) {
@@ -610,7 +724,7 @@ Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, 
 
 std::size_t Steps::running() const {
   std::size_t count = 0;
-  for (const EntryPtr& entry : entries()) count += entry->is_finished() ? 0 : 1;
+  for (const EntryPtr& entry : entries()) count += entry->is_finished() || entry->is_hidden() ? 0 : 1;
   return count;
 }
 

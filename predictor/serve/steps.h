@@ -20,7 +20,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "db/accuracy.h"
 #include "db/prediction_store.h"
+#include "db/program_store.h"
 #include "db/step_store.h"
 #include "predictor/ingest/trace_store.h"
 #include "predictor/serve/disk_watch.h"
@@ -42,6 +44,13 @@ struct StepsOptions {
   std::chrono::hours step_retention{0};  // steps that ended longer ago leave the database; 0: none does
   std::chrono::seconds prune_interval{3600};
   unsigned replay_threads = 2;
+  std::uint64_t step_trace_limit_bytes = 0;  // of one step; what comes above it is not kept; 0: no limit
+};
+
+// The answer to a relay that registers its stream.
+struct Registered {
+  std::uint64_t next_sequence = 1;
+  std::optional<double> expected_calls_per_s;  // db::ProgramStore; nothing: the program never ran
 };
 
 // Thread-safe.
@@ -65,7 +74,7 @@ class Steps {
 
   // Errors of these three: kPermission (another user's step), kNotFound, kInvalidInput, kLimit (disk full:
   // nothing was stored, try again), kIo.
-  Result<std::uint64_t> register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
+  Result<Registered> register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                         std::string_view description_json);
   Result<AppendResult> append(const Caller& caller, const StepKey& key, std::uint32_t stream,
                               std::uint64_t sequence, std::span<const std::byte> batch);
@@ -77,6 +86,10 @@ class Steps {
   Result<std::vector<StepView>> find(const db::StepQuery& query, StepDetail detail);
   // Errors: kNotFound; kPermission (another user's).
   Result<StepView> get(const Caller& caller, const StepKey& key, StepDetail detail);
+  // What was predicted and measured later: the caller's own runs, or everybody's for operators (`query.uid`).
+  Result<db::Accuracy> accuracy(const db::OutcomeQuery& query) const { return accuracy_store_.accuracy(query); }
+  // What intervals of predictions from this step are fitted to. Errors: as get.
+  Result<db::ErrorFit> fit_of(const Caller& caller, const StepKey& key);
   // For a copy of the stored trace. Errors: as get; kNotFound also when retention removed it.
   Result<std::shared_ptr<StepTrace>> trace(const Caller& caller, const StepKey& key);
 
@@ -100,6 +113,7 @@ class Steps {
   Result<EntryPtr> find_or_load(const StepKey& key);  // kNotFound: no such trace
   EntryPtr find_loaded(const StepKey& key) const;
   EntryPtr adopt(std::shared_ptr<StepTrace> trace, bool replay);
+  bool others_wait(const EntryPtr& entry) const;
   Result<EntryPtr> may_write(const Caller& caller, const StepKey& key);
   Result<void> reopen_if_timed_out(const EntryPtr& entry, std::uint32_t stream);
   void schedule(const EntryPtr& entry);
@@ -109,6 +123,8 @@ class Steps {
   void prune();
   void prune_database();
   void load_backlog();
+  void take_up_deferred();
+  std::optional<double> expected_calls_per_s(uid_t owner, const StepDescription& description) const;
   std::vector<EntryPtr> entries() const;
   template <typename T>
   Result<T> watched(const StepKey& key, std::uint32_t stream, Result<T> result);
@@ -117,6 +133,8 @@ class Steps {
   db::Database& database_;
   db::StepStore step_store_;
   db::PredictionStore prediction_store_;
+  db::ProgramStore program_store_;
+  db::AccuracyStore accuracy_store_;
   const NetworkCatalog& networks_;
   const StepsOptions options_;
 
@@ -130,6 +148,9 @@ class Steps {
       load_mutex_;  // creating, loading, reopening, removing traces: one at a time; taken before mutex_
   std::deque<StepKey>
       backlog_;  // stored steps that ended but are not in the database; guarded by load_mutex_
+  // Deferred targets of steps that are over, one step at a time; guarded by load_mutex_.
+  EntryPtr deferred_;
+  db::StepRow deferred_row_ = 0;  // looked at up to here
   std::mutex tick_mutex_;
   std::mutex picture_mutex_;
   std::chrono::steady_clock::time_point last_prune_{};

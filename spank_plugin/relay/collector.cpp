@@ -12,6 +12,7 @@
 
 #include "event/mpi_function_table.h"
 #include "spank_plugin/relay/process_probe.h"
+#include "spank_plugin/relay/program_id.h"
 
 namespace lbf::relay {
 namespace {
@@ -138,6 +139,7 @@ bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tic
   const Seconds tick_s = id.clock_source == 0 ? seconds_per_tick : 1e-9;
   const std::uint64_t init_ticks =
       status.init_leave_ticks > id.start_ticks ? status.init_leave_ticks - id.start_ticks : 0;
+  const ProgramId program = program_id_of(process.pid, id.executable);
   const nlohmann::json json{
       {"type", "process"},
       {"rank", status.rank},
@@ -146,13 +148,16 @@ bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tic
       {"node_index", options_.node_index},
       {"slurm_procid", id.slurm_procid},
       {"executable", id.executable},
+      {"build_id", program.build_id},
+      {"script", program.script},
       {"library", status.library},
       {"thread_level", status.thread_level},
       {"start_realtime_ns", id.start_realtime_ns},
       {"init_s", static_cast<double>(init_ticks) * tick_s},
       {"cpu_threshold_ns",
        static_cast<std::uint64_t>(static_cast<double>(status.cpu_threshold_ticks) * tick_s * 1e9)}};
-  out.add_control(json.dump(), now.monotonic_ns);
+  // Names of files need not be UTF-8.
+  out.add_control(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), now.monotonic_ns);
   return true;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -225,6 +226,8 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
                          {"notes", result.trust.notes()},
                          {"error_percent", result.trust.half_width_percent()},
                          {"partial", !result.trust.why_partial.empty()}};
+  constexpr std::array kBases = {"assumption", "self error", "site", "program"};
+  json["error_basis"] = kBases[static_cast<std::size_t>(result.trust.basis())];
   if (result.trust.self_error_percent) json["self_error_percent"] = *result.trust.self_error_percent;
   if (!result.why_no_mapping.empty()) json["why_no_mapping"] = result.why_no_mapping;
   if (!print.mpi_note.empty()) json["notes"].push_back(print.mpi_note);

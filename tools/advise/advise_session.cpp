@@ -205,6 +205,8 @@ class Session {
     trust.approximated_percent =
         percent(static_cast<double>(stats.approximated_collectives), static_cast<double>(stats.collectives));
     trust.why_partial = pass.why_partial;
+    trust.program = options_.program;
+    trust.site = options_.site;
     if (!result_.baseline.is_what_ran) return;
     if (options_.ran.measured_s && *options_.ran.measured_s > 0) {
       result_.baseline.measured_s = options_.ran.measured_s;

@@ -29,6 +29,8 @@ struct AdviseOptions {
   Seconds budget_s = 5;  // of processor time
   bool sensitivity = true;
   RunDescription ran;
+  advisor::OutcomeErrors program;  // what lbfd says of the run's program
+  advisor::OutcomeErrors site;
 };
 
 struct AdviseResult {

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "advisor/candidate/cluster_source.h"
+#include "advisor/report/accuracy.h"
 #include "advisor/report/selection.h"
 #include "advisor/report/step.h"
 #include "advisor/report/text.h"
@@ -153,8 +154,21 @@ Result<std::shared_ptr<const lbf::Network>> network_named(const CommandLine& lin
   return std::shared_ptr<const lbf::Network>(std::move(changed));
 }
 
+// How far predictions from this step's program, and of the site, were off. An older lbfd does not know it: then nothing is.
+void ask_for_errors(lbf::HttpClient& client, const lbf::report::Step& step, lbf::AdviseOptions& options) {
+  const std::string target = "/v1/steps/" + step.cluster + '/' + std::to_string(step.job) + '/' +
+                             std::to_string(step.step) + '/' + std::to_string(step.restart) + "/accuracy";
+  const Result<lbf::HttpResponse> answer = client.request("GET", target);
+  if (!answer || answer->status != 200) return;
+  const auto fit = lbf::report::parse_error_fit(answer->body);
+  if (!fit) return;
+  options.program = {fit->program.outcomes, fit->program.p90_percent.value_or(0)};
+  options.site = {fit->site.outcomes, fit->site.p90_percent.value_or(0)};
+}
+
 // What lbfd knows of the run: its network, its processors and how long it took.
-Result<void> ask_for_run(CommandLine& line, lbf::RunDescription& ran) {
+Result<void> ask_for_run(CommandLine& line, lbf::AdviseOptions& options) {
+  lbf::RunDescription& ran = options.ran;
   const auto jobs = lbf::report::parse_jobs(line.job);
   if (!jobs) return jobs.error();
   if (jobs->size() != 1) return lbf::invalid_input("-j takes one job");
@@ -173,6 +187,7 @@ Result<void> ask_for_run(CommandLine& line, lbf::RunDescription& ran) {
   if (!step.running()) ran.measured_s = step.measured_s;
   if (const lbf::report::TargetPrediction* const self = step.self(); self != nullptr && line.ran_cores == 0)
     ran.cores = self->cores;
+  ask_for_errors(*client, step, options);
   return {};
 }
 
@@ -293,7 +308,7 @@ int run(int argc, char** argv) {
   Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(what, line.server);
   if (!trace) return fail(kFailure, trace.error().message);
   if (!line.job.empty()) {
-    if (const Result<void> asked = ask_for_run(line, options.ran); !asked)
+    if (const Result<void> asked = ask_for_run(line, options); !asked)
       return fail(kFailure, asked.error().message);
   }
   const Result<lbf::advisor::Cluster> cluster = read_cluster(line);

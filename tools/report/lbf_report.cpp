@@ -21,6 +21,7 @@
 #include <thread>
 #include <vector>
 
+#include "advisor/report/accuracy.h"
 #include "advisor/report/advice.h"
 #include "advisor/report/fields.h"
 #include "advisor/report/html.h"
@@ -76,6 +77,7 @@ struct Options {
   bool ascii = false;
   std::string html;
   bool brief = false;
+  bool accuracy = false;
   std::string color = "auto";
   std::string server;
   bool version = false;
@@ -134,6 +136,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--html", options.html, "write one step as a page that needs nothing else; needs -j")
       ->type_name("FILE");
   app.add_flag("--brief", options.brief, "one line per step, for the end of srun; needs -j");
+  app.add_flag("--accuracy", options.accuracy,
+               "how far predictions were off from what was measured later, by target distance, program, month and week");
   app.add_option("--color", options.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
@@ -180,7 +184,7 @@ Result<Selection> selection_of(const Options& options) {
     auto since = parse_time(options.since, now);
     if (!since) return invalid_input("-S: " + since.error().message);
     out.since = *since;
-  } else if (out.jobs.empty()) {
+  } else if (out.jobs.empty() && !options.accuracy) {
     out.since = start_of_day(now);
   }
   if (!options.until.empty()) {
@@ -302,6 +306,7 @@ int write_html(HttpClient& client, const std::vector<Step>& steps, const std::st
 
 std::string render(const std::vector<Step>& steps, const Options& options,
                    const std::optional<std::vector<Column>>& columns) {
+TableStyle table_style(const Options& options) {
   TableStyle table;
   table.header = !options.no_header;
   table.parsable = options.parsable || options.parsable2;
@@ -309,6 +314,12 @@ std::string render(const std::vector<Step>& steps, const Options& options,
   table.delimiter = options.delimiter;
   if (!options.units.empty()) table.unit = options.units.front();
   table.convert = !options.no_convert;
+  return table;
+}
+
+std::string render(const std::vector<Step>& steps, const Options& options,
+                   const std::optional<std::vector<Column>>& columns) {
+  const TableStyle table = table_style(options);
   if (columns) return render_table(steps, *columns, table);
 
   PageStyle page;
@@ -341,6 +352,26 @@ Result<std::optional<std::vector<Column>>> columns_of(const Options& options, co
   return std::optional<std::vector<Column>>(std::move(*columns));
 }
 
+// --accuracy: all that lbfd keeps, where -S and -E do not say otherwise.
+int accuracy(HttpClient& client, const Selection& selection, const Options& options) {
+  const auto response = client.request("GET", accuracy_target(selection));
+  if (!response) return fail(response.error());
+  if (response->status != 200) return fail(refused(selection, error_of_response(*response)));
+  if (options.json) {
+    const auto text = render_json(response->body);
+    return text ? put(*text) : fail(text.error());
+  }
+  const auto lines = parse_accuracy(response->body);
+  if (!lines) return fail(lines.error());
+  const int status = put(render_accuracy(*lines, table_style(options)));
+  if (status == 0 && lines->front().errors.outcomes == 0) {
+    std::fprintf(stderr,
+                 "lbf-report: no outcomes yet: there is one for each complete run with srun --lbf-predict, and one for "
+                 "each run where an earlier one of the same program was predicted\n");
+  }
+  return status;
+}
+
 int run(const Options& options) {
   set_timestamp_format(from_environment("SLURM_TIME_FORMAT", "standard"));
   auto selection = selection_of(options);
@@ -357,12 +388,18 @@ int run(const Options& options) {
   const bool whole = options.json || options.yaml || options.brief || options.plot || !options.html.empty() || !*columns;
   selection->summary = !whole && !needs_targets(**columns);
 
+  if (options.accuracy && !selection->jobs.empty())
+    return fail(invalid_input("--accuracy is about all runs of a time: leave out -j"), kExitUsage);
+  if (options.accuracy && selection->users.size() > 1)
+    return fail(invalid_input("--accuracy takes one user: give -u NAME, or -a for everybody"), kExitUsage);
+
   const std::string server = options.server.empty() ? default_server() : options.server;
   HttpClientOptions http;
   http.total_timeout_s = options.brief ? kBriefRequestTimeoutS : kRequestTimeoutS;
   auto client = HttpClient::make(server, http);
   if (!client) return fail(client.error(), kExitUsage);
   if (options.brief) return brief(*client, *selection);
+  if (options.accuracy) return accuracy(*client, *selection, options);
 
   const auto joined = ask(*client, *selection);
   if (!joined) return fail(joined.error());

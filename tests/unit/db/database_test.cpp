@@ -30,7 +30,7 @@ TEST_F(DatabaseTest, IsCreatedWithTheNewestSchemaAndReopened) {
     auto database = Database::open(path_);
     ASSERT_TRUE(database.ok()) << database.error().message;
     EXPECT_TRUE((*database)->created());
-    EXPECT_EQ((*database)->schema_version(), static_cast<int>(migrations().size()));
+    EXPECT_EQ((*database)->schema_version(), migrations().back().number);
   }
   auto database = Database::open(path_);
   ASSERT_TRUE(database.ok());
@@ -53,9 +53,12 @@ TEST_F(DatabaseTest, MigrationsAreInOrderAndEachMovesTheVersion) {
   { SQLite::Database empty(path_, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE); }
   auto database = Database::open(path_);
   ASSERT_TRUE(database.ok());
-  int number = 1;
+  EXPECT_EQ((*database)->schema_version(), migrations().back().number);
+  int before = 0;
   for (const Migration& migration : migrations()) {
-    EXPECT_EQ(std::stoi(std::string(migration.name).substr(0, 4)), number++) << migration.name;
+    EXPECT_EQ(std::stoi(std::string(migration.name).substr(0, 4)), migration.number) << migration.name;
+    EXPECT_GT(migration.number, before) << migration.name;
+    before = migration.number;
   }
 }
 
@@ -76,7 +79,7 @@ TEST_F(DatabaseTest, StepsOfTheFirstSchemaAreKept) {
   }
   auto database = Database::open(path_);
   ASSERT_TRUE(database.ok()) << database.error().message;
-  EXPECT_EQ((*database)->schema_version(), static_cast<int>(migrations().size()));
+  EXPECT_EQ((*database)->schema_version(), migrations().back().number);
   const auto steps = StepStore(**database).find({}, true);
   ASSERT_TRUE(steps.ok());
   ASSERT_EQ(steps->size(), 1u);

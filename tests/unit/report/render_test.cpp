@@ -57,6 +57,20 @@ settings of MPI, with these flags:
 )");
 }
 
+TEST_F(Render, ATargetThatIsDeferred) {
+  Step step = fixture("normal.json").at(0);
+  TargetPrediction& last = step.predictions.back();
+  last.predicted_s.reset();
+  last.speedup.reset();
+  last.why_deferred = "no room";
+  const std::string text = render_step(step, PageStyle{});
+  EXPECT_THAT(text, HasSubstr("deferred        -"));
+  EXPECT_THAT(text, HasSubstr("1 target is deferred until lbfd has room; ask again later, or now: lbf-whatif\n123.0\n"));
+  last.deferred_for_good = true;
+  EXPECT_THAT(render_step(step, PageStyle{}),
+              HasSubstr("1 target is deferred and will not be predicted: the trace is gone.\n"));
+}
+
 TEST_F(Render, ATargetOnWhichTheProgramWouldNotEnd) {
   Step step = fixture("normal.json")[0];
   TargetPrediction& elsewhere = step.predictions.back();

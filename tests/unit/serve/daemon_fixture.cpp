@@ -116,6 +116,8 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
             {"node_index", node},
             {"slurm_procid", rank},
             {"library", library},
+            {"executable", "/home/u/ring"},
+            {"build_id", build_id},
             {"init_s", 0.25}}.dump());
       }
       for (int round = 0; round < rounds; ++round) {

@@ -22,6 +22,7 @@ struct RingProgram {
   int rounds = 40;
   int batches = 4;                          // of each stream
   std::string library = "Open MPI v4.1.4";  // MPI_Get_library_version, of every process
+  std::string build_id;                     // of the program; empty: the relay does not say
   int killed_rank = -1;
   bool all_send_first = false;             // relies on buffers: where no message is eager nobody gets further
   std::vector<nlohmann::json> more_stats;  // keys for the stats of the ranks, by rank

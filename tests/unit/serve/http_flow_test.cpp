@@ -411,6 +411,13 @@ TEST_F(HttpFlow, UsersSeeAndWriteTheirOwnStepsOnly) {
   EXPECT_EQ(json::parse(request_as(kOther, "GET", "/v1/steps").body)["steps"].size(), 0u);
   EXPECT_EQ(request_as(kOther, "GET", "/v1/steps?all=1").status, 403);
   EXPECT_EQ(request_as(kOther, "GET", "/v1/steps?user=root").status, 403);
+  EXPECT_EQ(request_as(kOther, "GET", "/v1/accuracy?all=1").status, 403);
+  EXPECT_EQ(request_as(kOther, "GET", "/v1/accuracy?user=root").status, 403);
+  EXPECT_EQ(request_as(kOther, "GET", key(7) + "/accuracy").status, 403);
+  EXPECT_EQ(request_as(kOther, "GET", "/v1/accuracy?nonsense=1").status, 400);
+  const json own = json::parse(request_as(kOther, "GET", "/v1/accuracy").body, nullptr, false);
+  EXPECT_EQ(own["all"]["outcomes"], 0);
+  EXPECT_TRUE(own["all"]["median_percent"].is_null());
   EXPECT_EQ(json::parse(request_as(kOperator, "GET", "/v1/steps?all=1").body)["steps"].size(), 1u);
   // Nobody registers a step in another user's name.
   json description = program.description(0, 8);

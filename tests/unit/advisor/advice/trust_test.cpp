@@ -26,12 +26,41 @@ TEST(Trust, EveryDoubtIsSaid) {
   Trust trust;
   EXPECT_THAT(trust.notes(), Contains(HasSubstr("no self-prediction error")));
   EXPECT_EQ(trust.notes().size(), 1U);
-  trust = {-5, 2, 50, 3, 4, "rank 3 stopped"};
+  trust = {-5, 2, 50, 3, 4, "rank 3 stopped", {}, {}};
   const std::vector<std::string> notes = trust.notes();
   for (const char* const part : {"-5.0 %", "rank 3 stopped", "2.0 % of the events", "50.0 % of the messages",
                                  "3.0 % of the time", "4.0 % of the collectives"}) {
     EXPECT_THAT(notes, Contains(HasSubstr(part)));
   }
+}
+
+TEST(Trust, TheIntervalIsFittedToOutcomesWhereThereAreEnough) {
+  Trust trust;
+  trust.self_error_percent = -5;
+  trust.lost_percent = 2;
+  trust.unmodelled_percent = 3;
+  trust.wildcard_percent = 10;
+  EXPECT_EQ(trust.basis(), Trust::Basis::kSelfError);
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 11);
+  trust.site = {kLeastOutcomesOfSite, 12};
+  EXPECT_EQ(trust.basis(), Trust::Basis::kSite);
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 18) << "what is special about this trace comes on top";
+  EXPECT_THAT(trust.notes(), Contains(HasSubstr("fitted to 10 outcomes of this site")));
+  trust.program = {kLeastOutcomesOfProgram - 1, 20};
+  EXPECT_EQ(trust.basis(), Trust::Basis::kSite) << "too few";
+  trust.program = {kLeastOutcomesOfProgram, 7};
+  EXPECT_EQ(trust.basis(), Trust::Basis::kProgram);
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 9) << "its own outcomes have the rest in them, but not what was lost";
+  EXPECT_THAT(trust.notes(), Contains(HasSubstr("fitted to 5 outcomes of this program: 90 %")));
+  trust.program.p90_percent = 1;
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 7) << "never narrower than the error of this very run";
+}
+
+TEST(Trust, WithoutMeasuredTimeOutcomesServe) {
+  Trust trust;
+  trust.site = {kLeastOutcomesOfSite, 4};
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 4);
+  EXPECT_THAT(trust.notes(), testing::Not(Contains(HasSubstr("is taken"))));
 }
 
 TEST(Gain, OfTheObjectivesValue) {

@@ -1,0 +1,39 @@
+// ProgramProfile: what a step's program did, as far as it is recognised by it (docs/lbfd.md, "Programs and outcomes").
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "db/records.h"
+#include "event/event.h"
+
+namespace lbf {
+
+class ProgramProfile {
+ public:
+  // A `process` control record (http-v1.md). The words come from the user's relay: long ones are cut.
+  void take_process(Rank rank, const nlohmann::json& record);
+  void take_events(std::span<const Event> events);
+
+  // `calls_of_rank`: calls and seconds by function id, as the ranks' `stats` records say; `rank_s`: sum of the ranks'
+  // times. Nothing: no process said which program it is.
+  std::optional<db::ProgramRun> run(
+      const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s) const;
+
+ private:
+  std::set<std::string> build_ids_;
+  std::set<std::string> scripts_;
+  Rank named_rank_ = -1;  // whose name is the program's: the lowest one's
+  std::string name_;
+  Seconds process_s_ = 0;
+  Seconds seen_s_ = 0;  // all time in events
+  double sent_bytes_ = 0;
+  bool windows_ = false;  // the capture was closed at times
+};
+
+}  // namespace lbf

@@ -1,0 +1,213 @@
+// Steps: programs that run again, what is expected of them, and deferred targets after the step, across restarts.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "db/database.h"
+#include "predictor/serve/step_json.h"
+#include "predictor/serve/steps.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/unit/ingest/batches.h"
+#include "tests/unit/serve/daemon_fixture.h"
+
+namespace lbf {
+namespace {
+
+using namespace std::chrono_literals;
+
+class OutcomeTest : public testing::Test {
+ protected:
+  OutcomeTest() {
+    std::filesystem::create_directory(directory_.path() + "/networks");
+    std::ofstream(directory_.path() + "/networks/default.toml")
+        << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 50.0], [1000, 90.0]]\n";
+    networks_ = std::make_unique<NetworkCatalog>(
+        std::move(NetworkCatalog::load(directory_.path() + "/networks", "")).value());
+    database_ = std::move(db::Database::open(directory_.path() + "/lbf.db")).value();
+    traces_ = std::move(TraceStore::open(directory_.path() + "/traces")).value();
+    program_.build_id = "gnu:aa";
+    start();
+  }
+  ~OutcomeTest() override { steps_.reset(); }
+
+  void start() {
+    steps_.reset();
+    options_.retention.age = 0h;
+    steps_ = std::make_unique<Steps>(*traces_, *database_, *networks_, options_);
+    steps_->recover();
+  }
+  StepKey key(std::uint32_t job) const { return {"c", job, 0, 0}; }
+
+  // The whole program as a step; returns the answer to its first relay.
+  Registered run(std::uint32_t job) {
+    Registered first;
+    const auto nodes = static_cast<std::uint32_t>(program_.ranks_of_node.size());
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      nlohmann::json description = program_.description(node, job);
+      description["start_realtime_ns"] = 1700000000000000000 + std::int64_t{job} * 1000000000;
+      const auto answer = steps_->register_stream(caller_, key(job), node, description.dump());
+      EXPECT_TRUE(answer.ok()) << (answer ? "" : answer.error().message);
+      if (node == 0 && answer) first = *answer;
+    }
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      std::uint64_t sequence = 0;
+      for (const std::string& batch : program_.batches_of(node)) {
+        const auto stored = steps_->append(caller_, key(job), node, ++sequence, test::bytes_of(batch));
+        EXPECT_TRUE(stored.ok()) << (stored ? "" : stored.error().message);
+      }
+      EXPECT_TRUE(steps_->end_stream(caller_, key(job), node, {sequence, 0, "step_end", 0}).ok());
+    }
+    return first;
+  }
+  StepView wait_for(std::uint32_t job, const std::function<bool(const StepView&)>& is_reached) {
+    StepView view;
+    for (int i = 0; i < 2000; ++i) {
+      auto found = steps_->get(caller_, key(job), StepDetail::kFull);
+      if (found) view = std::move(found).value();
+      if (found && is_reached(view)) return view;
+      std::this_thread::sleep_for(10ms);
+    }
+    ADD_FAILURE() << "job " << job << " does not get there";
+    return view;
+  }
+  StepView finished(std::uint32_t job) {
+    StepView view = wait_for(job, [](const StepView& v) { return v.record.state != db::StepState::kRunning; });
+    EXPECT_EQ(view.record.state, db::StepState::kComplete) << view.record.why_partial;
+    // The database has it a moment later.
+    for (int i = 0; i < 2000; ++i) {
+      const auto state = db::StepStore(*database_).state_of("c", job, 0, 0);
+      if (state && state->has_value() && **state != db::StepState::kRunning) break;
+      std::this_thread::sleep_for(5ms);
+    }
+    return view;
+  }
+  db::Accuracy accuracy() { return steps_->accuracy({}).value(); }
+  static std::size_t deferred(const StepView& view) {
+    return static_cast<std::size_t>(std::count_if(view.predictions.begin(), view.predictions.end(),
+                                                  [](const auto& p) { return !p.why_deferred.empty(); }));
+  }
+
+  test::TemporaryDirectory directory_;
+  std::unique_ptr<NetworkCatalog> networks_;
+  std::unique_ptr<db::Database> database_;
+  std::unique_ptr<TraceStore> traces_;
+  StepsOptions options_;
+  std::unique_ptr<Steps> steps_;
+  test::RingProgram program_;
+  const Caller caller_{::getuid(), true};
+  std::atomic<int> clock_{0};
+};
+
+TEST_F(OutcomeTest, AProgramThatRunsAgainElsewhereHasAnOutcome) {
+  EXPECT_FALSE(run(1).expected_calls_per_s) << "it never ran";
+  const StepView first = finished(1);
+  const auto four = std::find_if(first.predictions.begin(), first.predictions.end(),
+                                 [](const auto& p) { return p.nodes == 4; });
+  ASSERT_NE(four, first.predictions.end());
+
+  program_.ranks_of_node = {{0}, {1}, {2}, {3}};
+  const auto expected = run(2).expected_calls_per_s;
+  ASSERT_TRUE(expected);
+  double calls = 0;
+  for (const db::CallRecord& call : first.record.calls) calls += static_cast<double>(call.calls);
+  // RingProgram's ranks take 0.5 + 0.1 rank + (batches - 1) seconds.
+  EXPECT_NEAR(*expected, calls / (4 * 3.5 + 0.6), 1e-9);
+  const StepView second = finished(2);
+
+  const db::Accuracy found = accuracy();
+  EXPECT_EQ(found.all.outcomes, 3u) << "two for themselves, one of four nodes predicted from two";
+  ASSERT_EQ(found.by_distance.size(), 2u);
+  EXPECT_EQ(found.by_distance[1].name, "nodes");
+  EXPECT_NEAR(found.by_distance[1].errors.median_percent,
+              100 * (four->predicted_s / *second.record.measured_s - 1), 1e-9);
+  ASSERT_EQ(found.by_program.size(), 1u);
+  EXPECT_EQ(found.by_program[0].name, "ring");
+
+  const nlohmann::json json = accuracy_json(found);
+  EXPECT_EQ(json["by_distance"][1]["distance"], "nodes");
+  EXPECT_EQ(json["by_program"][0]["build_id"], "gnu:aa");
+  const auto fit = steps_->fit_of(caller_, key(2));
+  ASSERT_TRUE(fit.ok());
+  EXPECT_EQ(error_fit_json(*fit)["program"]["outcomes"], 1);
+}
+
+TEST_F(OutcomeTest, AnotherBuildOfTheSameNameIsAnotherProgram) {
+  run(1);
+  finished(1);
+  program_.ranks_of_node = {{0}, {1}, {2}, {3}};
+  program_.build_id = "gnu:bb";
+  run(2);
+  finished(2);
+  EXPECT_EQ(accuracy().by_program.size(), 2u);
+  EXPECT_EQ(accuracy().all.outcomes, 2u) << "each for itself";
+}
+
+// Until the relay says what ran, nothing is known.
+TEST_F(OutcomeTest, WithoutABuildIdThereIsNoProgram) {
+  program_.build_id.clear();
+  run(1);
+  finished(1);
+  EXPECT_EQ(accuracy().all.outcomes, 0u);
+}
+
+TEST_F(OutcomeTest, DeferredTargetsAreTakenUpAfterARestart) {
+  run(1);
+  const StepView whole = finished(1);
+  options_.run.budget.cpu_percent = 1;
+  options_.run.cpu_clock = [this] { return 1000.0 * ++clock_; };
+  start();
+  run(2);
+  const StepView second = finished(2);
+  EXPECT_EQ(deferred(second), second.predictions.size() - 1);
+  start();
+  steps_->tick();
+  const StepView later = wait_for(2, [&](const StepView& v) {
+    steps_->tick();
+    return deferred(v) == 0;
+  });
+  EXPECT_EQ(later.record.state, db::StepState::kComplete);
+  EXPECT_EQ(steps_->running(), 0u);
+  ASSERT_EQ(later.predictions.size(), whole.predictions.size());
+  for (std::size_t i = 0; i < whole.predictions.size(); ++i) {
+    EXPECT_EQ(later.predictions[i].predicted_s, whole.predictions[i].predicted_s);
+    EXPECT_EQ(later.predictions[i].rank_finish_s, whole.predictions[i].rank_finish_s);
+  }
+}
+
+TEST_F(OutcomeTest, WhatRetentionTookIsGivenUp) {
+  options_.run.budget.cpu_percent = 1;
+  options_.run.cpu_clock = [this] { return 1000.0 * ++clock_; };
+  start();
+  run(1);
+  const StepView before = finished(1);
+  ASSERT_GT(deferred(before), 0u);
+  std::filesystem::remove_all(directory_.path() + "/traces/c/1.0.0");
+  start();
+  steps_->tick();
+  const StepView after = wait_for(1, [&](const StepView& v) { return v.predictions.back().deferred_for_good; });
+  EXPECT_EQ(deferred(after), deferred(before));
+  EXPECT_THAT(after.predictions.back().why_deferred, testing::HasSubstr("retention"));
+  EXPECT_EQ(after.predictions.front().predicted_s, before.predictions.front().predicted_s);
+}
+
+TEST_F(OutcomeTest, AStepsTracesHaveALimit) {
+  std::uint64_t first_batches = 0;
+  for (std::uint32_t node = 0; node < 2; ++node) first_batches += program_.batches_of(node)[0].size();
+  options_.step_trace_limit_bytes = first_batches;
+  start();
+  run(1);
+  const StepView view = wait_for(1, [](const StepView& v) { return v.record.state != db::StepState::kRunning; });
+  EXPECT_EQ(view.record.state, db::StepState::kPartial);
+  EXPECT_THAT(view.record.why_partial, testing::HasSubstr("step_trace_limit_mb"));
+  EXPECT_LE(view.record.stored_bytes, first_batches);
+  EXPECT_GT(view.record.stored_bytes, 0u);
+}
+
+}  // namespace
+}  // namespace lbf
