@@ -22,8 +22,6 @@ constexpr Seconds kPatience_s = 0.5;
 constexpr Nanoseconds kAfterWindow_ns = 500'000'000;
 // From so many recorded calls on, their cost is worth learning from.
 constexpr std::uint64_t kCallsToLearn = 1'000;
-// Nothing is known of the program at first: this much of the bucket is granted, and looked at again soon.
-constexpr double kFirstGrant = 0.1;
 constexpr Nanoseconds kFirstLook_ns = 10'000'000;
 
 Nanoseconds ns_of(Seconds s) {
@@ -65,27 +63,50 @@ Regulator::Regulator(const RegulatorSettings& settings, const WindowGrid& grid)
 
 Order Regulator::decide(Nanoseconds now_ns, const NodeUsage& usage) {
   account(now_ns, usage);
-  if (state_ == CaptureState::kOff) return {CaptureState::kOff, 0, kNoEnd};
+  if (state_ == CaptureState::kOff) return {CaptureState::kOff, 0, 0, kNoEnd};
   if (state_ == CaptureState::kOpen) {
     const bool spent = spendable_s() <= 0 && !affordable_all_the_time();
     const bool over = window_end_ns_ == kNoEnd ? spent : now_ns >= window_end_ns_;
-    if (!over && budget_.left_s() > 0) return open(now_ns);
+    if (!over && !usage.must_close && budget_.left_s() > 0) return open(now_ns);
     closed_ns_ = now_ns;
     return count(now_ns);
   }
   if (hopeless()) {
     state_ = CaptureState::kOff;
-    return {CaptureState::kOff, 0, kNoEnd};
+    return {CaptureState::kOff, 0, 0, kNoEnd};
   }
-  if (now_ns < next_opening_ns_) return count(now_ns);
+  if (now_ns < next_opening_ns_ || usage.must_close) return count(now_ns);
+  // Nodes agree on the number of a window as they do on its opening.
+  const auto cell = static_cast<std::uint32_t>(next_opening_ns_ / grid_.cell_ns());
   if (affordable_all_the_time() && budget_.left_s() >= 0.5 * budget_.full_s()) {
     window_end_ns_ = kNoEnd;
+    window_ = cell;
     return open(now_ns);
   }
   const Seconds window_s = affordable_window_s(now_ns);
   if (window_s < shortest_window_s()) return count(now_ns);
   window_end_ns_ = now_ns + ns_of(window_s);
+  window_ = cell;
   return open(now_ns);
+}
+
+void Regulator::expect(double calls_per_s) {
+  if (last_.recorded_calls + last_.counted_calls > 0) return;
+  calls_per_s_ = calls_per_s;
+  counting_cost_per_s_ = settings_.counted_call_s * calls_per_s;
+}
+
+double Regulator::predicted_share(double cpu_per_s) const {
+  const double seen_per_s = cpu_per_s_ > 0 ? cpu_per_s_ : cpu_per_s;
+  return seen_per_s > 0 ? cost_per_s_when_open() / seen_per_s : 0;
+}
+
+// What counts against the budget. Where the relay has a limit of its own its time weighs as many times more as that
+// one is lower, if that is more than all cost together: so both limits hold.
+Seconds Regulator::chargeable_s(const NodeUsage& change) const {
+  const Seconds all_s = change.capture_s + change.relay_cpu_s;
+  if (!(settings_.relay_limit > 0)) return all_s;
+  return std::max(all_s, change.relay_cpu_s * settings_.limit / settings_.relay_limit);
 }
 
 void Regulator::account(Nanoseconds now_ns, const NodeUsage& usage) {
@@ -95,14 +116,14 @@ void Regulator::account(Nanoseconds now_ns, const NodeUsage& usage) {
       grown(usage.recorded_calls, last_.recorded_calls), grown(usage.counted_calls, last_.counted_calls)};
   last_ = usage;
   budget_.earn(change.program_cpu_s);
-  budget_.spend(change.capture_s + change.relay_cpu_s);
+  budget_.spend(chargeable_s(change));
   if (any_ && now_ns > last_ns_) learn(change, seconds_from_ns(now_ns - last_ns_), now_ns);
   any_ = true;
   last_ns_ = std::max(last_ns_, now_ns);
 }
 
 void Regulator::learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now_ns) {
-  const Seconds cost_s = change.capture_s + change.relay_cpu_s;
+  const Seconds cost_s = chargeable_s(change);
   const double calls_per_s = static_cast<double>(change.recorded_calls + change.counted_calls) / passed_s;
   // A storm is believed at once, its end only after a while.
   calls_per_s_ = std::max(calls_per_s, moved(calls_per_s_, calls_per_s, passed_s));
@@ -169,9 +190,10 @@ unsigned Regulator::thinning() const {
 Order Regulator::open(Nanoseconds now_ns) {
   state_ = CaptureState::kOpen;
   if (cpu_per_s_ == 0) {
-    return {state_, calls_for(kFirstGrant * budget_.full_s()), now_ns + kFirstLook_ns};
+    return {state_, calls_for(kFirstGrantShare * budget_.full_s()), window_, now_ns + kFirstLook_ns};
   }
-  return {state_, calls_for(affordable_all_the_time() ? budget_.left_s() : spendable_s()), window_end_ns_};
+  return {state_, calls_for(affordable_all_the_time() ? budget_.left_s() : spendable_s()), window_,
+          window_end_ns_};
 }
 
 std::uint64_t Regulator::calls_for(Seconds cost_s) const {
@@ -181,7 +203,7 @@ std::uint64_t Regulator::calls_for(Seconds cost_s) const {
 Order Regulator::count(Nanoseconds now_ns) {
   state_ = CaptureState::kCounting;
   next_opening_ns_ = grid_.next_opening_ns(now_ns, thinning());
-  return {state_, 0, next_opening_ns_};
+  return {state_, 0, 0, next_opening_ns_};
 }
 
 }  // namespace lbf::cost

@@ -15,6 +15,7 @@
 
 #include "base/units.h"
 #include "cost/budget.h"
+#include "cost/first_grant.h"
 #include "cost/window_grid.h"
 
 namespace lbf::cost {
@@ -33,6 +34,9 @@ struct NodeUsage {
   Seconds relay_cpu_s = 0;
   std::uint64_t recorded_calls = 0;  // while open
   std::uint64_t counted_calls = 0;   // while counting
+  // Not cumulative: windows end now and none begins, whatever the budget says. A rank has used up its grant (the
+  // others are not to record alone), or another resource is at its limit (memory, network).
+  bool must_close = false;
 };
 
 // What is to happen until the next decision.
@@ -41,6 +45,9 @@ struct Order {
   // With kOpen: how many calls all ranks of the node together may record from now on; the capture closes by
   // itself when they are used up, whatever the relay is doing.
   std::uint64_t call_grant = 0;
+  // With kOpen: the window's number, alike on all nodes and growing with time: 1 is the one that is open from the
+  // start, later ones have the number of their cell in the grid.
+  std::uint32_t window = 1;
   // CLOCK_REALTIME when the state changes next as far as is known now: the relay should decide again then,
   // and at its own pace before.
   Nanoseconds until_ns = 0;
@@ -48,18 +55,23 @@ struct Order {
 
 struct RegulatorSettings {
   double limit = 0.02;              // share of the program's processor time; 0: off from the start
-  Seconds depth_s = 2;              // Budget; per rank of the node 2 s of processor time
+  double relay_limit = 0;           // the relay's own part of it at most, as a share of the same; 0: any part
+  Seconds depth_s = kDepthPerRankS;  // Budget; times the ranks of the node
   Seconds shortest_window_s = 0.1;  // shorter ones are worth little: a message must be seen from both ends
   // Predicted cost (predicted_cost.h) until calls were seen: per recorded call with the relay's share, per
   // counted call, and calls per second of the node.
-  Seconds recorded_call_s = 300e-9;
-  Seconds counted_call_s = 8e-9;
-  double calls_per_s = 10'000;
+  Seconds recorded_call_s = kDefaultRecordedCallS;
+  Seconds counted_call_s = kDefaultCountedCallS;
+  double calls_per_s = kDefaultCallsPerCpuS;
 };
 
 class Regulator {
  public:
   Regulator(const RegulatorSettings& settings, const WindowGrid& grid);
+
+  // Calls per second of the node as earlier runs of the program made them, instead of settings.calls_per_s. Does
+  // nothing once calls were seen.
+  void expect(double calls_per_s);
 
   // The state from `now_ns` (CLOCK_REALTIME) on. Usage that goes backwards (a rank ended) counts as no
   // change.
@@ -69,8 +81,12 @@ class Regulator {
   const Budget& budget() const { return budget_; }
   // Cost of one recorded call, the relay's share with it, as seen so far.
   Seconds recorded_call_s() const { return recorded_call_s_; }
+  // Predicted cost of recording every call, as a share of the program's processor time, corrected by what was seen so
+  // far (Hollingsworth & Miller, Sec. 3.1). Before the program has run: of `cpu_per_s` processors that it keeps busy.
+  double predicted_share(double cpu_per_s) const;
 
  private:
+  Seconds chargeable_s(const NodeUsage& change) const;
   void account(Nanoseconds now_ns, const NodeUsage& usage);
   void learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now_ns);
   Seconds cost_per_s_when_open() const { return recorded_call_s_ * calls_per_s_; }
@@ -92,6 +108,7 @@ class Regulator {
   CaptureState state_ = CaptureState::kOpen;
   Nanoseconds window_end_ns_ = 0;    // kOpen; kNoEnd: as long as the budget lasts
   Nanoseconds next_opening_ns_ = 0;  // kCounting
+  std::uint32_t window_ = 1;         // kOpen
   Nanoseconds closed_ns_ = 0;        // kCounting: since when
   bool any_ = false;
   Nanoseconds last_ns_ = 0;

@@ -50,8 +50,8 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
       "INSERT INTO prediction (step_row, position, target, nodes, cores_per_node, placement, "
       "network, contention, speed, kind, predicted_s, speedup, self_error_percent, partial, "
       "progress_s, measured_at_progress_s, rank_finish_s_json, why_stuck, topology_json, "
-      "why_deferred, deferred_for_good) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "why_deferred, deferred_for_good, low_s, high_s, seen_share) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   std::int64_t position = 0;
   for (const PredictionRecord& prediction : predictions) {
     insert.reset();
@@ -76,6 +76,9 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
     insert.bind(19, topology_text(prediction.topology));
     insert.bind(20, prediction.why_deferred);
     insert.bind(21, prediction.deferred_for_good ? 1 : 0);
+    bind_optional(insert, 22, prediction.low_s);
+    bind_optional(insert, 23, prediction.high_s);
+    insert.bind(24, prediction.seen_share);
     insert.exec();
   }
 }
@@ -123,7 +126,7 @@ Result<std::vector<PredictionRecord>> PredictionStore::select(StepRow step, bool
         connection,
         std::string("SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
                     "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
-                    "why_stuck, topology_json, why_deferred, deferred_for_good, ") +
+                    "why_stuck, topology_json, why_deferred, deferred_for_good, low_s, high_s, seen_share, ") +
             (with_ranks ? "rank_finish_s_json" : "'[]'") +
             " FROM prediction WHERE step_row = ?1" + condition + " ORDER BY position");
     query.bind(1, step);
@@ -147,7 +150,10 @@ Result<std::vector<PredictionRecord>> PredictionStore::select(StepRow step, bool
       prediction.topology = topology_of(query.getColumn(15).getString());
       prediction.why_deferred = query.getColumn(16).getString();
       prediction.deferred_for_good = query.getColumn(17).getInt() != 0;
-      const auto finish = nlohmann::json::parse(query.getColumn(18).getString(), nullptr, false);
+      prediction.low_s = optional_of(query.getColumn(18));
+      prediction.high_s = optional_of(query.getColumn(19));
+      prediction.seen_share = optional_of(query.getColumn(20)).value_or(1);
+      const auto finish = nlohmann::json::parse(query.getColumn(21).getString(), nullptr, false);
       if (finish.is_array()) {
         for (const auto& value : finish) {
           if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());

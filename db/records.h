@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "db/cost_record.h"
 
 namespace lbf::db {
 
@@ -79,6 +80,7 @@ struct StepRecord {
   std::vector<std::string> notes;
   std::optional<ProgramRun> program;  // written with a complete step only; not read back
   Seconds lbfd_cpu_s = 0;             // processor time of its replays
+  std::optional<CostRecord> cost;  // as the relays reported it
 };
 
 using StepRow = std::int64_t;  // step.step_row
@@ -108,6 +110,11 @@ struct PredictionRecord {
   Seconds progress_s = 0;
   Seconds measured_at_progress_s = 0;
   TopologyRecord topology;
+  // Of a run that was captured in windows: the share of its measured time that was seen, and the 95 % interval of
+  // predicted_s, where it can be told.
+  double seen_share = 1;
+  std::optional<Seconds> low_s{};
+  std::optional<Seconds> high_s{};
   std::vector<Seconds> rank_finish_s;
   std::string why_deferred;        // not empty: not all of the run was replayed for it, for want of room
   bool deferred_for_good = false;  // with why_deferred: it will not be taken up any more
@@ -118,7 +125,8 @@ struct PredictionRecord {
             speed,       kind,       why_stuck,
             predicted_s, speedup,    self_error_percent,
             partial,     progress_s, measured_at_progress_s,
-            topology,    {},         why_deferred,
+            topology,    seen_share, low_s,
+            high_s,      {},         why_deferred,
             deferred_for_good};
   }
 };

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "db/cost_store.h"
 #include "db/prediction_store.h"
 #include "db/program_store.h"
 
@@ -291,6 +292,7 @@ Result<StepRow> StepStore::put(const StepRecord& step, const std::vector<Predict
     upsert.reset();
     insert_calls(connection, row, step);
     insert_nodes(connection, row, step);
+    CostStore::replace(connection, row, step.cost);
     PredictionStore::replace(connection, row, predictions);
     ProgramStore::record(connection, row, step, predictions);
   });
@@ -388,6 +390,7 @@ Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bo
     while (statement.executeStep()) found.push_back(read_row(statement));
     SQLite::Statement replayed(connection, "SELECT lbfd_cpu_s FROM run WHERE step_row = ?");
     for (StoredStepRecord& stored : found) {
+      stored.record.cost = CostStore::of_step(connection, stored.row, with_calls);
       if (with_calls) read_calls(connection, stored);
       replayed.reset();
       replayed.bind(1, stored.row);

@@ -242,6 +242,15 @@ std::string closing_note(const Step& step, std::size_t width) {
         width, 0);
   }
   out += deferred_note(step, width);
+  if (step.cost && step.cost->seen_in_part()) {
+    out += wrap(fmt::format("Only {:.1f} % of the run was captured{}: take a gain for one where the predicted intervals "
+                            "do not overlap.",
+                            100 * *step.cost->seen_share,
+                            step.cost->limit_percent
+                                ? fmt::format(", to keep the overhead below {:g} %", *step.cost->limit_percent)
+                                : std::string()),
+                width, 0);
+  }
   if (const auto error = step.self_error_percent(); error && std::fabs(*error) > kDoubtfulSelfErrorPercent) {
     out += wrap(
         fmt::format("The self-prediction error is large ({:+.1f} %): the model misses something of this run, "

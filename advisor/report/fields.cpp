@@ -57,6 +57,12 @@ const TargetPrediction* fastest(const Step& step) {
   return best;
 }
 
+std::optional<double> seen_percent(const Step& step) {
+  if (step.cost && step.cost->seen_share) return 100 * *step.cost->seen_share;
+  const TargetPrediction* self = step.self();
+  return self != nullptr && self->seen_share ? std::optional(100 * *self->seen_share) : std::nullopt;
+}
+
 using S = const Step&;
 using T = const TargetPrediction*;
 
@@ -73,6 +79,7 @@ const std::vector<Field> kFields{
      [](S s) { return s.bytes_on_wire; }},
     {"BytesStored", 12, false, false, [](S s, T) { return number(s.bytes_stored); },
      [](S s) { return s.bytes_stored; }},
+    {"CaptureState", 12, true, false, [](S s, T) { return s.cost ? s.cost->state : std::string(); }},
     {"CaptureTime", 11, false, false, [](S s, T) { return duration(s.capture_s); }},
     {"Cluster", 10, true, false, [](S s, T) { return s.cluster; }},
     {"Command", 24, true, false, [](S s, T) { return command_line(s); }},
@@ -84,12 +91,16 @@ const std::vector<Field> kFields{
        return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0));
      }},
     {"Events", 12, false, false, [](S s, T) { return number(s.events); }},
+    {"High", 10, false, true,
+     [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->high_s) : std::string(); }},
     {"JobID", 12, true, false, [](S s, T) { return job_id(s); }},
     {"JobIDRaw", 12, true, false, [](S s, T) { return raw_job_id(s); }},
     {"JobName", 10, false, false, [](S s, T) { return s.job_name; }},
     {"Kind", 6, true, true, [](S, T t) { return t != nullptr ? t->kind : std::string(); }},
     {"LbfdCPU", 10, false, false, [](S s, T) { return duration(s.lbfd_cpu_s); }},
     {"LostEvents", 10, false, false, [](S s, T) { return number(s.lost_events); }},
+    {"Low", 10, false, true,
+     [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->low_s) : std::string(); }},
     {"MPITime", 10, false, false, [](S s, T) { return duration(s.mpi_s); }},
     {"Measured", 10, false, false, [](S s, T) { return duration(s.measured_s); }},
     {"MeasuredRaw", 14, false, false, [](S s, T) { return number(s.measured_s); }},
@@ -101,6 +112,14 @@ const std::vector<Field> kFields{
     {"Nodes", 5, false, true, [](S, T t) { return t != nullptr ? number(t->nodes) : std::string(); }},
     {"Notes", 40, true, false, [](S s, T) { return joined(s.notes, "; "); }},
     {"Overhead", 8, false, false, [](S s, T) { return percent(s.overhead_percent()); }},
+    {"OverheadHigh", 12, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->high_percent) : std::string(); }},
+    {"OverheadLimit", 13, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->limit_percent) : std::string(); }},
+    {"OverheadLow", 11, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->low_percent) : std::string(); }},
+    {"OverheadPredicted", 17, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->predicted_percent) : std::string(); }},
     {"Partition", 10, false, false, [](S s, T) { return s.partition; }},
     {"Placement", 12, true, true, [](S, T t) { return t != nullptr ? t->placement : std::string(); }},
     {"Predicted", 10, false, true,
@@ -117,6 +136,7 @@ const std::vector<Field> kFields{
     {"RelayCPU", 10, false, false, [](S s, T) { return duration(s.relay_cpu_s); }},
     {"Restart", 7, false, false, [](S s, T) { return std::to_string(s.restart); }},
     {"RunNetwork", 14, true, false, [](S s, T) { return s.network; }},
+    {"Seen", 7, false, false, [](S s, T) { return percent(seen_percent(s)); }},
     {"SelfError", 9, false, false, [](S s, T) { return percent(s.self_error_percent(), true); }},
     {"Speed", 5, false, true,
      [](S, T t) { return t != nullptr && t->speed ? fmt::format("{:g}", *t->speed) : std::string(); }},
@@ -132,6 +152,7 @@ const std::vector<Field> kFields{
     {"UnmodelledPct", 13, false, false, [](S s, T) { return percent(s.unmodelled_percent()); }},
     {"User", 9, false, false, [](S s, T) { return s.user.empty() ? number(s.uid) : s.user; }},
     {"Wildcards", 9, false, false, [](S s, T) { return number(s.wildcard_receives); }},
+    {"Windows", 7, false, false, [](S s, T) { return s.cost ? number(s.cost->windows) : std::string(); }},
 };
 
 bool same_letter(char a, char b) {
@@ -255,7 +276,7 @@ std::string_view long_format() {
          "Network,"
          "Placement,Contention,Topology,Speed,Kind,PredictedRaw,Speedup,SelfError,MPITime,UnmodelledPct,"
          "Wildcards,"
-         "Overhead,"
+         "Overhead,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,Seen,Low,High,"
          "Events,Messages,LostEvents,Reason,Notes";
 }
 

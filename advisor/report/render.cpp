@@ -108,8 +108,12 @@ std::string target_table(const Step& step, const PageStyle& style) {
   std::size_t rest = style.width > kFixed + 20 ? style.width - kFixed - 2 : 20;
   const bool cores = varies(&TargetPrediction::cores);
   const bool speed = varies(&TargetPrediction::speed);
+  const bool interval = std::any_of(targets.begin(), targets.end(),
+                                    [](const TargetPrediction* t) { return t->seen_in_part(); });
   if (cores) rest -= std::min<std::size_t>(rest, 6);
   if (speed) rest -= std::min<std::size_t>(rest, 6);
+  // The interval in place of the self-prediction error, which stands below the table, too.
+  if (interval) rest -= std::min<std::size_t>(rest, 2 * 11 - 10);
   const std::size_t placement_width =
       std::clamp<std::size_t>(widest([](const TargetPrediction& t) { return t.placement; }), 9, rest / 2);
   const std::size_t network_width =
@@ -123,8 +127,12 @@ std::string target_table(const Step& step, const PageStyle& style) {
   add("Placement", placement_width);
   add("Kind", 6);
   add("Predicted", 10);
+  if (interval) {
+    add("Low", 10);
+    add("High", 10);
+  }
   add("Speedup", 8);
-  add("SelfError", 9);
+  if (!interval) add("SelfError", 9);
 
   const Advice advice = advise(step);
   std::string out;
@@ -163,7 +171,21 @@ std::string facts(const Step& step, const PageStyle& style) {
                      format_duration(*self->predicted_s),
                      reference ? ", measured " + format_duration(*reference) : std::string()));
   }
-  if (const auto overhead = step.overhead_percent()) {
+  if (step.cost && step.cost->low_percent && step.cost->high_percent) {
+    const Cost& cost = *step.cost;
+    std::string text = fmt::format("Capture overhead {:.2f} to {:.2f} % of the program's processor time",
+                                   *cost.low_percent, *cost.high_percent);
+    if (cost.limit_percent) text += fmt::format(", limit {:g} %", *cost.limit_percent);
+    if (cost.predicted_percent) text += fmt::format(", predicted {:.2f} %", *cost.predicted_percent);
+    if (cost.over_limit()) text += ": above the limit";
+    fact(text + '.');
+    if (cost.seen_in_part()) {
+      fact(fmt::format("Seen {:.1f} % of the run ({} recorded, {} counted): predictions are extrapolated, with a 95 % "
+                       "interval where it can be told.",
+                       100 * *cost.seen_share, count_of(cost.recorded_calls.value_or(0), "call"),
+                       count_of(cost.counted_calls.value_or(0), "call")));
+    }
+  } else if (const auto overhead = step.overhead_percent()) {
     fact(fmt::format("Capture overhead {:.2f} % of the ranks' processor time (capture {}, relay {}){}.",
                      *overhead, format_duration(*step.capture_s, 3), format_duration(*step.relay_cpu_s, 3),
                      step.events ? ", " + count_of(*step.events, "event") : ""));

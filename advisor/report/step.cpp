@@ -147,6 +147,7 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
   out.deferred_for_good = in.flag("deferred_for_good");
   out.progress_s = in.seconds("progress_s");
   out.measured_at_progress_s = in.seconds("measured_at_progress_s");
+  out.seen_share = in.seconds("seen_share");
   out.low_s = in.seconds("low_s");
   out.high_s = in.seconds("high_s");
   if (!in.error().empty()) return answer_error(in.error());
@@ -157,6 +158,25 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
     out.topology_nodes = where.texts("nodes");
     if (!where.error().empty()) return answer_error(where.error());
   }
+  return out;
+}
+
+Result<Cost> read_cost(const Json& json, const std::string& what) {
+  if (!json.is_object()) return answer_error(what + " is not an object");
+  ObjectReader in(json, what);
+  Cost out;
+  out.limit_percent = in.number("limit_percent");
+  out.predicted_percent = in.number("predicted_percent");
+  out.corrected_percent = in.number("corrected_percent");
+  out.low_percent = in.number("low_percent");
+  out.high_percent = in.number("high_percent");
+  out.state = in.text("state");
+  out.seen_share = in.number("seen_share");
+  out.windows = in.count("windows");
+  out.recorded_calls = in.count("recorded_calls");
+  out.counted_calls = in.count("counted_calls");
+  out.program_cpu_s = in.seconds("program_cpu_s");
+  if (!in.error().empty()) return answer_error(in.error());
   return out;
 }
 
@@ -233,6 +253,12 @@ Result<Step> read_step(const Json& json, std::size_t number) {
   out.relay_cpu_s = in.seconds("relay_cpu_s");
   out.lbfd_cpu_s = in.seconds("lbfd_cpu_s");
   out.lost_events = in.count("lost_events");
+
+  if (const Json* of_cost = in.find("cost")) {
+    auto cost = read_cost(*of_cost, fmt::format("job {}, cost", raw_job_id(out)));
+    if (!cost) return cost.error();
+    out.cost = std::move(*cost);
+  }
 
   const std::string state = in.text("state");
   if (state == "running") {

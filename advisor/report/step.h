@@ -15,6 +15,9 @@
 
 namespace lbf::report {
 
+// Above it a run counts as seen whole: what is missing does not show in any figure.
+inline constexpr double kWholeShare = 0.9995;
+
 struct TargetPrediction {
   std::string target;  // "2 nodes, block"
   std::optional<std::uint32_t> nodes;
@@ -38,7 +41,12 @@ struct TargetPrediction {
   std::vector<std::string> topology_nodes;
   std::optional<Seconds> progress_s;
   std::optional<Seconds> measured_at_progress_s;
+  // Of a run that was captured in windows: the share of it that was seen, the 95 % interval of predicted_s.
+  std::optional<double> seen_share;
+  std::optional<Seconds> low_s;
+  std::optional<Seconds> high_s;
 
+  bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
   bool is_self() const { return kind == "self"; }
 };
 
@@ -46,6 +54,24 @@ struct CallTotal {
   std::string function;  // "MPI_Win_fence"
   std::uint64_t count = 0;
   Seconds seconds = 0;
+};
+
+// What the capture cost, in percent of the processor time of the program (docs/cost-system.md).
+struct Cost {
+  std::optional<double> limit_percent;
+  std::optional<double> predicted_percent;  // before the first call
+  std::optional<double> corrected_percent;  // of recording every call, by what was seen
+  std::optional<double> low_percent;        // observed
+  std::optional<double> high_percent;
+  std::string state;  // open, counting, off
+  std::optional<double> seen_share;
+  std::optional<std::uint64_t> windows;
+  std::optional<std::uint64_t> recorded_calls;
+  std::optional<std::uint64_t> counted_calls;
+  std::optional<Seconds> program_cpu_s;
+
+  bool over_limit() const { return limit_percent && high_percent && *high_percent > *limit_percent; }
+  bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
 };
 
 enum class StepState { kRunning, kComplete, kPartial };
@@ -88,6 +114,7 @@ struct Step {
   std::optional<Seconds> relay_cpu_s;  // sum over the relays
   std::optional<Seconds> lbfd_cpu_s;   // of the replays
   std::optional<std::uint64_t> lost_events;
+  std::optional<Cost> cost;
   std::vector<TargetPrediction> predictions;
   bool stands_for_job = false;  // one_per_job: job_id() is without the step
 

@@ -36,7 +36,10 @@ json prediction_json(const db::PredictionRecord& prediction, bool with_ranks) {
       {"self_error_percent", or_null(prediction.self_error_percent)},
       {"partial", prediction.partial},
       {"progress_s", prediction.progress_s},
-      {"measured_at_progress_s", prediction.measured_at_progress_s}};
+      {"measured_at_progress_s", prediction.measured_at_progress_s},
+      {"seen_share", prediction.seen_share},
+      {"low_s", or_null(prediction.low_s)},
+      {"high_s", or_null(prediction.high_s)}};
   if (!prediction.topology.file.empty())
     out["topology"] = {{"file", prediction.topology.file}, {"nodes", prediction.topology.nodes}};
   if (!prediction.why_deferred.empty()) {
@@ -65,6 +68,46 @@ json named_json(const char* key, const std::vector<db::NamedSummary>& groups) {
     list.push_back(std::move(one));
   }
   return list;
+}
+
+json cost_json(const db::CostRecord& cost, bool with_parts) {
+  json out = {{"limit_percent", or_null(cost.limit_percent)},
+              {"predicted_percent", or_null(cost.predicted_percent)},
+              {"corrected_percent", or_null(cost.corrected_percent)},
+              {"low_percent", or_null(cost.low_percent())},
+              {"high_percent", or_null(cost.high_percent())},
+              {"state", cost.state},
+              {"program_cpu_s", cost.program_cpu_s},
+              {"direct_s", cost.direct_s},
+              {"ideal_s", cost.ideal_s},
+              {"relay_cpu_s", cost.relay_cpu_s},
+              {"recorded_calls", cost.recorded_calls},
+              {"counted_calls", cost.counted_calls},
+              {"disbelieved", cost.disbelieved},
+              {"windows", cost.windows},
+              {"seen_share", cost.seen_share}};
+  if (!with_parts) return out;
+  json nodes = json::array();
+  for (const db::NodeCostRecord& node : cost.nodes) {
+    nodes.push_back({{"node_index", node.node},
+                     {"state", node.state},
+                     {"program_cpu_s", node.program_cpu_s},
+                     {"direct_s", node.direct_s},
+                     {"ideal_s", node.ideal_s},
+                     {"relay_cpu_s", node.relay_cpu_s},
+                     {"windows", node.windows},
+                     {"open_s", node.open_s},
+                     {"regulated_s", node.regulated_s},
+                     {"pressed_s", node.pressed_s}});
+  }
+  json ranks = json::array();
+  for (const db::RankCostRecord& rank : cost.ranks) {
+    ranks.push_back({rank.rank, rank.direct_s, rank.ideal_s, rank.recorded_calls, rank.counted_calls,
+                     rank.program_cpu_s});
+  }
+  out["nodes"] = std::move(nodes);
+  out["ranks"] = std::move(ranks);
+  return out;
 }
 
 }  // namespace
@@ -127,6 +170,7 @@ json step_json(const StepView& step, StepDetail detail) {
               {"relay_cpu_s", record.relay_cpu_s},
               {"lbfd_cpu_s", record.lbfd_cpu_s},
               {"lost_events", record.lost_events}};
+  out["cost"] = record.cost ? cost_json(*record.cost, detail == StepDetail::kFull) : json(nullptr);
   if (detail != StepDetail::kSummary) {
     out["node_of_rank"] = record.node_of_rank;
     out["unmodelled_calls"] = calls_json(record.unmodelled_calls);

@@ -504,6 +504,10 @@ Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
     stream.processes_left_out = count_or_zero(record, "processes_left_out");
     return {};
   }
+  if (type == "cost") {
+    stream.cost = stream_cost_of(record, stream.number, ranks_);
+    return {};
+  }
   if (type == "note") {
     if (const std::string note = text_or_empty(record, "text"); !note.empty()) {
       add_note(fmt::format("node {}: {}", stream.number, note));

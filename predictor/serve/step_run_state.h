@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "predictor/serve/step_cost.h"
 #include "predictor/serve/step_run.h"
 
 namespace lbf {
@@ -24,6 +25,7 @@ struct StepRun::Stream {
   Bytes sent_bytes = 0;
   std::uint64_t relay_lost_batches = 0;
   std::uint64_t processes_left_out = 0;  // by the relay; its notes say why
+  std::optional<StreamCost> cost;        // as the relay said last
 
   Seconds mean_replayed_s() const { return ranks == 0 ? 0 : replayed_s / ranks; }
 };

@@ -283,6 +283,11 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
     out.progress_s = largest(prediction.rank_finish_s);
     out.measured_at_progress_s = largest(prediction.rank_measured_s);
     out.rank_finish_s = prediction.rank_finish_s;
+    out.seen_share = prediction.seen_share;
+    if (prediction.seen_share < 1 && !stuck && prediction.high_s != kNeverS) {
+      out.low_s = prediction.low_s;
+      out.high_s = prediction.high_s;
+    }
     records.push_back(std::move(out));
   }
   return records;
@@ -383,6 +388,14 @@ void StepRun::publish() {
       rank_s += state.elapsed_s;
     }
     record.program = profile_.run(calls, rank_s);
+  }
+  std::vector<StreamCost> costs;
+  for (const auto& [number, stream] : streams_) {
+    if (stream->cost) costs.push_back(*stream->cost);
+  }
+  if (!costs.empty()) {
+    record.cost = cost_of_step(costs, view->predictions.empty() ? 1 : view->predictions.front().seen_share);
+    for (std::string& note : cost_notes(*record.cost)) notes.push_back(std::move(note));
   }
   record.notes = std::move(notes);
   view->generation = ++generation_;

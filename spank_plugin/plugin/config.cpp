@@ -12,6 +12,8 @@ namespace {
 constexpr std::uint64_t kMinRingBytes = 64 << 10;
 constexpr std::uint64_t kMaxRingBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxSpoolMb = 1 << 20;
+constexpr std::uint64_t kMinRelayMemoryMb = 4;
+constexpr std::uint64_t kMaxRelayMemoryMb = 4096;
 
 template <typename T>
 std::optional<T> number(std::string_view text) {
@@ -21,11 +23,25 @@ std::optional<T> number(std::string_view text) {
   return value;
 }
 
-std::optional<double> percent(std::string_view text) {
+// A percentage from 0 to 100, or what is wrong with it.
+struct Percent {
+  double value = 0;
+  std::string_view wrong;  // empty: nothing
+};
+Percent percent(std::string_view text) {
   if (text.ends_with('%')) text.remove_suffix(1);
   const auto value = number<double>(text);
-  if (!value || !std::isfinite(*value) || *value <= 0 || *value > 100) return std::nullopt;
-  return value;
+  if (!value || !std::isfinite(*value)) return {0, "that is no number; give a percentage, 0 to 100"};
+  if (*value < 0) return {0, "a limit cannot be below 0; give a percentage, 0 to 100 (0: the capture is off)"};
+  if (*value > 100) return {0, "more than all of the program's time; give a percentage, 0 to 100"};
+  return {*value, {}};
+}
+
+std::string shown_percent(double percent) {
+  std::string text = std::to_string(percent);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) text.pop_back();
+  return text;
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -106,9 +122,24 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
     };
     Result<void> outcome;
     if (name == "overhead_limit") {
-      const auto limit = percent(value);
-      if (!limit) return wrong(argument, "give a percentage above 0, at most 100");
-      config.overhead_limit_percent = *limit;
+      const Percent limit = percent(value);
+      if (!limit.wrong.empty()) return wrong(argument, std::string(limit.wrong));
+      config.overhead_limit_percent = limit.value;
+    } else if (name == "relay_cpu_limit") {
+      const Percent limit = percent(value);
+      if (!limit.wrong.empty()) return wrong(argument, std::string(limit.wrong));
+      if (limit.value == 0) return wrong(argument, "without processor time no relay runs; leave it out for no limit");
+      config.relay_cpu_limit_percent = limit.value;
+    } else if (name == "relay_memory_limit_mb") {
+      const auto limit = number<std::uint64_t>(value);
+      if (!limit || *limit < kMinRelayMemoryMb || *limit > kMaxRelayMemoryMb)
+        return wrong(argument, "give megabytes, 4 to 4096");
+      config.relay_memory_limit_mb = *limit;
+    } else if (name == "network_limit_kBps") {
+      const auto limit = number<double>(value);
+      if (!limit || !(*limit >= 1) || *limit > 1e9)
+        return wrong(argument, "give kilobytes per second, 1 to 1e9; leave it out for no limit");
+      config.network_limit_kBps = *limit;
     } else if (name == "lbfd") {
       if (!good_server(value)) return wrong(argument, "give unix:/path/of/socket or http://host:port");
       config.lbfd = value;
@@ -153,7 +184,8 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
     } else {
       return wrong(
           argument,
-          "unknown argument; known are overhead_limit, lbfd, networks, spool_dir, spool_limit_mb, default, "
+          "unknown argument; known are overhead_limit, relay_cpu_limit, relay_memory_limit_mb, network_limit_kBps, "
+          "lbfd, networks, spool_dir, spool_limit_mb, default, "
           "libexec_dir, relay, capture, report, ring_dir, ring_bytes, relay_wait_s");
     }
     if (!outcome) return outcome.error();
@@ -201,18 +233,26 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
   }
   const Given overhead = pick("--lbf-overhead", options.overhead, "LBF_OVERHEAD", environment.overhead);
   if (overhead.value != nullptr && !overhead.value->empty() && wanted) {
-    const auto limit = percent(*overhead.value);
-    if (!limit) {
-      refuse(overhead.name, *overhead.value, "give a percentage above 0, at most 100");
-    } else if (*limit > admin.overhead_limit_percent) {
-      std::string text = std::to_string(admin.overhead_limit_percent);
-      text.erase(text.find_last_not_of('0') + 1);
-      if (text.ends_with('.')) text.pop_back();
+    const Percent limit = percent(*overhead.value);
+    if (!limit.wrong.empty()) {
+      refuse(overhead.name, *overhead.value, limit.wrong);
+    } else if (limit.value > admin.overhead_limit_percent) {
       step.messages.push_back(std::string(overhead.name) + "=" + shown(*overhead.value) +
-                              ": more than this site allows; " + text + " % is used");
+                              ": more than this site allows; " + shown_percent(admin.overhead_limit_percent) +
+                              " % is used");
     } else {
-      step.overhead_limit_percent = *limit;
+      step.overhead_limit_percent = limit.value;
     }
+  }
+  if (wanted && !broken && step.overhead_limit_percent == 0) {
+    // With default=on nobody asked.
+    if (predict.value != nullptr || overhead.value != nullptr) {
+      step.messages.push_back(
+          (admin.overhead_limit_percent == 0 ? std::string("overhead_limit=0 of this site")
+                                             : std::string(overhead.name) + "=" + shown(*overhead.value)) +
+          ": the capture is off; the job runs without prediction");
+    }
+    step.predict = false;
   }
   if (!wanted && !broken && (options.networks || options.overhead) && !options.predict) {
     step.messages.push_back("--lbf-networks and --lbf-overhead do nothing without --lbf-predict");

@@ -17,7 +17,12 @@
 namespace lbf::plugin {
 
 struct AdminConfig {
+  // Percent of the processor time of the program on a node. 0: the capture is off.
   double overhead_limit_percent = 2.0;
+  // What the relay may take (docs/relay.md, "Limits"); 0: no limit of its own.
+  double relay_cpu_limit_percent = 0;  // of the same, as a part of overhead_limit_percent
+  std::uint64_t relay_memory_limit_mb = 32;
+  double network_limit_kBps = 0;
   std::string lbfd = "unix:/run/lbf/lbfd.sock";
   std::vector<std::string> networks;  // empty: all that lbfd knows
   std::string spool_dir = "/var/spool/lbf";

@@ -34,7 +34,7 @@ constexpr Option kOptions[] = {
     {"lbf-predict", "on|off", "predict this job's run time on other node counts and networks",
      kOptionalArgument, kPredict},
     {"lbf-networks", "A,B", "predict for these networks only", kRequiredArgument, kNetworks},
-    {"lbf-overhead", "PCT", "keep the cost of the capture below PCT percent of the run time",
+    {"lbf-overhead", "PCT", "keep the capture's cost below PCT percent of the processor time",
      kRequiredArgument, kOverhead},
 };
 

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/scoped_fd.h"
+#include "cost/first_grant.h"
 #include "spank_plugin/plugin/plugin.h"
 #include "spank_plugin/plugin/step_description.h"
 
@@ -95,6 +96,7 @@ void clear_capture(const SpankHandle& spank, const AdminConfig& admin) {
   if (!spank.environment("LBF_CAPTURE_DIR")) return;
   spank.unset_environment("LBF_CAPTURE_DIR");
   spank.unset_environment("LBF_CAPTURE_RING_BYTES");
+  spank.unset_environment("LBF_CAPTURE_GRANT");
   if (const auto preload = spank.environment("LD_PRELOAD")) {
     const std::string kept = preload_without(admin.capture, *preload);
     if (kept.empty()) {
@@ -148,12 +150,20 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
   auto dir = make_ring_dir(admin, *uid, *job, *step_id, description->json);
   if (!dir) return dir.error();
   const UserIdentity user = user_of(spank, *uid);
-  auto relay = RelayProcess::start(
-      admin.relay,
-      {"--ring-dir", *dir, "--server", admin.lbfd, "--step-file", *dir + "/step.json", "--spool-dir",
-       admin.spool_dir, "--spool-limit-mb", std::to_string(admin.spool_limit_mb), "--deliver-timeout-s",
-       std::to_string(admin.relay_wait_s / 2)},
-      user);
+  std::vector<std::string> words{"--ring-dir",        *dir,
+                                 "--server",          admin.lbfd,
+                                 "--step-file",       *dir + "/step.json",
+                                 "--spool-dir",       admin.spool_dir,
+                                 "--spool-limit-mb",  std::to_string(admin.spool_limit_mb),
+                                 "--memory-limit-mb", std::to_string(admin.relay_memory_limit_mb),
+                                 "--deliver-timeout-s", std::to_string(admin.relay_wait_s / 2)};
+  if (admin.relay_cpu_limit_percent > 0) {
+    words.insert(words.end(), {"--cpu-limit-percent", std::to_string(admin.relay_cpu_limit_percent)});
+  }
+  if (admin.network_limit_kBps > 0) {
+    words.insert(words.end(), {"--network-limit-kBps", std::to_string(admin.network_limit_kBps)});
+  }
+  auto relay = RelayProcess::start(admin.relay, words, user);
   if (!relay) {
     remove_ring_dir(*dir);
     return relay.error();
@@ -162,6 +172,8 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
   const std::string preload = preload_with(admin.capture, spank.environment("LD_PRELOAD").value_or(""));
   if (!spank.set_environment("LBF_CAPTURE_DIR", *dir) ||
       !spank.set_environment("LBF_CAPTURE_RING_BYTES", std::to_string(admin.ring_bytes)) ||
+      !spank.set_environment("LBF_CAPTURE_GRANT",
+                             std::to_string(cost::first_grant(step.overhead_limit_percent / 100))) ||
       !spank.set_environment("LD_PRELOAD", preload)) {
     spank.unset_environment("LBF_CAPTURE_DIR");
     relay->signal_end();

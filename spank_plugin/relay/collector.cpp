@@ -79,6 +79,7 @@ void Collector::scan(ClockReading now, BatchBuilder& out) {
       process.start_time_clock = read_process_stat(found.pid).start_time_clock;
     }
     process.rings.push_back(Ring{std::move(found.name), std::move(*reader), {}, false});
+    process.rings.back().number = ++rings_seen_;
     process.from_its_begin &= process.rings.back().reader.consumed_bytes() == 0;
   }
 }
@@ -370,6 +371,7 @@ void Collector::look_at(Process& process, ClockReading now, Seconds seconds_per_
     if (!alive || last_time) process.ended = true;  // never came out of MPI_Init, or no process of this step
     return;
   }
+  meter(process, now, seconds_per_tick);
   std::uint64_t bytes = drain(process, now, seconds_per_tick, out, result);
   if (!alive || last_time) {
     while (bytes > 0) {

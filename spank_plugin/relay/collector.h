@@ -10,7 +10,9 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +20,8 @@
 #include "base/result.h"
 #include "base/scoped_fd.h"
 #include "spank_plugin/relay/batch_builder.h"
+#include "spank_plugin/relay/cost_control.h"
+#include "spank_plugin/relay/cost_meter.h"
 #include "spank_plugin/relay/record_converter.h"
 #include "spank_plugin/relay/ring_directory.h"
 #include "spank_plugin/relay/ring_reader.h"
@@ -33,6 +37,9 @@ struct CollectorOptions {
   // Which processes with a ring here are this collector's; empty: all. Asked once for each.
   std::function<Membership(std::int32_t pid)> membership{};
   std::shared_ptr<RingDirectory> directory{};  // shared with other collectors; empty: opened from ring_dir
+  // What stands in for the capture's own measurements (cost_meter.h).
+  PrimitiveCosts primitives{cost::kDefaultRecordedCallS / 2, cost::kDefaultCountedCallS,
+                            cost::kDefaultRecordedCallS / 2};
 };
 
 struct PassResult {
@@ -51,6 +58,13 @@ class Collector {
 
   // The step has ended: takes what is left in the rings, and ends every process that has not ended itself.
   void finish(ClockReading now, const TickRate& rate, BatchBuilder& out);
+
+  // The cost of what was taken, ended processes included, as of the last pass() or finish().
+  const std::map<Rank, RankCost>& costs() const { return costs_; }
+  // The sound rings of the processes that are under way.
+  std::vector<RingUse> ring_uses();
+  // ORDERS[i] into the control word of ring_uses()[i]. REQUIRES: no pass() since ring_uses().
+  void give_orders(std::span<const RingOrder> orders, ClockReading now, BatchBuilder& out);
 
   std::size_t processes_taken() const { return taken_; }
   std::size_t processes_left_out() const { return left_out_; }
@@ -77,6 +91,9 @@ class Collector {
     std::uint64_t last_order = 0;
     std::size_t undated = 0;  // adjust records at the end of `held` whose own record has not come
     bool has_more = false;    // the last drain left records behind
+    std::uint64_t number = 0;
+    CostMeter meter{};
+    std::uint64_t metered_ns = 0;  // CLOCK_MONOTONIC of the last look; 0: none yet
   };
   struct Process {
     std::int32_t pid = 0;
@@ -104,6 +121,7 @@ class Collector {
     std::uint64_t cpu_ns = 0;
     std::uint64_t cpu_read_ns = 0;
     std::uint64_t cpu_at_bytes = 0;
+    std::optional<std::uint64_t> first_total_cpu_ns{};  // of the whole process, when it was taken
   };
 
   explicit Collector(CollectorOptions options) : options_(std::move(options)) {}
@@ -126,6 +144,9 @@ class Collector {
   void end(Process& process, const char* how, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
   void close_ring(Process& process, Ring& ring, const Error& error, ClockReading now, BatchBuilder& out);
   void note(const std::string& text, ClockReading now, BatchBuilder& out);
+  void meter(Process& process, ClockReading now, Seconds seconds_per_tick);
+  template <typename Use>
+  void for_each_ring(const Use& use);
   Seconds elapsed_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const;
   void forget(Process& process);
 
@@ -141,6 +162,9 @@ class Collector {
   std::size_t taken_ = 0;
   std::size_t left_out_ = 0;
   std::size_t notes_ = 0;
+
+  std::map<Rank, RankCost> costs_;
+  std::uint64_t rings_seen_ = 0;
 
   std::vector<std::pair<const Ring*, const HeldRecord*>> merged_;  // of one release
 };

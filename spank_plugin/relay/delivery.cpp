@@ -11,8 +11,6 @@ namespace {
 
 constexpr std::uint64_t kFirstBackoffNs = 100'000'000;
 constexpr std::uint64_t kMaxBackoffNs = 2'000'000'000;
-// While lbfd is away batches wait in memory up to this much, then they go into the spool, oldest first.
-constexpr std::size_t kQueueBytes = 8 << 20;
 constexpr std::string_view kBatchType = "application/x-lbf-batch";
 constexpr std::string_view kJsonType = "application/json";
 
@@ -22,6 +20,13 @@ std::uint64_t next_sequence_of(const HttpResponse& response) {
   if (!json.is_object()) return 0;
   const auto found = json.find("next_sequence");
   return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
+}
+
+double expected_calls_of(const HttpResponse& response) {
+  const auto json = nlohmann::json::parse(response.body, nullptr, false);
+  if (!json.is_object()) return 0;
+  const auto found = json.find("expected_calls_per_s");
+  return found != json.end() && found->is_number() ? found->get<double>() : 0;
 }
 
 // Trying again can help: the daemon or its munged is busy or starting, or lost what it knew of the stream.
@@ -124,6 +129,7 @@ void Delivery::connect(std::uint64_t now_ns) {
                                              " of this stream, the relay " +
                                              "has not sent it: do two relays have the same node index?"});
   }
+  totals_.expected_calls_per_s = expected_calls_of(*response);
   durable_below_ = next;
   if (in_flight_ && in_flight_sequence_ < next) in_flight_.reset();
   up_ = true;
@@ -236,7 +242,7 @@ bool Delivery::step(std::uint64_t now_ns) {
       connect(now_ns);
       return true;
     }
-    if (queued_bytes_ <= kQueueBytes) return false;
+    if (queued_bytes_ <= options_.queue_limit_bytes) return false;
     spill_oldest();
     return true;
   }

@@ -33,6 +33,8 @@ struct DeliveryOptions {
   SpoolHeader stream;     // key, stream number, server and description of the step
   std::string spool_dir;  // empty: no spool
   Bytes spool_limit_bytes = 0;
+  // Batches wait in memory, while lbfd is away, up to this much; then they go into the spool, oldest first.
+  Bytes queue_limit_bytes = Bytes{8} << 20;
 };
 
 enum class Outcome {
@@ -47,6 +49,8 @@ struct DeliveryTotals {
   std::uint64_t batches = 0;  // acknowledged
   std::uint64_t spooled_batches = 0;
   std::uint64_t lost_batches = 0;
+  // Calls per second of processor time in earlier runs of the program, as lbfd knows them; 0: it knows of none.
+  double expected_calls_per_s = 0;
 };
 
 // "/v1/steps/CLUSTER/JOB/STEP/RESTART/streams/S", with the cluster's name percent-encoded.

@@ -76,6 +76,9 @@ int run(int argc, char** argv) {
   std::string flush_dir;
   std::string cleanup_dir;
   std::uint64_t spool_limit_mb = 1024;
+  double cpu_limit_percent = 0;
+  std::uint64_t memory_limit_mb = 32;
+  double network_limit_kBps = 0;
   int status_fd = -1;
   CLI::App app(
       "lbf-relay: brings the events of one step on one node to lbfd. Started by the SPANK plugin; by hand "
@@ -86,6 +89,13 @@ int run(int argc, char** argv) {
   app.add_option("--step-file", step_file, "step description, JSON");
   app.add_option("--spool-dir", options.spool_dir, "where batches wait while lbfd is away; empty: nowhere");
   app.add_option("--spool-limit-mb", spool_limit_mb, "most that this user's spool files may hold together");
+  app.add_option("--cpu-limit-percent", cpu_limit_percent,
+                 "the relay's own part of the overhead limit, percent of the program's processor time; 0: any part")
+      ->check(CLI::Range(0.0, 100.0));
+  app.add_option("--memory-limit-mb", memory_limit_mb, "batches that wait in memory at most")
+      ->check(CLI::Range(4, 4096));
+  app.add_option("--network-limit-kBps", network_limit_kBps, "kilobytes per second to lbfd at most; 0: no limit")
+      ->check(CLI::Range(0.0, 1e9));
   app.add_option("--end-fd", options.end_fd, "the step has ended when it reads end of file or a byte");
   app.add_option("--status-fd", status_fd, "gets one byte at the end: D delivered, S spooled, L lost");
   app.add_option("--deliver-timeout-s", options.deliver_timeout_s, "after the end of the step; then spool")
@@ -135,6 +145,9 @@ int run(int argc, char** argv) {
     return 2;
   }
   options.spool_limit_bytes = spool_limit_mb << 20;
+  options.cpu_limit = cpu_limit_percent / 100;
+  options.memory_limit_bytes = memory_limit_mb << 20;
+  options.network_limit_bytes_per_s = network_limit_kBps * 1000;
   // The plugin's descriptors must not reach a child of any library.
   for (const int fd : {options.end_fd, status_fd}) {
     if (fd >= 0) ::fcntl(fd, F_SETFD, FD_CLOEXEC);

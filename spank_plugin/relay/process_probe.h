@@ -19,4 +19,7 @@ ProcessStat read_process_stat(std::int32_t pid);
 // ms). Empty when the thread is gone.
 std::optional<std::uint64_t> read_thread_cpu_ns(std::int32_t pid, std::int32_t tid);
 
+// Processor time of all threads of a process so far, ended ones included, in ns. Empty: it is gone.
+std::optional<std::uint64_t> read_process_cpu_ns(std::int32_t pid);
+
 }  // namespace lbf::relay

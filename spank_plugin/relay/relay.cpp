@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <future>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -21,6 +22,7 @@
 
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
+#include "spank_plugin/relay/primitive_probe.h"
 #include "spank_plugin/relay/run_description.h"
 #include "spank_plugin/relay/run_finder.h"
 #include "spank_plugin/relay/stream_run.h"
@@ -31,6 +33,9 @@ namespace {
 
 constexpr int kMinSleepMs = 5;
 constexpr int kMaxSleepMs = 50;
+// While no call is recorded there is nothing to drain, and looking costs: the next window is slept towards.
+constexpr int kCountingSleepMs = 200;
+constexpr int kOffSleepMs = 500;
 constexpr int kIdleSleepMs = 1000;  // with nothing to drain: the kernel tells of new rings
 // A request must end within the time that the plugin waits for the relay (docs/relay.md, "Ends").
 constexpr Seconds kRequestTimeoutS = 3;
@@ -77,6 +82,12 @@ Result<StepIdentity> read_step_identity(const std::string& description) {
   }
   (void)take(json, "restart", &restart);
   identity.step_number = static_cast<std::uint32_t>(step);
+  if (const auto ids = json.find("task_ids"); ids != json.end() && ids->is_array()) {
+    identity.local_tasks = static_cast<std::uint32_t>(ids->size());
+  }
+  if (const auto limit = json.find("overhead_limit_percent"); limit != json.end() && limit->is_number()) {
+    identity.overhead_limit = std::clamp(limit->get<double>() / 100, 0.0, 1.0);
+  }
   const auto cluster = json.find("cluster");
   identity.key = (cluster != json.end() && cluster->is_string() && !cluster->get<std::string>().empty()
                       ? cluster->get<std::string>()
@@ -126,6 +137,11 @@ class Relay {
   void start_runs(std::uint64_t now_ns);
   void end_run(Run& run);
   bool idle() const;
+  template <typename Use>
+  void for_each_live_stream(const Use& use);
+  void share_cpu();
+  int longest_sleep_ms();
+  int sleep_until_wake_ms(int sleep_ms);
   std::uint64_t deadline_ns() const { return monotonic_ns() + ns_of(options_.deliver_timeout_s); }
 
   const RelayOptions& options_;
@@ -134,6 +150,8 @@ class Relay {
   std::shared_ptr<RingDirectory> directory_;
   RunFinder finder_;
   TickRate rate_{read_clocks()};
+  PrimitiveCosts primitives_ = measure_primitives();
+  Seconds shared_cpu_s_ = 0;  // of the relay's processor time: that has gone to streams
   std::unique_ptr<StreamRun> own_;  // of the step itself; empty: it is none
   std::vector<Run> runs_;
   bool ended_ = false;
@@ -143,7 +161,7 @@ Result<std::unique_ptr<StreamRun>> Relay::make_stream(std::string description, s
   auto identity = read_step_identity(description);
   if (!identity) return identity.error();
   CollectorOptions options{options_.ring_dir, identity->tasks, static_cast<std::int32_t>(identity->stream), {},
-                           directory_};
+                           directory_, primitives_};
   if (!description_.runs.is_null()) {
     options.membership = [this, name = std::move(run)](std::int32_t pid) {
       return finder_.membership(pid, name);
@@ -151,8 +169,8 @@ Result<std::unique_ptr<StreamRun>> Relay::make_stream(std::string description, s
   }
   auto collector = Collector::make(std::move(options));
   if (!collector) return collector.error();
-  return std::make_unique<StreamRun>(options_, *identity, std::move(description), std::move(*collector),
-                                     request_);
+  return std::make_unique<StreamRun>(options_, *identity, std::move(description), primitives_,
+                                     std::move(*collector), request_);
 }
 
 Result<std::unique_ptr<Relay>> Relay::make(const RelayOptions& options, const RequestFunction& request) {
@@ -195,9 +213,54 @@ void Relay::end_run(Run& run) {
   pthread_sigmask(SIG_SETMASK, &old, nullptr);
 }
 
+template <typename Use>
+void Relay::for_each_live_stream(const Use& use) {
+  if (own_ != nullptr) use(*own_);
+  for (Run& run : runs_) {
+    if (!run.ending.valid()) use(*run.stream);
+  }
+}
+
+// What the relay used beside the streams' own time is theirs in equal parts; without any stream it is nobody's.
+void Relay::share_cpu() {
+  timespec now{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  Seconds common_s = static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 - shared_cpu_s_;
+  std::size_t live = 0;
+  if (own_ != nullptr) common_s -= own_->own_cpu_s();
+  for (const Run& run : runs_) common_s -= run.stream->own_cpu_s();
+  for_each_live_stream([&](StreamRun&) { ++live; });
+  if (common_s <= 0) return;
+  shared_cpu_s_ += common_s;
+  for_each_live_stream([&](StreamRun& stream) { stream.add_common_cpu(common_s / static_cast<double>(live)); });
+}
+
+// Between two passes that found nothing.
+int Relay::longest_sleep_ms() {
+  int sleep_ms = kOffSleepMs;
+  bool any = false;
+  for_each_live_stream([&](const StreamRun& stream) {
+    if (stream.idle()) return;
+    any = true;
+    const cost::CaptureState state = stream.capture_state();
+    if (state == cost::CaptureState::kOpen) sleep_ms = std::min(sleep_ms, kMaxSleepMs);
+    if (state == cost::CaptureState::kCounting) sleep_ms = std::min(sleep_ms, kCountingSleepMs);
+  });
+  return any && !finder_.waiting() && directory_->watch_fd() >= 0 ? sleep_ms : kMaxSleepMs;
+}
+
+// SLEEP_MS, or less where a stream wants a decision before.
+int Relay::sleep_until_wake_ms(int sleep_ms) {
+  const std::uint64_t now_ns = monotonic_ns();
+  std::uint64_t wake_ns = now_ns + static_cast<std::uint64_t>(sleep_ms) * 1'000'000;
+  for_each_live_stream([&](const StreamRun& stream) { wake_ns = std::min(wake_ns, stream.wake_ns()); });
+  return wake_ns <= now_ns ? 1 : static_cast<int>((wake_ns - now_ns + 999'999) / 1'000'000);
+}
+
 // True: a ring was more than a quarter full.
 bool Relay::pass(ClockReading now) {
   start_runs(now.monotonic_ns);
+  share_cpu();
   bool full = own_ != nullptr && own_->pass(now, rate_);
   for (Run& run : runs_) {
     if (run.ending.valid()) continue;
@@ -217,7 +280,7 @@ void Relay::run(const std::atomic<bool>& stop) {
   while (!ended_ && !stop.load(std::memory_order_relaxed)) {
     // A ring that appears wakes a relay that has nothing to do; otherwise the passes have their own rhythm.
     const bool asleep = sleep_ms > kMaxSleepMs;
-    ended_ = wait_for_end(options_.end_fd, asleep ? directory_->watch_fd() : -1, sleep_ms);
+    ended_ = wait_for_end(options_.end_fd, asleep ? directory_->watch_fd() : -1, sleep_until_wake_ms(sleep_ms));
     const ClockReading now = read_clocks();
     rate_.observe(now);
     if (!rate_.ready()) continue;
@@ -227,7 +290,8 @@ void Relay::run(const std::atomic<bool>& stop) {
     } else if (idle() && directory_->watch_fd() >= 0) {
       sleep_ms = kIdleSleepMs;
     } else {
-      sleep_ms = asleep ? kMinSleepMs : std::min(sleep_ms * 2, kMaxSleepMs);
+      const int longest_ms = longest_sleep_ms();
+      sleep_ms = asleep && longest_ms <= kMaxSleepMs ? kMinSleepMs : std::min(sleep_ms * 2, longest_ms);
     }
   }
   while (!rate_.ready()) {  // a step that ended within the first baseline
@@ -242,6 +306,7 @@ RelayResult Relay::finish() {
   constexpr Seconds kStopTimeoutS = 0.5;
   const std::string reason = ended_ ? "step_end" : "relay_terminated";
   const std::uint64_t until_ns = monotonic_ns() + ns_of(ended_ ? options_.deliver_timeout_s : kStopTimeoutS);
+  share_cpu();
   if (own_) own_->drain_rest(read_clocks(), rate_);
   for (Run& run : runs_) {
     if (!run.ending.valid()) run.stream->drain_rest(read_clocks(), rate_);

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -22,6 +23,10 @@ struct RelayOptions {
   std::string step_description;  // JSON (run_description.h)
   std::string spool_dir;         // empty: no spool
   Bytes spool_limit_bytes = Bytes{1024} << 20;
+  // Limits of the administrator's beside the overhead limit, which the step's description has.
+  double cpu_limit = 0;                        // the relay's share of the program's processor time; 0: none of its own
+  Bytes memory_limit_bytes = Bytes{32} << 20;  // of batches that wait
+  double network_limit_bytes_per_s = 0;        // 0: none
   int end_fd = -1;                // end of file or the byte 'e': the step has ended
   Seconds deliver_timeout_s = 5;  // after the end; then the rest is spooled
 };
@@ -33,6 +38,8 @@ struct StepIdentity {
   std::uint32_t stream = 0;
   std::uint32_t step_number = 0;
   std::int32_t tasks = 0;
+  std::uint32_t local_tasks = 0;         // of this node; 0: the description does not say
+  std::optional<double> overhead_limit;  // a share of the program's processor time; empty: nothing is regulated
 };
 Result<StepIdentity> read_step_identity(const std::string& description);
 

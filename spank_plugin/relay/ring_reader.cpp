@@ -34,6 +34,14 @@ T field(const std::byte* header, std::size_t offset) {
   return value;
 }
 
+static_assert(sizeof(ring::PrimitiveCounter) == 32);
+PrimitiveReading primitive(const std::byte* header, std::size_t offset) {
+  return {field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, executions)),
+          field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, sampled)),
+          field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, sampled_ticks)),
+          field<std::uint64_t>(header, offset + offsetof(ring::PrimitiveCounter, ideal_ticks_256))};
+}
+
 // pread of exactly `bytes`; false when the file is shorter or cannot be read.
 bool read_exactly(int fd, void* to, std::size_t bytes, std::uint64_t offset) {
   auto* out = static_cast<std::byte*>(to);
@@ -153,8 +161,34 @@ Result<RingStatus> RingReader::read_status() const {
   status.call_function = static_cast<std::uint16_t>(in_call >> ring::kWhereBits);
   status.call_enter_ticks = field<std::uint64_t>(h, offsetof(ring::Header, call_enter_ticks));
   status.abandoned_calls = field<std::uint32_t>(h, offsetof(ring::Header, abandoned_calls));
+  status.recording_window = field<std::uint32_t>(h, offsetof(ring::Header, recording_window));
+  status.off = field<std::uint32_t>(h, offsetof(ring::Header, off)) != 0;
+  status.recorded = primitive(h, offsetof(ring::Header, recorded));
+  status.counted = primitive(h, offsetof(ring::Header, counted));
   status.library = text(h + offsetof(ring::Header, library), sizeof(ring::Header::library));
   return status;
+}
+
+Result<void> RingReader::write_control(ring::CaptureOrder order, std::uint32_t window, std::uint64_t grant) {
+  const auto put = [&](const void* from, std::size_t bytes, std::size_t offset) {
+    ssize_t done = 0;
+    do {
+      done = ::pwrite(fd_.get(), from, bytes, static_cast<off_t>(offset));
+    } while (done < 0 && errno == EINTR);
+    return done == static_cast<ssize_t>(bytes);
+  };
+  bool ok = true;
+  if (!control_ || control_->grant != grant) ok &= put(&grant, sizeof grant, offsetof(ring::Header, grant));
+  if (!control_ || control_->window != window) ok &= put(&window, sizeof window, offsetof(ring::Header, window));
+  if (!control_ || control_->order != order) {
+    // Pairs with the producer's acquire load of the order.
+    std::atomic_thread_fence(std::memory_order_release);
+    const auto word = static_cast<std::uint32_t>(order);
+    ok &= put(&word, sizeof word, offsetof(ring::Header, order));
+  }
+  if (!ok) return Error{ErrorCode::kIo, "ring " + name_ + ": " + std::strerror(errno)};
+  control_ = Control{order, window, grant};
+  return {};
 }
 
 Result<std::vector<CallTotal>> RingReader::read_calls() const {

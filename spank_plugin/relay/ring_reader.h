@@ -24,6 +24,14 @@ inline constexpr std::uint64_t kMinRingCapacityBytes = 4096;
 inline constexpr std::uint64_t kMaxRingCapacityBytes = std::uint64_t{1} << 30;
 inline constexpr std::uint64_t kMaxRingHeaderBytes = std::uint64_t{1} << 20;
 
+// One ring::PrimitiveCounter. Whether the numbers can be true is CostMeter's business.
+struct PrimitiveReading {
+  std::uint64_t executions = 0;
+  std::uint64_t sampled = 0;
+  std::uint64_t sampled_ticks = 0;
+  std::uint64_t ideal_ticks_256 = 0;
+};
+
 // The part of the header that changes while the program runs, each field read once.
 struct RingStatus {
   std::int32_t rank = -1;
@@ -41,6 +49,10 @@ struct RingStatus {
   std::uint16_t call_function = 0;            // with kInCall
   std::uint64_t call_enter_ticks = 0;
   std::uint32_t abandoned_calls = 0;
+  std::uint32_t recording_window = 0;  // 0: it counts, or is off
+  bool off = false;
+  PrimitiveReading recorded;
+  PrimitiveReading counted;
   std::string library;  // MPI_Get_library_version; the program learns it in MPI_Init
 };
 
@@ -86,6 +98,10 @@ class RingReader {
   // error (kInvalidInput) the ring cannot be read any further; the records handed on before it stand.
   Result<std::uint64_t> drain(std::uint64_t limit_bytes, const RecordSink& sink);
 
+  // The control word (ring.h, "Control"): window and grant first, then the order; what is there already is not written
+  // again. Errors: kIo.
+  Result<void> write_control(ring::CaptureOrder order, std::uint32_t window, std::uint64_t grant);
+
   std::uint64_t consumed_bytes() const { return tail_; }
 
  private:
@@ -97,6 +113,12 @@ class RingReader {
   RingIdentity identity_;
   std::uint64_t header_bytes_ = 0;
   std::uint64_t tail_ = 0;
+  struct Control {
+    ring::CaptureOrder order = ring::CaptureOrder::kOpen;
+    std::uint32_t window = 0;
+    std::uint64_t grant = 0;
+  };
+  std::optional<Control> control_;  // as written
   std::vector<std::uint64_t> buffer_;
 };
 

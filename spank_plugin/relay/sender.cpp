@@ -4,17 +4,53 @@
 #include <algorithm>
 #include <chrono>
 #include <csignal>
+#include <ctime>
 #include <utility>
 
+#include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/tick_rate.h"
 
 namespace lbf::relay {
 
-Sender::Sender(DeliveryOptions options, RequestFunction request)
-    : request_(request),
+namespace {
+
+// What a request has beside its body: the start line, headers, the credential.
+constexpr Bytes kHeaderBytes = 600;
+// Under a network limit so much may wait, in encoder bytes, which are more than what is sent of them.
+constexpr Seconds kMostWaitingS = 2;
+
+Seconds thread_cpu_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+// Above it the sender is pressed.
+Bytes most_waiting_bytes(const SenderLimits& limits) {
+  const Bytes of_memory = limits.memory_bytes / 2;
+  if (!(limits.network_bytes_per_s > 0)) return of_memory;
+  return std::min(of_memory, static_cast<Bytes>(limits.network_bytes_per_s * kMostWaitingS) + kBatchRawBytes);
+}
+
+DeliveryOptions with_limits(DeliveryOptions options, const SenderLimits& limits) {
+  // While lbfd is away the spool is there for what waits: no reason to capture less.
+  options.queue_limit_bytes = most_waiting_bytes(limits) / 2;
+  return options;
+}
+
+}  // namespace
+
+Sender::Sender(DeliveryOptions options, const SenderLimits& limits, RequestFunction request)
+    : limits_(limits),
+      pace_(limits.network_bytes_per_s),
+      request_([this, request = std::move(request)](std::string_view method, std::string_view target,
+                                                    std::string_view body, std::string_view type) {
+        pace_.sent(body.size() + kHeaderBytes, monotonic_ns());
+        return request(method, target, body, type);
+      }),
       spool_dir_(options.spool_dir),
       server_(options.stream.server),
-      delivery_(std::move(options), std::move(request)),
+      delivery_(with_limits(std::move(options), limits), request_),
       leftovers_(spool_dir_.empty() ? std::vector<std::string>() : list_spool_files(spool_dir_)) {
   // Signals are the main thread's: it sleeps in poll() and must wake.
   sigset_t all;
@@ -37,6 +73,12 @@ void Sender::submit(std::unique_ptr<BatchEncoder> batch) {
     incoming_.push_back(std::move(batch));
   }
   wake_.notify_one();
+}
+
+bool Sender::pressed() {
+  const Bytes most = most_waiting_bytes(limits_);
+  pressed_ = waiting_bytes() > (pressed_ ? most / 2 : most);
+  return pressed_;
 }
 
 DeliveryTotals Sender::totals() const {
@@ -86,6 +128,7 @@ void Sender::run() {
       totals_ = delivery_.totals();
     }
     waiting_bytes_.store(delivery_.queued_bytes(), std::memory_order_relaxed);
+    cpu_s_.store(thread_cpu_s(), std::memory_order_relaxed);
     if (delivery_.totals().lost_batches > 0) lost_.store(true, std::memory_order_relaxed);
     if (ending && !told_end) {
       delivery_.end(end_reason_);
@@ -97,6 +140,13 @@ void Sender::run() {
       return;
     }
     if (delivery_.outcome() != Outcome::kUnderWay) return;
+    if (const std::uint64_t free_ns = pace_.free_ns(now_ns); free_ns > now_ns) {
+      std::unique_lock lock(mutex_);
+      const std::uint64_t until_ns = ending ? std::min(free_ns, deadline_ns_) : free_ns;
+      wake_.wait_for(lock, std::chrono::nanoseconds(until_ns - now_ns),
+                     [&] { return !incoming_.empty() || ending_ != ending; });
+      continue;
+    }
     if (delivery_.step(now_ns)) continue;
     if (delivery_.outcome() != Outcome::kUnderWay) return;
 

@@ -11,24 +11,33 @@
 #include <thread>
 
 #include "spank_plugin/relay/delivery.h"
+#include "spank_plugin/relay/pace.h"
 
 namespace lbf::relay {
 
-// Batches that wait, in encoder bytes, above which draining pauses: the rings then fill, and capture counts
-// what it has no room for. Bounds the relay's memory.
-inline constexpr std::size_t kMaxWaitingBytes = 24 << 20;
+// What sending may take of the node (docs/relay.md, "Limits").
+struct SenderLimits {
+  // Batches that wait in memory. Above 3/4 of it draining pauses: the rings then fill, and capture counts what it
+  // has no room for. Above 1/2 the sender is pressed. While lbfd is away what is above 1/4 goes into the spool.
+  Bytes memory_bytes = Bytes{32} << 20;
+  double network_bytes_per_s = 0;  // 0: no bound
+};
 
 class Sender {
  public:
-  Sender(DeliveryOptions options, RequestFunction request);
+  Sender(DeliveryOptions options, const SenderLimits& limits, RequestFunction request);
   ~Sender();
   Sender(const Sender&) = delete;
   Sender& operator=(const Sender&) = delete;
 
   void submit(std::unique_ptr<BatchEncoder> batch);
-  bool overloaded() const { return waiting_bytes_.load(std::memory_order_relaxed) > kMaxWaitingBytes; }
+  bool overloaded() const { return waiting_bytes() > limits_.memory_bytes / 4 * 3; }
+  // More waits than the limits will soon allow: nothing more should be captured. True until half of that is gone.
+  bool pressed();
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
   DeliveryTotals totals() const;
+  // Processor time of its thread so far.
+  Seconds cpu_s() const { return cpu_s_.load(std::memory_order_relaxed); }
 
   // The stream is whole: delivers what waits and the stream's end until DEADLINE (CLOCK_MONOTONIC), spools
   // the rest, and joins the thread.
@@ -38,7 +47,11 @@ class Sender {
  private:
   void run();
   void deliver_leftover();
+  std::size_t waiting_bytes() const { return waiting_bytes_.load(std::memory_order_relaxed); }
 
+  const SenderLimits limits_;
+  Pace pace_;  // the thread's alone
+  bool pressed_ = false;
   RequestFunction request_;
   std::string spool_dir_;
   std::string server_;
@@ -55,6 +68,7 @@ class Sender {
 
   std::atomic<std::size_t> waiting_bytes_{0};
   std::atomic<bool> lost_{false};
+  std::atomic<Seconds> cpu_s_{0};
   // Spool files of this user that earlier relays left, delivered while there is nothing else to do.
   std::vector<std::string> leftovers_;
   std::unique_ptr<SpoolDelivery> leftover_;

@@ -3,52 +3,154 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <ctime>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "spank_plugin/relay/cost_record.h"
+
 namespace lbf::relay {
 namespace {
 
-Seconds own_cpu_s(std::uint64_t* max_rss_bytes) {
+// Decisions are not closer together, unless the last one asked for it: each reads every rank's clock.
+constexpr std::uint64_t kDecisionIntervalNs = 10'000'000;
+constexpr std::uint64_t kCostIntervalNs = 2'000'000'000;
+
+Seconds clock_s(clockid_t clock) {
+  timespec now{};
+  ::clock_gettime(clock, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+Nanoseconds realtime_offset_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return static_cast<Nanoseconds>(now.tv_sec) * 1'000'000'000 + now.tv_nsec - static_cast<Nanoseconds>(monotonic_ns());
+}
+
+std::uint64_t max_rss_bytes() {
   rusage usage{};
   ::getrusage(RUSAGE_SELF, &usage);
-  if (max_rss_bytes != nullptr) *max_rss_bytes = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+  return static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
 }
+
+std::optional<CostControl> control_of(const RelayOptions& options, const StepIdentity& identity,
+                                      const PrimitiveCosts& primitives) {
+  if (!identity.overhead_limit) return std::nullopt;
+  CostSettings settings;
+  settings.limit = *identity.overhead_limit;
+  settings.relay_limit = options.cpu_limit;
+  settings.seed = window_seed(identity.key);
+  settings.ranks = std::max(identity.local_tasks > 0 ? identity.local_tasks : 1U, 1U);
+  settings.primitives = primitives;
+  return CostControl(settings);
+}
+
+// Adds the processor time of this thread between its begin and its end.
+class CpuSpan {
+ public:
+  explicit CpuSpan(Seconds* to) : to_(to) {}
+  ~CpuSpan() { *to_ += clock_s(CLOCK_THREAD_CPUTIME_ID) - begin_s_; }
+  CpuSpan(const CpuSpan&) = delete;
+  CpuSpan& operator=(const CpuSpan&) = delete;
+
+ private:
+  Seconds* to_;
+  Seconds begin_s_ = clock_s(CLOCK_THREAD_CPUTIME_ID);
+};
 
 }  // namespace
 
 StreamRun::StreamRun(const RelayOptions& options, const StepIdentity& identity, std::string description,
-                     Collector collector, const RequestFunction& request)
+                     const PrimitiveCosts& primitives, Collector collector, const RequestFunction& request)
     : identity_(identity),
+      primitives_(primitives),
       collector_(std::move(collector)),
       sender_({{identity.key, identity.stream, options.server, std::move(description)},
                options.spool_dir,
                options.spool_limit_bytes},
-              request),
+              {options.memory_limit_bytes, options.network_limit_bytes_per_s}, request),
       builder_([this](std::unique_ptr<BatchEncoder> batch) { sender_.submit(std::move(batch)); }),
-      // The step's own stream has the relay's start in it, too.
-      cpu_before_s_(identity.step_number < kFirstRunNumber ? 0 : own_cpu_s(nullptr)) {}
+      control_(control_of(options, identity, primitives)),
+      realtime_offset_ns_(realtime_offset_ns()) {}
+
+cost::CaptureState StreamRun::capture_state() const {
+  return control_ ? control_->state() : cost::CaptureState::kOpen;
+}
+
+std::uint64_t StreamRun::wake_ns() const {
+  if (!control_ || decided_ns_ == 0 || collector_.idle()) return std::numeric_limits<std::uint64_t>::max();
+  const Nanoseconds until_ns = control_->until_ns();
+  if (until_ns > std::numeric_limits<Nanoseconds>::max() / 2) return std::numeric_limits<std::uint64_t>::max();
+  return static_cast<std::uint64_t>(std::max<Nanoseconds>(until_ns - realtime_offset_ns_, 0));
+}
 
 bool StreamRun::pass(ClockReading now, const TickRate& rate) {
+  const CpuSpan span(&pass_cpu_s_);
   if (sender_.overloaded()) return false;
   if (sender_.lost()) builder_.discard_events();
-  return collector_.pass(now, rate, builder_).a_ring_was_full;
+  const bool full = collector_.pass(now, rate, builder_).a_ring_was_full;
+  if (control_ && !collector_.costs().empty() &&
+      (now.monotonic_ns - decided_ns_ >= kDecisionIntervalNs || now.monotonic_ns >= wake_ns())) {
+    regulate(now);
+  }
+  if (now.monotonic_ns - cost_written_ns_ >= kCostIntervalNs) write_cost(now.monotonic_ns);
+  return full;
+}
+
+void StreamRun::regulate(ClockReading now) {
+  cost::NodeUsage usage;
+  for (const auto& [rank, cost] : collector_.costs()) {
+    usage.program_cpu_s += cost.program_cpu_s();
+    usage.capture_s += cost.observed.high_s();
+    usage.recorded_calls += cost.recorded_calls;
+    usage.counted_calls += cost.counted_calls;
+  }
+  usage.relay_cpu_s = cpu_s();
+  if (was_pressed_) pressed_s_ += seconds_from_ns(static_cast<Nanoseconds>(now.monotonic_ns - decided_ns_));
+  was_pressed_ = sender_.pressed();
+  usage.must_close = was_pressed_;
+  if (was_pressed_ && !pressed_noted_) {
+    pressed_noted_ = true;
+    builder_.add_control(
+        R"({"type":"note","text":"more waits to be sent than the relay's limits of memory and network allow: the )"
+        R"(program is captured in windows"})",
+        now.monotonic_ns);
+  }
+  if (const double expected = sender_.totals().expected_calls_per_s; expected > 0) control_->expect(expected);
+  decided_ns_ = now.monotonic_ns;
+  const std::vector<RingUse> rings = collector_.ring_uses();
+  collector_.give_orders(control_->decide(grid_ns(now.monotonic_ns), usage, rings), now, builder_);
+}
+
+void StreamRun::write_cost(std::uint64_t now_ns) {
+  std::uint64_t calls = 0;
+  for (const auto& [rank, cost] : collector_.costs()) calls += cost.recorded_calls + cost.counted_calls + 1;
+  if (calls == calls_written_) return;  // nobody called since, or nobody is there
+  cost_written_ns_ = now_ns;
+  calls_written_ = calls;
+  builder_.add_control(
+      cost_record({identity_.stream, control_ ? &*control_ : nullptr, primitives_, cpu_s(), pressed_s_},
+                  collector_.costs()),
+      now_ns);
 }
 
 void StreamRun::drain_rest(ClockReading now, const TickRate& rate) {
-  collector_.finish(now, rate, builder_);
+  {
+    const CpuSpan span(&pass_cpu_s_);
+    collector_.finish(now, rate, builder_);
+  }
   const DeliveryTotals totals = sender_.totals();
-  std::uint64_t max_rss_bytes = 0;
-  const Seconds cpu_s = own_cpu_s(&max_rss_bytes) - cpu_before_s_;
+  const std::uint64_t now_ns = monotonic_ns();
+  calls_written_ = 0;  // the last one in any case
+  write_cost(now_ns);
   builder_.add_control(nlohmann::json{{"type", "relay"},
                                       {"node_index", identity_.stream},
-                                      {"cpu_s", cpu_s},
-                                      {"max_rss_bytes", max_rss_bytes},
+                                      {"cpu_s", cpu_s()},
+                                      {"max_rss_bytes", max_rss_bytes()},
                                       {"bytes_sent", totals.bytes_sent},
                                       {"batches", totals.batches},
                                       {"spooled_batches", totals.spooled_batches},
@@ -57,7 +159,7 @@ void StreamRun::drain_rest(ClockReading now, const TickRate& rate) {
                                       {"processes", collector_.processes_taken()},
                                       {"processes_left_out", collector_.processes_left_out()}}
                            .dump(),
-                       monotonic_ns());
+                       now_ns);
   builder_.flush();
 }
 

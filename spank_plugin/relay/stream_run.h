@@ -1,13 +1,16 @@
 // StreamRun: one stream from its registration to its end: the processes of the step itself, or of one mpirun.
 //
-// Place in the event's way: ring -> *StreamRun* (Collector, BatchBuilder, Sender) -> lbfd.
+// Place in the event's way: ring -> *StreamRun* (Collector, BatchBuilder, Sender) -> lbfd. In the cost system: it has
+// the capture of its processes regulated (CostControl), and reports what that costs.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/collector.h"
+#include "spank_plugin/relay/cost_control.h"
 #include "spank_plugin/relay/relay.h"
 #include "spank_plugin/relay/sender.h"
 #include "spank_plugin/relay/tick_rate.h"
@@ -16,25 +19,55 @@ namespace lbf::relay {
 
 class StreamRun {
  public:
+  // PRIMITIVES: measured on this node.
   StreamRun(const RelayOptions& options, const StepIdentity& identity, std::string description,
-            Collector collector, const RequestFunction& request);
+            const PrimitiveCosts& primitives, Collector collector, const RequestFunction& request);
 
   // One look at its rings. True: a ring was more than a quarter full.
   bool pass(ClockReading now, const TickRate& rate);
   // Its processes have all ended (or none was seen yet). REQUIRES: pass() before.
   bool idle() const { return collector_.idle(); }
 
+  // How the capture of its processes is; kOpen where nothing is regulated.
+  cost::CaptureState capture_state() const;
+  // CLOCK_MONOTONIC at which pass() is wanted again, if not before.
+  std::uint64_t wake_ns() const;
+
+  // Processor time that went into this stream alone: its passes, its sender.
+  Seconds own_cpu_s() const { return pass_cpu_s_ + sender_.cpu_s(); }
+  // Its part of the rest of the relay's processor time.
+  void add_common_cpu(Seconds cpu_s) { common_cpu_s_ += cpu_s; }
+
   // What is left in the rings; then the stream's end, until DEADLINE (CLOCK_MONOTONIC). REQUIRES: no other
-  // call any more; the two may be on different threads.
+  // call any more but own_cpu_s(); the two may be on different threads.
   void drain_rest(ClockReading now, const TickRate& rate);
   RelayResult finish(const std::string& reason, std::uint64_t deadline_ns);
 
  private:
+  void regulate(ClockReading now);
+  void write_cost(std::uint64_t now_ns);
+  Nanoseconds grid_ns(std::uint64_t monotonic_ns) const {
+    return static_cast<Nanoseconds>(monotonic_ns) + realtime_offset_ns_;
+  }
+  Seconds cpu_s() const { return own_cpu_s() + common_cpu_s_; }
+
   StepIdentity identity_;
+  PrimitiveCosts primitives_;
   Collector collector_;
   Sender sender_;
   BatchBuilder builder_;
-  Seconds cpu_before_s_;  // the relay's, when this stream began
+  std::optional<CostControl> control_;
+  // CLOCK_REALTIME - CLOCK_MONOTONIC at the begin: both are slewed alike, and a clock that is set in the middle of a
+  // run does not disturb the windows.
+  Nanoseconds realtime_offset_ns_ = 0;
+  Seconds pass_cpu_s_ = 0;
+  Seconds common_cpu_s_ = 0;
+  std::uint64_t decided_ns_ = 0;
+  std::uint64_t cost_written_ns_ = 0;
+  std::uint64_t calls_written_ = 0;
+  bool was_pressed_ = false;
+  bool pressed_noted_ = false;
+  Seconds pressed_s_ = 0;
 };
 
 }  // namespace lbf::relay

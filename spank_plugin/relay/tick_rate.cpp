@@ -9,7 +9,6 @@
 #endif
 
 namespace lbf::relay {
-namespace {
 
 std::uint64_t read_ticks() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -22,8 +21,6 @@ std::uint64_t read_ticks() {
   return 0;
 #endif
 }
-
-}  // namespace
 
 bool has_tick_counter() {
 #if defined(__x86_64__) || defined(__i386__) || defined(__aarch64__)

@@ -27,6 +27,8 @@ bool has_tick_counter();
 // Both clocks as close together as they can be read (the closest of several tries).
 ClockReading read_clocks();
 std::uint64_t monotonic_ns();
+// Of the counter that ring clock source 0 is.
+std::uint64_t read_ticks();
 
 class TickRate {
  public:

@@ -27,6 +27,7 @@
 #include "advisor/report/html.h"
 #include "advisor/report/picture.h"
 #include "advisor/report/plot.h"
+#include "advisor/report/overhead.h"
 #include "advisor/report/render.h"
 #include "advisor/report/selection.h"
 #include "advisor/report/step.h"
@@ -78,6 +79,7 @@ struct Options {
   std::string html;
   bool brief = false;
   bool accuracy = false;
+  bool overhead = false;
   std::string color = "auto";
   std::string server;
   bool version = false;
@@ -138,6 +140,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_flag("--brief", options.brief, "one line per step, for the end of srun; needs -j");
   app.add_flag("--accuracy", options.accuracy,
                "how far predictions were off from what was measured later, by target distance, program, month and week");
+  app.add_flag("--overhead", options.overhead,
+               "what the capture cost, per program and in all: limit, predicted, observed, share of the runs seen");
   app.add_option("--color", options.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
@@ -304,8 +308,6 @@ int write_html(HttpClient& client, const std::vector<Step>& steps, const std::st
   return 0;
 }
 
-std::string render(const std::vector<Step>& steps, const Options& options,
-                   const std::optional<std::vector<Column>>& columns) {
 TableStyle table_style(const Options& options) {
   TableStyle table;
   table.header = !options.no_header;
@@ -315,6 +317,14 @@ TableStyle table_style(const Options& options) {
   if (!options.units.empty()) table.unit = options.units.front();
   table.convert = !options.no_convert;
   return table;
+}
+
+int overhead(const std::vector<Step>& steps, const Options& options) {
+  const std::string text = render_overhead(summarize_overhead(steps), table_style(options));
+  if (text.empty()) {
+    std::fprintf(stderr, "lbf-report: of none of these %zu steps the cost of the capture is known\n", steps.size());
+  }
+  return put(text);
 }
 
 std::string render(const std::vector<Step>& steps, const Options& options,
@@ -393,6 +403,10 @@ int run(const Options& options) {
   if (options.accuracy && selection->users.size() > 1)
     return fail(invalid_input("--accuracy takes one user: give -u NAME, or -a for everybody"), kExitUsage);
 
+  if (options.overhead && (options.brief || options.json || options.long_list || !options.format.empty())) {
+    return fail(invalid_input("--overhead has columns of its own; leave out -o, -l, --json and --brief"), kExitUsage);
+  }
+
   const std::string server = options.server.empty() ? default_server() : options.server;
   HttpClientOptions http;
   http.total_timeout_s = options.brief ? kBriefRequestTimeoutS : kRequestTimeoutS;
@@ -426,6 +440,7 @@ int run(const Options& options) {
                  "lbf-report: more than %zu steps: only the latest are shown; narrow it with -S and -E\n",
                  kStepLimit);
   }
+  if (options.overhead) return overhead(*steps, options);
   if (options.allocations) *steps = one_per_job(std::move(*steps));
   return put(render(*steps, options, *columns));
 }

@@ -20,6 +20,7 @@
 
 #include "advisor/report/step.h"
 #include "base/http_client.h"
+#include "cost/first_grant.h"
 #include "tools/run/run_daemon.h"
 #include "tools/run/run_description.h"
 #include "tools/run/run_process.h"
@@ -44,6 +45,7 @@ struct Options {
   std::string networks;
   std::string networks_dir;
   std::string network;
+  std::string overhead;
   bool quiet = false;
   std::vector<std::string> command;
 };
@@ -94,6 +96,7 @@ void prepare_environment(const Options& options, const Parts& parts, const Priva
                          const std::string& rings) {
   const char* const old = std::getenv("LD_PRELOAD");
   set("LBF_CAPTURE_DIR", rings);
+  set("LBF_CAPTURE_GRANT", std::to_string(cost::first_grant(overhead_limit_percent() / 100)));
   set("LD_PRELOAD", parts.capture + (old != nullptr && *old != '\0' ? std::string(":") + old : ""));
   set("LBF_PREDICT", "off");  // where the site's plugin is there, too: once is enough
   if (daemon.port() == 0) return;
@@ -154,6 +157,11 @@ void report(const Options& options, const Parts& parts, const PrivateDaemon& dae
 }
 
 int run(const Options& options) {
+  if (!options.overhead.empty()) {
+    if (const auto limit = parse_overhead(options.overhead); !limit) {
+      return fail(kExitUsage, "--overhead " + options.overhead + ": " + limit.error().message);
+    }
+  }
   const std::string program = base_name(options.command.front());
   if (program == "sbatch" || program == "salloc") {
     return fail(kExitUsage, program + " only queues: put lbf-run into the job, before its srun or mpirun");
@@ -178,6 +186,7 @@ int run(const Options& options) {
   if (asks) return run_command(options.command);
 
   if (!options.networks.empty()) set("LBF_NETWORKS", options.networks);
+  if (!options.overhead.empty()) set("LBF_OVERHEAD", options.overhead);
   const std::uint32_t job = number_in_environment("SLURM_JOB_ID");
   auto rings = make_ring_dir(describe_job(job != 0 ? job : daemon->next_run_number()));
   if (!rings) return fail(kExitFailure, rings.error().message);
@@ -190,6 +199,7 @@ int run(const Options& options) {
   prepare_environment(options, *parts, *daemon, *rings);
   const int status = run_command(options.command);
   ::unsetenv("LBF_CAPTURE_DIR");
+  ::unsetenv("LBF_CAPTURE_GRANT");
   preload ? set("LD_PRELOAD", *preload) : static_cast<void>(::unsetenv("LD_PRELOAD"));
   const bool delivered = relay->finish(kRelayTimeoutS);
   if (!delivered)
@@ -212,6 +222,8 @@ int main_of(int argc, char** argv) {
   app.add_option("--networks-dir", options.networks_dir,
                  "directory of network files (default: DIR/networks.d)");
   app.add_option("--network", options.network, "which of them this machine or cluster has");
+  app.add_option("--overhead", options.overhead,
+                 "what the capture may cost, percent of the programs' processor time (default: 2)");
   app.add_flag("-q,--quiet", options.quiet, "no report at the end");
   app.add_option("command", options.command, "command and its arguments; write -- before it")->required();
   app.positionals_at_end();

@@ -19,6 +19,7 @@
 #include <string_view>
 #include <thread>
 
+#include "cost/first_grant.h"
 #include "tools/run/run_description.h"
 #include "tools/run/run_process.h"
 
@@ -104,7 +105,9 @@ int prolog(const TaskStep& step) {
       preload = old;
     }
   }
-  std::printf("export LBF_CAPTURE_DIR=%s\nexport LD_PRELOAD=%s\n", rings.c_str(), preload.c_str());
+  std::printf("export LBF_CAPTURE_DIR=%s\nexport LBF_CAPTURE_GRANT=%llu\nexport LD_PRELOAD=%s\n", rings.c_str(),
+              static_cast<unsigned long long>(lbf::cost::first_grant(overhead_limit_percent() / 100)),
+              preload.c_str());
   return 0;
 }
 

@@ -61,6 +61,7 @@ nlohmann::json of_job(std::uint32_t job) {
                                   std::pair{"job_name", "SLURM_JOB_NAME"}}) {
     if (auto value = variable(name)) json[key] = std::move(*value);
   }
+  json["overhead_limit_percent"] = overhead_limit_percent();
   auto networks = nlohmann::json::array();
   if (const auto names = variable("LBF_NETWORKS")) {
     for (std::string_view rest = *names; !rest.empty();) {
@@ -92,6 +93,22 @@ std::uint32_t number_in_environment(const char* name) {
   std::uint32_t value = 0;
   if (text) std::from_chars(text->data(), text->data() + text->size(), value);
   return value;
+}
+
+Result<double> parse_overhead(std::string_view text) {
+  if (text.ends_with('%')) text.remove_suffix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value > 0) || !(value <= 100)) {
+    return invalid_input("the overhead limit must be a percentage above 0, at most 100");
+  }
+  return value;
+}
+
+double overhead_limit_percent() {
+  const auto text = variable("LBF_OVERHEAD");
+  const auto limit = text ? parse_overhead(*text) : Result<double>(kDefaultOverheadPercent);
+  return limit ? *limit : kDefaultOverheadPercent;
 }
 
 std::string describe_job(std::uint32_t job) {

@@ -3,11 +3,19 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
 
 namespace lbf::run {
+
+// What the capture may cost, percent of the programs' processor time, where nobody says anything else.
+inline constexpr double kDefaultOverheadPercent = 2;
+// "0.5", "0.5%". Errors: kInvalidInput, not above 0 and at most 100.
+Result<double> parse_overhead(std::string_view text);
+// LBF_OVERHEAD, else the default.
+double overhead_limit_percent();
 
 // For programs that mpirun starts on this node. `job`: Slurm's, or one of lbf-run's own where there is no Slurm.
 std::string describe_job(std::uint32_t job);

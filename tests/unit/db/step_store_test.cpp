@@ -117,6 +117,76 @@ TEST_F(StepStoreTest, GivesBackWhatWasPut) {
   EXPECT_EQ(listed->at(0).self_error_percent, -2.5);
 }
 
+TEST_F(StepStoreTest, CostsAndIntervalsComeBack) {
+  StepStore steps(*database_);
+  StepRecord step = step_of(7, 1000, 1, 2.0);
+  CostRecord cost;
+  cost.limit_percent = 2;
+  cost.predicted_percent = 0.5;
+  cost.corrected_percent = 3.5;
+  cost.state = "counting";
+  cost.program_cpu_s = 100;
+  cost.direct_s = 1;
+  cost.ideal_s = 0.75;
+  cost.relay_cpu_s = 0.5;
+  cost.recorded_calls = 10;
+  cost.counted_calls = 20;
+  cost.disbelieved = 1;
+  cost.windows = 4;
+  cost.seen_share = 0.25;
+  cost.nodes = {{1, "counting", 100, 1, 0.75, 0.5, 10, 40, 2, 4}};
+  cost.ranks = {{0, 0.25, 0.125, 4, 8, 50}, {1, 0.75, 0.625, 6, 12, 50}};
+  step.cost = cost;
+  PredictionRecord whole = prediction_of("whole", 2);
+  PredictionRecord part = prediction_of("part", 3);
+  part.seen_share = 0.25;
+  part.low_s = 2.5;
+  PredictionRecord told = part;
+  told.high_s = 4;
+  const auto row = steps.put(step, {whole, part, told});
+  ASSERT_TRUE(row.ok()) << row.error().message;
+
+  const auto found = steps.find({}, true);
+  ASSERT_TRUE(found.ok() && found->front().record.cost);
+  const CostRecord& back = *found->front().record.cost;
+  EXPECT_EQ(back.limit_percent, 2);
+  EXPECT_EQ(back.predicted_percent, 0.5);
+  EXPECT_EQ(back.corrected_percent, 3.5);
+  EXPECT_EQ(back.state, "counting");
+  EXPECT_EQ(back.recorded_calls, 10u);
+  EXPECT_EQ(back.counted_calls, 20u);
+  EXPECT_EQ(back.disbelieved, 1u);
+  EXPECT_EQ(back.windows, 4u);
+  EXPECT_EQ(back.seen_share, 0.25);
+  EXPECT_DOUBLE_EQ(back.low_percent().value(), 1.5);
+  EXPECT_DOUBLE_EQ(back.high_percent().value(), 1.75);
+  ASSERT_EQ(back.nodes.size(), 1u);
+  EXPECT_EQ(back.nodes[0].node, 1u);
+  EXPECT_EQ(back.nodes[0].regulated_s, 40);
+  EXPECT_EQ(back.nodes[0].windows, 4u);
+  ASSERT_EQ(back.ranks.size(), 2u);
+  EXPECT_EQ(back.ranks[1].counted_calls, 12u);
+  EXPECT_EQ(back.ranks[1].direct_s, 0.75);
+  const auto brief = steps.find({}, false);
+  ASSERT_TRUE(brief.ok() && brief->front().record.cost);
+  EXPECT_TRUE(brief->front().record.cost->ranks.empty());
+
+  const auto predictions = PredictionStore(*database_).of_step(*row);
+  ASSERT_TRUE(predictions.ok());
+  EXPECT_EQ(predictions->at(0).seen_share, 1);
+  EXPECT_FALSE(predictions->at(0).low_s);
+  EXPECT_EQ(predictions->at(1).seen_share, 0.25);
+  EXPECT_EQ(predictions->at(1).low_s, 2.5);
+  EXPECT_FALSE(predictions->at(1).high_s);
+  EXPECT_EQ(predictions->at(2).high_s, 4);
+  EXPECT_EQ(told.without_ranks().high_s, 4);
+
+  // Put again without: gone.
+  step.cost.reset();
+  ASSERT_TRUE(steps.put(step, {}).ok());
+  EXPECT_FALSE(steps.find({}, true)->front().record.cost);
+}
+
 TEST_F(StepStoreTest, ArrayHetAndTheCommandsWordsComeBack) {
   StepStore steps(*database_);
   StepRecord step = step_of(7, 1000, 1, 2.0);

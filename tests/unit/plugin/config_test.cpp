@@ -20,7 +20,8 @@ Result<AdminConfig> parse(std::vector<std::string> arguments) {
 TEST(AdminConfigTest, EveryArgumentIsTaken) {
   auto config = parse({"overhead_limit=1.5%", "lbfd=http://head:8642", "networks=a,b-2", "spool_dir=/s",
                        "spool_limit_mb=7", "default=on", "libexec_dir=/l", "capture=/c.so", "report=/r",
-                       "ring_dir=/d", "ring_bytes=1048576", "relay_wait_s=3"});
+                       "ring_dir=/d", "ring_bytes=1048576", "relay_wait_s=3", "relay_cpu_limit=0.5",
+                       "relay_memory_limit_mb=64", "network_limit_kBps=2500"});
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_DOUBLE_EQ(config->overhead_limit_percent, 1.5);
   EXPECT_EQ(config->lbfd, "http://head:8642");
@@ -34,14 +35,24 @@ TEST(AdminConfigTest, EveryArgumentIsTaken) {
   EXPECT_EQ(config->ring_dir, "/d");
   EXPECT_EQ(config->ring_bytes, 1048576U);
   EXPECT_DOUBLE_EQ(config->relay_wait_s, 3);
+  EXPECT_DOUBLE_EQ(config->relay_cpu_limit_percent, 0.5);
+  EXPECT_EQ(config->relay_memory_limit_mb, 64U);
+  EXPECT_DOUBLE_EQ(config->network_limit_kBps, 2500);
   EXPECT_EQ(parse({"relay=/x/relay"})->relay, "/x/relay");
   EXPECT_FALSE(parse({})->default_on);
 }
 
 TEST(AdminConfigTest, EveryWrongArgumentIsNamed) {
   for (const char* bad : {"overhead_limit=",
-                          "overhead_limit=0",
                           "overhead_limit=-1",
+                          "relay_cpu_limit=0",
+                          "relay_cpu_limit=101",
+                          "relay_cpu_limit=x",
+                          "relay_memory_limit_mb=3",
+                          "relay_memory_limit_mb=4097",
+                          "network_limit_kBps=0",
+                          "network_limit_kBps=-1",
+                          "network_limit_kBps=nan",
                           "overhead_limit=101",
                           "overhead_limit=x",
                           "overhead_limit=nan",
@@ -138,6 +149,29 @@ TEST(ResolveTest, OverheadOnlyBelowTheAdministratorsLimit) {
   EXPECT_TRUE(more.predict);
   EXPECT_DOUBLE_EQ(more.overhead_limit_percent, 2.0);
   EXPECT_THAT(more.messages, ElementsAre("--lbf-overhead=10: more than this site allows; 2 % is used"));
+}
+
+TEST(ResolveTest, NonsenseIsRefusedWithItsReason) {
+  EXPECT_THAT(decide({"on", {}, "-1"}).messages, ElementsAre(HasSubstr("a limit cannot be below 0")));
+  EXPECT_THAT(decide({"on", {}, "101"}).messages, ElementsAre(HasSubstr("more than all of the program's time")));
+  for (const char* text : {"x", "nan", "inf", "1,5", "%", "1e999"}) {
+    EXPECT_THAT(decide({"on", {}, text}).messages, ElementsAre(HasSubstr("that is no number"))) << text;
+  }
+}
+
+TEST(ResolveTest, ALimitOfZeroIsOffAndSaysSo) {
+  const StepConfig own = decide({"on", {}, "0"});
+  EXPECT_FALSE(own.predict);
+  EXPECT_THAT(own.messages, ElementsAre("--lbf-overhead=0: the capture is off; the job runs without prediction"));
+  AdminConfig none;
+  none.overhead_limit_percent = 0;
+  const StepConfig sites = resolve(none, {"on", {}, {}}, {});
+  EXPECT_FALSE(sites.predict);
+  EXPECT_THAT(sites.messages,
+              ElementsAre("overhead_limit=0 of this site: the capture is off; the job runs without prediction"));
+  none.default_on = true;
+  EXPECT_THAT(resolve(none, {}, {}).messages, IsEmpty()) << "nobody asked";
+  EXPECT_FALSE(resolve(none, {}, {}).predict);
 }
 
 TEST(ResolveTest, OtherOptionsWithoutPredictAreMentioned) {

@@ -223,7 +223,7 @@ TEST_F(PluginTest, WrongOptionValuesNeverFailTheCommand) {
   EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
   EXPECT_THAT(
       host().said,
-      ElementsAre("lbf: --lbf-overhead=x: give a percentage above 0, at most 100; the job runs without "
+      ElementsAre("lbf: --lbf-overhead=x: that is no number; give a percentage, 0 to 100; the job runs without "
                   "prediction"));
 }
 
@@ -333,9 +333,11 @@ TEST_F(PluginTest, AStepWithoutPredictionIsUntouched) {
 
 TEST_F(PluginTest, AnInnerStepDoesNotInheritTheOuterStepsCapture) {
   host().environment["LBF_CAPTURE_DIR"] = "/dev/shm/lbf-outer";
+  host().environment["LBF_CAPTURE_GRANT"] = "1";
   host().environment["LD_PRELOAD"] = capture_ + ":/users.so";
   start(S_CTX_REMOTE);
   EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_FALSE(host().environment.contains("LBF_CAPTURE_GRANT"));
   EXPECT_FALSE(host().environment.contains("LBF_CAPTURE_DIR"));
   EXPECT_EQ(host().environment["LD_PRELOAD"], "/users.so");
 }
@@ -350,6 +352,7 @@ TEST_F(PluginTest, TheStepRunsWithCaptureAndARelay) {
   ASSERT_THAT(host().said, IsEmpty());
   EXPECT_EQ(host().environment["LD_PRELOAD"], capture_ + ":/users.so");
   EXPECT_EQ(host().environment["LBF_CAPTURE_RING_BYTES"], "65536");
+  EXPECT_EQ(host().environment["LBF_CAPTURE_GRANT"], "13333") << "a tenth of 2 % of 2 s, at 300 ns a call";
   struct stat status {};
   ASSERT_EQ(::stat(rings().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0700U);

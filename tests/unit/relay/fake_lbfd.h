@@ -87,11 +87,14 @@ class FakeLbfd {
   int repeated = 0;
   std::atomic<int> status_for_all = 0;  // set while the server runs
   int lose_answers = 0;
+  double expected_calls_per_s = 0;  // 0: not said
   std::atomic<std::uint64_t> refuse_batch = 0;
 
  private:
   HttpResponse answer(int status, const std::string& key) {
-    return {status, nlohmann::json{{"next_sequence", batches[key].size() + 1}}.dump()};
+    nlohmann::json json{{"next_sequence", batches[key].size() + 1}};
+    if (expected_calls_per_s > 0) json["expected_calls_per_s"] = expected_calls_per_s;
+    return {status, json.dump()};
   }
   std::mutex mutex_;
 };

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "base/scoped_fd.h"
@@ -166,6 +167,172 @@ TEST_F(RelayTest, EveryRecordOfTheProgramArrives) {
   EXPECT_EQ(lbfd_.ends[kTarget]["reason"], "step_end");
   EXPECT_EQ(lbfd_.ends[kTarget]["last_sequence"], lbfd_.batches[kTarget].size());
   EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
+}
+
+// Rings whose counters and control words are looked at while the relay runs.
+class RelayCostTest : public RelayTest {
+ protected:
+  void use_limit(double percent) {
+    options_.step_description =
+        R"({"cluster":"test","job":7,"step":0,"nodes":["n1"],"node_index":0,"tasks":2,"task_ids":[0],)"
+        R"("overhead_limit_percent":)" +
+        std::to_string(percent) + "}";
+  }
+  static void put_recorded(RingFile& file, std::uint64_t executions, std::uint64_t ns_each) {
+    const std::size_t at = offsetof(ring::Header, recorded);
+    file.put(at + offsetof(ring::PrimitiveCounter, sampled_ticks), executions * ns_each);
+    file.put(at + offsetof(ring::PrimitiveCounter, sampled), executions);
+    file.put(at + offsetof(ring::PrimitiveCounter, ideal_ticks_256), ns_each * 256 / 2);
+    file.put(at + offsetof(ring::PrimitiveCounter, executions), executions);
+  }
+  static ring::CaptureOrder order_in(const RingFile& file) {
+    return static_cast<ring::CaptureOrder>(file.get<std::uint32_t>(offsetof(ring::Header, order)));
+  }
+  static std::uint64_t grant_in(const RingFile& file) { return file.get<std::uint64_t>(offsetof(ring::Header, grant)); }
+  // WHAT holds within 5 s.
+  static bool wait_for(const std::function<bool()>& what) {
+    for (int i = 0; i < 500; ++i) {
+      if (what()) return true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return false;
+  }
+  // Runs the relay while SCRIPT goes on; then the program ends, and the step. Its control records.
+  std::vector<nlohmann::json> run_with(RingFile& file, const std::function<void()>& script) {
+    HttpServer server(lbfd_);
+    use(server.port());
+    std::thread program([&] {
+      script();
+      run_program(file, 10);
+      end_write_.reset();
+    });
+    auto result = run_relay(options_, request_, stop_);
+    program.join();
+    EXPECT_TRUE(result.ok() && result->outcome == Outcome::kDelivered);
+    return lbfd_.decode(kTarget).controls;
+  }
+  static nlohmann::json last_cost(const std::vector<nlohmann::json>& controls) {
+    nlohmann::json cost;
+    for (const auto& control : controls) {
+      if (control["type"] == "cost") cost = control;
+    }
+    return cost;
+  }
+};
+
+TEST_F(RelayCostTest, TheCostIsReportedAndCallsAreGranted) {
+  use_limit(50);
+  lbfd_.expected_calls_per_s = 20'000;
+  auto file = ring();
+  file->put(offsetof(ring::Header, recording_window), std::uint32_t{1});
+  put_recorded(*file, 1000, 100);
+  const auto cost = last_cost(run_with(*file, [&] {
+    EXPECT_TRUE(wait_for([&] { return grant_in(*file) > 1000; }));
+    EXPECT_EQ(order_in(*file), ring::CaptureOrder::kOpen);
+    EXPECT_EQ(file->get<std::uint32_t>(offsetof(ring::Header, window)), 1u);
+  }));
+  ASSERT_TRUE(cost.is_object());
+  EXPECT_DOUBLE_EQ(cost["limit_percent"].get<double>(), 50);
+  EXPECT_EQ(cost["state"], "open");
+  EXPECT_EQ(cost["recorded_calls"], 1000);
+  EXPECT_NEAR(cost["direct_s"].get<double>(), 100e-6, 1e-9);
+  EXPECT_NEAR(cost["ideal_s"].get<double>(), 50e-6, 1e-9);
+  EXPECT_GT(cost["relay_cpu_s"].get<double>(), 0);
+  EXPECT_GT(cost["program_cpu_s"].get<double>(), 0);
+  EXPECT_EQ(cost["windows"], 1);
+  EXPECT_EQ(cost["disbelieved"], 0);
+  ASSERT_EQ(cost["ranks"].size(), 1u);
+  EXPECT_EQ(cost["ranks"][0][0], 0);
+  EXPECT_EQ(cost["ranks"][0][3], 1000);
+  // 10,000 without history; the history is there before the first call or not at all.
+  const auto& once = cost["primitives_ns"];
+  const double share_per_call = (once["recorded"].get<double>() + once["relayed"].get<double>()) * 1e-9;
+  EXPECT_NEAR(cost["predicted_percent"].get<double>(), 100 * 10'000 * share_per_call, 1e-6);
+}
+
+TEST_F(RelayCostTest, TheHistoryOfTheProgramIsTheExpectation) {
+  use_limit(2);
+  lbfd_.expected_calls_per_s = 20'000;
+  auto file = ring();
+  file->put(offsetof(ring::Header, recording_window), std::uint32_t{1});
+  const auto cost = last_cost(run_with(*file, [&] {
+    EXPECT_TRUE(wait_for([&] { return grant_in(*file) > 0; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }));
+  const auto& once = cost["primitives_ns"];
+  const double share_per_call = (once["recorded"].get<double>() + once["relayed"].get<double>()) * 1e-9;
+  EXPECT_NEAR(cost["predicted_percent"].get<double>(), 100 * 20'000 * share_per_call, 1e-6);
+}
+
+TEST_F(RelayCostTest, WhatCostsTooMuchIsClosed) {
+  use_limit(2);
+  auto file = ring();
+  file->put(offsetof(ring::Header, recording_window), std::uint32_t{1});
+  const auto cost = last_cost(run_with(*file, [&] {
+    EXPECT_TRUE(wait_for([&] { return grant_in(*file) > 0; }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    put_recorded(*file, 1'000'000, 150);  // 0.15 s in 0.2 s
+    EXPECT_TRUE(wait_for([&] { return order_in(*file) == ring::CaptureOrder::kCounting; }));
+  }));
+  EXPECT_EQ(cost["state"], "counting");
+}
+
+TEST_F(RelayCostTest, ALimitOfZeroTurnsItOff) {
+  use_limit(0);
+  auto file = ring();
+  const auto cost = last_cost(run_with(
+      *file, [&] { EXPECT_TRUE(wait_for([&] { return order_in(*file) == ring::CaptureOrder::kOff; })); }));
+  EXPECT_EQ(cost["state"], "off");
+}
+
+TEST_F(RelayCostTest, WithoutALimitNothingIsRegulatedButAllIsReported) {
+  auto file = ring();
+  put_recorded(*file, 1'000'000, 1000);
+  const auto cost = last_cost(run_with(*file, [&] { std::this_thread::sleep_for(std::chrono::milliseconds(400)); }));
+  EXPECT_EQ(grant_in(*file), 0u);
+  EXPECT_EQ(order_in(*file), ring::CaptureOrder::kOpen);
+  EXPECT_FALSE(cost.contains("limit_percent"));
+  EXPECT_NEAR(cost["direct_s"].get<double>(), 1, 1e-6);
+}
+
+TEST_F(RelayCostTest, ANetworkLimitDelaysAndLosesNothing) {
+  use_limit(50);
+  options_.network_limit_bytes_per_s = 10'000;
+  options_.deliver_timeout_s = 1;
+  auto file = ring();
+  HttpServer server(lbfd_);
+  use(server.port());
+  const auto begin = std::chrono::steady_clock::now();
+  std::thread program([&] {
+    // Times that do not compress well.
+    for (std::uint64_t i = 0, at = 2000; i < 30'000;) {
+      at += (i * 2654435761U) % 100'003;
+      while (!file->append(RingFile::record(EventKind::kSend, at, at + (i * 40503U) % 9973))) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+      ++i;
+    }
+    run_program(*file, 0);
+    end_write_.reset();
+  });
+  auto result = run_relay(options_, request_, stop_);
+  program.join();
+  const double passed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  ASSERT_TRUE(result.ok());
+  // Too slow to deliver all in time: the rest waits in the spool.
+  EXPECT_EQ(result->outcome, Outcome::kSpooled);
+  std::size_t sent = 0;
+  std::size_t longest = 0;
+  for (const std::string& batch : lbfd_.batches[kTarget]) {
+    sent += batch.size();
+    longest = std::max(longest, batch.size());
+  }
+  EXPECT_LE(static_cast<double>(sent), 10'000 * (passed_s + 1) + static_cast<double>(longest));
+  const RequestFactory factory = [this](const std::string&) -> Result<RequestFunction> { return request_; };
+  auto left = flush_spool(spool_.path(), "", factory);
+  ASSERT_TRUE(left.ok());
+  EXPECT_EQ(lbfd_.decode(kTarget).events.size(), 30'001u);
+  EXPECT_EQ(lbfd_.ends[kTarget]["lost_batches"], 0);
 }
 
 TEST_F(RelayTest, LbfdComesUpInTheMiddle) {

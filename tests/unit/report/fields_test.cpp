@@ -87,6 +87,22 @@ TEST(RenderTable, Parsable) {
   EXPECT_EQ(render_table(steps, columns("JobID,Reason"), style), "9.0; node n2 was silent for 60 s; \n");
 }
 
+TEST(RenderTable, CostsAndIntervals) {
+  TableStyle style;
+  style.parsable = true;
+  EXPECT_EQ(render_table(fixture("windows.json"),
+                         columns("JobID,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,Seen,Windows,"
+                                 "CaptureState,Predicted,Low,High"),
+                         style),
+            "JobID|OverheadLimit|OverheadPredicted|OverheadLow|OverheadHigh|Seen|Windows|CaptureState|Predicted|Low|"
+            "High\n"
+            "124.0|1.00%|12.50%|0.71%|0.94%|8.10%|7|counting|59.40 s|57.00 s|1:01.800\n"
+            "124.0|1.00%|12.50%|0.71%|0.94%|8.10%|7|counting|40.00 s|36.50 s|\n");
+  // What was stored before there were costs.
+  EXPECT_EQ(render_table(fixture("partial.json"), columns("JobID,OverheadLimit,Seen,Low"), style),
+            "JobID|OverheadLimit|Seen|Low\n9.0|||\n9.0|||\n");
+}
+
 TEST(RenderTable, AStepWithoutPredictionsIsStillALine) {
   TableStyle style;
   style.header = false;
@@ -97,7 +113,7 @@ TEST(RenderTable, AStepWithoutPredictionsIsStillALine) {
 
 TEST(RenderTable, EveryFieldOfEveryFixtureHasAValueThatFits) {
   for (const char* name :
-       {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json"}) {
+       {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json", "windows.json"}) {
     for (const Step& step : fixture(name)) {
       for (const Field& field : all_fields()) {
         const TargetPrediction* target = step.predictions.empty() ? nullptr : &step.predictions.back();

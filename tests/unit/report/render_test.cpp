@@ -71,6 +71,17 @@ TEST_F(Render, ATargetThatIsDeferred) {
               HasSubstr("1 target is deferred and will not be predicted: the trace is gone.\n"));
 }
 
+TEST_F(Render, ARunThatWasCapturedInWindows) {
+  EXPECT_EQ(page("windows.json"),
+            R"(Job 124.0  storm
+  4 ranks on 2 nodes (node[1-2]), network lan-100, user alice
+  started 2023-11-14T22:13:20, measured 1:00.000, complete
+
+  Nodes Network       Placement   Kind    Predicted        Low       High  Speedup
+  ----- ------------- ----------- ------ ---------- ---------- ---------- --------
+)");
+}
+
 TEST_F(Render, ATargetOnWhichTheProgramWouldNotEnd) {
   Step step = fixture("normal.json")[0];
   TargetPrediction& elsewhere = step.predictions.back();
@@ -100,7 +111,7 @@ TEST_F(Render, AStepOfWhichNothingIsKnownIsShort) {
 
 TEST_F(Render, EveryPageFits80ColumnsAndActsOnNoTerminal) {
   for (const char* name :
-       {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json"}) {
+       {"normal.json", "running.json", "partial.json", "no_predictions.json", "odd_texts.json", "windows.json"}) {
     std::istringstream lines(page(name));
     for (std::string line; std::getline(lines, line);) {
       EXPECT_LE(display_width(line), 80U) << name << ": " << line;

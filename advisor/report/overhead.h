@@ -1,0 +1,33 @@
+// The site summary of `lbf-report --overhead`: what the capture cost, per program and in all.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "advisor/report/fields.h"
+#include "advisor/report/step.h"
+
+namespace lbf::report {
+
+// One program, by the base name of its command's first word; or all.
+struct OverheadSummary {
+  std::string program;
+  std::size_t steps = 0;
+  std::size_t over_limit = 0;   // of them: C_obs_high above the limit
+  std::size_t seen_in_part = 0;  // of them: captured in windows
+  // Means over the steps, each weighing as much as it used processor time; limit: the lowest and the highest.
+  std::optional<double> lowest_limit_percent;
+  std::optional<double> highest_limit_percent;
+  std::optional<double> predicted_percent;
+  std::optional<double> low_percent;
+  std::optional<double> high_percent;
+  std::optional<double> seen_percent;
+};
+
+// Programs by their names, then all of them together under "(all)". Steps without known costs are left out.
+std::vector<OverheadSummary> summarize_overhead(const std::vector<Step>& steps);
+
+// A line for each; empty where no step has known costs.
+std::string render_overhead(const std::vector<OverheadSummary>& summaries, const TableStyle& style);
+
+}  // namespace lbf::report

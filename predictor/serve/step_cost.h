@@ -1,0 +1,36 @@
+// StreamCost: what one node's relay says of the capture's cost, and the step's record of it.
+//
+// Place in the event's way: control record `cost` (docs/formats/http-v1.md) -> *StreamCost* -> db, reports. Implements
+// docs/cost-system.md, "The record".
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "db/cost_record.h"
+
+namespace lbf {
+
+struct StreamCost {
+  std::optional<double> limit_percent;
+  std::optional<double> predicted_percent;
+  std::optional<double> corrected_percent;
+  std::uint64_t recorded_calls = 0;
+  std::uint64_t counted_calls = 0;
+  std::uint64_t disbelieved = 0;
+  db::NodeCostRecord node;
+  std::vector<db::RankCostRecord> ranks;
+};
+
+// RECORD comes from the user's program's node: wrong types read as "not said", ranks outside RANKS are left out.
+StreamCost stream_cost_of(const nlohmann::json& record, std::uint32_t node, Rank ranks);
+
+// Of all nodes together. REQUIRES: not empty. SEEN_SHARE: of the ranks' measured time, as replayed.
+db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_share);
+
+// What people should know of it, for the step's notes.
+std::vector<std::string> cost_notes(const db::CostRecord& cost);
+
+}  // namespace lbf

@@ -1,0 +1,71 @@
+// Collector: what the capture of the processes costs, and the orders that keep it below the limit
+// (docs/cost-system.md).
+#include <algorithm>
+
+#include "spank_plugin/relay/collector.h"
+#include "spank_plugin/relay/process_probe.h"
+
+namespace lbf::relay {
+namespace {
+
+// Of a ring that says it is older than this: a ring's word is not enough for more.
+constexpr Seconds kOldestRingS = 3600;
+
+}  // namespace
+
+void Collector::meter(Process& process, ClockReading now, Seconds seconds_per_tick) {
+  RankCost& cost = costs_[process.rank];
+  for (Ring& ring : process.rings) {
+    if (ring.broken) continue;
+    const bool ticks = ring.reader.identity().clock_source == 0;
+    const Seconds tick_s = ticks ? seconds_per_tick : 1e-9;
+    Seconds passed_s = 0;
+    if (ring.metered_ns > 0) {
+      passed_s = static_cast<double>(now.monotonic_ns - std::min(ring.metered_ns, now.monotonic_ns)) * 1e-9;
+    } else {
+      const std::uint64_t at = ticks ? now.ticks : now.monotonic_ns;
+      const std::uint64_t began = std::min(ring.reader.identity().start_ticks, at);
+      passed_s = std::min(static_cast<double>(at - began) * tick_s, kOldestRingS);
+    }
+    ring.metered_ns = now.monotonic_ns;
+    ring.meter.observe(ring.status, tick_s, passed_s, options_.primitives, cost);
+  }
+  const auto cpu_ns = read_process_cpu_ns(process.pid);
+  if (!cpu_ns) return;
+  // What was used before MPI_Init returned pays for nothing.
+  if (!process.first_total_cpu_ns) process.first_total_cpu_ns = *cpu_ns;
+  const std::uint64_t used_ns = *cpu_ns - std::min(*process.first_total_cpu_ns, *cpu_ns);
+  cost.cpu_s = std::max(cost.cpu_s, static_cast<double>(used_ns) * 1e-9);
+}
+
+template <typename Use>
+void Collector::for_each_ring(const Use& use) {
+  for (auto& [pid, process] : processes_) {
+    if (!process.taken || process.ended) continue;
+    for (Ring& ring : process.rings) {
+      if (!ring.broken) use(process, ring);
+    }
+  }
+}
+
+std::vector<RingUse> Collector::ring_uses() {
+  std::vector<RingUse> uses;
+  for_each_ring([&](const Process&, const Ring& ring) {
+    uses.push_back({ring.number, ring.status.recorded.executions, ring.status.counted.executions,
+                    ring.status.recording_window != 0, ring.status.off});
+  });
+  return uses;
+}
+
+void Collector::give_orders(std::span<const RingOrder> orders, ClockReading now, BatchBuilder& out) {
+  std::size_t i = 0;
+  for_each_ring([&](Process& process, Ring& ring) {
+    if (i == orders.size()) return;
+    const RingOrder& order = orders[i++];
+    if (auto done = ring.reader.write_control(order.order, order.window, order.grant); !done) {
+      close_ring(process, ring, done.error(), now, out);
+    }
+  });
+}
+
+}  // namespace lbf::relay

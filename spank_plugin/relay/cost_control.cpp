@@ -1,0 +1,135 @@
+// CostControl, see cost_control.h.
+#include "spank_plugin/relay/cost_control.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lbf::relay {
+namespace {
+
+constexpr Nanoseconds kCellNs = 1'000'000'000;
+// A ring's call rate as seen so long ago counts 1/e of that of now.
+constexpr Seconds kRateMemoryS = 0.5;
+// This part of a grant is shared equally, the rest by call rates: a silent rank may begin to call.
+constexpr double kEqualPart = 0.5;
+constexpr double kMostCallsPerCpuS = 1e9;
+
+cost::RegulatorSettings regulator_settings(const CostSettings& settings) {
+  cost::RegulatorSettings out;
+  out.limit = settings.limit;
+  out.relay_limit = settings.relay_limit;
+  out.depth_s = cost::kDepthPerRankS * settings.ranks;
+  out.recorded_call_s = settings.primitives.recorded_s + settings.primitives.relayed_s;
+  out.counted_call_s = settings.primitives.counted_s;
+  out.calls_per_s = settings.calls_per_cpu_s * settings.ranks;
+  return out;
+}
+
+ring::CaptureOrder order_of(cost::CaptureState state) {
+  switch (state) {
+    case cost::CaptureState::kOpen:
+      return ring::CaptureOrder::kOpen;
+    case cost::CaptureState::kCounting:
+      return ring::CaptureOrder::kCounting;
+    case cost::CaptureState::kOff:
+      break;
+  }
+  return ring::CaptureOrder::kOff;
+}
+
+}  // namespace
+
+std::uint64_t window_seed(std::string_view step_key) {
+  std::uint64_t hash = 0xcbf29ce484222325U;  // FNV-1a
+  for (const char c : step_key) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3U;
+  return hash;
+}
+
+CostControl::CostControl(const CostSettings& settings)
+    : settings_(settings),
+      regulator_(regulator_settings(settings), cost::WindowGrid(kCellNs, settings.seed)),
+      predicted_share_(regulator_.predicted_share(settings.ranks)) {}
+
+void CostControl::expect(double calls_per_cpu_s) {
+  if (!(calls_per_cpu_s >= 0) || calls_per_cpu_s > kMostCallsPerCpuS) return;
+  if (std::any_of(rings_.begin(), rings_.end(), [](const auto& ring) { return ring.second.calls > 0; })) return;
+  regulator_.expect(calls_per_cpu_s * settings_.ranks);
+  predicted_share_ = regulator_.predicted_share(settings_.ranks);
+}
+
+// What a ring may record is gone although the window goes on. A rank that has not called since the window opened does
+// not know of it yet and still counts as before.
+bool CostControl::used_up(const Ring& ring, const RingUse& use, bool is_new) const {
+  if (use.recording || use.off || ring.told.order != ring::CaptureOrder::kOpen) return false;
+  if (is_new) return use.recorded_calls > 0;
+  if (use.recorded_calls >= ring.told.grant) return true;
+  return ring.looked_in_window && use.counted_calls > ring.counted_calls;
+}
+
+std::span<const RingOrder> CostControl::decide(Nanoseconds now_ns, cost::NodeUsage usage,
+                                               std::span<const RingUse> rings) {
+  const Seconds passed_s = last_ns_ == 0 ? 0 : seconds_from_ns(std::max<Nanoseconds>(now_ns - last_ns_, 0));
+  last_ns_ = std::max(last_ns_, now_ns);
+  const bool was_open = state() == cost::CaptureState::kOpen;
+  regulated_s_ += passed_s;
+  if (was_open) open_s_ += passed_s;
+
+  for (const RingUse& use : rings) {
+    const auto [at, is_new] = rings_.try_emplace(use.id);
+    Ring& ring = at->second;
+    if (was_open && used_up(ring, use, is_new)) {
+      usage.must_close = true;
+      ++grants_used_up_;
+    }
+    const std::uint64_t calls = use.recorded_calls + use.counted_calls;
+    if (!is_new && passed_s > 0) {
+      const double seen_per_s = calls > ring.calls ? static_cast<double>(calls - ring.calls) / passed_s : 0;
+      ring.calls_per_s = seen_per_s + (ring.calls_per_s - seen_per_s) * std::exp(-passed_s / kRateMemoryS);
+    }
+    ring.calls = calls;
+    ring.counted_calls = use.counted_calls;
+    ring.looked_in_window = was_open;
+    ring.seen = true;
+  }
+  std::erase_if(rings_, [](const auto& entry) { return !entry.second.seen; });
+  for (auto& [id, ring] : rings_) ring.seen = false;
+
+  const cost::Order order = regulator_.decide(now_ns, usage);
+  until_ns_ = order.until_ns;
+  const bool opens = order.state == cost::CaptureState::kOpen && !was_open;
+  if (opens) {
+    ++windows_;
+    window_ = order.window;
+  }
+  for (auto& [id, ring] : rings_) {
+    ring.told.order = order_of(order.state);
+    if (!opens) continue;
+    // A ring that began inside a window stays in its own first one until that is over.
+    ring.told.window = window_;
+    ring.looked_in_window = false;
+  }
+  if (order.state == cost::CaptureState::kOpen) share_out(order.call_grant, rings);
+  orders_.clear();
+  for (const RingUse& use : rings) orders_.push_back(rings_.at(use.id).told);
+  return orders_;
+}
+
+void CostControl::share_out(std::uint64_t grant, std::span<const RingUse> rings) {
+  double calls_per_s = 0;
+  std::size_t taking = 0;
+  for (const RingUse& use : rings) {
+    if (use.off) continue;
+    ++taking;
+    calls_per_s += rings_.at(use.id).calls_per_s;
+  }
+  for (const RingUse& use : rings) {
+    Ring& ring = rings_.at(use.id);
+    double share = taking > 0 ? 1.0 / static_cast<double>(taking) : 0;
+    if (calls_per_s > 0) share = kEqualPart * share + (1 - kEqualPart) * ring.calls_per_s / calls_per_s;
+    const auto calls = static_cast<std::uint64_t>(share * static_cast<double>(grant));
+    // 0 would be without bound.
+    ring.told.grant = std::max<std::uint64_t>(use.off ? use.recorded_calls : use.recorded_calls + calls, 1);
+  }
+}
+
+}  // namespace lbf::relay

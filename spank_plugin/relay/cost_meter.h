@@ -1,0 +1,54 @@
+// CostMeter: what the primitives of one ring cost, as far as the ring can be believed.
+//
+// Place in the cost system: ring -> RingReader -> *CostMeter* -> CostControl. The counters belong to the user's
+// program, which may write anything into them: what a thread cannot have done in the time that passed does not
+// count, and is counted as disbelieved (docs/cost-system.md, "The data's way").
+#pragma once
+
+#include <cstdint>
+
+#include "base/units.h"
+#include "cost/observed_cost.h"
+#include "spank_plugin/relay/ring_reader.h"
+
+namespace lbf::relay {
+
+// What the node's own primitives cost, measured by the relay when it starts (primitive_probe.h).
+struct PrimitiveCosts {
+  Seconds recorded_s;  // capture: one recorded call, everything in the cache
+  Seconds counted_s;   // capture: one counted call
+  Seconds relayed_s;   // relay: one event encoded and compressed
+};
+
+// What the capture of one rank cost so far, all its threads, ended ones included.
+struct RankCost {
+  cost::ObservedCost observed;
+  std::uint64_t recorded_calls = 0;
+  std::uint64_t counted_calls = 0;
+  Seconds cpu_s = 0;  // processor time of the process since it was taken, the capture's included
+  std::uint64_t disbelieved = 0;  // looks at counters that cannot be true
+
+  Seconds program_cpu_s() const { return cpu_s > observed.direct_s ? cpu_s - observed.direct_s : 0; }
+};
+
+class CostMeter {
+ public:
+  // Adds to COST what STATUS has beyond the last look, PASSED_S before (of the first one: since the ring began).
+  // NODE stands in for what the capture has not measured.
+  void observe(const RingStatus& status, Seconds seconds_per_tick, Seconds passed_s, const PrimitiveCosts& node,
+               RankCost& cost);
+
+ private:
+  struct Use {
+    cost::ObservedCost cost;
+    std::uint64_t executions = 0;
+    bool believed = true;
+  };
+  static Use use_since(const PrimitiveReading& before, const PrimitiveReading& now, Seconds seconds_per_tick,
+                       Seconds passed_s, Seconds ideal_of_node_s);
+
+  PrimitiveReading recorded_;
+  PrimitiveReading counted_;
+};
+
+}  // namespace lbf::relay

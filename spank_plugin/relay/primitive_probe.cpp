@@ -1,0 +1,100 @@
+// See primitive_probe.h.
+#include "spank_plugin/relay/primitive_probe.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <vector>
+
+#include "event/event.h"
+#include "event/wire.h"
+#include "spank_plugin/capture/ring.h"
+#include "spank_plugin/relay/tick_rate.h"
+
+namespace lbf::relay {
+namespace {
+
+constexpr int kRounds = 3;
+constexpr std::size_t kRecords = 1024;  // of a round: 48 KiB, so that a second level cache holds them
+constexpr std::size_t kCounts = 4096;
+constexpr std::size_t kEvents = 4096;
+
+Seconds thread_cpu_s() {
+  timespec now{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+template <typename Work>
+Seconds best_once_s(std::size_t executions, const Work& work) {
+  Seconds best_s = 1;
+  for (int round = 0; round < kRounds; ++round) {
+    const Seconds begin_s = thread_cpu_s();
+    for (std::size_t i = 0; i < executions; ++i) work(i);
+    best_s = std::min(best_s, (thread_cpu_s() - begin_s) / static_cast<double>(executions));
+  }
+  return best_s;
+}
+
+// As a recorded call: the clock at its begin and at its end, its counters, one record.
+Seconds recorded_once_s() {
+  const std::vector<ring::Record> empty(kRecords);
+  auto records = std::make_unique<std::vector<ring::Record>>(empty);
+  std::atomic<std::uint64_t> head{0};
+  ring::CallCounter counter{};
+  return best_once_s(kRecords, [&](std::size_t i) {
+    const std::uint64_t enter = read_ticks();
+    ring::Record& record = (*records)[i];
+    record = ring::Record{};
+    record.words_and_op = ring::kRecordWords;
+    record.peer = static_cast<std::int32_t>(i & 7);
+    record.enter = enter;
+    record.leave = read_ticks();
+    counter.count.store(counter.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    counter.ticks.store(record.leave - enter, std::memory_order_relaxed);
+    head.store(i * sizeof(ring::Record), std::memory_order_release);
+  });
+}
+
+// As a counted call: one probe of a table of channels.
+Seconds counted_once_s() {
+  struct Slot {
+    std::atomic<std::uint64_t> place{0};
+    std::atomic<std::uint64_t> count{0};
+  };
+  auto table = std::make_unique<std::array<Slot, 1024>>();
+  return best_once_s(kCounts, [&](std::size_t i) {
+    const std::uint64_t place = i & 15;
+    Slot& slot = (*table)[(place * 0x9e3779b97f4a7c15U) >> 54];
+    if (slot.place.load(std::memory_order_relaxed) != place) {
+      slot.place.store(place, std::memory_order_relaxed);
+    }
+    slot.count.store(slot.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  });
+}
+
+Seconds relayed_once_s() {
+  BatchEncoder encoder;
+  Event event;
+  event.kind = EventKind::kSend;
+  const Seconds begin_s = thread_cpu_s();
+  for (std::size_t i = 0; i < kEvents; ++i) {
+    event.process_s = 1e-6 * static_cast<double>(i % 97);
+    event.call_s = 1e-7 * static_cast<double>(i % 31);
+    event.peer = static_cast<Rank>(i & 7);
+    encoder.add(0, event);
+  }
+  (void)encoder.finish(0, 1);
+  return (thread_cpu_s() - begin_s) / static_cast<double>(kEvents);
+}
+
+}  // namespace
+
+PrimitiveCosts measure_primitives() {
+  return {recorded_once_s(), counted_once_s(), relayed_once_s()};
+}
+
+}  // namespace lbf::relay
