@@ -1,6 +1,6 @@
-// ring_drain DIR: empties the event rings in a directory every 5 ms, copying the records out as the relay
+// ring_drain DIR [open|counting|off]: empties the event rings in a directory every 5 ms, copying the records out as the relay
 // does, until it is terminated. For bench/capture_overhead only: what capture costs without the relay's
-// encoding and compression.
+// encoding and compression. `counting`, `off`: tells each ring so as soon as it appears.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -40,17 +40,23 @@ Mapped map_ring(const std::string& path) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::cerr << "usage: ring_drain DIR\n";
+  const std::string mode = argc == 3 ? argv[2] : "open";
+  if (argc < 2 || argc > 3 || (mode != "open" && mode != "counting" && mode != "off")) {
+    std::cerr << "usage: ring_drain DIR [open|counting|off]\n";
     return 2;
   }
+  using lbf::ring::CaptureOrder;
+  const CaptureOrder order = mode == "open" ? CaptureOrder::kOpen : mode == "off" ? CaptureOrder::kOff : CaptureOrder::kCounting;
   std::map<std::string, Mapped> rings;
   std::vector<char> copy(256 << 10);
   for (;;) {
     std::error_code ignored;
     for (const auto& file : std::filesystem::directory_iterator(argv[1], ignored)) {
       const std::string path = file.path().string();
-      if (file.path().extension() == ".ring" && !rings.contains(path)) rings[path] = map_ring(path);
+      if (file.path().extension() != ".ring" || rings.contains(path)) continue;
+      rings[path] = map_ring(path);
+      if (rings[path].header != nullptr)
+        rings[path].header->order.store(static_cast<std::uint32_t>(order), std::memory_order_release);
     }
     for (auto& [path, ring] : rings) {
       if (ring.header == nullptr) continue;

@@ -65,6 +65,12 @@ class Call {
         header->recorded.executions.load(std::memory_order_relaxed) >= thread->attention_at) [[unlikely]] {
       return begin_otherwise();
     }
+    if (thread->counting) [[unlikely]] {
+      counts_ = true;
+      if (header->counted.executions.load(std::memory_order_relaxed) >= thread->counted_sampler.due()) [[unlikely]]
+        begin_timing();
+      return true;
+    }
     begin_recording();
     return true;
   }
@@ -80,9 +86,17 @@ class Call {
       returned_with_attention();
   }
 
-  // The call returned and is recorded. What the recording took lies inside the call: it is not process time.
-  void finish() noexcept {
-    if (counts_) return finish_counted();
+  // The call is over. What the recording took lies inside the call: it is not process time.
+  [[gnu::always_inline]] void finish() noexcept {
+    if (counts_) [[unlikely]] {
+      finish_counted();
+    } else {
+      finish_recorded();
+    }
+  }
+
+ private:
+  void finish_recorded() noexcept {
     Thread* const thread = thread_;
     std::uint64_t leave = ticks_now();
     if (thread->clock.wants_renewal(enter_, leave)) [[unlikely]]
@@ -104,6 +118,7 @@ class Call {
     available_thread = thread;
   }
 
+ public:
   // A record of the call. nullptr: none is written (no room: it is counted as lost; or the call is counted).
   ring::Record* append(EventKind kind, std::uint32_t values = 0) noexcept {
     if (counts_) [[unlikely]]
@@ -160,7 +175,7 @@ class Call {
     if (gap_ >= thread->cpu_threshold) [[unlikely]]
       judge_long_gap();
   }
-  void finish_counted() noexcept {
+  [[gnu::always_inline]] void finish_counted() noexcept {
     Thread* const thread = thread_;
     ring::Header* const header = thread->header;
     add(header->calls[function_].count, 1);
@@ -173,6 +188,7 @@ class Call {
   std::uint64_t renew_clock(std::uint64_t now) noexcept;
   void without_record(std::uint64_t leave) noexcept;
   bool begin_otherwise() noexcept;
+  void begin_timing() noexcept;
   void forward_timed() noexcept;
   void returned_with_attention() noexcept;
   void finish_with_attention(ring::PrimitiveCounter& primitive) noexcept;
@@ -492,7 +508,12 @@ struct Watched {
 // A message that was matched became a request.
 void rewatch(const RequestInfo& info, std::uint64_t handle) noexcept;
 // The request is over.
-Watched unwatch(const RequestInfo& info) noexcept;
+Watched take_watched(const RequestInfo& info) noexcept;
+inline Watched unwatch(const RequestInfo& info) noexcept {
+  if (info.watch == 0) [[likely]]
+    return {false, info.id};
+  return take_watched(info);
+}
 // Whether a receive without wildcards has to wait for its place: one posted before it could take its message.
 bool is_behind_wildcard(const Communicator& comm, int peer, int tag) noexcept;
 
@@ -506,11 +527,7 @@ inline ChannelEnd collectives(const Communicator& comm) noexcept {
   return {comm.index, kAnyRank, kAnyTag, SkippedSide::kCollectives};
 }
 // A message on `comm`, or a collective. REQUIRES: the call counts; find_communicator or define_communicator.
-[[gnu::always_inline]] inline void count_on(Call& call, const Communicator& comm, const ChannelEnd& end) noexcept {
-  if (!std::atomic_ref<const bool>(comm.defined).load(std::memory_order_relaxed)) [[unlikely]]
-    return call.lose_count(1);
-  call.count(end);
-}
+void count_on(Call& call, const Communicator& comm, const ChannelEnd& end) noexcept;
 // MPI_Finalize: where calls are counted, the last counts and an empty window. When that was.
 std::uint64_t open_last_window(Call& call) noexcept;
 // What is counted, into the ring as far as there is room; a communicator is about to be freed. false: not all.

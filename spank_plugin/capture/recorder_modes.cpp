@@ -62,10 +62,9 @@ bool is_used_up(const ring::Header& header) noexcept {
   return grant != 0 && header.recorded.executions.load(std::memory_order_relaxed) >= grant;
 }
 
-// Counting calls must not go through the comparison with it.
 void set_attention(Thread& thread) noexcept {
   if (thread.counting) {
-    thread.attention_at = 0;
+    thread.attention_at = kNever;
     return;
   }
   const std::uint64_t grant = thread.header->grant.load(std::memory_order_relaxed);
@@ -287,21 +286,22 @@ bool Call::begin_otherwise() noexcept {
   ring::Header& header = *thread.header;
   const bool is_new = control_word(header) != thread.expected_control.load(std::memory_order_relaxed);
   if ((is_new || (!thread.counting && is_used_up(header))) && !attend(thread, function_)) return false;
-  ring::PrimitiveCounter& primitive = thread.counting ? header.counted : header.recorded;
-  Sampler& sampler = thread.counting ? thread.counted_sampler : thread.recorded_sampler;
-  const std::uint64_t executions = primitive.executions.load(std::memory_order_relaxed);
-  if (executions >= sampler.due()) {
-    sampler.advance(executions);
-    timed_ = attention_ = true;
-    begin_ticks_ = ticks_now();
-  }
-  if (thread.counting) {
-    counts_ = true;
-    return true;
-  }
+  counts_ = thread.counting;
+  const ring::PrimitiveCounter& primitive = counts_ ? header.counted : header.recorded;
+  const Sampler& sampler = counts_ ? thread.counted_sampler : thread.recorded_sampler;
+  if (primitive.executions.load(std::memory_order_relaxed) >= sampler.due()) begin_timing();
   set_attention(thread);
-  begin_recording();
+  if (!counts_) begin_recording();
   return true;
+}
+
+void Call::begin_timing() noexcept {
+  Thread& thread = *thread_;
+  const ring::PrimitiveCounter& primitive = counts_ ? thread.header->counted : thread.header->recorded;
+  (counts_ ? thread.counted_sampler : thread.recorded_sampler)
+      .advance(primitive.executions.load(std::memory_order_relaxed));
+  timed_ = attention_ = true;
+  begin_ticks_ = ticks_now();
 }
 
 void Call::forward_timed() noexcept {
@@ -374,6 +374,12 @@ void Call::count_otherwise(const ChannelEnd& end) noexcept {
   thread_->expected_control.store(kNever, std::memory_order_relaxed);
 }
 
+void count_on(Call& call, const Communicator& comm, const ChannelEnd& end) noexcept {
+  if (!std::atomic_ref<const bool>(comm.defined).load(std::memory_order_relaxed)) [[unlikely]]
+    return call.lose_count(1);
+  call.count(end);
+}
+
 bool write_counts(Call& call) noexcept {
   return write_counts_of(call.thread().counts, call.thread().ring, call.function());
 }
@@ -412,9 +418,8 @@ void rewatch(const RequestInfo& info, std::uint64_t handle) noexcept {
   if (WatchedRequests::Node* node = process.watched.find(info.watch, info.id)) node->handle = handle;
 }
 
-Watched unwatch(const RequestInfo& info) noexcept {
+Watched take_watched(const RequestInfo& info) noexcept {
   Watched result{false, info.id};
-  if (info.watch == 0) return result;
   const TableLock lock;
   if (WatchedRequests::Node* node = process.watched.find(info.watch, info.id)) {
     result = {!node->placed, node->recorded_as};
@@ -482,7 +487,7 @@ void measure_ideal(Thread& thread) noexcept {
   thread.expected_control.store(control_word(header), std::memory_order_relaxed);
   for (const bool counting : {false, true}) {
     thread.counting = counting;
-    thread.attention_at = counting ? 0 : kNever;
+    thread.attention_at = kNever;
     available_thread = &thread;
     std::uint64_t least = kNever;
     for (int i = 0; i < kBatches; ++i) {

@@ -152,6 +152,11 @@ void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) no
 
 namespace {
 
+[[gnu::noinline]] void watch_posted(Call& call, MPI_Request request, RequestInfo& info) noexcept {
+  if (wildcards(info.peer, info.tag) != 0 || is_behind_wildcard(*info.comm, info.peer, info.tag))
+    watch(call, key_of(request), info, true);
+}
+
 // A receive that was posted while calls are counted: counted, or watched until its place is known.
 void count_posted(Call& call, MPI_Request request, RequestInfo& info) noexcept {
   if (wildcards(info.peer, info.tag) == 0 && !is_behind_wildcard(*info.comm, info.peer, info.tag)) {
@@ -175,8 +180,8 @@ void irecv(Call& call, std::int64_t count, MPI_Datatype type, int source, int ta
   ring::Record* const record = call.append(EventKind::kStartRecv);
   fill(record, where, source, tag, info.bytes, wildcards(source, tag));
   fill_request(record, info.id);
-  if (wildcards(source, tag) != 0 || is_behind_wildcard(where, source, tag)) [[unlikely]]
-    watch(call, key_of(request), info, true);
+  if (wildcards(source, tag) != 0 || !nothing_watched()) [[unlikely]]
+    watch_posted(call, request, info);
   keep_request(call, request, info);
 }
 

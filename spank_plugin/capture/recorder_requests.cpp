@@ -28,7 +28,7 @@ void append_with_request(Call& call, EventKind kind, std::uint32_t id) noexcept 
   record->flags |= kFlagHasRequest;
 }
 
-void fill_end(ring::Record* record, const RequestInfo& info, const StatusView& got, std::uint32_t id) noexcept {
+[[gnu::always_inline]] inline void fill_end(ring::Record* record, const RequestInfo& info, const StatusView& got, std::uint32_t id) noexcept {
   if (record == nullptr) return;
   record->peer = info.comm->peer_world_rank(got.source);
   record->tag = got.tag;
@@ -85,11 +85,20 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
     StatusView got = view_status(status);
     if (info.partitioned || info.exact) [[unlikely]]
       got = {info.peer, info.tag, false, info.bytes};
-    record::end_receive(call, info, got);
+    if (info.watch == 0 && !call.counts() && is_seen(info.id)) [[likely]] {
+      define_communicator(call, *info.comm);
+      fill_end(call.append(EventKind::kEndRecv), info, got, info.id);
+    } else {
+      record::end_receive(call, info, got);
+    }
   } else if (info.kind == RequestKind::kCommIdup) {
     bind_duplicate(info);
     unwatch(info);
-    if (is_seen(info.id)) append_with_request(call, EventKind::kWait, info.id);
+    if (is_seen(info.id)) {
+      append_with_request(call, EventKind::kWait, info.id);
+    } else {
+      call.unseen();
+    }
   } else if (const Watched was = unwatch(info); was.watched) {
     cancel_watched(call, was.recorded_as);
     place_those_behind(call);

@@ -3,9 +3,10 @@
 // Like ring_dump it reads the rings by itself, so that a mistake of the capture and the same one of the relay do
 // not cancel out; what it finds goes into the real matcher (predictor/match), which is who has to understand it.
 //
-// usage: ring_windows control DIR SEED MEAN_US
+// usage: ring_windows control DIR SEED MEAN_US [off]
 //   Until SIGTERM: opens and closes windows at random times, about MEAN_US apart, through the control words of
-//   all rings in DIR: by order, by a grant that is used up, or by the next window's number.
+//   all rings in DIR: by order, by a grant that is used up, or by the next window's number. off: after 20 of them
+//   orders the capture off.
 // usage: ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--unpaired]
 //   The records of each rank are in an order that the matcher accepts, and it loses nothing. Of each two ends of
 //   a message both have the same size. --expect: sends and collectives, recorded or skipped, are as many as the
@@ -70,14 +71,14 @@ Header* map_header(const std::filesystem::path& path) {
   return pages == MAP_FAILED ? nullptr : static_cast<Header*>(pages);
 }
 
-int control(const std::string& directory, std::uint64_t seed, int mean_us) {
+int control(const std::string& directory, std::uint64_t seed, int mean_us, bool off) {
   std::signal(SIGTERM, [](int) { g_stop = true; });
   std::mt19937_64 random(seed);
   std::exponential_distribution<double> pause(1.0 / mean_us);
   std::map<std::string, Header*> rings;
   std::uint32_t window = 1;
   bool open = true;
-  while (!g_stop) {
+  for (int changes = 0; !g_stop; ++changes) {
     std::error_code ignored;
     for (const auto& file : std::filesystem::directory_iterator(directory, ignored)) {
       const std::string name = file.path().filename().string();
@@ -89,6 +90,10 @@ int control(const std::string& directory, std::uint64_t seed, int mean_us) {
     const std::uint64_t granted = random() % 3 == 0 ? 1 + random() % 64 : 0;
     for (const auto& [name, header] : rings) {
       if (header == nullptr) continue;
+      if (off && changes >= 20) {
+        header->order.store(static_cast<std::uint32_t>(CaptureOrder::kOff), std::memory_order_release);
+        continue;
+      }
       if (open) {
         header->grant = granted != 0 ? header->recorded.executions.load() + granted : 0;
         header->window.store(window, std::memory_order_release);
@@ -448,9 +453,10 @@ int check_rings(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  if (mode == "control" && argc == 5) return control(argv[2], std::stoull(argv[3]), std::stoi(argv[4]));
+  const bool off = argc == 6 && std::string(argv[5]) == "off";
+  if (mode == "control" && (argc == 5 || off)) return control(argv[2], std::stoull(argv[3]), std::stoi(argv[4]), off);
   if (mode == "check" && argc >= 3) return check_rings(argc, argv);
-  std::cerr << "usage: ring_windows control DIR SEED MEAN_US\n"
+  std::cerr << "usage: ring_windows control DIR SEED MEAN_US [off]\n"
                "       ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--unpaired]\n";
   return 2;
 }

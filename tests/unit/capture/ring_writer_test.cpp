@@ -186,13 +186,52 @@ TEST_F(RingWriterTest, TheLastRecordsAlwaysFit) {
     call(static_cast<std::uint64_t>(i) * 10 + 1, static_cast<std::uint64_t>(i) * 10 + 2);
   }
   ASSERT_GT(header_->lost_records.load(), 0u);
-  writer_.begin_last_call();
+  writer_.use_kept_back();
   writer_.begin_call(9000, 3);
   EXPECT_NE(writer_.append(EventKind::kExit), nullptr);
   writer_.commit(9000);
   const auto all = drain();
   EXPECT_EQ(all.back().record.kind, static_cast<std::uint8_t>(EventKind::kExit));
   EXPECT_EQ(all[all.size() - 2].record.kind, static_cast<std::uint8_t>(EventKind::kGap));
+}
+
+TEST_F(RingWriterTest, AWindowCanAlwaysBeClosedAndTheEndFitsAfterIt) {
+  for (int i = 0; i < 500; ++i) {
+    writer_.adjust(1, 1, 1);
+    call(static_cast<std::uint64_t>(i) * 10 + 1, static_cast<std::uint64_t>(i) * 10 + 2);
+  }
+  const std::uint64_t lost = header_->lost_records.load();
+  ASSERT_GT(lost, 0u);
+  const auto mark = [&](EventKind kind, std::uint64_t at) {
+    writer_.begin_call(at, 3);
+    EXPECT_NE(writer_.append(kind), nullptr);
+    writer_.commit(at);
+  };
+  writer_.use_kept_back();
+  mark(EventKind::kWindowClose, 9000);
+  writer_.keep_back();
+  // While closed: without room nothing is lost.
+  writer_.begin_call(9000, 3);
+  EXPECT_EQ(writer_.try_append(EventKind::kSkipped), nullptr);
+  EXPECT_FALSE(writer_.recorded());
+  EXPECT_EQ(header_->lost_records.load(), lost);
+  writer_.use_kept_back();
+  mark(EventKind::kWindowOpen, 9100);
+  writer_.lose_calls(1, 9100);
+  mark(EventKind::kExit, 9100);
+  const auto all = drain();
+  ASSERT_GE(all.size(), 5u);
+  const EventKind expected[] = {EventKind::kGap, EventKind::kWindowClose, EventKind::kWindowOpen, EventKind::kGap,
+                                EventKind::kExit};
+  for (std::size_t i = 0; i < 5; ++i)
+    EXPECT_EQ(all[all.size() - 5 + i].record.kind, static_cast<std::uint8_t>(expected[i])) << i;
+}
+
+TEST_F(RingWriterTest, AdjustmentsOfTimeThatIsNotRecordedAreDropped) {
+  writer_.adjust(5, 6, 7);
+  writer_.drop_adjustments();
+  call(1, 2);
+  EXPECT_EQ(drain().size(), 1u);
 }
 
 TEST_F(RingWriterTest, ARecordThatCanNeverFitIsLostAlone) {
