@@ -135,7 +135,9 @@ void Regulator::learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now
   if (state_ != CaptureState::kCounting || change.recorded_calls > 0) return;
   if (now_ns - closed_ns_ < kAfterWindow_ns + ns_of(passed_s)) return;
   counting_cost_per_s_ = moved(counting_cost_per_s_, cost_s / passed_s, passed_s);
-  over_by_counting_s_ = cost_s > settings_.limit * change.program_cpu_s ? over_by_counting_s_ + passed_s : 0;
+  // The relay's own looks go on without any call being counted: ending the capture would not help against them.
+  over_by_counting_s_ =
+      change.capture_s > settings_.limit * change.program_cpu_s ? over_by_counting_s_ + passed_s : 0;
 }
 
 Seconds Regulator::allowed_per_s() const {

@@ -48,13 +48,13 @@ std::uint64_t window_seed(std::string_view step_key) {
 CostControl::CostControl(const CostSettings& settings)
     : settings_(settings),
       regulator_(regulator_settings(settings), cost::WindowGrid(kCellNs, settings.seed)),
-      predicted_share_(regulator_.predicted_share(settings.ranks)) {}
+      predicted_share_(regulator_.recorded_call_s() * settings.calls_per_cpu_s) {}
 
 void CostControl::expect(double calls_per_cpu_s) {
   if (!(calls_per_cpu_s >= 0) || calls_per_cpu_s > kMostCallsPerCpuS) return;
   if (std::any_of(rings_.begin(), rings_.end(), [](const auto& ring) { return ring.second.calls > 0; })) return;
   regulator_.expect(calls_per_cpu_s * settings_.ranks);
-  predicted_share_ = regulator_.predicted_share(settings_.ranks);
+  predicted_share_ = regulator_.recorded_call_s() * calls_per_cpu_s;
 }
 
 // What a ring may record is gone although the window goes on. A rank that has not called since the window opened does

@@ -142,6 +142,57 @@ TEST(Regulator, ABurstThatCountsTooMuchDoesNotEndTheCapture) {
   EXPECT_GT(share_open(moments, 30), 0.2);
 }
 
+// A program that sleeps earns nothing, and the relay looks at it all the same.
+TEST(Regulator, ASleepingProgramDoesNotEndTheCapture) {
+  Regulator regulator(limit_of(0.02), kGrid);
+  NodeUsage usage;
+  for (int look = 0; look < 2000; ++look) {
+    usage.relay_cpu_s += 200e-6;
+    regulator.decide(kStart_ns + Nanoseconds{look} * 50'000'000, usage);
+  }
+  EXPECT_EQ(regulator.state(), CaptureState::kCounting);
+  // It wakes, and is captured again.
+  std::size_t open = 0;
+  for (int look = 2000; look < 4000; ++look) {
+    usage.program_cpu_s += 0.2;
+    usage.relay_cpu_s += 200e-6;
+    regulator.decide(kStart_ns + Nanoseconds{look} * 50'000'000, usage);
+    open += regulator.state() == CaptureState::kOpen ? 1 : 0;
+  }
+  EXPECT_GT(open, 1500u);
+}
+
+TEST(Regulator, MustCloseEndsAWindowAndKeepsItClosed) {
+  Regulator regulator(limit_of(0.02), kGrid);
+  NodeUsage usage{1, 0, 0, 0, 0};
+  ASSERT_EQ(regulator.decide(kStart_ns, usage).state, CaptureState::kOpen);
+  usage.must_close = true;
+  Order order;
+  for (int look = 1; look < 100; ++look) {
+    usage.program_cpu_s += 0.2;
+    order = regulator.decide(kStart_ns + Nanoseconds{look} * 50'000'000, usage);
+    ASSERT_EQ(order.state, CaptureState::kCounting);
+  }
+  usage.must_close = false;
+  const Nanoseconds opening_ns = order.until_ns;
+  order = regulator.decide(opening_ns, usage);
+  EXPECT_EQ(order.state, CaptureState::kOpen);
+  EXPECT_EQ(order.window, static_cast<std::uint32_t>(opening_ns / kGrid.cell_ns()));
+}
+
+TEST(Regulator, ExpectationsCountBeforeTheFirstCallOnly) {
+  RegulatorSettings settings = limit_of(0.02);
+  settings.recorded_call_s = 200e-9;
+  Regulator regulator(settings, kGrid);
+  EXPECT_DOUBLE_EQ(regulator.predicted_share(2), 10'000 * 200e-9 / 2);
+  regulator.expect(100'000);
+  EXPECT_DOUBLE_EQ(regulator.predicted_share(2), 0.01);
+  regulator.decide(kStart_ns, {1, 0.001, 0, 10, 0});
+  const double seen = regulator.predicted_share(2);
+  regulator.expect(1);
+  EXPECT_DOUBLE_EQ(regulator.predicted_share(2), seen);
+}
+
 TEST(Regulator, ALimitOfZeroIsOff) {
   Regulator regulator(limit_of(0), kGrid);
   EXPECT_EQ(regulator.decide(kStart_ns, {}).state, CaptureState::kOff);

@@ -116,7 +116,7 @@ TEST(CostControl, GrantsNeverSumUpToMoreThanIsGranted) {
     calls += 3'010;
     usage.recorded_calls = calls;
     usage.capture_s = static_cast<double>(calls) * 100e-9;
-    const auto orders = control.decide(kSimulationStartNs + look * 50'000'000, usage, rings);
+    const auto orders = control.decide(kSimulationStartNs + Nanoseconds{look} * 50'000'000, usage, rings);
     if (control.state() != cost::CaptureState::kOpen) continue;
     double granted = 0;
     for (std::size_t i = 0; i < rings.size(); ++i) {
@@ -178,8 +178,12 @@ TEST(CostControl, ClosesWhileTheSenderIsPressed) {
   auto ranks = ranks_of(2, 0.02, [](Seconds) { return 1'000.0; });
   const auto moments = simulate(control, ranks, 20, {}, [](Seconds at_s) { return at_s > 5 && at_s < 10; });
   for (const SimulatedMoment& moment : moments) {
-    if (moment.at_s > 5.1 && moment.at_s < 10) ASSERT_EQ(moment.state, cost::CaptureState::kCounting) << moment.at_s;
-    if (moment.at_s > 12.1 || moment.at_s < 5) ASSERT_EQ(moment.state, cost::CaptureState::kOpen) << moment.at_s;
+    if (moment.at_s > 5.1 && moment.at_s < 10) {
+      ASSERT_EQ(moment.state, cost::CaptureState::kCounting) << moment.at_s;
+    }
+    if (moment.at_s > 12.1 || moment.at_s < 5) {
+      ASSERT_EQ(moment.state, cost::CaptureState::kOpen) << moment.at_s;
+    }
   }
 }
 

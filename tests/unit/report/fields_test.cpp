@@ -96,7 +96,7 @@ TEST(RenderTable, CostsAndIntervals) {
                          style),
             "JobID|OverheadLimit|OverheadPredicted|OverheadLow|OverheadHigh|Seen|Windows|CaptureState|Predicted|Low|"
             "High\n"
-            "124.0|1.00%|12.50%|0.71%|0.94%|8.10%|7|counting|59.40 s|57.00 s|1:01.800\n"
+            "124.0|1.00%|12.50%|0.71%|0.94%|8.10%|7|counting|59.40 s|57.00 s|61.80 s\n"
             "124.0|1.00%|12.50%|0.71%|0.94%|8.10%|7|counting|40.00 s|36.50 s|\n");
   // What was stored before there were costs.
   EXPECT_EQ(render_table(fixture("partial.json"), columns("JobID,OverheadLimit,Seen,Low"), style),

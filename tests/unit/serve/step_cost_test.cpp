@@ -22,13 +22,18 @@ json record_of(const std::string& state) {
           {"pressed_s", 0.0},      {"ranks", {{0, 0.4, 0.2, 400, 1000, 50.0}, {1, 0.6, 0.3, 600, 2000, 50.0}}}};
 }
 
+// As it comes from the wire: counts are unsigned then.
+StreamCost cost_of(const json& record, std::uint32_t node) {
+  return stream_cost_of(json::parse(record.dump()), node, 4);
+}
+
 TEST(StepCost, NodesAddUp) {
-  const StreamCost one = stream_cost_of(record_of("open"), 0, 4);
+  const StreamCost one = cost_of(record_of("open"), 0);
   json other = record_of("counting");
   other["limit_percent"] = 1.5;
   other["predicted_percent"] = 1.5;
   other["ranks"] = json::array({json::array({3, 1.0, 0.5, 1000, 3000, 100.0})});
-  const StreamCost two = stream_cost_of(other, 1, 4);
+  const StreamCost two = cost_of(other, 1);
   const db::CostRecord cost = cost_of_step({one, two}, 0.6);
   EXPECT_EQ(cost.limit_percent, 1.5);
   EXPECT_EQ(cost.predicted_percent, 1.0);
@@ -43,12 +48,12 @@ TEST(StepCost, NodesAddUp) {
 }
 
 TEST(StepCost, WhatWasSeenWholeNeedsNoNote) {
-  EXPECT_TRUE(cost_notes(cost_of_step({stream_cost_of(record_of("open"), 0, 4)}, 1)).empty());
+  EXPECT_TRUE(cost_notes(cost_of_step({cost_of(record_of("open"), 0)}, 1)).empty());
 }
 
 TEST(StepCost, ACaptureThatEndedSaysSo) {
   const db::CostRecord cost =
-      cost_of_step({stream_cost_of(record_of("off"), 0, 4), stream_cost_of(record_of("open"), 1, 4)}, 1);
+      cost_of_step({cost_of(record_of("off"), 0), cost_of(record_of("open"), 1)}, 1);
   EXPECT_EQ(cost.state, "off");
   EXPECT_DOUBLE_EQ(cost.seen_share, 0.25) << "the replay knows nothing of the rest";
   EXPECT_THAT(cost_notes(cost), testing::Contains(HasSubstr("ended before the program on 1 of 2 nodes")));
@@ -64,7 +69,7 @@ TEST(StepCost, HostileRecordsGiveFiniteNumbers) {
   hostile["limit_percent"] = json::array();
   hostile["ranks"] = {{-1, 0, 0, 0, 0, 0}, {9, 0, 0, 0, 0, 0}, {0, -1, 0, 0, 0, 0}, {0, 0}, "x",
                       {1, 1e308, 0, 18446744073709551615ULL, 0, 0}};
-  const db::CostRecord cost = cost_of_step({stream_cost_of(hostile, 0, 4)}, std::numeric_limits<double>::quiet_NaN());
+  const db::CostRecord cost = cost_of_step({cost_of(hostile, 0)}, std::numeric_limits<double>::quiet_NaN());
   EXPECT_EQ(cost.state, "open");
   EXPECT_EQ(cost.program_cpu_s, 0);
   EXPECT_FALSE(cost.low_percent());
