@@ -88,10 +88,10 @@ AFTER = {
     'test': ('completed_one', 'flag status'),
     'waitany': ('completed_any', '=true index status'),
     'testany': ('completed_any', 'flag index status'),
-    'waitall': ('completed_all', '=true statuses'),
-    'testall': ('completed_all', 'flag statuses'),
-    'waitsome': ('completed_some', 'outcount indices statuses'),
-    'testsome': ('completed_some', 'outcount indices statuses'),
+    'waitall': ('completed_all', '=OUTCOME =true statuses'),
+    'testall': ('completed_all', '=OUTCOME flag statuses'),
+    'waitsome': ('completed_some', '=OUTCOME outcount indices statuses'),
+    'testsome': ('completed_some', '=OUTCOME outcount indices statuses'),
     'request_get_status': ('request_status', 'flag'),
     'request_free': ('request_free', ''),
     'cancel': ('cancel', '*request_inout'),
@@ -117,6 +117,9 @@ OWN_STATUS = ('recv', 'sendrecv', 'sendrecv_replace', 'probe', 'iprobe', 'mprobe
 # What still has to be told where the capture went off while the program ran.
 ENDING = {'finalize': 'process_ends_uncaptured(ring::ProcessState::kFinalized);',
           'abort': 'process_ends_uncaptured(ring::ProcessState::kAborted);'}
+# A truncated message was received all the same: the status says which.
+RECEIVING = ('recv', 'sendrecv', 'sendrecv_replace', 'mrecv', 'wait', 'waitany', 'waitall', 'waitsome', 'test', 'testany',
+             'testall', 'testsome')
 BUFFERS = ('buf', 'send_buf', 'recv_buf')
 
 # MPICH's mpi.h has these as macros, its library not at all.
@@ -219,6 +222,13 @@ INTEGER_KINDS = set(
 
 def fortran_integer(kind, c_type):
     return kind in INTEGER_KINDS
+
+
+def recordable(function, result, binding):
+    """When a call's outcome is recorded. Fortran's Wait and its like leave statuses alone where the call failed."""
+    tells = function['role'] in (OWN_STATUS if binding.fortran else RECEIVING)
+    also = f' || family::may_be_truncated({result})' if tells else ''
+    return f'if ({result} == MPI_SUCCESS{also}) '
 
 
 def is_wrapped(slot, family):
@@ -345,7 +355,9 @@ class Generator:
     def after_lines(self, function, binding, after, own_status, success):
         lines = []
         if after is not None:
+            # OUTCOME: what the call returned
             arguments = ', '.join(['call'] + self.record_arguments(function, after[1], binding, own_status))
+            arguments = arguments.replace('OUTCOME', '*error' if binding.fortran else 'result')
             lines.append(f'{success}record::{after[0]}({arguments});')
         lines.append('call.finish();')
         if function['role'] in ('init', 'init_thread', 'session_init'):
@@ -392,7 +404,7 @@ class Generator:
         out.append(f'  const int result = next({", ".join(forwarded)});')
         out.append('  call.returned();')
         out += ['  ' + line for line in
-                self.after_lines(function, binding, after, own_status, 'if (result == MPI_SUCCESS) ')]
+                self.after_lines(function, binding, after, own_status, recordable(function, 'result', binding))]
         out.append('  return result;')
         out.append('}')
 
@@ -439,7 +451,7 @@ class Generator:
             # OPTIONAL in mpi_f08: without the program's variable the outcome still has to be known.
             out.append('  MPI_Fint own_error = MPI_SUCCESS;')
             out.append('  MPI_Fint* const error = ierror != nullptr ? ierror : &own_error;')
-            success = 'if (*error == MPI_SUCCESS) '
+            success = recordable(function, '*error', binding)
         out += ['  ' + line for line in before]
         forwarded = []
         for n in names:

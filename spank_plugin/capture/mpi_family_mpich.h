@@ -78,6 +78,13 @@ inline int f08_first_index() noexcept {
   return library.f08_first_index;
 }
 
+// Whether a call that gave this error ended a receive whose message was longer than its buffer, or may have: then the
+// statuses say of which requests. A code's low seven bits are its class. Source and tag are in the status, not the length.
+inline bool may_be_truncated(int code) noexcept {
+  const int error_class = code & 0x7f;
+  return error_class == MPI_ERR_TRUNCATE || error_class == MPI_ERR_IN_STATUS;
+}
+
 }  // namespace family
 
 inline MPI_Comm c_comm(const MPI_Fint* handle) noexcept {

@@ -66,6 +66,12 @@ inline int f08_first_index() noexcept {
   return 1;
 }
 
+// Whether a call that gave this error ended a receive whose message was longer than its buffer, or may have: then the
+// statuses say of which requests. Codes are classes. Source, tag and the message's own length are in the status.
+inline bool may_be_truncated(int code) noexcept {
+  return code == MPI_ERR_TRUNCATE || code == MPI_ERR_IN_STATUS;
+}
+
 }  // namespace family
 
 inline MPI_Comm c_comm(const MPI_Fint* handle) noexcept {

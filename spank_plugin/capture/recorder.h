@@ -340,7 +340,7 @@ void freeing(Call& call, std::uint64_t key) noexcept;
 void finalizing(Call& call) noexcept;
 void aborting(Call& call) noexcept;
 
-// --- after it returned MPI_SUCCESS
+// --- after it returned MPI_SUCCESS; what ends a receive: with a truncated message, too
 // ----------------------------------------------------------------------------
 void initialised(Call& call, int thread_level) noexcept;
 void finalized(Call& call) noexcept;
@@ -387,8 +387,9 @@ void imrecv(Call& call, MPI_Message message, MPI_Request request) noexcept;
 void start(Call& call, Requests requests) noexcept;
 void completed_one(Call& call, bool flag, const void* status) noexcept;             // Wait, Test
 void completed_any(Call& call, bool flag, int index, const void* status) noexcept;  // Waitany, Testany
-void completed_all(Call& call, bool flag, const void* statuses) noexcept;           // Waitall, Testall
-void completed_some(Call& call, int outcount, Indices indices, const void* statuses) noexcept;
+// `code`: what the call returned. MPI_ERR_IN_STATUS: the statuses say which requests ended, and how.
+void completed_all(Call& call, int code, bool flag, const void* statuses) noexcept;  // Waitall, Testall
+void completed_some(Call& call, int code, int outcount, Indices indices, const void* statuses) noexcept;
 void request_status(Call& call, bool flag) noexcept;
 void request_free(Call& call) noexcept;
 void cancel(Call& call, MPI_Request request) noexcept;

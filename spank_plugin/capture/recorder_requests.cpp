@@ -125,6 +125,15 @@ const void* nth_status(const void* statuses, int i) noexcept {
   return statuses == MPI_STATUSES_IGNORE ? nullptr : static_cast<const std::byte*>(statuses) + sizeof(MPI_Status) * i;
 }
 
+// In calls that ended with MPI_ERR_IN_STATUS: whether this request ended, with a message that is known. The fields of a
+// status that belongs to a successful call do not count, MPI leaves MPI_ERROR alone there.
+bool ended(bool in_status, const void* status) noexcept {
+  if (!in_status || status == nullptr) return !in_status;
+  MPI_Status s;
+  __builtin_memcpy(&s, status, sizeof(s));
+  return s.MPI_ERROR == MPI_SUCCESS || family::may_be_truncated(s.MPI_ERROR);
+}
+
 }  // namespace
 
 namespace record {
@@ -261,19 +270,20 @@ void completed_any(Call& call, bool flag, int index, const void* status) noexcep
   finish_unseen(call);
 }
 
-void completed_all(Call& call, bool flag, const void* statuses) noexcept {
+void completed_all(Call& call, int code, bool flag, const void* statuses) noexcept {
   if (!flag) return call.failed_poll();
   bool all_known = true;
   const bool with_status = call.snapshot_needs_status;
   for (std::uint32_t i = 0; i < call.snapshot_count; ++i) {
     const void* status = with_status ? nth_status(statuses, static_cast<int>(i)) : nullptr;
+    if (!ended(code != MPI_SUCCESS, status)) continue;
     all_known &= complete(call, call.snapshot[i], status);
   }
   if (!all_known && !call.thread().ring.recorded()) unmodelled(call);
   finish_unseen(call);
 }
 
-void completed_some(Call& call, int outcount, Indices indices, const void* statuses) noexcept {
+void completed_some(Call& call, int code, int outcount, Indices indices, const void* statuses) noexcept {
   if (outcount == 0) return call.failed_poll();
   if (outcount < 0) return;  // MPI_UNDEFINED: no active request
   bool all_known = true;
@@ -281,7 +291,9 @@ void completed_some(Call& call, int outcount, Indices indices, const void* statu
   for (int i = 0; i < outcount; ++i) {
     const int index = indices[i];
     if (index < 0 || static_cast<std::uint32_t>(index) >= call.snapshot_count) continue;
-    all_known &= complete(call, call.snapshot[index], with_status ? nth_status(statuses, i) : nullptr);
+    const void* status = with_status ? nth_status(statuses, i) : nullptr;
+    if (!ended(code != MPI_SUCCESS, status)) continue;
+    all_known &= complete(call, call.snapshot[index], status);
   }
   if (!all_known && !call.thread().ring.recorded()) unmodelled(call);
   finish_unseen(call);

@@ -113,7 +113,7 @@ def main():
     called = set()
     for name, module in PROGRAMS.items():
         text, _ = program(name, module)
-        called |= set(re.findall(r'\b(?:CALL|CODE)\((MPI_\w+)', text))
+        called |= set(re.findall(r'\b(?:CALL|CODE|CODE_IF_DONE)\((MPI_\w+)', text))
         called |= set(re.findall(r'lbf_add\(0, "(MPI_\w+)"', text))
         path = os.path.join(sys.argv[2], f'conformance_{name}.c')
         with open(path, 'w', encoding='utf-8') as file:

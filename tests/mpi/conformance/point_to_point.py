@@ -178,11 +178,44 @@ def cases():
   EVENTS("startRecv", 1);
   EVENTS("cancel", 1);
 '''
-    yield 'truncated', SETUP + '''  PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  CALL(MPI_Isend, out, 4, MPI_INT, to, 5, MPI_COMM_WORLD, &requests[0]);
-  CODE(MPI_Recv, in, 1, MPI_INT, from, 5, MPI_COMM_WORLD, &status);
-  CALL(MPI_Wait, &requests[0], MPI_STATUS_IGNORE);
+    yield from truncated(tag)
+
+
+# Forms of a receive whose buffer is too short: the match is known from the status, so the receive is recorded.
+TRUNCATED = {
+    'recv': 'CODE(MPI_Recv, in, 1, MPI_INT, MPI_ANY_SOURCE, {tag}, MPI_COMM_WORLD, MPI_STATUS_IGNORE);\n'
+            '  EVENTS("recv", 1);',
+    'mrecv': 'CALL(MPI_Mprobe, from, {tag}, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);\n'
+             '  CODE(MPI_Mrecv, in, 1, MPI_INT, &message, &status);',
+    'wait': 'CODE(MPI_Wait, &requests[0], MPI_STATUS_IGNORE);',
+    'waitall': 'CODE(MPI_Waitall, 2, requests, MPI_STATUSES_IGNORE);',
+    'waitall_statuses': 'CODE(MPI_Waitall, 2, requests, statuses);\n'
+                        '  RESULT("%d %d", statuses[0].MPI_SOURCE, statuses[0].MPI_TAG);',
+    'waitany': 'CODE(MPI_Waitany, 2, requests, &index, &status);\n  RESULT("%d %d", index, status.MPI_TAG);',
+    'waitsome': 'CODE(MPI_Waitsome, 2, requests, &index, indices, statuses);\n  RESULT("%d %d", index, indices[0]);',
+    'test': 'while (!flag) CODE_IF_DONE(MPI_Test, flag, &requests[0], &flag, MPI_STATUS_IGNORE);',
+    'testall': 'while (!flag) CODE_IF_DONE(MPI_Testall, flag, 2, requests, &flag, MPI_STATUSES_IGNORE);',
+    'testsome': 'while (!index) CODE_IF_DONE(MPI_Testsome, index, 2, requests, &index, indices, MPI_STATUSES_IGNORE);',
+}
+
+
+def truncated(tag):
+    for form, receive in TRUNCATED.items():
+        tag += 1
+        posts = form not in ('recv', 'mrecv')
+        body = SETUP + '  MPI_Request sent;\n  MPI_Message message;\n  (void)message;\n'
+        body += '  PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);\n'
+        if posts:
+            body += f'  CALL(MPI_Irecv, in, 1, MPI_INT, from, MPI_ANY_TAG, MPI_COMM_WORLD, &requests[0]);\n'
+        body += f'  CALL(MPI_Isend, out, 4, MPI_INT, to, {tag}, MPI_COMM_WORLD, &sent);\n'
+        body += '  ' + receive.format(tag=tag) + '\n'
+        if form != 'recv':
+            body += '  EVENTS("startRecv", 1);\n  EVENTS("endRecv", 1);\n'
+        yield f'truncated_{form}', body + '''  CALL(MPI_Wait, &sent, MPI_STATUS_IGNORE);
+  RESULT("%d", requests[0] == MPI_REQUEST_NULL);
   PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  CALL(MPI_Barrier, MPI_COMM_WORLD);
+  EVENTS("coll", 1);
   EVENTS("isend", 1);
   EVENTS("wait", 1);
 '''
