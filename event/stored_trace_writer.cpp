@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "event/procedure_table.h"
+
 namespace lbf {
 namespace {
 
@@ -54,9 +56,22 @@ Result<void> StoredTraceWriter::add(Rank rank, const Event& event) {
                               kMaxBatchRawBytes - kMaxBatchRawBytes / 64) {
     if (Result<void> done = cut(stream); !done) return done;
   }
+  if (is_procedure_event(event.kind) && !event.values.empty()) name_procedure(rank, event.values[0], encoder);
   encoder.add(rank, event);
   ++events_;
   return encoder.raw_bytes() >= options_.batch_raw_bytes ? cut(stream) : Result<void>();
+}
+
+void StoredTraceWriter::name_procedure(Rank rank, std::uint64_t procedure, BatchEncoder& encoder) {
+  if (procedure >= options_.procedures.size()) return;
+  if (!named_.insert(static_cast<std::uint64_t>(rank) << 16 | procedure).second) return;
+  std::string name;
+  for (const char c : options_.procedures[static_cast<std::size_t>(procedure)]) {
+    if (c == '"' || c == '\\') name += '\\';
+    name += c;
+  }
+  encoder.add_control(R"({"type":"procedure","rank":)" + std::to_string(rank) + R"(,"id":)" +
+                      std::to_string(procedure) + R"(,"name":")" + name + R"("})");
 }
 
 Result<void> StoredTraceWriter::finish() {

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "base/result.h"
@@ -23,6 +24,8 @@ struct StoredTraceOptions {
   // without it take those that have events.
   bool with_world_size = true;
   std::string library{};  // MPI_Get_library_version of the run, for that record; empty: not known
+  // Names by procedure number: each rank's own control record comes before its first event of the procedure.
+  std::vector<std::string> procedures{};
 };
 
 class StoredTraceWriter {
@@ -44,12 +47,14 @@ class StoredTraceWriter {
 
  private:
   Result<void> cut(std::size_t stream);
+  void name_procedure(Rank rank, std::uint64_t procedure, BatchEncoder& encoder);
 
   Rank ranks_;
   BatchWriter write_;
   StoredTraceOptions options_;
   std::vector<std::unique_ptr<BatchEncoder>> encoders_;  // by stream
   std::vector<std::uint64_t> sequence_;                  // of the last batch, by stream
+  std::unordered_set<std::uint64_t> named_;              // rank << 16 | procedure
   std::uint64_t events_ = 0;
   std::uint64_t bytes_ = 0;
 };

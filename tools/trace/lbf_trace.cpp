@@ -93,7 +93,8 @@ class TraceSink {
  public:
   // `library`: MPI_Get_library_version of the run, empty where it is not known.
   static Result<std::unique_ptr<TraceSink>> open(const std::string& path, const std::string& form, Rank ranks,
-                                                 const std::string& library = {}) {
+                                                 const std::string& library = {},
+                                                 const std::vector<std::string>& procedures = {}) {
     if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
       return lbf::invalid_input(
           "a stored trace is not for a terminal: name a file with -o FILE, or --to text");
@@ -103,11 +104,12 @@ class TraceSink {
     auto sink = std::make_unique<TraceSink>();
     sink->output_ = std::move(*output);
     if (form == "text") {
-      sink->text_.emplace(sink->output_->stream(), ranks, std::vector<std::string>{}, library);
+      sink->text_.emplace(sink->output_->stream(), ranks, procedures, library);
     } else {
       lbf::TraceOutput* out = sink->output_.get();
       lbf::StoredTraceOptions stored;
       stored.library = library;
+      stored.procedures = procedures;
       sink->stored_.emplace(
           ranks, [out](std::uint32_t, const std::string& batch) { return out->write(batch); }, stored);
     }
@@ -189,8 +191,10 @@ Result<void> convert(const Options& options) {
   if (!trace) return trace.error();
   const bool from_text = form_of(options.trace).name == "text";
   const std::string to = !options.to.empty() ? options.to : from_text ? "stored" : "text";
+  const Result<std::vector<std::string>> procedures = (*trace)->procedures();
+  if (!procedures) return procedures.error();
   Result<std::unique_ptr<TraceSink>> sink =
-      TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library());
+      TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library(), *procedures);
   if (!sink) return sink.error();
   Result<void> done =
       read(**trace, "converted", [&](Rank rank, const Event& event) { return (*sink)->add(rank, event); });

@@ -68,7 +68,7 @@ class WhatIfProcedures : public testing::Test {
     ADD_FAILURE() << "no " << kind << " of " << what;
     return -1;
   }
-  TemporaryDirectory directory_;
+  test::TemporaryDirectory directory_;
   std::string dir_ = directory_.path();
 };
 
@@ -124,9 +124,9 @@ TEST_F(WhatIfProcedures, UnknownNamesAndWrongOptions) {
 TEST_F(WhatIfProcedures, StoredTraces) {
   BatchEncoder encoder;
   encoder.add_control(R"({"type":"process","rank":0,"world_size":2,"library":""})");
-  encoder.add_control(R"({"type":"procedure","rank":1,"id":5,"name":"solve<int, 3>(a, b)"})");
+  encoder.add_control(R"x({"type":"procedure","rank":1,"id":5,"name":"solve<int, 3>(a, b)"})x");
   encoder.add_control(R"({"type":"procedure","rank":0,"id":0,"name":"other"})");
-  encoder.add_control(R"({"type":"procedure","rank":0,"id":1,"name":"solve<int, 3>(a, b)"})");
+  encoder.add_control(R"x({"type":"procedure","rank":0,"id":1,"name":"solve<int, 3>(a, b)"})x");
   const auto add = [&](Rank rank, EventKind kind, double process_s, std::vector<std::uint64_t> values = {}) {
     Event event;
     event.kind = kind;

@@ -37,6 +37,16 @@ TEST_F(TraceCommand, RanksWithoutEventsAreKept) {
   EXPECT_THAT(output_of("convert t.lbfw"), testing::StartsWith("lbf-trace 1\nranks 5\n0 exit 1\n"));
 }
 
+// Names go along: in control records, and as words without blanks.
+TEST_F(TraceCommand, ProceduresKeepTheirNames) {
+  const std::string text =
+      "lbf-trace 1\nranks 2\n1 enter 1 proc=F\n1 leave 1 proc=F\n1 procedure 0 proc=G(\"x\") time=0.5 self=0.25 calls=2\n"
+      "1 exit 1\n0 enter 1 proc=G(\"x\")\n0 leave 1 proc=G(\"x\")\n0 exit 1\n";
+  write("t.lbf", text);
+  output_of("convert t.lbf -o t.lbfw");
+  EXPECT_EQ(lines_of_ranks(output_of("convert t.lbfw"), 2), lines_of_ranks(text, 2));
+}
+
 TEST_F(TraceCommand, ManyBatchesAreOneTrace) {
   output_of("synth --pattern alltoall --ranks 24 --iterations 200 -o big.lbfw");
   const nlohmann::json info = nlohmann::json::parse(output_of("info --json big.lbfw"));
