@@ -1,14 +1,15 @@
-// See call_times.h. Compiled for general registers only: no call into a library in here, system calls are made directly.
+// See call_times.h. Compiled for general registers only: no call into a library in here, system calls are
+// made directly.
 #include "spank_plugin/procedures/call_times.h"
-
-#include "spank_plugin/procedures/code_write.h"
 
 #include <asm/unistd.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 
-// The list that the unwind information walks: threads that ever called a selected procedure. Blocks of threads that
-// ended are used again, never freed.
+#include "spank_plugin/procedures/code_write.h"
+
+// The list that the unwind information walks: threads that ever called a selected procedure. Blocks of
+// threads that ended are used again, never freed.
 lbf::procedures::ThreadTimes* lbf_procedures_threads = nullptr;
 
 namespace lbf::procedures {
@@ -28,7 +29,8 @@ inline std::uint64_t ticks() noexcept {
   return __builtin_ia32_rdtsc();
 }
 
-long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0, long f = 0) noexcept {
+long system_call(long number, long a = 0, long b = 0, long c = 0, long d = 0, long e = 0,
+                 long f = 0) noexcept {
   long result;
   register long r10 __asm__("r10") = d;
   register long r8 __asm__("r8") = e;
@@ -52,25 +54,30 @@ bool on_own_stack(const ThreadTimes& thread, std::uintptr_t slot) noexcept {
 // The mapping of /proc/self/maps that HERE lies in, down to the one before it: a main thread's grows.
 void find_stack(ThreadTimes& thread, std::uintptr_t here) noexcept {
   thread.stack_low = thread.stack_high = here;  // unknown: nothing lies on it
-  const long fd = system_call(__NR_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/maps"), O_RDONLY | O_CLOEXEC);
+  const long fd =
+      system_call(__NR_openat, AT_FDCWD, reinterpret_cast<long>("/proc/self/maps"), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return;
   std::uintptr_t bounds[2] = {0, 0};
   std::uintptr_t end_before = 0;
   int part = 0;
   for (;;) {
-    const long length = system_call(__NR_read, fd, reinterpret_cast<long>(thread.maps_text), sizeof(thread.maps_text));
+    const long length =
+        system_call(__NR_read, fd, reinterpret_cast<long>(thread.maps_text), sizeof(thread.maps_text));
     if (length <= 0) break;
     for (long i = 0; i < length; ++i) {
       const char c = thread.maps_text[i];
       if (c == '\n') {
         if (here >= bounds[0] && here < bounds[1]) {
           const bool is_main = thread.tid == system_call(__NR_getpid);
-          thread.stack_low = is_main ? end_before : bounds[0];
-          thread.stack_high = bounds[1];
-          // The mappings around another thread's stack are the program's: its control block is the upper end.
-          std::uintptr_t control_block;
+          std::uintptr_t control_block;  // lies at the upper end of another thread's stack
           __asm__("mov %%fs:0, %0" : "=r"(control_block));
-          if (!is_main && control_block > here && control_block < thread.stack_high) thread.stack_high = control_block;
+          const char* const text = thread.maps_text;
+          const bool own_stack = is_main ? i >= 2 && text[i - 1] == ']' && text[i - 2] == 'k'  // "[stack]"
+                                         : control_block > here && control_block < bounds[1];
+          if (own_stack) {
+            thread.stack_low = is_main ? end_before : bounds[0];
+            thread.stack_high = is_main ? bounds[1] : control_block;
+          }
           system_call(__NR_close, fd);
           return;
         }
@@ -98,9 +105,15 @@ ThreadTimes* take_over(std::int32_t pid, std::int32_t tid) noexcept {
   for (ThreadTimes* thread = __atomic_load_n(&lbf_procedures_threads, __ATOMIC_ACQUIRE); thread != nullptr;
        thread = thread->next) {
     std::int32_t owner = __atomic_load_n(&thread->tid, __ATOMIC_RELAXED);
+    bool may_return = false;  // a coroutine of the thread that is gone, in another one
+    for (const ActiveCall* call = thread->base; call != thread->top; ++call) {
+      may_return |= call->left == 0 && !on_own_stack(*thread, call->slot);
+    }
+    if (may_return) continue;
     constexpr long kNoSuchThread = -3;
     if (owner != tid && system_call(__NR_tgkill, pid, owner, 0) != kNoSuchThread) continue;
-    if (__atomic_compare_exchange_n(&thread->tid, &owner, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) return thread;
+    if (__atomic_compare_exchange_n(&thread->tid, &owner, tid, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+      return thread;
   }
   return nullptr;
 }
@@ -121,8 +134,8 @@ ThreadTimes* take_over(std::int32_t pid, std::int32_t tid) noexcept {
     thread->base = thread->top = thread->highest = reinterpret_cast<ActiveCall*>(memory + kBlock);
     thread->tid = tid;
     thread->next = __atomic_load_n(&lbf_procedures_threads, __ATOMIC_RELAXED);
-    while (!__atomic_compare_exchange_n(&lbf_procedures_threads, &thread->next, thread, false, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_RELAXED)) {
+    while (!__atomic_compare_exchange_n(&lbf_procedures_threads, &thread->next, thread, false,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     }
   } else {  // the sums stay: they are the process's
     thread->top = thread->highest = thread->base;
@@ -177,6 +190,9 @@ inline void end_call(ThreadTimes& thread, std::uint32_t procedure, std::uint64_t
   set_bit(thread.touched, procedure);
 }
 
+// ActiveCall::left of a call that began in this thread and returned in another one.
+constexpr std::uint32_t kReturnedElsewhere = 2;
+
 void end_by_jump(ThreadTimes& thread, ActiveCall& call, std::uint64_t now) noexcept {
   if (call.left != 0) return;
   end_call(thread, call.procedure, now);
@@ -184,13 +200,21 @@ void end_by_jump(ThreadTimes& thread, ActiveCall& call, std::uint64_t now) noexc
   call.left = 1;
 }
 
-// Calls whose frames are gone, because what runs now stands where they stood, or above: longjmp or an exception left
-// them. Only on the thread's own stack: a coroutine's frames elsewhere may still return.
-void drop_left_calls(ThreadTimes& thread, std::uintptr_t slot, bool keep_same_slot, std::uint64_t now) noexcept {
+// Calls whose frames are gone, because what runs now stands where they stood, or above: longjmp or an
+// exception left them. Only on the thread's own stack: a coroutine's frames elsewhere may still return.
+void drop_left_calls(ThreadTimes& thread, std::uintptr_t slot, bool keep_same_slot,
+                     std::uint64_t now) noexcept {
+  while (thread.top != thread.base &&
+         __atomic_load_n(&thread.top[-1].left, __ATOMIC_ACQUIRE) == kReturnedElsewhere) {
+    charge(thread, now);
+    end_call(thread, thread.top[-1].procedure, now);
+    --thread.top;
+  }
   if (!on_own_stack(thread, slot)) return;
   while (thread.top != thread.base) {
     ActiveCall& newest = thread.top[-1];
-    if (!on_own_stack(thread, newest.slot) || newest.slot > slot || (newest.slot == slot && keep_same_slot)) return;
+    if (!on_own_stack(thread, newest.slot) || newest.slot > slot || (newest.slot == slot && keep_same_slot))
+      return;
     charge(thread, now);
     end_by_jump(thread, newest, now);
     --thread.top;
@@ -212,8 +236,8 @@ void remove(ThreadTimes& thread, ActiveCall* call) noexcept {
   --thread.top;
 }
 
-// What the calls since the last look cost, against the limit. The procedures with the most calls are switched off
-// until the rest is below it.
+// What the calls since the last look cost, against the limit. The procedures with the most calls are switched
+// off until the rest is below it.
 [[gnu::noinline]] void review_cost(ThreadTimes& thread, std::uint64_t now) noexcept {
   thread.grant = kCallsPerReview;
   const std::uint64_t limit = cost_rule.limit_65536.load(std::memory_order_relaxed);
@@ -221,7 +245,9 @@ void remove(ThreadTimes& thread, ActiveCall* call) noexcept {
   const std::uint64_t passed = now - thread.reviewed_at;
   thread.reviewed_at = now;
   std::uint64_t calls = kCallsPerReview;
-  const auto too_much = [&] { return calls * call_ticks > passed / 65536 * limit + passed % 65536 * limit / 65536; };
+  const auto too_much = [&] {
+    return calls * call_ticks > passed / 65536 * limit + passed % 65536 * limit / 65536;
+  };
   while (limit != 0 && calls != 0 && too_much()) {
     std::uint32_t most = 0;
     for (std::uint32_t i = 1; i < kMaxProcedures; ++i) {
@@ -235,14 +261,28 @@ void remove(ThreadTimes& thread, ActiveCall* call) noexcept {
   for (std::uint64_t& count : thread.review_calls) count = 0;
 }
 
-// The return address that a call left behind of which no active record exists any more: its record may still stand
-// above the newest one.
+// The return address that a call left behind of which no active record exists any more: its record may still
+// stand above the newest one.
 std::uintptr_t recover(ThreadTimes& thread, std::uintptr_t slot) noexcept {
   for (ActiveCall* call = thread.top; call < thread.highest; ++call) {
     if (call->slot == slot) return call->return_address;
   }
+  // A coroutine that another thread goes on with. That thread's list may be changing: look again.
+  for (int tries = 0; tries < 3; ++tries) {
+    for (ThreadTimes* other = __atomic_load_n(&lbf_procedures_threads, __ATOMIC_ACQUIRE); other != nullptr;
+         other = other->next) {
+      ActiveCall* const call = other == &thread ? nullptr : find_call(*other, slot);
+      if (call == nullptr) continue;
+      const std::uintptr_t return_address = call->return_address;
+      if (__atomic_load_n(&call->slot, __ATOMIC_ACQUIRE) != slot) continue;
+      __atomic_store_n(&call->left, kReturnedElsewhere, __ATOMIC_RELEASE);
+      __atomic_store_n(&call->slot, 1, __ATOMIC_RELEASE);  // nobody's: below every stack
+      return return_address;
+    }
+  }
   constexpr char kMessage[] =
-      "lbf: a procedure of --lbf-procedures returns to a place that is not known any more (a stack of the program's own "
+      "lbf: a procedure of --lbf-procedures returns to a place that is not known any more (a stack of the "
+      "program's own "
       "making on a thread's stack?); run without --lbf-procedures\n";
   system_call(__NR_write, 2, reinterpret_cast<long>(kMessage), sizeof(kMessage) - 1);
   __builtin_trap();
@@ -263,7 +303,8 @@ std::uint32_t take_interval(std::uint64_t now, IntervalSums* out, std::uint32_t 
       const std::uint32_t i = word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(left));
       thread->interval[i].inclusive_ticks += now - thread->since[i];
     }
-    for (std::uint64_t left = thread->active[word] | thread->touched[word]; left != 0 && count < room; left &= left - 1) {
+    for (std::uint64_t left = thread->active[word] | thread->touched[word]; left != 0 && count < room;
+         left &= left - 1) {
       const std::uint32_t i = word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(left));
       CallSums& sums = thread->interval[i];
       CallSums& total = thread->before[i];
@@ -356,7 +397,8 @@ extern "C" void lbf_procedures_enter(std::uint32_t procedure_and_flags, std::uin
       return;
     }
   }
-  if (not_measured != 0) [[unlikely]] return;
+  if (not_measured != 0) [[unlikely]]
+    return;
   thread->busy = frame;
   in_order();
   const std::uint64_t now = ticks();
@@ -375,8 +417,8 @@ extern "C" void lbf_procedures_enter(std::uint32_t procedure_and_flags, std::uin
   }
   bool push = thread->top != thread->base + kMaxDepth;
   if (tail_call) [[unlikely]] {
-    // Jumped to from a measured procedure: both end when this one returns. In a circle of such jumps each procedure
-    // is active once.
+    // Jumped to from a measured procedure: both end when this one returns. In a circle of such jumps each
+    // procedure is active once.
     ActiveCall* const jumped_from = find_call(*thread, slot);
     if (jumped_from == nullptr) {
       push = false;
@@ -421,7 +463,11 @@ extern "C" void lbf_procedures_enter(std::uint32_t procedure_and_flags, std::uin
 
 extern "C" std::uintptr_t lbf_procedures_leave(std::uintptr_t* slot_at) noexcept {
   const auto slot = reinterpret_cast<std::uintptr_t>(slot_at);
-  ThreadTimes* const thread = own;
+  ThreadTimes* thread = own;
+  if (thread == nullptr) [[unlikely]] {  // a coroutine that began in another thread
+    thread = begin_thread(slot);
+    if (thread == kNoThread) __builtin_trap();
+  }
   const void* const before = thread->busy;
   thread->busy = __builtin_frame_address(0);
   in_order();

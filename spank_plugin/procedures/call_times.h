@@ -1,12 +1,14 @@
 // Call times: what the patched entry and exit of a procedure do, and what they add up.
 //
-// Place in the event's way: procedure call -> stub (call_hooks.S) -> *call times* -> ring record at the next MPI call.
-// Ten million calls a second must not make ten million records: each thread adds up calls and time by procedure,
-// and gives the sums since its last MPI call when the next one begins (`take_interval`). docs/procedures.md.
+// Place in the event's way: procedure call -> stub (call_hooks.S) -> *call times* -> ring record at the next
+// MPI call. Ten million calls a second must not make ten million records: each thread adds up calls and time
+// by procedure, and gives the sums since its last MPI call when the next one begins (`take_interval`).
+// docs/procedures.md.
 //
-// The hot path (everything that `enter` and `leave` reach) is noexcept, uses no heap, no lock and no I/O, and only
-// general registers: a caller may know which registers its callee leaves alone (gcc's -fipa-ra), so nothing but what
-// the stubs save may change. A thread's first call maps its memory and reads where its stack is.
+// The hot path (everything that `enter` and `leave` reach) is noexcept, uses no heap, no lock and no I/O, and
+// only general registers: a caller may know which registers its callee leaves alone (gcc's -fipa-ra), so
+// nothing but what the stubs save may change. A thread's first call maps its memory and reads where its stack
+// is.
 #pragma once
 
 #include <atomic>
@@ -16,11 +18,13 @@
 namespace lbf::procedures {
 
 inline constexpr std::uint32_t kMaxProcedures = 256;
-inline constexpr std::uint32_t kCalibration = kMaxProcedures - 1;  // the id of the procedure that does nothing
-inline constexpr std::uint32_t kMaxDepth = 1u << 16;  // calls of selected procedures inside each other, per thread
+inline constexpr std::uint32_t kCalibration =
+    kMaxProcedures - 1;  // the id of the procedure that does nothing
+inline constexpr std::uint32_t kMaxDepth =
+    1u << 16;  // calls of selected procedures inside each other, per thread
 
-// What the stub of an entry passes: the procedure's id, and whether the procedure's own code jumps back to its
-// entry (a loop from its first instruction), so that coming by again is no new call.
+// What the stub of an entry passes: the procedure's id, and whether the procedure's own code jumps back to
+// its entry (a loop from its first instruction), so that coming by again is no new call.
 inline constexpr std::uint32_t kLoopsToEntry = 1u << 16;
 inline constexpr std::uint32_t kIdMask = kLoopsToEntry - 1;
 
@@ -37,7 +41,7 @@ struct ActiveCall {
   std::uintptr_t slot;            // where on the stack the return address stands
   std::uintptr_t return_address;  // the program's own
   std::uint32_t procedure;
-  std::uint32_t left;  // 1: an exception has passed it by
+  std::uint32_t left;  // 1: an exception has passed it by; 2: it returned in another thread
   std::uint64_t unused;
 };
 static_assert(sizeof(ActiveCall) == 32);  // the unwind information in call_hooks.S walks these
@@ -46,16 +50,16 @@ struct ThreadTimes {
   // The first three are read by the unwind information in call_hooks.S.
   ThreadTimes* next;
   ActiveCall* base;
-  ActiveCall* top;  // one past the newest
-  const void* busy;  // frame of the hook under way; nullptr: none
-  std::uint64_t last;  // when time was charged last
+  ActiveCall* top;      // one past the newest
+  const void* busy;     // frame of the hook under way; nullptr: none
+  std::uint64_t last;   // when time was charged last
   std::uint64_t grant;  // calls until the cost is looked at
   std::uint64_t reviewed_at;
   bool paused;  // inside MPI: calls count, time does not
   std::int32_t tid;
   std::uintptr_t stack_low;  // the thread's own stack
   std::uintptr_t stack_high;
-  ActiveCall* highest;  // top has been here
+  ActiveCall* highest;   // top has been here
   std::uint64_t missed;  // calls that were not measured: signals inside a hook, no room
   std::uint64_t active[kMaxProcedures / 64];
   std::uint64_t touched[kMaxProcedures / 64];
@@ -67,8 +71,9 @@ struct ThreadTimes {
   char maps_text[4096];
 };
 
-// Read at each review of a thread's calls. `limit_65536`: share of the thread's time that calls may cost, in 1/65536; 0: no
-// limit. Beyond it the procedures that are called most are switched off (code_write.h), until the rest is below it.
+// Read at each review of a thread's calls. `limit_65536`: share of the thread's time that calls may cost, in
+// 1/65536; 0: no limit. Beyond it the procedures that are called most are switched off (code_write.h), until
+// the rest is below it.
 struct CostRule {
   std::atomic<std::uint64_t> limit_65536{0};
   std::atomic<std::uint64_t> call_ticks{0};  // one call, calibrated
@@ -104,8 +109,8 @@ void forked() noexcept;
 
 extern "C" {
 // call_hooks.S
-void lbf_procedures_entry() noexcept;   // what a stub calls
-void lbf_procedures_return() noexcept;  // what a measured procedure returns to
+void lbf_procedures_entry() noexcept;    // what a stub calls
+void lbf_procedures_return() noexcept;   // what a measured procedure returns to
 void lbf_procedures_nothing() noexcept;  // a procedure to measure the cost of measuring with
 extern const unsigned char lbf_procedures_nothing_end;
 // call_times.cpp, called from there

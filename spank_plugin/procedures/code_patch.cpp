@@ -41,8 +41,8 @@ int protection_of(const std::vector<Mapping>& map, std::uintptr_t address) {
   return PROT_READ | PROT_EXEC;
 }
 
-// Other processors drop what they have fetched and decoded. Not there (old kernel): the handler's return did it for
-// the threads that were stopped.
+// Other processors drop what they have fetched and decoded. Not there (old kernel): the handler's return did
+// it for the threads that were stopped.
 void synchronise_cores() {
   static const bool kRegistered =
       syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0) == 0;
@@ -90,7 +90,8 @@ void make_stubs(std::vector<PatchSite*>& sites, std::uintptr_t begin, std::uintp
     site.stub = at;
     site.relocated = at + kStubHead;
     for (std::size_t k = 1; k < site.prologue.starts.size(); ++k) {
-      site.moves.push_back({site.prologue.address + site.prologue.starts[k], site.relocated + relocated->starts[k]});
+      site.moves.push_back(
+          {site.prologue.address + site.prologue.starts[k], site.relocated + relocated->starts[k]});
     }
     site.jump.address = site.prologue.address;
     std::memcpy(site.jump.original, site.prologue.replaced.data(), kJumpBytes);
@@ -99,7 +100,8 @@ void make_stubs(std::vector<PatchSite*>& sites, std::uintptr_t begin, std::uintp
   }
   if (mprotect(memory, bytes, PROT_READ | PROT_EXEC) != 0) {
     for (PatchSite* site : sites) site->stub = 0;
-    reasons.assign(sites.size(), std::string("the system allows no code to be added (mprotect: ") + std::strerror(errno) + ")");
+    reasons.assign(sites.size(), std::string("the system allows no code to be added (mprotect: ") +
+                                     std::strerror(errno) + ")");
     munmap(memory, bytes);
   }
 }
@@ -107,7 +109,8 @@ void make_stubs(std::vector<PatchSite*>& sites, std::uintptr_t begin, std::uintp
 Result<std::uint32_t> patch(std::span<PatchSite* const> sites) {
   std::vector<Move> moves;
   for (const PatchSite* site : sites) {
-    if (!site->jump.patched && site->stub != 0) moves.insert(moves.end(), site->moves.begin(), site->moves.end());
+    if (!site->jump.patched && site->stub != 0)
+      moves.insert(moves.end(), site->moves.begin(), site->moves.end());
   }
   Result<StoppedThreads> stopped = StoppedThreads::stop(moves);
   if (!stopped) return stopped.error();
@@ -116,7 +119,8 @@ Result<std::uint32_t> patch(std::span<PatchSite* const> sites) {
     if (site->jump.patched || site->stub == 0) continue;
     const Result<std::vector<std::uint8_t>> bytes = jump(site->prologue.address, site->stub);
     if (!bytes) return bytes.error();
-    if (write_code(site->prologue.address, bytes->data(), kJumpBytes, site->jump.protection, true) != WriteResult::kDone) {
+    if (write_code(site->prologue.address, bytes->data(), kJumpBytes, site->jump.protection, true) !=
+        WriteResult::kDone) {
       return Error{ErrorCode::kPermission, "the system allows no change of the program's code (mprotect)"};
     }
     site->jump.patched = true;

@@ -21,7 +21,8 @@ long set_protection(std::uintptr_t begin, std::uintptr_t bytes, int protection) 
   long result;
   __asm__ volatile("syscall"
                    : "=a"(result)
-                   : "a"(static_cast<long>(__NR_mprotect)), "D"(begin), "S"(bytes), "d"(static_cast<long>(protection))
+                   : "a"(static_cast<long>(__NR_mprotect)), "D"(begin), "S"(bytes),
+                     "d"(static_cast<long>(protection))
                    : "rcx", "r11", "memory");
   return result;
 }
@@ -86,7 +87,8 @@ void switch_off(std::uint32_t procedure) noexcept {
   __atomic_store_n(&switched_off[procedure], true, __ATOMIC_RELAXED);
   for (EntryJump* jump = entry_jumps[procedure]; jump != nullptr; jump = jump->next) {
     if (!jump->patched) continue;
-    if (write_code(jump->address, jump->original, sizeof(jump->original), jump->protection, false) == WriteResult::kDone) {
+    if (write_code(jump->address, jump->original, sizeof(jump->original), jump->protection, false) ==
+        WriteResult::kDone) {
       jump->patched = false;
     }
   }

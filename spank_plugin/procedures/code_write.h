@@ -1,33 +1,34 @@
 // Code write: changes a few bytes of the program's code at once.
 //
-// Place in the event's way: inside *procedures*, under code patch. Compiled for general registers only, with direct
-// system calls: hooks may come here.
+// Place in the event's way: inside *procedures*, under code patch. Compiled for general registers only, with
+// direct system calls: hooks may come here.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-// REQUIRES where it is used: C++ objects in here are never freed; threads may look at them at any time.
 namespace lbf::procedures {
 
 enum class WriteResult { kDone, kRefused, kNotAtOnce };
 
-// Writes `bytes` (at most 16) at `address`, as one atomic store where they lie in one 16-byte line (that is what a
-// processor fetches at once, and cmpxchg16b writes it at once). Else, with `others_wait`, byte by byte from the last to
-// the first; without: kNotAtOnce, as also when another thread is writing. `protection`: what the pages have before and after. Keeps errno.
+// Writes `bytes` (at most 16) at `address`, as one atomic store where they lie in one 16-byte line (that is
+// what a processor fetches at once, and cmpxchg16b writes it at once). Else, with `others_wait`, byte by byte
+// from the last to the first; without: kNotAtOnce, as also when another thread is writing. `protection`: what
+// the pages have before and after. Keeps errno.
 WriteResult write_code(std::uintptr_t address, const std::uint8_t* bytes, std::size_t size, int protection,
                        bool others_wait) noexcept;
 
-// A jump in the program's code, in or out.
+// A jump in the program's code, in or out. Never freed: hooks look at it at any time.
 struct EntryJump {
   std::uintptr_t address = 0;
   std::uint8_t original[5] = {};
   bool patched = false;
-  int protection = 0;  // of the code's pages
+  int protection = 0;         // of the code's pages
   EntryJump* next = nullptr;  // of the same procedure
 };
 
-// Takes all jumps of a procedure out where that can be done at once, and has its entry hook return at once where not.
+// Takes all jumps of a procedure out where that can be done at once, and has its entry hook return at once
+// where not.
 void switch_off(std::uint32_t procedure) noexcept;
 // By procedure: its jumps; whether it is switched off.
 extern constinit EntryJump* entry_jumps[];

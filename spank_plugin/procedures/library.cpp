@@ -1,5 +1,6 @@
-// See library.h. Also works alone: with LBF_PROCEDURES in the environment and this library preloaded, procedures are measured
-// from the program's start, and a table is written to LBF_PROCEDURES_REPORT when it ends (docs/procedures.md, "Alone").
+// See library.h. Also works alone: with LBF_PROCEDURES in the environment and this library preloaded,
+// procedures are measured from the program's start, and a table is written to LBF_PROCEDURES_REPORT when it
+// ends (docs/procedures.md, "Alone").
 #include "spank_plugin/procedures/library.h"
 
 #include <pthread.h>
@@ -54,7 +55,7 @@ std::uint32_t start(const char* list, double limit) noexcept {
         if (!opened) return say(opened.error().message), 0;
         for (const RefusedProcedure& refused : made->selection().refused) say(refused.reason);
         for (const std::string& note : made->selection().notes) say(note);
-        if (made->selection().selected.empty()) return 0;
+        if (*opened == 0) return 0;
         ticks_of_a_call = Procedures::measure_call_ticks();
         made->limit_cost(limit, ticks_of_a_call);
         pthread_atfork(nullptr, nullptr, [] { forked(); });
@@ -63,7 +64,7 @@ std::uint32_t start(const char* list, double limit) noexcept {
         const Result<std::uint32_t> patched = made->patch_all();
         if (!patched) return say(patched.error().message), 0;
         procedures = made;
-        return static_cast<std::uint32_t>(made->selection().selected.size());
+        return static_cast<std::uint32_t>(*opened);
       },
       0);
 }
@@ -71,7 +72,8 @@ std::uint32_t start(const char* list, double limit) noexcept {
 double ticks_per_s() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
-  const double passed = static_cast<double>(now.tv_sec - start_time.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec - start_time.tv_nsec);
+  const double passed = static_cast<double>(now.tv_sec - start_time.tv_sec) +
+                        1e-9 * static_cast<double>(now.tv_nsec - start_time.tv_nsec);
   return passed > 0 ? static_cast<double>(__builtin_ia32_rdtsc() - start_ticks) / passed : 1;
 }
 
@@ -79,13 +81,17 @@ void write_report(std::FILE* out) {
   const double rate = ticks_per_s();
   std::fprintf(out, "# procedure\tcalls\tinclusive_s\tself_s\tleft_by_jump\tstate\n");
   for (const SelectedProcedure& procedure : procedures->selection().selected) {
+    if (procedure.entries == 0) continue;
     const CallSums sums = sums_of(procedure.id);
     static constexpr const char* kStates[] = {"measured", "off", "off-by-cost"};
-    std::fprintf(out, "%s\t%llu\t%.9f\t%.9f\t%llu\t%s\n", procedure.name.c_str(), static_cast<unsigned long long>(sums.calls),
-                 static_cast<double>(sums.inclusive_ticks) / rate, static_cast<double>(sums.self_ticks) / rate,
-                 static_cast<unsigned long long>(sums.left_by_jump), kStates[static_cast<int>(procedures->state(procedure.id))]);
+    std::fprintf(
+        out, "%s\t%llu\t%.9f\t%.9f\t%llu\t%s\n", procedure.name.c_str(),
+        static_cast<unsigned long long>(sums.calls), static_cast<double>(sums.inclusive_ticks) / rate,
+        static_cast<double>(sums.self_ticks) / rate, static_cast<unsigned long long>(sums.left_by_jump),
+        kStates[static_cast<int>(procedures->state(procedure.id))]);
   }
-  std::fprintf(out, "# missed\t%llu\n# call_ns\t%.2f\n", static_cast<unsigned long long>(missed_calls()), ticks_of_a_call / rate * 1e9);
+  std::fprintf(out, "# missed\t%llu\n# call_ns\t%.2f\n", static_cast<unsigned long long>(missed_calls()),
+               ticks_of_a_call / rate * 1e9);
 }
 
 void write_samples(std::FILE* out) {
@@ -93,11 +99,13 @@ void write_samples(std::FILE* out) {
   const Result<std::size_t> read = symbols.read("liblbf_procedures");
   if (!read) return say(read.error().message);
   const SampleProfile profile = Sampler::profile(symbols);
-  std::fprintf(out, "# samples\t%llu\tdropped\t%llu\n# procedure\tinclusive\texclusive\n", static_cast<unsigned long long>(profile.samples),
+  std::fprintf(out, "# samples\t%llu\tdropped\t%llu\n# procedure\tinclusive\texclusive\n",
+               static_cast<unsigned long long>(profile.samples),
                static_cast<unsigned long long>(profile.dropped));
   for (const SampledProcedure& procedure : profile.procedures) {
     const auto samples = static_cast<double>(profile.samples);
-    std::fprintf(out, "%s\t%.4f\t%.4f\n", procedure.name.c_str(), static_cast<double>(procedure.inclusive) / samples,
+    std::fprintf(out, "%s\t%.4f\t%.4f\n", procedure.name.c_str(),
+                 static_cast<double>(procedure.inclusive) / samples,
                  static_cast<double>(procedure.exclusive) / samples);
   }
 }
@@ -159,7 +167,9 @@ const lbf_procedures kLibrary = {
     kMaxProcedures,
     start,
     [](std::uint32_t id) -> const char* {
-      return procedures != nullptr && id < procedures->selection().selected.size() ? procedures->selection().selected[id].name.c_str() : nullptr;
+      return procedures != nullptr && id < procedures->selection().selected.size()
+                 ? procedures->selection().selected[id].name.c_str()
+                 : nullptr;
     },
     [](std::uint64_t now, lbf_procedure_sums* out, std::uint32_t room) -> std::uint32_t {
       return take_interval(now, reinterpret_cast<IntervalSums*>(out), room);

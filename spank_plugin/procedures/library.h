@@ -1,7 +1,7 @@
 // The C face of liblbf_procedures.so, which the capture loads (dlopen) when procedures are asked for.
 //
-// Place in the event's way: capture -> *this* -> procedures. The capture never links it: without --lbf-procedures no part
-// of it, nor of the libraries that it needs (libdw, Zydis), comes into a program.
+// Place in the event's way: capture -> *this* -> procedures. The capture never links it: without
+// --lbf-procedures no part of it, nor of the libraries that it needs (libdw, Zydis), comes into a program.
 #pragma once
 
 #include <stdint.h>
@@ -24,8 +24,8 @@ struct lbf_procedure_sums {
 struct lbf_procedures {
   uint32_t version;
   uint32_t max_procedures;  // room that `take` needs
-  // At the end of MPI_Init: finds, patches, says on stderr what cannot be measured. `limit`: see Procedures::limit_cost.
-  // Number of procedures that are measured; 0: none, nothing was changed.
+  // At the end of MPI_Init: finds, patches, says on stderr what cannot be measured. `limit`: see
+  // Procedures::limit_cost. Number of procedures that are measured; 0: none, nothing was changed.
   uint32_t (*start)(const char* list, double limit);
   const char* (*name)(uint32_t procedure);
   // The calling thread enters an MPI call at TSC `now`: what its procedures did since it left the last one.
@@ -33,9 +33,9 @@ struct lbf_procedures {
   void (*resume)(uint64_t now);  // it leaves the call
   // 1 measured, 0 not, 2 switched off by cost
   int (*state)(uint32_t procedure);
-  int (*patch)(uint32_t procedure);    // 0: done
+  int (*patch)(uint32_t procedure);  // 0: done
   int (*unpatch)(uint32_t procedure);
-  uint64_t (*missed)(void);  // calls that were not measured
+  uint64_t (*missed)(void);    // calls that were not measured
   double (*call_ticks)(void);  // one call, measured by `start`
 };
 

@@ -38,8 +38,9 @@ int find_debug_file(Dwfl_Module* module, void**, const char*, Dwarf_Addr, const 
 
 bool is_system_library(std::string_view file) {
   const std::string_view name = file.substr(file.rfind('/') + 1);
-  for (const std::string_view begin : {"libc.so", "libc-", "libm.so", "libm-", "ld-linux", "ld-2", "libpthread", "libdl.", "librt.", "libgcc_s",
-                                       "libstdc++", "libgfortran", "libquadmath", "libmvec"}) {
+  for (const std::string_view begin :
+       {"libc.so", "libc-", "libm.so", "libm-", "ld-linux", "ld-2", "libpthread", "libdl.", "librt.",
+        "libgcc_s", "libstdc++", "libgfortran", "libquadmath", "libmvec"}) {
     if (name.starts_with(begin)) return true;
   }
   return false;
@@ -64,7 +65,8 @@ Result<std::size_t> LoadedSymbols::read(std::string_view skip) {
   session_->dwfl = dwfl_begin(&kCallbacks);
   if (session_->dwfl == nullptr || dwfl_linux_proc_report(session_->dwfl, getpid()) != 0 ||
       dwfl_report_end(session_->dwfl, nullptr, nullptr) != 0) {
-    return Error{ErrorCode::kIo, std::string("what the program has loaded cannot be read: ") + dwfl_errmsg(-1)};
+    return Error{ErrorCode::kIo,
+                 std::string("what the program has loaded cannot be read: ") + dwfl_errmsg(-1)};
   }
   std::vector<Dwfl_Module*> found;
   dwfl_getmodules(
@@ -82,7 +84,9 @@ Result<std::size_t> LoadedSymbols::read(std::string_view skip) {
     Dwarf_Addr begin = 0;
     Dwarf_Addr end = 0;
     const char* name = dwfl_module_info(module, nullptr, &begin, &end, nullptr, nullptr, nullptr, nullptr);
-    if (name == nullptr || name[0] == '[' || (!skip.empty() && std::string_view(name).find(skip) != std::string_view::npos)) continue;
+    if (name == nullptr || name[0] == '[' ||
+        (!skip.empty() && std::string_view(name).find(skip) != std::string_view::npos))
+      continue;
     const int count = dwfl_module_getsymtab(module);
     LoadedModule entry;
     entry.file = name;
@@ -160,7 +164,9 @@ struct InlinedSearch {
   bool is_asked_for(Dwarf_Die* die) {
     Dwarf_Attribute attribute;
     Dwarf_Die origin;
-    if (dwarf_attr(die, DW_AT_abstract_origin, &attribute) == nullptr || dwarf_formref_die(&attribute, &origin) == nullptr) return false;
+    if (dwarf_attr(die, DW_AT_abstract_origin, &attribute) == nullptr ||
+        dwarf_formref_die(&attribute, &origin) == nullptr)
+      return false;
     const auto at = std::lower_bound(known.begin(), known.end(), std::pair<void*, bool>(origin.addr, false));
     if (at != known.end() && at->first == origin.addr) return at->second;
     const bool asked = matches(pattern, spellings_of(name_of(&origin)));
@@ -177,13 +183,15 @@ struct InlinedSearch {
         case DW_TAG_inlined_subroutine:
           if (is_asked_for(&die)) {
             ++out.places;
-            if (out.in.size() < 3 && std::find(out.in.begin(), out.in.end(), procedure) == out.in.end()) out.in.push_back(procedure);
+            if (out.in.size() < 3 && std::find(out.in.begin(), out.in.end(), procedure) == out.in.end())
+              out.in.push_back(procedure);
           }
           walk(&die, procedure);
           break;
         case DW_TAG_subprogram:
           // Declarations and abstract instances have no code.
-          if (dwarf_hasattr(&die, DW_AT_low_pc) != 0 || dwarf_hasattr(&die, DW_AT_ranges) != 0) walk(&die, spellings_of(name_of(&die)).display);
+          if (dwarf_hasattr(&die, DW_AT_low_pc) != 0 || dwarf_hasattr(&die, DW_AT_ranges) != 0)
+            walk(&die, spellings_of(name_of(&die)).display);
           break;
         case DW_TAG_lexical_block:
         case DW_TAG_namespace:
@@ -207,7 +215,8 @@ InlinedPlaces LoadedSymbols::inlined_places(const NamePattern& pattern) {
     if (dwfl_module_getdwarf(session_->modules[i], &bias) == nullptr) continue;
     out.known = true;
     InlinedSearch search{pattern, out, {}};
-    for (Dwarf_Die* unit = nullptr; (unit = dwfl_module_nextcu(session_->modules[i], unit, &bias)) != nullptr;) {
+    for (Dwarf_Die* unit = nullptr;
+         (unit = dwfl_module_nextcu(session_->modules[i], unit, &bias)) != nullptr;) {
       search.walk(unit, "");
     }
   }
@@ -227,7 +236,8 @@ Result<bool> is_static_executable(const std::string& path) {
   bool has_interpreter = false;
   for (std::size_t i = 0; i < count; ++i) {
     GElf_Phdr header;
-    has_interpreter |= gelf_getphdr(elf, static_cast<int>(i), &header) != nullptr && header.p_type == PT_INTERP;
+    has_interpreter |=
+        gelf_getphdr(elf, static_cast<int>(i), &header) != nullptr && header.p_type == PT_INTERP;
   }
   elf_end(elf);
   return !has_interpreter;

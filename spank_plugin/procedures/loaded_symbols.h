@@ -1,8 +1,8 @@
 // Loaded symbols: the procedures of the program and of the shared objects that it has loaded.
 //
-// Place in the event's way: running program -> *loaded symbols* -> selection -> patch. Read with elfutils' libdwfl from
-// .symtab and .dynsym, of a separate debug file where one lies under /usr/lib/debug by build id. Nothing is fetched over
-// a network. docs/procedures.md, "Names".
+// Place in the event's way: running program -> *loaded symbols* -> selection -> patch. Read with elfutils'
+// libdwfl from .symtab and .dynsym, of a separate debug file where one lies under /usr/lib/debug by build id.
+// Nothing is fetched over a network. docs/procedures.md, "Names".
 #pragma once
 
 #include <cstdint>
@@ -22,14 +22,14 @@ struct LoadedModule {
   std::uintptr_t end = 0;
   bool executable = false;  // the program itself
   bool stripped = false;    // no .symtab, here or in a debug file
-  bool system = false;      // C library, loader, compiler's run-time libraries: not where a user's procedures are
+  bool system = false;  // C library, loader, compiler's run-time libraries: not where a user's procedures are
 };
 
 struct LoadedSymbol {
   std::string linkage;
   std::uintptr_t address = 0;
   std::uint64_t size = 0;
-  std::uint32_t module = 0;  // index
+  std::uint32_t module = 0;     // index
   bool chosen_at_load = false;  // IFUNC: the address is that of the function that chooses
 };
 
@@ -55,8 +55,8 @@ class LoadedSymbols {
   // Linkage names that are called from here but defined nowhere.
   const std::vector<std::string>& undefined() const { return undefined_; }
 
-  // Where the compiler has put the pattern's procedure into its callers (DW_TAG_inlined_subroutine), in the program
-  // and in libraries that are not the system's. Takes a second per 100 MB of debug information.
+  // Where the compiler has put the pattern's procedure into its callers (DW_TAG_inlined_subroutine), in the
+  // program and in libraries that are not the system's. Takes a second per 100 MB of debug information.
   InlinedPlaces inlined_places(const NamePattern& pattern);
 
  private:

@@ -21,8 +21,8 @@ struct Mapping {
 // /proc/self/maps, sorted by address; empty: it cannot be read.
 std::vector<Mapping> read_memory_map();
 
-// A free range of `bytes` (a multiple of the page size) of which every byte is less than 2 GiB away from every byte of
-// [begin, end), as near as possible; 0: none.
+// A free range of `bytes` (a multiple of the page size) of which every byte is less than 2 GiB away from
+// every byte of [begin, end), as near as possible; 0: none.
 std::uintptr_t free_range_near(const std::vector<Mapping>& map, std::uintptr_t begin, std::uintptr_t end,
                                std::size_t bytes);
 

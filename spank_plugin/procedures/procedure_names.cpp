@@ -18,8 +18,8 @@ std::string lower(std::string_view text) {
 
 std::string demangled(const std::string& linkage) {
   int status = 0;
-  const std::unique_ptr<char, decltype(&std::free)> text(abi::__cxa_demangle(linkage.c_str(), nullptr, nullptr, &status),
-                                                         &std::free);
+  const std::unique_ptr<char, decltype(&std::free)> text(
+      abi::__cxa_demangle(linkage.c_str(), nullptr, nullptr, &status), &std::free);
   return status == 0 && text ? std::string(text.get()) : std::string();
 }
 
@@ -27,20 +27,25 @@ std::string demangled(const std::string& linkage) {
 std::size_t behind_operator(std::string_view text, std::size_t at) {
   constexpr std::string_view kWord = "operator";
   if (text.substr(at, kWord.size()) != kWord) return at;
-  if (at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 || text[at - 1] == '_')) return at;
+  if (at > 0 && (std::isalnum(static_cast<unsigned char>(text[at - 1])) != 0 || text[at - 1] == '_'))
+    return at;
   std::size_t end = at + kWord.size();
-  for (const std::string_view symbol : {"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">"}) {
+  for (const std::string_view symbol :
+       {"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">"}) {
     if (text.substr(end, symbol.size()) == symbol) return end + symbol.size();
   }
   return end;
 }
 
-// "int ns::f<int>(int) const" -> "ns::f<int>": the parameter list is the last pair of () at depth 0, the return type what
-// stands before the last blank at depth 0.
-std::string without_parameters(std::string_view text) {
+struct NameInside {
+  std::size_t begin = 0;
+  std::size_t end = std::string_view::npos;
+};
+// "int ns::f<int>(int) const": the name, "ns::f<int>". The parameter list is the last pair of () at depth 0,
+// the return type (of templates) what stands before the last blank at depth 0.
+NameInside name_inside(std::string_view text) {
   int depth = 0;
-  std::size_t name_begin = 0;
-  std::size_t parameters = std::string_view::npos;
+  NameInside name;
   bool in_operator = false;
   for (std::size_t i = 0; i < text.size(); ++i) {
     const std::size_t behind = behind_operator(text, i);
@@ -55,17 +60,25 @@ std::string without_parameters(std::string_view text) {
         i += 20;
         continue;
       }
-      parameters = i;
+      name.end = i;
     }
     if (c == '(' || c == '<' || c == '[' || c == '{') ++depth;
     if (c == ')' || c == '>' || c == ']' || c == '}') --depth;
-    // A blank ends the return type; behind "operator" it is part of a conversion's name.
-    if (c == ' ' && depth == 0 && !in_operator && parameters == std::string_view::npos) name_begin = i + 1;
-    if (c == ':' && depth == 0 && parameters != std::string_view::npos) parameters = std::string_view::npos;  // f(int)::g
+    // Behind "operator" a blank is part of a conversion's name.
+    if (c == ' ' && depth == 0 && !in_operator && name.end == std::string_view::npos) name.begin = i + 1;
+    if (c == ':' && depth == 0) name.end = std::string_view::npos;  // f(int)::g
   }
-  std::string_view name = text.substr(0, parameters);
-  if (name_begin < name.size()) name.remove_prefix(name_begin);
-  return std::string(name);
+  return name;
+}
+
+std::string_view without_return_type(std::string_view text) {
+  const std::size_t begin = name_inside(text).begin;
+  return begin < text.size() ? text.substr(begin) : text;
+}
+
+std::string without_parameters(std::string_view text) {
+  const NameInside name = name_inside(text);
+  return std::string(name.begin < name.end ? text.substr(name.begin, name.end - name.begin) : text);
 }
 
 std::string without_template_arguments(std::string_view text) {
@@ -90,8 +103,8 @@ std::string_view split_clone(std::string_view linkage, std::string& clone) {
   const std::size_t dot = linkage.find('.', 1);
   if (dot == std::string_view::npos) return linkage;
   const std::string_view rest = linkage.substr(dot + 1);
-  for (const std::string_view kind :
-       {"constprop", "isra", "part", "cold", "lto_priv", "llvm", "localalias", "clone", "__uniq", "resolver"}) {
+  for (const std::string_view kind : {"constprop", "isra", "part", "cold", "lto_priv", "llvm", "localalias",
+                                      "clone", "__uniq", "resolver"}) {
     if (rest.find(kind) != std::string_view::npos) {
       clone = std::string(kind);
       // "f.part.0.constprop.1" is a piece all the same.
@@ -101,12 +114,14 @@ std::string_view split_clone(std::string_view linkage, std::string& clone) {
     }
   }
   // A procedure inside another one (Fortran's CONTAINS, gcc's nested functions): "inner.0".
-  if (!rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos) return linkage.substr(0, dot);
+  if (!rest.empty() && rest.find_first_not_of("0123456789") == std::string_view::npos)
+    return linkage.substr(0, dot);
   return linkage;
 }
 
 void add(Spellings& spellings, std::string name) {
-  if (name.empty() || std::find(spellings.all.begin(), spellings.all.end(), name) != spellings.all.end()) return;
+  if (name.empty() || std::find(spellings.all.begin(), spellings.all.end(), name) != spellings.all.end())
+    return;
   spellings.all.push_back(std::move(name));
 }
 
@@ -116,14 +131,15 @@ Spellings spellings_of(std::string_view linkage) {
   Spellings out;
   const std::string stem(split_clone(linkage, out.clone));
   if (stem.starts_with("_Z")) {
-    out.display = demangled(stem);
+    out.display = without_return_type(demangled(stem));
     if (!out.display.empty()) {
       add(out, out.display);
       const std::string plain = without_parameters(out.display);
       add(out, plain);
       add(out, without_template_arguments(plain));
     }
-  } else if (const std::size_t module_end = stem.find("_MOD_"); stem.starts_with("__") && module_end != std::string::npos) {
+  } else if (const std::size_t module_end = stem.find("_MOD_");
+             stem.starts_with("__") && module_end != std::string::npos) {
     out.fortran = true;  // gfortran: __module_MOD_procedure
     out.display = stem.substr(2, module_end - 2) + "::" + stem.substr(module_end + 5);
     add(out, out.display);
@@ -168,7 +184,8 @@ std::vector<NamePattern> parse_patterns(std::string_view list) {
     }
     pattern.wildcards = pattern.name.find_first_of("*?") != std::string::npos;
     // "operator*" is a name.
-    if (const std::size_t at = pattern.name.find("operator*"); at != std::string::npos && pattern.name.find_first_of("*?") == at + 8 &&
+    if (const std::size_t at = pattern.name.find("operator*");
+        at != std::string::npos && pattern.name.find_first_of("*?") == at + 8 &&
         pattern.name.find_first_of("*?", at + 9) == std::string::npos) {
       pattern.wildcards = false;
     }
@@ -220,7 +237,10 @@ bool glob(std::string_view pattern, std::string_view text) {
 bool matches(const NamePattern& pattern, const Spellings& spellings) {
   const std::string wanted_lower = spellings.fortran ? lower(pattern.name) : std::string();
   for (const std::string& spelling : spellings.all) {
-    if (pattern.wildcards ? glob(pattern.name, spelling) : pattern.name == spelling) return true;
+    if (pattern.wildcards ? glob(pattern.name, spelling)
+                          : pattern.name == spelling || without_return_type(pattern.name) == spelling) {
+      return true;
+    }
     if (!spellings.fortran) continue;
     const std::string as_fortran = lower(spelling);
     if (pattern.wildcards ? glob(wanted_lower, as_fortran) : wanted_lower == as_fortran) return true;
@@ -250,7 +270,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t gi
     std::size_t least = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
       now[j] = std::min({last[j] + 1, now[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) now[j] = std::min(now[j], before[j - 2] + 1);
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        now[j] = std::min(now[j], before[j - 2] + 1);
       least = std::min(least, now[j]);
     }
     if (least > give_up_above) return give_up_above + 1;
@@ -260,7 +281,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t gi
   return last[b.size()];
 }
 
-std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& candidates, std::size_t most) {
+std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& candidates,
+                                    std::size_t most) {
   const std::string wanted = lower(name);
   const std::size_t allowed = std::max<std::size_t>(1, wanted.size() / 3);
   std::vector<std::pair<std::size_t, const std::string*>> found;
@@ -269,7 +291,8 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
     const std::string plain = without_template_arguments(without_parameters(text));
     const std::size_t colons = plain.rfind("::");
     const std::string last = colons == std::string::npos ? plain : plain.substr(colons + 2);
-    const std::size_t in_full = std::min(edit_distance(wanted, text, allowed), edit_distance(wanted, plain, allowed));
+    const std::size_t in_full =
+        std::min(edit_distance(wanted, text, allowed), edit_distance(wanted, plain, allowed));
     const std::size_t at_end = edit_distance(wanted, last, allowed);
     if (std::min(in_full, at_end) > allowed) continue;
     // "solve" for "Grid::solve(int)": behind what is as near in full.
@@ -287,21 +310,25 @@ std::vector<std::string> near_names(std::string_view name, const std::vector<std
 }
 
 const char* never_measured(std::string_view linkage) {
-  for (const std::string_view name : {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "vfork", "__vfork", "getcontext", "swapcontext",
-                                      "setcontext", "savectx", "fork", "__libc_fork", "_Fork", "clone", "__clone", "clone3", "__clone3"}) {
+  for (const std::string_view name : {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp", "vfork",
+                                      "__vfork", "getcontext", "swapcontext", "setcontext", "savectx", "fork",
+                                      "__libc_fork", "_Fork", "clone", "__clone", "clone3", "__clone3"}) {
     if (linkage == name) return "it returns twice, or on another stack";
   }
-  for (const std::string_view name : {"longjmp", "_longjmp", "siglongjmp", "__longjmp", "_exit", "_Exit", "__restore_rt", "_start", "__libc_start_main"}) {
+  for (const std::string_view name : {"longjmp", "_longjmp", "siglongjmp", "__longjmp", "_exit", "_Exit",
+                                      "__restore_rt", "_start", "__libc_start_main"}) {
     if (linkage == name) return "it does not return the way it was called";
   }
-  for (const std::string_view name : {"_init", "_fini", "__tls_get_addr", "mcount", "_mcount", "__fentry__", "_dl_runtime_resolve"}) {
+  for (const std::string_view name :
+       {"_init", "_fini", "__tls_get_addr", "mcount", "_mcount", "__fentry__", "_dl_runtime_resolve"}) {
     if (linkage == name) return "it belongs to the program's start or its loader";
   }
-  if (linkage.starts_with("_Unwind_") || linkage.starts_with("__cxa_throw") || linkage.starts_with("__cxa_rethrow") ||
-      linkage.starts_with("__gxx_personality")) {
+  if (linkage.starts_with("_Unwind_") || linkage.starts_with("__cxa_throw") ||
+      linkage.starts_with("__cxa_rethrow") || linkage.starts_with("__gxx_personality")) {
     return "it belongs to the unwinding of exceptions";
   }
-  if (linkage.starts_with("MPI_") || linkage.starts_with("PMPI_") || linkage.starts_with("mpi_") || linkage.starts_with("pmpi_")) {
+  if (linkage.starts_with("MPI_") || linkage.starts_with("PMPI_") || linkage.starts_with("mpi_") ||
+      linkage.starts_with("pmpi_")) {
     return "MPI calls are in the trace already";
   }
   return nullptr;

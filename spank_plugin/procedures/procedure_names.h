@@ -13,10 +13,11 @@ namespace lbf::procedures {
 
 // All the ways to write one symbol. `linkage` is the name in the symbol table.
 struct Spellings {
-  std::string display;          // for people: C++ with parameters, Fortran as module::procedure
+  std::string display;           // for people: C++ with parameters, Fortran as module::procedure
   std::vector<std::string> all;  // display among them; without parameters, without template arguments ...
-  bool fortran = false;         // upper and lower case are the same
-  // Of a copy that the compiler made ("f.constprop.0"): what kind. "part", "cold": a piece of the procedure only.
+  bool fortran = false;          // upper and lower case are the same
+  // Of a copy that the compiler made ("f.constprop.0"): what kind. "part", "cold": a piece of the procedure
+  // only.
   std::string clone;
 };
 Spellings spellings_of(std::string_view linkage);
@@ -32,14 +33,14 @@ struct NamePattern {
 std::vector<NamePattern> parse_patterns(std::string_view list);
 
 bool matches(const NamePattern& pattern, const Spellings& spellings);
-// Whether a file ("/usr/lib/libfoo.so.1.2") is the pattern's module: the name of the file, or its beginning up to a dot or
-// a dash; wildcards.
+// Whether a file ("/usr/lib/libfoo.so.1.2") is the pattern's module: the name of the file, or its beginning
+// up to a dot or a dash; wildcards.
 bool matches_module(const NamePattern& pattern, std::string_view file);
 // * any characters, ? one; nothing else is special ("operator[]").
 bool glob(std::string_view pattern, std::string_view text);
 
-// The most similar of `candidates` (no doubles), best first: edit distance (with swaps of neighbours), names without
-// their qualification too, at most a third of the name away.
+// The most similar of `candidates` (no doubles), best first: edit distance (with swaps of neighbours), names
+// without their qualification too, at most a third of the name away.
 std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& candidates,
                                     std::size_t most = 3);
 std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t give_up_above);

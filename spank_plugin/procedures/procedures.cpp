@@ -32,10 +32,12 @@ std::string joined(const std::vector<std::string>& words) {
   return out;
 }
 
-// A run of letters that the linkage name of every symbol that PATTERN could mean must contain; empty: none is known.
-// Saves demangling everything.
+// A run of letters that the linkage name of every symbol that PATTERN could mean must contain; empty: none is
+// known. Saves demangling everything.
 std::string needle_of(const NamePattern& pattern) {
-  if (pattern.wildcards || pattern.name.find("operator") != std::string::npos || pattern.name.find('~') != std::string::npos) return {};
+  if (pattern.wildcards || pattern.name.find("operator") != std::string::npos ||
+      pattern.name.find('~') != std::string::npos)
+    return {};
   std::string_view name = pattern.name;
   name = name.substr(0, name.find_first_of("(<["));
   const std::size_t colons = name.rfind("::");
@@ -66,14 +68,15 @@ struct Procedures::State {
 
   void select(const NamePattern& pattern);
   void refuse_unknown(const NamePattern& pattern);
-  std::string plan(const LoadedSymbol& symbol, const Spellings& spellings, PatchSite*& site) const;
+  std::string plan(const LoadedSymbol& symbol, PatchSite*& site) const;
   void name_same_code(std::uint32_t id, const LoadedSymbol& symbol, const Spellings& spellings);
+  void refuse_jumped_into(std::uint32_t module, std::vector<PatchSite*>& of_module);
   void make_all_stubs();
   std::vector<const LoadedSymbol*> at(std::uintptr_t address) const {
     std::vector<const LoadedSymbol*> out;
     const auto& all = symbols.symbols();
     for (auto it = std::lower_bound(all.begin(), all.end(), address,
-                                    [](const LoadedSymbol& s, std::uintptr_t a) { return s.address < a; });
+                                    [](const LoadedSymbol&s, std::uintptr_t a) { return s.address < a; });
          it != all.end() && it->address == address; ++it) {
       out.push_back(&*it);
     }
@@ -89,7 +92,7 @@ const Selection& Procedures::selection() const {
 }
 
 // Empty: `site` is planned. Else why not.
-std::string Procedures::State::plan(const LoadedSymbol& symbol, const Spellings& spellings, PatchSite*& site) const {
+std::string Procedures::State::plan(const LoadedSymbol& symbol, PatchSite*& site) const {
   if (const char* reason = never_measured(symbol.linkage)) return reason;
   if (symbol.size == 0) return "its symbol has no size";
   const Mapping* mapping = nullptr;
@@ -126,11 +129,11 @@ std::string Procedures::State::plan(const LoadedSymbol& symbol, const Spellings&
   if (!prologue) return prologue.error().message;
   site = new_site();
   site->prologue = *prologue;
-  (void)spellings;
   return {};
 }
 
-void Procedures::State::name_same_code(std::uint32_t id, const LoadedSymbol& symbol, const Spellings& spellings) {
+void Procedures::State::name_same_code(std::uint32_t id, const LoadedSymbol& symbol,
+                                       const Spellings& spellings) {
   std::vector<std::string>& names = selection.selected[id].same_code;
   for (const LoadedSymbol* other : at(symbol.address)) {
     const std::string name = spellings_of(other->linkage).display;
@@ -146,7 +149,8 @@ void Procedures::State::refuse_unknown(const NamePattern& pattern) {
   for (const LoadedModule& module : symbols.modules()) {
     const bool asked = matches_module(pattern, module.file);
     module_loaded |= asked;
-    if (asked && module.stripped && !module.system && (module.executable || !pattern.module.empty())) stripped.push_back(base_name(module.file));
+    if (asked && module.stripped && !module.system && (module.executable || !pattern.module.empty()))
+      stripped.push_back(base_name(module.file));
   }
   if (!module_loaded) {
     std::vector<std::string> files;
@@ -161,8 +165,10 @@ void Procedures::State::refuse_unknown(const NamePattern& pattern) {
   }
   const InlinedPlaces inlined = pattern.wildcards ? InlinedPlaces{} : symbols.inlined_places(pattern);
   if (inlined.places > 0) {
-    reason += " is inlined at " + std::to_string(inlined.places) + (inlined.places == 1 ? " place" : " places") + " (in " + joined(inlined.in) +
-              (inlined.in.size() == 3 ? ", ..." : "") + ") and has no code of its own: its times cannot be seen; "
+    reason += " is inlined at " + std::to_string(inlined.places) +
+              (inlined.places == 1 ? " place" : " places") + " (in " + joined(inlined.in) +
+              (inlined.in.size() == 3 ? ", ..." : "") +
+              ") and has no code of its own: its times cannot be seen; "
               "build with -fno-inline, or name its caller";
     selection.refused.push_back({pattern.text, reason});
     return;
@@ -175,13 +181,16 @@ void Procedures::State::refuse_unknown(const NamePattern& pattern) {
   }
   reason += " is no procedure of the program or its libraries";
   if (!stripped.empty()) {
-    reason += "; " + joined(stripped) + (stripped.size() == 1 ? " is" : " are") +
-              " stripped (no symbol table, no debug file for its build id): only exported names are known there";
+    reason +=
+        "; " + joined(stripped) + (stripped.size() == 1 ? " is" : " are") +
+        " stripped (no symbol table, no debug file for its build id): only exported names are known there";
   }
   std::vector<std::string> candidates;
   std::set<std::string> seen;
   for (const LoadedSymbol& symbol : symbols.symbols()) {
-    if (symbols.modules()[symbol.module].system || !matches_module(pattern, symbols.modules()[symbol.module].file)) continue;
+    if (symbols.modules()[symbol.module].system ||
+        !matches_module(pattern, symbols.modules()[symbol.module].file))
+      continue;
     std::string display = spellings_of(symbol.linkage).display;
     if (seen.insert(display).second) candidates.push_back(std::move(display));
   }
@@ -208,33 +217,42 @@ void Procedures::State::select(const NamePattern& pattern) {
     if (listed.chosen_at_load) {
       const auto chosen = reinterpret_cast<std::uintptr_t>(dlsym(RTLD_DEFAULT, listed.linkage.c_str()));
       const std::vector<const LoadedSymbol*> there = at(chosen);
-      const auto function = std::find_if(there.begin(), there.end(), [](const LoadedSymbol* s) { return !s->chosen_at_load; });
+      const auto function =
+          std::find_if(there.begin(), there.end(), [](const LoadedSymbol* s) { return !s->chosen_at_load; });
       if (chosen == 0 || function == there.end()) {
-        selection.refused.push_back({spellings.display, "'" + spellings.display + "' is chosen when the program is loaded (IFUNC), and what was chosen has no "
-                                                       "name here: it cannot be measured"});
+        selection.refused.push_back(
+            {spellings.display,
+             "'" + spellings.display +
+                 "' is chosen when the program is loaded (IFUNC), and what was chosen has no "
+                 "name here: it cannot be measured"});
         continue;
       }
       symbol = *function;
-      selection.notes.push_back("'" + spellings.display + "' is chosen when the program is loaded (IFUNC): measured is " + symbol->linkage);
+      selection.notes.push_back("'" + spellings.display +
+                                "' is chosen when the program is loaded (IFUNC): measured is " +
+                                symbol->linkage);
     }
     if (const auto known = by_address.find(symbol->address); known != by_address.end()) {
       name_same_code(known->second, *symbol, spellings);
       continue;
     }
     PatchSite* site = nullptr;
-    const std::string why_not = plan(*symbol, spellings, site);
+    const std::string why_not = plan(*symbol, site);
     if (!why_not.empty()) {
       if (pattern.wildcards && ++refused_by_wildcard > 5) continue;
-      selection.refused.push_back({spellings.display, "'" + spellings.display + "' (" + base_name(symbols.modules()[symbol->module].file) +
-                                                         ") cannot be measured: " + why_not});
+      selection.refused.push_back({spellings.display, "'" + spellings.display + "' (" +
+                                                          base_name(symbols.modules()[symbol->module].file) +
+                                                          ") cannot be measured: " + why_not});
       continue;
     }
     const std::string key = std::to_string(symbol->module) + ' ' + spellings.display;
     auto in_group = group.find(key);
     if (in_group == group.end()) {
       if (selection.selected.size() == kMaxProcedures - 1) {
-        selection.refused.push_back({spellings.display, "'" + pattern.text + "' means more than " + std::to_string(kMaxProcedures - 1) +
-                                                           " procedures together with the others: the rest is left out"});
+        selection.refused.push_back(
+            {spellings.display, "'" + pattern.text + "' means more than " +
+                                    std::to_string(kMaxProcedures - 1) +
+                                    " procedures together with the others: the rest is left out"});
         return;
       }
       SelectedProcedure procedure;
@@ -254,7 +272,8 @@ void Procedures::State::select(const NamePattern& pattern) {
     if (!listed.chosen_at_load) name_same_code(procedure.id, *symbol, spellings);
   }
   if (refused_by_wildcard > 5) {
-    selection.notes.push_back("'" + pattern.text + "': " + std::to_string(refused_by_wildcard - 5) + " more cannot be measured");
+    selection.notes.push_back("'" + pattern.text + "': " + std::to_string(refused_by_wildcard - 5) +
+                              " more cannot be measured");
   }
   if (!found) {
     refuse_unknown(pattern);
@@ -263,9 +282,54 @@ void Procedures::State::select(const NamePattern& pattern) {
   if (pattern.wildcards || group.empty()) return;
   const InlinedPlaces inlined = symbols.inlined_places(pattern);
   if (inlined.places > 0) {
-    selection.notes.push_back("'" + pattern.text + "' is also inlined at " + std::to_string(inlined.places) + (inlined.places == 1 ? " place" : " places") +
-                              " (in " + joined(inlined.in) + (inlined.in.size() == 3 ? ", ..." : "") + "): times there cannot be seen");
+    selection.notes.push_back("'" + pattern.text + "' is also inlined at " + std::to_string(inlined.places) +
+                              (inlined.places == 1 ? " place" : " places") + " (in " + joined(inlined.in) +
+                              (inlined.in.size() == 3 ? ", ..." : "") + "): times there cannot be seen");
   }
+}
+
+// Takes the sites out that other procedures' code jumps into.
+void Procedures::State::refuse_jumped_into(std::uint32_t module, std::vector<PatchSite*>& of_module) {
+  std::sort(of_module.begin(), of_module.end(),
+            [](const PatchSite* a, const PatchSite* b) { return a->prologue.address < b->prologue.address; });
+  std::vector<PatchedRange> ranges;
+  for (const PatchSite* site : of_module) {
+    ranges.push_back({site->prologue.address, site->prologue.address + site->prologue.replaced.size()});
+  }
+  const LoadedModule& loaded = symbols.modules()[module];
+  for (const Mapping& mapping : map) {
+    if (!mapping.executable || !mapping.readable || mapping.begin < loaded.begin || mapping.end > loaded.end)
+      continue;
+    mark_jump_targets({reinterpret_cast<const std::uint8_t*>(mapping.begin), mapping.end - mapping.begin},
+                      mapping.begin, ranges);
+    // Short jumps come from the neighbours.
+    constexpr std::uint64_t kReach = 130;
+    for (PatchedRange& range : ranges) {
+      if (range.first < mapping.begin || range.last > mapping.end) continue;
+      for (const LoadedSymbol& symbol : symbols.symbols()) {
+        if (symbol.address > range.last + kReach) break;
+        const bool is_near =
+            symbol.address + symbol.size + kReach > range.first && symbol.address != range.first;
+        if (!is_near || symbol.address < mapping.begin || symbol.size > mapping.end - symbol.address)
+          continue;
+        mark_short_jump_targets({reinterpret_cast<const std::uint8_t*>(symbol.address), symbol.size},
+                                symbol.address, {&range, 1});
+      }
+    }
+  }
+  std::vector<PatchSite*> kept;
+  for (std::size_t i = 0; i < of_module.size(); ++i) {
+    if (!ranges[i].is_target) {
+      kept.push_back(of_module[i]);
+      continue;
+    }
+    const std::string& name = selection.selected[of_module[i]->procedure].name;
+    --selection.selected[of_module[i]->procedure].entries;
+    selection.refused.push_back(
+        {name, "'" + name + "' (" + base_name(loaded.file) +
+                   ") cannot be measured: another procedure jumps into its first instructions"});
+  }
+  of_module = std::move(kept);
 }
 
 void Procedures::State::make_all_stubs() {
@@ -282,12 +346,15 @@ void Procedures::State::make_all_stubs() {
     }
   }
   for (auto& [index, of_module] : by_module) {
+    refuse_jumped_into(index, of_module);
+    if (of_module.empty()) continue;
     std::vector<std::string> reasons;
     make_stubs(of_module, symbols.modules()[index].begin, symbols.modules()[index].end, reasons);
     for (std::size_t i = 0; i < of_module.size(); ++i) {
       PatchSite* site = of_module[i];
       const std::string& name = selection.selected[site->procedure].name;
       if (site->stub == 0) {
+        --selection.selected[site->procedure].entries;
         selection.refused.push_back({name, "'" + name + "' cannot be measured: " + reasons[i]});
         continue;
       }
@@ -303,7 +370,8 @@ Result<std::size_t> Procedures::open(std::string_view list) {
   if (patterns.empty()) return Error{ErrorCode::kInvalidInput, "--lbf-procedures names no procedure"};
   Dl_info here{};
   std::string own_file;
-  if (dladdr(reinterpret_cast<const void*>(&lbf_procedures_entry), &here) != 0 && here.dli_fname != nullptr) own_file = base_name(here.dli_fname);
+  if (dladdr(reinterpret_cast<const void*>(&lbf_procedures_entry), &here) != 0 && here.dli_fname != nullptr)
+    own_file = base_name(here.dli_fname);
   // Tests have this code in the program itself.
   if (own_file.find("liblbf_") == std::string::npos) own_file = "liblbf_procedures";
   const Result<std::size_t> read = state_->symbols.read(own_file);
@@ -313,14 +381,18 @@ Result<std::size_t> Procedures::open(std::string_view list) {
   for (const SelectedProcedure& procedure : state_->selection.selected) {
     if (!procedure.same_code.empty()) {
       state_->selection.notes.push_back("'" + procedure.name + "' and " + joined(procedure.same_code) +
-                                        " are the same code (other names of it, or folded into one by the linker): calls of all of them count");
+                                        " are the same code (other names of it, or folded into one by the "
+                                        "linker): calls of all of them count");
     }
     if (procedure.partial) {
-      state_->selection.notes.push_back("'" + procedure.name + "' was split by the compiler: what stays in its callers is not measured");
+      state_->selection.notes.push_back(
+          "'" + procedure.name + "' was split by the compiler: what stays in its callers is not measured");
     }
   }
   state_->make_all_stubs();
-  return state_->selection.selected.size();
+  const auto& selected = state_->selection.selected;
+  return static_cast<std::size_t>(std::count_if(selected.begin(), selected.end(),
+                                                [](const SelectedProcedure& p) { return p.entries > 0; }));
 }
 
 Result<std::uint32_t> Procedures::patch(std::uint32_t id) {
@@ -334,9 +406,11 @@ Result<std::uint32_t> Procedures::patch(std::uint32_t id) {
 Result<std::uint32_t> Procedures::patch_all() {
   const NotMeasured no_times;
   std::vector<PatchSite*> all;
-  for (const auto& of_procedure : state_->sites) all.insert(all.end(), of_procedure.begin(), of_procedure.end());
+  for (const auto& of_procedure : state_->sites)
+    all.insert(all.end(), of_procedure.begin(), of_procedure.end());
   Result<std::uint32_t> done = lbf::procedures::patch(all);
-  for (std::size_t id = 0; done && id < state_->sites.size(); ++id) __atomic_store_n(&switched_off[id], false, __ATOMIC_RELAXED);
+  for (std::size_t id = 0; done && id < state_->sites.size(); ++id)
+    __atomic_store_n(&switched_off[id], false, __ATOMIC_RELAXED);
   return done;
 }
 

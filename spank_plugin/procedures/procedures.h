@@ -1,8 +1,9 @@
 // Procedures: the selected procedures of this process, measured while it runs.
 //
-// Place in the event's way: --lbf-procedures -> *procedures* (names, patch, cost) -> sums by procedure at each MPI call.
-// This is the C++ face of liblbf_procedures.so inside the program; library.cpp is its C face for the capture. Uses the
-// heap and reads files: at start only. Not thread-safe: one caller at a time. docs/procedures.md.
+// Place in the event's way: --lbf-procedures -> *procedures* (names, patch, cost) -> sums by procedure at
+// each MPI call. This is the C++ face of liblbf_procedures.so inside the program; library.cpp is its C face
+// for the capture. Uses the heap and reads files: at start only. Not thread-safe: one caller at a time.
+// docs/procedures.md.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +22,11 @@ struct SelectedProcedure {
   std::uint32_t id = 0;
   std::string name;    // for people
   std::string module;  // path
-  std::vector<std::string> same_code;  // other names of the same code: aliases, or identical procedures folded into one
-  std::uint32_t entries = 0;           // copies that the compiler made, each with an entry of its own
-  bool partial = false;                // pieces of it are measured only where they are called ("part" copies)
+  std::vector<std::string>
+      same_code;  // other names of the same code: aliases, or identical procedures folded into one
+  std::uint32_t entries =
+      0;                 // that are measured: copies which the compiler made have one each; 0: it is refused
+  bool partial = false;  // pieces of it are measured only where they are called ("part" copies)
 };
 
 struct RefusedProcedure {
@@ -42,8 +45,8 @@ class Procedures {
   Procedures();
   ~Procedures();
 
-  // Finds the procedures of `list` (as a user writes them) in everything that is loaded now, and makes their stubs.
-  // Nothing is patched yet. REQUIRES: called once.
+  // Finds the procedures of `list` (as a user writes them) in everything that is loaded now, and makes their
+  // stubs. Nothing is patched yet. How many can be measured. REQUIRES: called once.
   Result<std::size_t> open(std::string_view list);
   const Selection& selection() const;
 
@@ -53,10 +56,11 @@ class Procedures {
   Result<std::uint32_t> unpatch(std::uint32_t id);
   ProcedureState state(std::uint32_t id) const;
 
-  // One call of a measured procedure that does nothing, in TSC ticks: measured here and now. 0: it could not be.
+  // One call of a measured procedure that does nothing, in TSC ticks: measured here and now. 0: it could not
+  // be.
   static double measure_call_ticks();
-  // Share of a thread's time that its measured calls may cost: 0.02 is 2 %. Beyond it the procedure that is called most
-  // is switched off, whatever the program is doing. 0: no limit.
+  // Share of a thread's time that its measured calls may cost: 0.02 is 2 %. Beyond it the procedure that is
+  // called most is switched off, whatever the program is doing. 0: no limit.
   void limit_cost(double share, double call_ticks);
 
  private:

@@ -113,7 +113,8 @@ Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
     backtrace = reinterpret_cast<Backtrace>(dlsym(unwinder, "_Unwind_Backtrace"));
     get_ip = reinterpret_cast<GetIp>(dlsym(unwinder, "_Unwind_GetIP"));
   }
-  if (backtrace == nullptr || get_ip == nullptr) return Error{ErrorCode::kUnavailable, "procedures are not sampled: libgcc_s.so.1 cannot be loaded"};
+  if (backtrace == nullptr || get_ip == nullptr)
+    return Error{ErrorCode::kUnavailable, "procedures are not sampled: libgcc_s.so.1 cannot be loaded"};
   if (buffer.words == nullptr) {
     void* memory = mmap(nullptr, kBufferWords * sizeof(std::uintptr_t), PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -122,7 +123,9 @@ Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
   }
   if (sample_signal == 0) {
     const int number = unused_signal();
-    if (number == 0) return Error{ErrorCode::kUnavailable, "procedures are not sampled: the program uses all real-time signals"};
+    if (number == 0)
+      return Error{ErrorCode::kUnavailable,
+                   "procedures are not sampled: the program uses all real-time signals"};
     struct sigaction action {};
     action.sa_sigaction = take_sample;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
@@ -149,7 +152,8 @@ Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
 std::size_t Sampler::watch_new_threads() {
   std::size_t added = 0;
   for (const int tid : thread_ids()) {
-    const auto known = std::find_if(timers->begin(), timers->end(), [&](const ThreadTimer& t) { return t.tid == tid; });
+    const auto known =
+        std::find_if(timers->begin(), timers->end(), [&](const ThreadTimer& t) { return t.tid == tid; });
     if (known == timers->end() && watch(tid)) ++added;
   }
   return added;
@@ -170,9 +174,11 @@ SampleProfile Sampler::profile(const LoadedSymbols& symbols) {
   std::unordered_map<std::string, std::size_t> by_name;
   std::unordered_map<const LoadedSymbol*, std::size_t> by_symbol;
   const auto procedure_at = [&](std::uintptr_t address) -> std::size_t {
-    auto it = std::upper_bound(all.begin(), all.end(), address, [](std::uintptr_t a, const LoadedSymbol& s) { return a < s.address; });
+    auto it = std::upper_bound(all.begin(), all.end(), address,
+                               [](std::uintptr_t a, const LoadedSymbol& s) { return a < s.address; });
     const LoadedSymbol* symbol = it == all.begin() ? nullptr : &*--it;
-    if (symbol != nullptr && address >= symbol->address + std::max<std::uint64_t>(symbol->size, 1)) symbol = nullptr;
+    if (symbol != nullptr && address >= symbol->address + std::max<std::uint64_t>(symbol->size, 1))
+      symbol = nullptr;
     if (const auto known = by_symbol.find(symbol); known != by_symbol.end()) return known->second;
     const std::string name = symbol == nullptr ? "(no symbol)" : spellings_of(symbol->linkage).display;
     const std::string module = symbol == nullptr ? "" : symbols.modules()[symbol->module].file;
@@ -195,9 +201,10 @@ SampleProfile Sampler::profile(const LoadedSymbols& symbols) {
     }
     at += count + 1;
   }
-  std::stable_sort(out.procedures.begin(), out.procedures.end(), [](const SampledProcedure& a, const SampledProcedure& b) {
-    return a.inclusive != b.inclusive ? a.inclusive > b.inclusive : a.exclusive > b.exclusive;
-  });
+  std::stable_sort(
+      out.procedures.begin(), out.procedures.end(), [](const SampledProcedure& a, const SampledProcedure& b) {
+        return a.inclusive != b.inclusive ? a.inclusive > b.inclusive : a.exclusive > b.exclusive;
+      });
   return out;
 }
 

@@ -1,9 +1,10 @@
 // Sampler: where the threads of this process spend their processor time, by statistical sampling.
 //
-// Place in the event's way: beside the patched procedures: finds candidates (`--lbf-procedures=auto`), and stands in for
-// procedures that cannot be patched. Each thread has a timer on its processor-time clock that sends it a real-time signal
-// the program does not use; the handler walks the stack by unwind information (libgcc's _Unwind_Backtrace, which since
-// gcc 12 and glibc 2.35 finds it without a lock or the heap). docs/procedures.md, "Sampling".
+// Place in the event's way: beside the patched procedures: finds candidates (`--lbf-procedures=auto`), and
+// stands in for procedures that cannot be patched. Each thread has a timer on its processor-time clock that
+// sends it a real-time signal the program does not use; the handler walks the stack by unwind information
+// (libgcc's _Unwind_Backtrace, which since gcc 12 and glibc 2.35 finds it without a lock or the heap).
+// docs/procedures.md, "Sampling".
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ struct SampledProcedure {
 
 struct SampleProfile {
   std::uint64_t samples = 0;
-  std::uint64_t dropped = 0;  // the buffer was full
+  std::uint64_t dropped = 0;                 // the buffer was full
   std::vector<SampledProcedure> procedures;  // most inclusive samples first
 };
 
@@ -32,8 +33,8 @@ class Sampler {
  public:
   static constexpr std::uint64_t kDefaultInterval_ns = 1'000'000;
 
-  // Samples all threads that exist now, each every `interval_ns` of its processor time (the kernel may make it longer:
-  // one tick). kUnavailable: no signal is left, or the unwinder is not there.
+  // Samples all threads that exist now, each every `interval_ns` of its processor time (the kernel may make
+  // it longer: one tick). kUnavailable: no signal is left, or the unwinder is not there.
   static Result<std::size_t> start(std::uint64_t interval_ns = kDefaultInterval_ns);
   // Threads that came since. Number of new ones.
   static std::size_t watch_new_threads();

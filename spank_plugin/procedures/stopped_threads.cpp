@@ -31,7 +31,8 @@ void wait_for_go(int, siginfo_t* info, void* context) {
   const int saved_errno = errno;
   // A signal of an earlier round, delivered late: nobody waits for it.
   if (info->si_code == SI_QUEUE &&
-      static_cast<std::uint32_t>(info->si_value.sival_int) == round_now.number.load(std::memory_order_acquire) &&
+      static_cast<std::uint32_t>(info->si_value.sival_int) ==
+          round_now.number.load(std::memory_order_acquire) &&
       round_now.go_on.load(std::memory_order_acquire) == 0) {
     auto& rip = static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP];
     for (std::size_t i = 0; i < round_now.move_count; ++i) {
@@ -63,7 +64,8 @@ void let_go() {
 int unused_signal() {
   for (int number = SIGRTMAX - 1; number > SIGRTMIN; --number) {
     struct sigaction now {};
-    if (sigaction(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_DFL) {
+    if (sigaction(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 &&
+        now.sa_handler == SIG_DFL) {
       return number;
     }
   }
@@ -88,7 +90,8 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
   if (thread_ids().size() == 1) return StoppedThreads(false);
   if (stop_signal == 0) {
     const int number = unused_signal();
-    if (number == 0) return Error{ErrorCode::kUnavailable, "no real-time signal is left to stop the other threads"};
+    if (number == 0)
+      return Error{ErrorCode::kUnavailable, "no real-time signal is left to stop the other threads"};
     struct sigaction action {};
     action.sa_sigaction = wait_for_go;
     action.sa_flags = SA_SIGINFO | SA_RESTART | SA_ONSTACK;
@@ -121,19 +124,22 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
     }
     timespec from{};
     clock_gettime(CLOCK_MONOTONIC, &from);
-    for (int tries = 0; round_now.waiting.load(std::memory_order_acquire) < static_cast<int>(asked.size()) - 1; ++tries) {
+    for (int tries = 0;
+         round_now.waiting.load(std::memory_order_acquire) < static_cast<int>(asked.size()) - 1; ++tries) {
       const timespec kShort{0, 50'000};
       nanosleep(&kShort, nullptr);
       if (tries % 100 == 99) {  // who has ended meanwhile is not waited for
         const std::vector<int> alive = thread_ids();
-        std::erase_if(asked, [&](int id) { return std::find(alive.begin(), alive.end(), id) == alive.end(); });
+        std::erase_if(asked,
+                      [&](int id) { return std::find(alive.begin(), alive.end(), id) == alive.end(); });
       }
       constexpr time_t kPatience_s = 5;  // of a crowded machine
       timespec now{};
       clock_gettime(CLOCK_MONOTONIC, &now);
       if (now.tv_sec - from.tv_sec > kPatience_s) {
         let_go();
-        return Error{ErrorCode::kUnavailable, "a thread could not be stopped in time (it blocks real-time signals)"};
+        return Error{ErrorCode::kUnavailable,
+                     "a thread could not be stopped in time (it blocks real-time signals)"};
       }
     }
   }

@@ -1,10 +1,10 @@
-// Stopped threads: while one lives, every other thread of the process waits, and none of them stands inside the
-// bytes that are about to change.
+// Stopped threads: while one lives, every other thread of the process waits, and none of them stands inside
+// the bytes that are about to change.
 //
-// Place in the event's way: inside *procedures*: code patch while the program runs. Each thread gets a signal that the
-// program does not use and waits in its handler; one that was interrupted between two instructions that the patch
-// replaces goes on at the same instruction's copy. Returning from the handler (iret) makes its processor read the new
-// code. docs/procedures.md, "While threads run".
+// Place in the event's way: inside *procedures*: code patch while the program runs. Each thread gets a signal
+// that the program does not use and waits in its handler; one that was interrupted between two instructions
+// that the patch replaces goes on at the same instruction's copy. Returning from the handler (iret) makes its
+// processor read the new code. docs/procedures.md, "While threads run".
 #pragma once
 
 #include <cstddef>
@@ -27,8 +27,8 @@ int unused_signal();
 
 class StoppedThreads {
  public:
-  // REQUIRES: one at a time; `moves` outlives it. kUnavailable: a thread did not answer (it blocks the signal): all run
-  // again.
+  // REQUIRES: one at a time; `moves` outlives it. kUnavailable: a thread did not answer (it blocks the
+  // signal): all run again.
   static Result<StoppedThreads> stop(const std::vector<Move>& moves);
   StoppedThreads(StoppedThreads&& other) noexcept : active_(other.active_) { other.active_ = false; }
   StoppedThreads& operator=(StoppedThreads&&) = delete;

@@ -184,7 +184,7 @@ class Programs(unittest.TestCase):
                 done, rows, missed, _ = self.measured("grid::scale,grid::Solver::step,grid::throws,grid::catches,grid::rethrows", program)
                 self.assertEqual(done.stdout, bare.stdout)
                 self.assertEqual({name: row.calls for name, row in rows.items()}, {
-                    "long grid::scale<long>(long, int)": 50, "double grid::scale<double>(double, int)": 50,
+                    "grid::scale<long>(long, int)": 50, "grid::scale<double>(double, int)": 50,
                     "grid::Solver::step(long)": 30, "grid::Solver::step(double)": 20,
                     # 40 * 11 below catches; rethrows: 10 * (4 + 2)
                     "grid::throws(int)": 500, "grid::catches(int)": 50, "grid::rethrows(int)": 10})

@@ -1,8 +1,9 @@
-// Patching this very program: counts, times between MPI calls, switching while threads run, the cost limit, sampling.
+// Patching this very program: counts, times between MPI calls, switching while threads run, the cost limit,
+// sampling.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <time.h>
+#include <ucontext.h>
 
 #include <atomic>
 #include <span>
@@ -35,7 +36,27 @@ std::atomic<long> sink{0};
   if (n >= 0) throw std::runtime_error("thrown");
 }
 
+ucontext_t resumer;
+ucontext_t coroutine;
+[[gnu::noinline, gnu::noclone]] long yields(long n) {
+  sink.store(n, std::memory_order_relaxed);
+  swapcontext(&coroutine, &resumer);
+  return sink.load(std::memory_order_relaxed) + 1;
+}
+long yielded = 0;
+void run_coroutine() {
+  yielded = yields(41);
+}
+
 }  // namespace measured
+
+// Several short instructions that take long: a thread that calls this stands between two that the jump
+// replaces, mostly.
+extern "C" long lbf_test_slow_entry(long n);
+__asm__(
+    ".text\n.balign 16\n.globl lbf_test_slow_entry\n.type lbf_test_slow_entry, "
+    "@function\nlbf_test_slow_entry:\n"
+    "pause\npause\npause\nlea 1(%rdi), %rax\nret\n.size lbf_test_slow_entry, . - lbf_test_slow_entry\n");
 
 namespace lbf::procedures {
 namespace {
@@ -48,7 +69,9 @@ class Measuring : public testing::Test {
   static Procedures& all() {
     static Procedures* procedures = [] {
       auto* made = new Procedures;
-      const auto opened = made->open("measured::work,measured::outer_work,measured::tiny,measured::throwing,measured::tyni");
+      const auto opened = made->open(
+          "measured::work,measured::outer_work,measured::tiny,measured::throwing,measured::tyni,measured::"
+          "yields,lbf_test_slow_entry");
       EXPECT_TRUE(opened);
       return made;
     }();
@@ -56,14 +79,16 @@ class Measuring : public testing::Test {
   }
   static std::uint32_t id(const std::string& name) {
     for (const SelectedProcedure& procedure : all().selection().selected) {
-      if (procedure.name.find("::" + name + "(") != std::string::npos) return procedure.id;
+      if (procedure.name == name || procedure.name.find("::" + name + "(") != std::string::npos)
+        return procedure.id;
     }
     ADD_FAILURE() << name << " is not selected";
     return 0;
   }
   void TearDown() override {
     cost_rule.limit_65536.store(0);
-    for (const SelectedProcedure& procedure : all().selection().selected) ASSERT_TRUE(all().unpatch(procedure.id));
+    for (const SelectedProcedure& procedure : all().selection().selected)
+      ASSERT_TRUE(all().unpatch(procedure.id));
   }
 };
 
@@ -101,7 +126,8 @@ TEST_F(Measuring, IntervalsEndAtMpiCallsAndTimeInsideIsNotCharged) {
   ASSERT_EQ(count, 2u);
   CallSums work;
   CallSums outer;
-  for (const IntervalSums& sums : std::span(out, count)) (sums.procedure == id("work") ? work : outer) = sums.sums;
+  for (const IntervalSums& sums : std::span(out, count))
+    (sums.procedure == id("work") ? work : outer) = sums.sums;
   EXPECT_EQ(work.calls, 3u);
   EXPECT_EQ(outer.calls, 1u);
   EXPECT_LE(work.inclusive_ticks + outer.self_ticks, to - from);
@@ -138,30 +164,58 @@ TEST_F(Measuring, ExceptionsPassAndEndTheCall) {
   EXPECT_EQ(after.left_by_jump - before.left_by_jump, 50u);
 }
 
+TEST_F(Measuring, CoroutineReturnsInAnotherThread) {
+  ASSERT_TRUE(all().patch(id("yields")));
+  const std::uint64_t before = sums_of(id("yields")).calls;
+  std::vector<char> stack(64 * 1024);
+  getcontext(&measured::coroutine);
+  measured::coroutine.uc_stack.ss_sp = stack.data();
+  measured::coroutine.uc_stack.ss_size = stack.size();
+  measured::coroutine.uc_link = &measured::resumer;
+  makecontext(&measured::coroutine, measured::run_coroutine, 0);
+  const auto go_on = [] { swapcontext(&measured::resumer, &measured::coroutine); };
+  std::thread(go_on).join();
+  measured::yielded = 0;
+  std::thread second([&] {
+    go_on();
+    measured::tiny(1);
+  });
+  second.join();
+  EXPECT_EQ(measured::yielded, 42);
+  EXPECT_EQ(sums_of(id("yields")).calls, before + 1);
+}
+
 TEST_F(Measuring, SwitchedWhileThreadsCallIt) {
   const std::uint32_t tiny = id("tiny");
+  const std::uint32_t slow = id("lbf_test_slow_entry");
   std::atomic<bool> stop{false};
   std::atomic<long> wrong{0};
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&] {
       for (long i = 0; !stop.load(std::memory_order_relaxed); ++i) {
-        if (measured::tiny(i) != i + 1) wrong.fetch_add(1);
+        if (measured::tiny(i) != i + 1 || lbf_test_slow_entry(i) != i + 1) wrong.fetch_add(1);
       }
     });
   }
   const std::uint64_t before = sums_of(tiny).calls;
+  const std::uint64_t before_slow = sums_of(slow).calls;
   for (int round = 0; round < 40; ++round) {
-    const auto patched = all().patch(tiny);
-    ASSERT_TRUE(patched) << patched.error().message;
-    std::this_thread::sleep_for(std::chrono::microseconds(500));
-    const auto unpatched = all().unpatch(tiny);
-    ASSERT_TRUE(unpatched) << unpatched.error().message;
+    for (const std::uint32_t procedure : {tiny, slow}) {
+      const auto patched = all().patch(procedure);
+      ASSERT_TRUE(patched) << patched.error().message;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(300));
+    for (const std::uint32_t procedure : {slow, tiny}) {
+      const auto unpatched = all().unpatch(procedure);
+      ASSERT_TRUE(unpatched) << unpatched.error().message;
+    }
   }
   stop.store(true);
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(wrong.load(), 0);
   EXPECT_GT(sums_of(tiny).calls, before);
+  EXPECT_GT(sums_of(slow).calls, before_slow);
 }
 
 TEST_F(Measuring, CostLimitSwitchesOffWhatIsCalledTooOften) {

@@ -14,12 +14,14 @@ Mapping at(std::uintptr_t begin, std::uintptr_t end, const char* file = "") {
 TEST(MemoryMap, HasThisFunction) {
   const auto here = reinterpret_cast<std::uintptr_t>(&at);
   bool found = false;
-  for (const Mapping& mapping : read_memory_map()) found |= mapping.executable && here >= mapping.begin && here < mapping.end;
+  for (const Mapping& mapping : read_memory_map())
+    found |= mapping.executable && here >= mapping.begin && here < mapping.end;
   EXPECT_TRUE(found);
 }
 
 TEST(MemoryMap, NearestGap) {
-  const std::vector<Mapping> map{at(0x10000000, 0x20000000), at(0x20001000, 0x20004000), at(0x20010000, 0x30000000)};
+  const std::vector<Mapping> map{at(0x10000000, 0x20000000), at(0x20001000, 0x20004000),
+                                 at(0x20010000, 0x30000000)};
   EXPECT_EQ(free_range_near(map, 0x20001000, 0x20002000, 0x1000), 0x20000000u);
   EXPECT_EQ(free_range_near(map, 0x20001000, 0x20004000, 0x2000), 0x20004000u);
   EXPECT_EQ(free_range_near(map, 0x20001000, 0x20004000, 0x10000000), 0x30000000u);

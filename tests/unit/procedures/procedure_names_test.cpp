@@ -40,11 +40,13 @@ TEST(Spellings, OfTemplates) {
   EXPECT_TRUE(means("grid::scale<long>", kScale));
   EXPECT_TRUE(means("long grid::scale<long>(long, int)", kScale));
   EXPECT_FALSE(means("grid::scale<double>", kScale));
+  EXPECT_EQ(spellings_of(kScale).display, "grid::scale<long>(long, int)");
+  EXPECT_FALSE(means("long*", kScale));  // the return type is not part of the name
 }
 
 TEST(Spellings, OfOperators) {
-  EXPECT_THAT(spellings_of("_ZN1AclEi").all, Contains("A::operator()"));      // A::operator()(int)
-  EXPECT_THAT(spellings_of("_ZlsR1AS0_").all, Contains("operator<<"));         // operator<<(A&, A&)
+  EXPECT_THAT(spellings_of("_ZN1AclEi").all, Contains("A::operator()"));  // A::operator()(int)
+  EXPECT_THAT(spellings_of("_ZlsR1AS0_").all, Contains("operator<<"));    // operator<<(A&, A&)
   EXPECT_THAT(spellings_of("_ZN1AixEi").all, Contains("A::operator[]"));
   EXPECT_TRUE(means("operator*", "_Zml1AS_"));
   EXPECT_FALSE(means("operator*", "_Zpl1AS_"));
@@ -111,7 +113,8 @@ TEST(NearNames, SwapsMissesAndQualification) {
   EXPECT_EQ(edit_distance("solve", "solve", 5), 0u);
   EXPECT_EQ(edit_distance("abc", "xyz", 2), 3u);
   EXPECT_EQ(edit_distance("", "abc", 5), 3u);
-  const std::vector<std::string> known{"compute_forces", "grid::Solver::solve(int)", "write_output", "solved"};
+  const std::vector<std::string> known{"compute_forces", "grid::Solver::solve(int)", "write_output",
+                                       "solved"};
   EXPECT_THAT(near_names("compute_force", known), ElementsAre("compute_forces"));
   EXPECT_THAT(near_names("slove", known), Contains("grid::Solver::solve(int)"));
   EXPECT_THAT(near_names("SOLVED", known, 1), ElementsAre("solved"));
@@ -125,7 +128,8 @@ TEST(NeverMeasured, ByName) {
   EXPECT_EQ(never_measured("compute"), nullptr);
 }
 
-// Whatever stands in a symbol table or on a command line: no crash, and a name is always one of its own spellings.
+// Whatever stands in a symbol table or on a command line: no crash, and a name is always one of its own
+// spellings.
 TEST(Spellings, OfAnyBytes) {
   std::uint64_t state = 7;
   const std::string letters = "_ZN1fooEv.<>()[],: *&$0123456789MOD_mp_operator~{}#\xff\x01";

@@ -32,7 +32,8 @@ std::string why_not(const Result<Prologue>& plan) {
 }
 
 TEST(Prologue, WholeInstructionsAreReplaced) {
-  const Bytes code{0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0xc9, 0xc3};  // push rbp; mov; sub rsp,16; leave; ret
+  const Bytes code{0x55, 0x48, 0x89, 0xe5, 0x48,
+                   0x83, 0xec, 0x10, 0xc9, 0xc3};  // push rbp; mov; sub rsp,16; leave; ret
   const auto prologue = plan(code);
   ASSERT_TRUE(prologue) << why_not(prologue);
   EXPECT_EQ(prologue->replaced, Bytes(code.begin(), code.begin() + 8));
@@ -70,7 +71,8 @@ TEST(Prologue, ShortProceduresUsePaddingOrAreRefused) {
 
 TEST(Prologue, JumpsIntoIt) {
   // xor eax,eax; inc eax; cmp eax,9; jl -5 (into the replaced bytes); ret
-  EXPECT_THAT(why_not(plan({0x31, 0xc0, 0xff, 0xc0, 0x83, 0xf8, 0x09, 0x7c, 0xf9, 0xc3})), HasSubstr("jumps into its first"));
+  EXPECT_THAT(why_not(plan({0x31, 0xc0, 0xff, 0xc0, 0x83, 0xf8, 0x09, 0x7c, 0xf9, 0xc3})),
+              HasSubstr("jumps into its first"));
   // To its very beginning: a loop that the hook must tell from a call.
   const auto loops = plan({0x48, 0xff, 0xc7, 0x48, 0x83, 0xff, 0x09, 0x7c, 0xf7, 0xc3});
   ASSERT_TRUE(loops) << why_not(loops);
@@ -113,6 +115,34 @@ TEST(Prologue, RefersRelativeToItself) {
   EXPECT_FALSE(relocate(*prologue, kAt + (std::uint64_t{1} << 33)));
 }
 
+TEST(Prologue, JumpsOfOtherProceduresAreFound) {
+  // At 0x400100: jmp 0x400003; at 0x400200: jne 0x400021; call 0x400040 (an entry: fine).
+  const auto at = [](std::uint64_t address, Bytes opcode, std::uint64_t to) {
+    const auto relative = static_cast<std::int32_t>(to - (address + opcode.size() + 4));
+    Bytes out = opcode;
+    for (int i = 0; i < 4; ++i)
+      out.push_back(static_cast<std::uint8_t>(static_cast<std::uint32_t>(relative) >> (8 * i)));
+    return out;
+  };
+  Bytes code(0x300, 0x90);
+  const auto put = [&](std::uint64_t address, const Bytes& bytes) {
+    std::copy(bytes.begin(), bytes.end(), code.begin() + static_cast<std::ptrdiff_t>(address - kAt));
+  };
+  put(kAt + 0x100, at(kAt + 0x100, {0xe9}, kAt + 3));
+  put(kAt + 0x200, at(kAt + 0x200, {0x0f, 0x85}, kAt + 0x21));
+  put(kAt + 0x210, at(kAt + 0x210, {0xe8}, kAt + 0x40));
+  std::vector<PatchedRange> ranges{
+      {kAt, kAt + 5}, {kAt + 0x20, kAt + 0x26}, {kAt + 0x40, kAt + 0x45}, {kAt + 0x60, kAt + 0x66}};
+  mark_jump_targets(code, kAt, ranges);
+  EXPECT_TRUE(ranges[0].is_target);
+  EXPECT_TRUE(ranges[1].is_target);
+  EXPECT_FALSE(ranges[2].is_target);
+  EXPECT_FALSE(ranges[3].is_target);
+  const Bytes neighbour{0x31, 0xc0, 0xeb, 0xe0};  // xor eax,eax; jmp -32
+  mark_short_jump_targets(neighbour, kAt + 0x80, ranges);
+  EXPECT_TRUE(ranges[3].is_target);
+}
+
 // --- every function of what this test has loaded
 
 struct Text {
@@ -123,12 +153,15 @@ bool disassemble(std::span<const std::uint8_t> code, std::uint64_t address, Text
   ZydisDecoder decoder;
   ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   ZydisDecodedOperand operands[ZYDIS_MAX_OPERAND_COUNT];
-  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.data(), code.size(), &out.instruction, operands))) return false;
+  if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code.data(), code.size(), &out.instruction, operands)))
+    return false;
   ZydisFormatter formatter;
   ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
   ZydisFormatterSetProperty(&formatter, ZYDIS_FORMATTER_PROP_FORCE_SIZE, ZYAN_FALSE);
   char text[256];
-  ZydisFormatterFormatInstruction(&formatter, &out.instruction, operands, out.instruction.operand_count_visible, text, sizeof(text), address, nullptr);
+  ZydisFormatterFormatInstruction(&formatter, &out.instruction, operands,
+                                  out.instruction.operand_count_visible, text, sizeof(text), address,
+                                  nullptr);
   out.text = text;
   return true;
 }
@@ -145,7 +178,8 @@ TEST(Prologue, OfEveryLoadedFunctionDecodesToTheSame) {
     const LoadedModule& module = symbols.modules()[symbol.module];
     bool readable = false;
     for (const Mapping& mapping : map) {
-      readable |= mapping.readable && mapping.executable && symbol.address >= mapping.begin && symbol.address + symbol.size <= mapping.end;
+      readable |= mapping.readable && mapping.executable && symbol.address >= mapping.begin &&
+                  symbol.address + symbol.size <= mapping.end;
     }
     if (!readable || symbol.size == 0) continue;
     ProcedureCode code;
