@@ -94,6 +94,18 @@ class Packages(unittest.TestCase):
                 conffiles = subprocess.run(["dpkg-deb", "--info", package, "conffiles"], capture_output=True, text=True, check=False)
                 self.assertEqual(in_etc, set(conffiles.stdout.split()))
 
+    def test_every_installed_file_is_in_one_package(self):
+        """A new file whose install() names no component would be in none."""
+        tree = os.path.join(self.folder, "tree")
+        subprocess.run(["cmake", "--install", BUILD_DIR], env={**os.environ, "DESTDIR": tree}, stdout=subprocess.DEVNULL, check=True)
+        installed = sorted(os.path.join(folder, name).removeprefix(tree) for folder, _, names in os.walk(tree) for name in names)
+        packed = []
+        for package in self.now.values():
+            listing = subprocess.run(["dpkg-deb", "--contents", package], capture_output=True, text=True, check=True).stdout
+            packed += [path.removesuffix(".gz") for path in re.findall(r"(?m)^-.* \.(/\S+)$", listing)]
+        self.assertGreater(len(installed), 30)
+        self.assertEqual(installed, sorted(path for path in packed if not path.startswith("/usr/share/doc/")))
+
     def test_another_release_of_slurm_is_refused(self):
         self.ok("sed -i '/^Package: slurm-wlm-basic-plugins$/,/^$/ s/^Version: .*/Version: 99.05.1-1/' /var/lib/dpkg/status")
         status, out = self.machine.run(f"dpkg --install /tmp/packages/now/{os.path.basename(self.now['lbf-slurm-plugin'])}")
@@ -109,9 +121,14 @@ class Packages(unittest.TestCase):
         self.assertTrue(self.srun_has_the_option(), "Debian's plugstack.conf includes plugstack.conf.d")
         self.assertRegex(self.ok("getent passwd lbf"), r"^lbf:.*:/var/lib/lbf:\S*nologin$")
         self.assertEqual("1777 root", self.ok("stat -c '%a %U' /var/spool/lbf"))
-        for command in ("lbfd", "lbf-report", "lbf-whatif", "lbf-advise", "lbf-trace", "lbf-calibrate", "lbf-skeleton", "lbf-run",
-                        "/usr/libexec/lbf/lbf-relay"):
+        commands = self.ok("ls /usr/bin/lbf-* /usr/sbin/lbfd /usr/libexec/lbf/lbf-relay").split()
+        self.assertGreaterEqual(len(commands), 9)
+        for command in commands:
             self.ok(f"{command} --version")
+        completions = self.ok("ls /usr/share/bash-completion/completions/lbf-*").split()
+        self.assertGreaterEqual(len(completions), 7)
+        for path in completions:
+            self.ok(f"bash -c 'source {path} && complete -p {os.path.basename(path)}'")
         self.assertNotIn("not found", self.ok("ldd /usr/libexec/lbf/* /usr/lib/*/lbf/*.so /usr/lib/*/slurm-wlm/lbf.so"))
         self.assertEqual("enabled", self.ok("systemctl is-enabled lbfd.service"))
         self.assertEqual("", self.ok("systemd-analyze verify --man=no /usr/lib/systemd/system/lbfd.service"))

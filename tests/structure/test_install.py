@@ -119,6 +119,19 @@ class Tree(unittest.TestCase):
             self.assertEqual("", run("systemd-analyze", "verify", "--man=no", os.path.join(folder, "lbfd.service")))
             self.assertIn("RestartSecs", run("systemd-analyze", "verify", "--man=no", os.path.join(folder, "wrong.service")))
 
+    def test_the_units_sandbox_is_as_tight_as_the_documentation_says(self):
+        """docs/install.md: an exposure of 1.2 of 10; systemd-analyze fails above the threshold, which is in tenths."""
+        if shutil.which("systemd-analyze") is None:
+            self.skipTest("systemd-analyze is not installed")
+        unit = self.installed("/usr/lib/systemd/system/lbfd.service")
+        run("systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=12", unit)
+        with tempfile.TemporaryDirectory() as folder:
+            looser = os.path.join(folder, "looser.service")
+            with open(looser, "w", encoding="utf-8") as file:
+                file.write(read(unit).replace("ProtectSystem=strict\n", ""))
+            with self.assertRaises(AssertionError):
+                run("systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=12", looser)
+
     def test_sysusers_and_tmpfiles_do_what_they_say(self):
         if shutil.which("systemd-sysusers") is None or shutil.which("systemd-tmpfiles") is None:
             self.skipTest("systemd-sysusers and systemd-tmpfiles are not installed")
