@@ -83,6 +83,54 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
   }
 }
 
+namespace {
+
+std::string selection(bool with_ranks, const char* condition) {
+  return std::string("SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
+                     "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
+                     "why_stuck, topology_json, why_deferred, deferred_for_good, low_s, high_s, seen_share, ") +
+         (with_ranks ? "rank_finish_s_json" : "'[]'") + " FROM prediction WHERE step_row = ?1" + condition +
+         " ORDER BY position";
+}
+
+constexpr const char* kShownInLists =
+    " AND position IN (SELECT self_position FROM step WHERE step_row = ?1 UNION SELECT fastest_position FROM "
+    "step WHERE step_row = ?1)";
+
+PredictionRecord read_row(SQLite::Statement& query) {
+  PredictionRecord prediction;
+  prediction.target = query.getColumn(0).getString();
+  prediction.nodes = static_cast<std::uint32_t>(query.getColumn(1).getInt64());
+  prediction.cores_per_node = static_cast<std::uint32_t>(query.getColumn(2).getInt64());
+  prediction.placement = query.getColumn(3).getString();
+  prediction.network = query.getColumn(4).getString();
+  prediction.contention = query.getColumn(5).getString();
+  prediction.speed = query.getColumn(6).getDouble();
+  prediction.kind = query.getColumn(7).getString();
+  prediction.predicted_s = query.getColumn(8).getDouble();
+  prediction.speedup = optional_of(query.getColumn(9));
+  prediction.self_error_percent = optional_of(query.getColumn(10));
+  prediction.partial = query.getColumn(11).getInt() != 0;
+  prediction.progress_s = query.getColumn(12).getDouble();
+  prediction.measured_at_progress_s = query.getColumn(13).getDouble();
+  prediction.why_stuck = query.getColumn(14).getString();
+  prediction.topology = topology_of(query.getColumn(15).getString());
+  prediction.why_deferred = query.getColumn(16).getString();
+  prediction.deferred_for_good = query.getColumn(17).getInt() != 0;
+  prediction.low_s = optional_of(query.getColumn(18));
+  prediction.high_s = optional_of(query.getColumn(19));
+  prediction.seen_share = optional_of(query.getColumn(20)).value_or(1);
+  const auto finish = nlohmann::json::parse(query.getColumn(21).getString(), nullptr, false);
+  if (finish.is_array()) {
+    for (const auto& value : finish) {
+      if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());
+    }
+  }
+  return prediction;
+}
+
+}  // namespace
+
 Result<std::optional<StepRow>> PredictionStore::next_deferred(StepRow after) const {
   std::optional<StepRow> row;
   auto done = database_.read([&](SQLite::Database& connection) {
@@ -109,61 +157,37 @@ Result<void> PredictionStore::give_up_deferred(StepRow step, const std::string& 
 }
 
 Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step, bool with_ranks) const {
-  return select(step, with_ranks, "");
-}
-
-Result<std::vector<PredictionRecord>> PredictionStore::summary_of_step(StepRow step) const {
-  return select(step, false,
-                " AND position IN (SELECT self_position FROM step WHERE step_row = ?1 UNION SELECT "
-                "fastest_position FROM step WHERE step_row = ?1)");
-}
-
-Result<std::vector<PredictionRecord>> PredictionStore::select(StepRow step, bool with_ranks,
-                                                              const char* condition) const {
   std::vector<PredictionRecord> predictions;
   auto done = database_.read([&](SQLite::Database& connection) {
-    SQLite::Statement query(
-        connection,
-        std::string("SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
-                    "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
-                    "why_stuck, topology_json, why_deferred, deferred_for_good, low_s, high_s, seen_share, ") +
-            (with_ranks ? "rank_finish_s_json" : "'[]'") +
-            " FROM prediction WHERE step_row = ?1" + condition + " ORDER BY position");
+    SQLite::Statement query(connection, selection(with_ranks, ""));
     query.bind(1, step);
-    while (query.executeStep()) {
-      PredictionRecord prediction;
-      prediction.target = query.getColumn(0).getString();
-      prediction.nodes = static_cast<std::uint32_t>(query.getColumn(1).getInt64());
-      prediction.cores_per_node = static_cast<std::uint32_t>(query.getColumn(2).getInt64());
-      prediction.placement = query.getColumn(3).getString();
-      prediction.network = query.getColumn(4).getString();
-      prediction.contention = query.getColumn(5).getString();
-      prediction.speed = query.getColumn(6).getDouble();
-      prediction.kind = query.getColumn(7).getString();
-      prediction.predicted_s = query.getColumn(8).getDouble();
-      prediction.speedup = optional_of(query.getColumn(9));
-      prediction.self_error_percent = optional_of(query.getColumn(10));
-      prediction.partial = query.getColumn(11).getInt() != 0;
-      prediction.progress_s = query.getColumn(12).getDouble();
-      prediction.measured_at_progress_s = query.getColumn(13).getDouble();
-      prediction.why_stuck = query.getColumn(14).getString();
-      prediction.topology = topology_of(query.getColumn(15).getString());
-      prediction.why_deferred = query.getColumn(16).getString();
-      prediction.deferred_for_good = query.getColumn(17).getInt() != 0;
-      prediction.low_s = optional_of(query.getColumn(18));
-      prediction.high_s = optional_of(query.getColumn(19));
-      prediction.seen_share = optional_of(query.getColumn(20)).value_or(1);
-      const auto finish = nlohmann::json::parse(query.getColumn(21).getString(), nullptr, false);
-      if (finish.is_array()) {
-        for (const auto& value : finish) {
-          if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());
-        }
-      }
-      predictions.push_back(std::move(prediction));
-    }
+    while (query.executeStep()) predictions.push_back(read_row(query));
   });
   if (!done) return done.error();
   return predictions;
+}
+
+Result<std::vector<PredictionRecord>> PredictionStore::summary_of_step(StepRow step) const {
+  auto all = summaries({step});
+  if (!all) return all.error();
+  return std::move(all->front());
+}
+
+Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::summaries(
+    const std::vector<StepRow>& steps) const {
+  std::vector<std::vector<PredictionRecord>> all;
+  all.reserve(steps.size());
+  auto done = database_.read([&](SQLite::Database& connection) {
+    SQLite::Statement query(connection, selection(false, kShownInLists));
+    for (const StepRow step : steps) {
+      query.reset();
+      query.bind(1, step);
+      auto& predictions = all.emplace_back();
+      while (query.executeStep()) predictions.push_back(read_row(query));
+    }
+  });
+  if (!done) return done.error();
+  return all;
 }
 
 }  // namespace lbf::db

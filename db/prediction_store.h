@@ -27,6 +27,8 @@ class PredictionStore {
   Result<void> give_up_deferred(StepRow step, const std::string& why);
   // Those that a list of steps shows: the configuration that ran, and the fastest one; without ranks.
   Result<std::vector<PredictionRecord>> summary_of_step(StepRow step) const;
+  // The same of many steps, in their order, in one transaction.
+  Result<std::vector<std::vector<PredictionRecord>>> summaries(const std::vector<StepRow>& steps) const;
 
   // Replaces all predictions of the step, inside the caller's transaction (StepStore::put). Throws
   // SQLite::Exception.
@@ -34,7 +36,6 @@ class PredictionStore {
                       const std::vector<PredictionRecord>& predictions);
 
  private:
-  Result<std::vector<PredictionRecord>> select(StepRow step, bool with_ranks, const char* condition) const;
   Database& database_;
 };
 

@@ -25,17 +25,17 @@ std::vector<Curve> curves_of(const Step& step) {
   return curves;
 }
 
-std::vector<Cost> costs_of(const Step& step) {
-  std::vector<Cost> costs;
+std::vector<TargetCost> costs_of(const Step& step) {
+  std::vector<TargetCost> costs;
   for (const TargetPrediction& target : step.predictions) {
     if (!target.predicted_s || !target.nodes) continue;
     costs.push_back({&target, *target.predicted_s, *target.predicted_s * *target.nodes / 3600, false});
   }
-  std::stable_sort(costs.begin(), costs.end(), [](const Cost& a, const Cost& b) {
+  std::stable_sort(costs.begin(), costs.end(), [](const TargetCost& a, const TargetCost& b) {
     return a.time_s != b.time_s ? a.time_s < b.time_s : a.node_hours < b.node_hours;
   });
   double cheapest = kNeverS;
-  for (Cost& cost : costs) {
+  for (TargetCost& cost : costs) {
     cost.on_front = cost.node_hours < cheapest;
     cheapest = std::min(cheapest, cost.node_hours);
   }

@@ -23,7 +23,7 @@ struct Curve {
 // out. REQUIRES: `step` outlives the curves.
 std::vector<Curve> curves_of(const Step& step);
 
-struct Cost {
+struct TargetCost {
   const TargetPrediction* target = nullptr;
   Seconds time_s = 0;
   double node_hours = 0;
@@ -31,7 +31,7 @@ struct Cost {
 };
 
 // Every target with its time and node-hours, by time.
-std::vector<Cost> costs_of(const Step& step);
+std::vector<TargetCost> costs_of(const Step& step);
 
 // "Round" values for the marks of an axis, about `count` of them, from at most `low` to at least `high`.
 // REQUIRES: low <= high, count > 0.

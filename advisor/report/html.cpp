@@ -137,6 +137,7 @@ std::string targets_table(const Step& step) {
     const auto ratio = speedup(step, target);
     std::string predicted = target.predicted_s ? format_duration(*target.predicted_s) : "unknown";
     if (!target.why_stuck.empty()) predicted = "would not end";
+    if (!target.why_deferred.empty()) predicted = "deferred";
     rows += fmt::format(
         "<tr{}><td class=\"text\">{}</td><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td><td>{}</td>"
         "<td>{}</td></tr>",
@@ -180,6 +181,7 @@ std::pair<std::string, std::string> cost_line(const std::string& key, const Json
     }
   }
   std::replace(name.begin(), name.end(), '_', ' ');
+  if (!name.empty() && name.front() >= 'a' && name.front() <= 'z') name.front() = static_cast<char>(name.front() - 'a' + 'A');
   return {name, text};
 }
 

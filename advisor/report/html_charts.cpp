@@ -148,11 +148,11 @@ std::string curves_svg(const Step& step, const std::vector<Curve>& curves, doubl
              body);
 }
 
-std::string pareto_svg(const std::vector<Cost>& costs, const std::vector<Curve>& curves,
+std::string pareto_svg(const std::vector<TargetCost>& costs, const std::vector<Curve>& curves,
                        const TargetPrediction* chosen, double width, double height, std::string_view css_class) {
   double time = 0;
   double hours = 0;
-  for (const Cost& cost : costs) {
+  for (const TargetCost& cost : costs) {
     time = std::max(time, cost.time_s);
     hours = std::max(hours, cost.node_hours);
   }
@@ -165,11 +165,11 @@ std::string pareto_svg(const std::vector<Cost>& costs, const std::vector<Curve>&
   body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">node-hours</text>", (axes.left + width) / 2,
                       height - 4);
   std::string front;
-  for (const Cost& cost : costs) {
+  for (const TargetCost& cost : costs) {
     if (cost.on_front) front += fmt::format("{:.1f},{:.1f} ", axes.x(cost.node_hours), axes.y(cost.time_s));
   }
   body += "<polyline class=\"front\" points=\"" + front + "\"/>";
-  for (const Cost& cost : costs) {
+  for (const TargetCost& cost : costs) {
     const auto found = std::find_if(curves.begin(), curves.end(),
                                     [&](const Curve& curve) { return curve.network == cost.target->network; });
     const auto network = static_cast<std::size_t>(found - curves.begin());
@@ -181,10 +181,12 @@ std::string pareto_svg(const std::vector<Cost>& costs, const std::vector<Curve>&
     body += fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) +
             mark(network, x, y, 5) + "</g>";
     if (cost.target->is_self() || cost.target == chosen) {
-      const bool right = x > width * 0.6;
-      body += ring(x, y) + fmt::format("<text class=\"strong\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"{}\">{}</text>",
-                                       right ? x - 13 : x + 13, y + 4, right ? "end" : "start",
-                                       cost.target->is_self() ? "ran" : "compared");
+      // One above, the other below: they may be neighbours.
+      const bool ran = cost.target->is_self();
+      const double at = std::clamp(x, axes.left + 30, width - 30);
+      body += ring(x, y) +
+              fmt::format("<text class=\"strong\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", at,
+                          ran ? y - 14 : y + 24, ran ? "ran" : "compared");
     }
   }
   return svg(axes, css_class,
@@ -204,10 +206,10 @@ std::string curves_figure(const Step& step) {
 
 std::string pareto_figure(const Step& step, const TargetPrediction* chosen) {
   const std::vector<Curve> curves = curves_of(step);
-  const std::vector<Cost> costs = costs_of(step);
-  const auto on_front = std::count_if(costs.begin(), costs.end(), [](const Cost& cost) { return cost.on_front; });
+  const std::vector<TargetCost> costs = costs_of(step);
+  const auto on_front = std::count_if(costs.begin(), costs.end(), [](const TargetCost& cost) { return cost.on_front; });
   std::string list;
-  for (const Cost& cost : costs) {
+  for (const TargetCost& cost : costs) {
     if (!cost.on_front) continue;
     list += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.4g}</td></tr>", escaped(describe(*cost.target, true)),
                         format_duration(cost.time_s), cost.node_hours);

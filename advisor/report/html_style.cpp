@@ -11,7 +11,7 @@ std::string_view style() {
 --computing:#0067a8;--mpi:#f0dfb8;--blocked:#6f6f78;--note:#fff6df;--noteline:#e0b84c}
 @media(prefers-color-scheme:dark){:root{--bg:#14171b;--card:#1c2127;--ink:#e8eaed;--soft:#a3acb8;--line:#353c45;--accent:#7fc1ff;
 --n0:#62b6f0;--n1:#f09a4e;--n2:#3ccfa2;--n3:#e79ac6;--n4:#e3d05a;--n5:#a6b1ff;--n6:#f08e98;--n7:#b4c0cb;
---m1:#1f2d3a;--m2:#213b52;--m3:#244d70;--m4:#2a6490;--m5:#3a80b2;--m6:#5b9fd0;--m7:#8dc2e8;--m8:#d3ebff;
+--m1:#263d52;--m2:#26455f;--m3:#244d70;--m4:#2a6490;--m5:#3a80b2;--m6:#5b9fd0;--m7:#8dc2e8;--m8:#d3ebff;
 --computing:#4aa3e0;--mpi:#574a2b;--blocked:#9a9aa4;--note:#2e2917;--noteline:#a3832f}}
 *{box-sizing:border-box}
 html{-webkit-text-size-adjust:100%}
@@ -20,7 +20,7 @@ main{max-width:66rem;margin:0 auto;padding:1.5rem 1rem 3rem}
 h1{font-size:1.5rem;line-height:1.25;margin:0 0 .25rem;overflow-wrap:anywhere}
 h2{font-size:1.15rem;line-height:1.3;margin:0 0 .5rem}
 p{margin:0 0 .75rem;max-width:44rem}
-.sub{color:var(--soft);margin-bottom:1.25rem;overflow-wrap:anywhere}
+.sub{max-width:none;color:var(--soft);margin-bottom:1.25rem;overflow-wrap:anywhere}
 section{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:1rem;margin:0 0 1rem}
 .advice{border-left:4px solid var(--accent)}
 pre{margin:.25rem 0 .75rem;padding:.6rem .75rem;background:var(--bg);border:1px solid var(--line);border-radius:6px;white-space:pre-wrap;overflow-wrap:anywhere;font:.9rem/1.45 ui-monospace,"DejaVu Sans Mono",monospace}

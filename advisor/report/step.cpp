@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <array>
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -396,6 +397,18 @@ Result<std::vector<Step>> parse_steps(std::string_view json) {
     if (!step) return step.error();
     out.push_back(std::move(*step));
   }
+  // An array's tasks and a heterogeneous job's components together and in their own order, whatever job ids they
+  // have.
+  std::stable_sort(out.begin(), out.end(), [](const Step& a, const Step& b) {
+    const auto key = [](const Step& step) {
+      const std::uint64_t array_job = step.array_job.value_or(0);
+      const std::uint64_t het_job = step.het_job.value_or(0);
+      return std::make_tuple(array_job != 0 ? array_job : (het_job != 0 ? het_job : step.job),
+                             step.array_task.value_or(0), step.het_offset.value_or(0), step.job, step.step,
+                             step.restart);
+    };
+    return key(a) < key(b);
+  });
   return out;
 }
 

@@ -28,8 +28,6 @@ struct TargetPrediction {
   std::optional<double> speed;
   std::string kind;  // self, LBF, NF, LBF+NF (TSE Sec. 2, 3)
   std::optional<Seconds> predicted_s;
-  std::optional<Seconds> low_s;   // 95 % interval of predicted_s, where the capture did not see the whole run
-  std::optional<Seconds> high_s;
   std::optional<double> speedup;  // measured / predicted
   std::optional<double> self_error_percent;
   bool partial = false;
@@ -149,7 +147,7 @@ inline constexpr std::string_view kRunPrefix = "mpirun-";
 // "lmp -in melt.in": the command with the base name of the program; "" where lbfd did not tell.
 std::string command_line(const Step& step);
 
-// The steps in lbfd's answer {"steps":[...]} or a single STEP. Unknown keys are ignored, missing and null
+// The steps in lbfd's answer {"steps":[...]}, by job, step and restart, or a single STEP. Unknown keys are ignored, missing and null
 // ones are unknown values. Errors (kInvalidInput, naming step and key): no JSON, job or step number missing,
 // a known key with a value of another type, a time that is negative.
 Result<std::vector<Step>> parse_steps(std::string_view json);

@@ -6,7 +6,7 @@ ALTER TABLE step ADD COLUMN partition_name TEXT NOT NULL DEFAULT '';
 ALTER TABLE step ADD COLUMN fastest_position INTEGER;
 ALTER TABLE step ADD COLUMN self_position INTEGER;
 UPDATE step SET
-  fastest_position = (SELECT position FROM prediction WHERE prediction.step_row = step.step_row AND why_stuck = ''
+  fastest_position = (SELECT position FROM prediction WHERE prediction.step_row = step.step_row AND why_stuck = '' AND why_deferred = ''
                       ORDER BY predicted_s, position LIMIT 1),
   self_position = (SELECT min(position) FROM prediction WHERE prediction.step_row = step.step_row AND kind = 'self');
 

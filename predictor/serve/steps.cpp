@@ -615,13 +615,23 @@ Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail
   std::map<StepKey, StepView> found;
   auto stored = step_store_.find(query, !brief && !summary);
   if (!stored) return stored.error();
-  for (db::StoredStepRecord& step : *stored) {
+  std::vector<std::vector<db::PredictionRecord>> summaries;
+  if (summary) {
+    std::vector<db::StepRow> rows;
+    for (const db::StoredStepRecord& step : *stored) rows.push_back(step.row);
+    auto read = prediction_store_.summaries(rows);
+    if (!read) return read.error();
+    summaries = std::move(read).value();
+  }
+  for (std::size_t i = 0; i < stored->size(); ++i) {
+    db::StoredStepRecord& step = (*stored)[i];
     const StepKey key{step.record.cluster, step.record.job, step.record.step, step.record.restart};
     StepView view;
     view.record = std::move(step.record);
-    if (!brief) {
-      auto predictions = summary ? prediction_store_.summary_of_step(step.row)
-                                 : prediction_store_.of_step(step.row, detail == StepDetail::kFull);
+    if (summary) {
+      view.predictions = std::move(summaries[i]);
+    } else if (!brief) {
+      auto predictions = prediction_store_.of_step(step.row, detail == StepDetail::kFull);
       if (!predictions) return predictions.error();
       view.predictions = std::move(predictions).value();
     }

@@ -1,0 +1,297 @@
+"""lbf-report and lbf-watch as users call them, against an lbfd that answers what the test wants."""
+
+import json
+import os
+import subprocess
+import tempfile
+import time
+import unittest
+
+import yaml
+
+from fake_lbfd import FakeLbfd, command, picture, prediction, running_step, step
+
+
+def always(*steps):
+    return lambda path, query: (200, {"steps": list(steps)})
+
+
+class Selecting(unittest.TestCase):
+    def asked_with(self, *arguments):
+        with FakeLbfd(always(step())) as lbfd:
+            done = lbfd.run("lbf-report", *arguments)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return [query for _, query in lbfd.asked]
+
+    def test_filters_are_lbfds_to_apply(self):
+        query, = self.asked_with("-a", "-A", "physics", "-r", "main", "-s", "R,cd,PARTIAL", "-N", "n[1-3,7]")
+        self.assertEqual((query["account"], query["partition"]), ("physics", "main"))
+        self.assertEqual(query["state"], "running,complete,partial")
+        self.assertEqual(query["nodelist"], "n[1-3,7]")
+
+    def test_several_accounts_are_asked_for_one_by_one(self):
+        self.assertEqual([q["account"] for q in self.asked_with("-a", "-A", "x,y z")], ["x", "y z"])
+
+    def test_lists_want_two_predictions_of_each_step_only(self):
+        self.assertEqual(self.asked_with()[0].get("summary"), "1")
+        self.assertEqual(self.asked_with("-o", "JobID,BestTarget")[0].get("summary"), "1")
+        for whole in (["-j", "123"], ["-o", "JobID,Target"], ["-l"], ["--json"], ["-j", "123", "--plot"]):
+            self.assertNotIn("summary", self.asked_with(*whole)[0], whole)
+
+    def test_tasks_of_arrays(self):
+        tasks = [q["array_task"] for q in self.asked_with("-j", "12_[1-3,7].0,9")if "array_task" in q]
+        self.assertEqual(tasks, ["1", "2", "3", "7"])
+        self.assertEqual(self.asked_with("-j", "12+1")[0]["het_offset"], "1")
+
+    def test_what_is_wrong_is_said(self):
+        with FakeLbfd(always(step())) as lbfd:
+            for arguments, words in ((["-s", "FAILED"], "is no state"), (["-j", "12_[3-1]"], "12_[3-1]"),
+                                     (["-j", "12_[1-5000]"], "up to 1000"), (["-j", "12+[0-1]"], "one number"),
+                                     (["-A", "a,,b"], "has no name"), (["--plot"], "--plot needs -j"),
+                                     (["--html", "x"], "--html needs -j"), (["--units", "X"], "--units")):
+                done = lbfd.run("lbf-report", *arguments)
+                self.assertEqual(done.returncode, 2, arguments)
+                self.assertIn(words, done.stderr)
+                self.assertEqual(len(done.stderr.splitlines()), 1)
+
+
+class Printing(unittest.TestCase):
+    def report(self, *arguments, steps=None, **variables):
+        with FakeLbfd(always(*(steps or [step()]))) as lbfd:
+            done = lbfd.run("lbf-report", *arguments, **variables)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+    def test_account_and_partition_are_fields(self):
+        self.assertEqual(self.report("-o", "JobID,Account,Partition", "-P", "-n"), "123.0|physics|main\n")
+
+    def test_bytes_in_saccts_units(self):
+        fields = ["-o", "BytesOnWire,BytesStored", "-P", "-n"]
+        self.assertEqual(self.report(*fields), "1.50K|3.00M\n")
+        self.assertEqual(self.report(*fields, "--units=M"), "0.00M|3.00M\n")
+        self.assertEqual(self.report(*fields, "--noconvert"), "1536|3145728\n")
+
+    def test_widths(self):
+        header, _, line = self.report("-o", "JobID%8,Account%-12,Account%12").splitlines()
+        self.assertEqual(line, "   123.0 physics           physics")
+        self.assertEqual(header, "   JobID Account           Account")
+
+    def test_one_line_per_job(self):
+        steps = [step(1, 0, measured_s=3.0), step(1, 1, measured_s=9.0), step(2, 0)]
+        self.assertEqual(self.report("-X", "-o", "JobID,MeasuredRaw", "-P", "-n", steps=steps), "1|9.000000\n2|100.000000\n")
+
+    def test_format_from_the_environment(self):
+        self.assertEqual(self.report("-P", "-n", LBF_FORMAT="User,JobID"), "alice|123.0\n")
+        self.assertEqual(self.report("-P", "-n", "-o", "JobID", LBF_FORMAT="User"), "123.0\n")
+
+    def test_time_format(self):
+        fields = ["-o", "Start%40", "-n", "-P"]
+        self.assertEqual(self.report(*fields), "2023-11-14T22:13:20\n")
+        self.assertEqual(self.report(*fields, SLURM_TIME_FORMAT="standard"), "2023-11-14T22:13:20\n")
+        self.assertEqual(self.report(*fields, SLURM_TIME_FORMAT="%Y at %H h"), "2023 at 22 h\n")
+        self.assertEqual(self.report(*fields, SLURM_TIME_FORMAT="relative"), "14 Nov 2023\n")
+        now = step(start=float(int(time.time()) // 86400 * 86400 + 60))
+        self.assertEqual(self.report(*fields, steps=[now], SLURM_TIME_FORMAT="relative"), "00:01:00\n")
+
+    def test_yaml_is_the_json(self):
+        odd = step(job_name="a: 'b' \U0001f600 \x1b[2J", notes=["1e3", "no"])
+        as_yaml = self.report("-j", "123", "--yaml", steps=[odd])
+        self.assertTrue(as_yaml.isascii())
+        self.assertNotIn("\x1b", as_yaml)
+        self.assertEqual(yaml.safe_load(as_yaml), json.loads(self.report("-j", "123", "--json", steps=[odd])))
+
+    def test_the_default_fits_80_columns(self):
+        for arguments in ([], ["-a"], ["-j", "123"]):
+            widest = max(len(line) for line in self.report(*arguments).splitlines())
+            self.assertLessEqual(widest, 80, arguments)
+
+    def test_the_note_names_the_flag(self):
+        self.assertIn("srun -N8 -n32 --distribution=block", self.report("-j", "123"))
+
+
+class Plotting(unittest.TestCase):
+    def plot(self, *arguments, one=None, **variables):
+        with FakeLbfd(always(one or step())) as lbfd:
+            done = lbfd.run("lbf-report", "-j", "123", "--plot", *arguments, **variables)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+    def test_every_network_has_marks_and_a_line(self):
+        text = self.plot()
+        drawing, legend = text.split("nodes\n\n")[-2:]
+        self.assertEqual(drawing.count("●"), 5)
+        self.assertEqual(drawing.count("▲"), 5)
+        self.assertEqual(drawing.count("×"), 1)
+        self.assertIn("lan-1g (the network that ran): fastest on 8 nodes, 01:28", legend.replace("88.00 s", "01:28"))
+        self.assertIn("34.00 s", legend)
+        self.assertIn("95 % interval", legend)
+        self.assertLessEqual(max(map(len, text.splitlines())), 80)
+
+    def test_ascii(self):
+        for text in (self.plot("--ascii"), self.plot(LC_ALL="C")):
+            self.assertTrue(text.isascii())
+            self.assertEqual(text.split("nodes\n\n")[-2].count("^"), 5)
+
+    def test_width(self):
+        for width in (40, 60, 132):
+            lines = self.plot(COLUMNS=str(width)).splitlines()
+            self.assertEqual(max(map(len, lines)), width)
+
+    def test_color_only_where_it_is_wanted(self):
+        self.assertNotIn("\x1b", self.plot())
+        self.assertIn("\x1b[34m", self.plot("--color=always"))
+
+    def test_higher_is_longer(self):
+        lines = self.plot().splitlines()
+        of = {mark: [i for i, line in enumerate(lines) if mark in line] for mark in "●×"}
+        self.assertLess(of["●"][0], of["×"][0])  # 1 node, 230 s, above the measured 100 s
+
+    def test_nothing_to_draw(self):
+        self.assertIn("There is no prediction to draw.", self.plot(one=step(predictions=[])))
+        stuck = step(predictions=[prediction(2, "x", "LBF", 1.0, predicted_s=None, speedup=None, why_stuck="waits")])
+        self.assertIn("There is no prediction to draw.", self.plot(one=stuck))
+
+
+class Refusals(unittest.TestCase):
+    def failed(self, answers, *arguments, name="lbf-report"):
+        with FakeLbfd(answers) as lbfd:
+            done = lbfd.run(name, *arguments)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            return done.stderr
+
+    def test_no_lbfd(self):
+        for name in ("lbf-report", "lbf-watch"):
+            done = subprocess.run([command(name), "-j", "1", "--server", "unix:/nowhere/lbfd.sock"], capture_output=True,
+                                  text=True, env={"LBF_TOKEN": "x" * 40}, timeout=30, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("/nowhere/lbfd.sock", done.stderr)
+            self.assertIn("--server or LBF_SERVER", done.stderr)
+
+    def test_an_unknown_job(self):
+        for name in ("lbf-report", "lbf-watch"):
+            self.assertIn("job 99: lbfd knows no such step", self.failed(always(), "-j", "99", name=name))
+
+    def test_the_job_of_another_user(self):
+        def not_an_operator(path, query):
+            if "all" in query:
+                return 403, {"error": "only operators see everybody's steps", "code": "permission"}
+            return 200, {"steps": []}
+        self.assertIn("those of other users are for operators only", self.failed(not_an_operator, "-j", "99"))
+        self.assertIn("leave out -a", self.failed(not_an_operator, "-a"))
+
+    def test_a_database_that_a_backup_has_locked(self):
+        locked = "/var/lib/lbf/lbf.db: database is locked: another program holds it"
+        words = self.failed(lambda *_: (503, {"error": locked, "code": "unavailable"}), "-j", "7")
+        self.assertIn("another program holds it", words)
+
+    def test_something_that_is_no_lbfd(self):
+        self.assertIn("is that address lbfd's?", self.failed(lambda *_: (200, ["x"]), "-j", "7"))
+
+
+class Page(unittest.TestCase):
+    def page(self, answer, one=None):
+        def answers(path, query):
+            return answer if path.endswith("/picture") else (200, {"steps": [one or step()]})
+        with FakeLbfd(answers) as lbfd, tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "page.html")
+            done = lbfd.run("lbf-report", "-j", "123", "--html", file)
+            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+            self.assertIn("/v1/steps/c/123/0/0/picture", [path for path, _ in lbfd.asked])
+            with open(file, encoding="utf-8") as text:
+                return text.read()
+
+    def test_it_has_all_its_parts_and_needs_nothing(self):
+        text = self.page((200, picture()))
+        for outside in ("http:", "https:", "<script", "@import", "url("):
+            self.assertNotIn(outside, text)
+        for words in ("srun -N8 -n32", "Predicted time over nodes", "Time against node-hours", "As it ran",
+                      "16 nodes, hdr-100", "Measured", "Limit", "2.00 %", "bytes cross between nodes"):
+            self.assertIn(words, text)
+        self.assertNotIn('class="missing"', text)
+
+    def test_what_is_missing_is_said(self):
+        gone = "the trace of step c/123/0/0 is not stored any more (retention)"
+        text = self.page((404, {"error": gone, "code": "not_found"}), step(cost=None))
+        self.assertEqual(text.count(gone), 2)
+        self.assertIn("no cost record", text)
+        self.assertIn("no prediction of this step", self.page_without_predictions())
+
+    def page_without_predictions(self):
+        with FakeLbfd(always(step(predictions=[]))) as lbfd:
+            done = lbfd.run("lbf-report", "-j", "123", "--html", "-")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return done.stdout
+
+    def test_a_damaged_trace_is_said(self):
+        why = "stream 0, batch 3: checksum does not match"
+        self.assertEqual(self.page((200, picture(why_partial=why))).count(why), 2)
+
+    def test_what_jobs_are_called_is_only_text(self):
+        text = self.page((200, picture()), step(job_name="x", command=["<script>alert(1)</script>", "\"'&"]))
+        self.assertNotIn("<script", text)
+        self.assertIn("&lt;script&gt;", text)
+
+    def test_a_picture_that_does_not_fit_together(self):
+        broken = picture()
+        broken["measured"]["mpi"].pop()
+        self.assertIn("no picture of a run", self.page((200, broken)))
+
+    def test_which_of_several_steps(self):
+        with FakeLbfd(always(step(1, 0), step(1, 1))) as lbfd:
+            done = lbfd.run("lbf-report", "-j", "1", "--html", "-")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("1.0, 1.1", done.stderr)
+
+
+class Watching(unittest.TestCase):
+    def test_one_look(self):
+        with FakeLbfd(always(running_step(40.0))) as lbfd:
+            done = lbfd.run("lbf-watch", "-j", "123", "--once")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("running, 32 ranks on node[1-4], network lan-1g", done.stdout)
+        self.assertIn("16 nodes, hdr-100", done.stdout)
+        self.assertIn("MPI time modelled: 99.7 %", done.stdout)
+        self.assertNotIn("\x1b", done.stdout)
+
+    def test_it_follows_to_the_end(self):
+        looks = iter([running_step(10.0), running_step(20.0)])
+        last = step()
+        with FakeLbfd(lambda *_: (200, {"steps": [next(looks, last)]})) as lbfd:
+            done = lbfd.run("lbf-watch", "-j", "123.0", "-n", "0.2")
+        lines = done.stdout.splitlines()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(lines), 4)
+        self.assertIn("123.0 running, measured 10.00 s", lines[0])
+        self.assertRegex(lines[1], r"2e\+04 events|20 k events \([\d.]+ ?k?/s\)")
+        self.assertIn("123.0 complete", lines[2])
+        self.assertTrue(lines[3].startswith("lbf: 8 nodes would take"), lines[3])
+
+    def test_a_terminal_gets_its_screen_back(self):
+        looks = iter([running_step(10.0)])
+        with FakeLbfd(lambda *_: (200, {"steps": [next(looks, step())]})) as lbfd:
+            server = f"http://127.0.0.1:{lbfd.server.server_address[1]}"
+            done = subprocess.run(["script", "-qec", f"{command('lbf-watch')} -j 123 -n 0.2 --server {server}", "/dev/null"],
+                                  capture_output=True, text=True, timeout=30, check=False,
+                                  env=dict(os.environ, LBF_TOKEN="0123456789abcdef" * 4, TERM="xterm"))
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertLess(done.stdout.index("\x1b[?1049h"), done.stdout.index("\x1b[?1049l"))
+        self.assertIn("lbf: 8 nodes would take", done.stdout.split("\x1b[?1049l")[1])
+
+    def test_lbfd_may_be_away_for_a_moment(self):
+        answers = iter([(200, {"steps": [running_step(10.0)]}), (503, {"error": "starting", "code": "unavailable"})])
+        with FakeLbfd(lambda *_: next(answers, (200, {"steps": [step()]}))) as lbfd:
+            done = lbfd.run("lbf-watch", "-j", "123", "-n", "0.1")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_usage(self):
+        with FakeLbfd(always()) as lbfd:
+            for arguments, words in (([], "-j JOB"), (["-j", "x"], "is no job"), (["-j", "1,2"], "one job"),
+                                     (["-j", "1", "-n", "0"], "interval")):
+                done = lbfd.run("lbf-watch", *arguments)
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
