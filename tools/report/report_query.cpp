@@ -11,9 +11,6 @@ namespace lbf {
 
 using namespace report;  // NOLINT(google-build-using-namespace)
 
-namespace {
-
-// What lbfd refuses, in the words of the command's options.
 Error refused(const Selection& selection, const Error& error) {
   if (error.code != ErrorCode::kPermission) return error;
   if (selection.all_users) {
@@ -26,8 +23,6 @@ Error refused(const Selection& selection, const Error& error) {
   }
   return error;
 }
-
-}  // namespace
 
 Result<std::string> ask(HttpClient& client, Selection& selection) {
   std::vector<std::string> answers;

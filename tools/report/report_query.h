@@ -15,6 +15,9 @@ namespace lbf {
 // option), kPermission in the words of the command's options, lbfd's others.
 Result<std::string> ask(HttpClient& client, report::Selection& selection);
 
+// What lbfd refuses, in the words of the command's options.
+Error refused(const report::Selection& selection, const Error& error);
+
 // No step answers the selection's jobs.
 Error nothing_known(const report::Selection& selection);
 

@@ -12,6 +12,7 @@ struct Posted {
   bool wildcard = false;
   std::uint32_t window = 0;  // in which it began; kNone: between two
   Event event{};             // of a receive
+  std::size_t number = 0;    // of the event in the rank's trace
 };
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 constexpr std::uint32_t kBlocking = ~std::uint32_t{0};  // stands for the request of a blocking startRecv
@@ -29,7 +30,7 @@ class Cutter {
     if (open_) {
       record(event, number);
     } else {
-      count(event);
+      count(event, number);
     }
   }
   void close() {
@@ -45,7 +46,7 @@ class Cutter {
       posted.window = window_;
       Event again = posted.event;
       again.process_s = again.call_s = 0;
-      made(again);
+      events_.push_back({again, posted.number});
     }
   }
   void open() {
@@ -81,12 +82,12 @@ class Cutter {
   static std::uint32_t request_of(const Event& event) {
     return (event.flags & kFlagHasRequest) != 0 ? event.request : kBlocking;
   }
-  void begin(const Event& event) {
+  void begin(const Event& event, std::size_t number) {
     const bool starts = event.kind == EventKind::kIsend || event.kind == EventKind::kStartRecv ||
                         event.kind == EventKind::kIcollective;
     if (!starts) return;
     const std::uint32_t request = request_of(event);
-    active_[request] = {is_wildcard(event), open_ ? window_ : kNone, event};
+    active_[request] = {is_wildcard(event), open_ ? window_ : kNone, event, number};
     if (event.kind != EventKind::kStartRecv) return;
     if (is_wildcard(event) || is_behind(event, waiting_.size())) {
       waiting_.push_back(request);
@@ -129,7 +130,7 @@ class Cutter {
   }
 
   void record(const Event& event, std::size_t number) {
-    begin(event);
+    begin(event, number);
     bool wildcard = false;
     if (event.kind == EventKind::kEndRecv) stops_waiting(request_of(event));
     if (event.kind == EventKind::kEndRecv && !ends_here(request_of(event), wildcard)) {
@@ -157,8 +158,8 @@ class Cutter {
     made(compute);
   }
 
-  void count(const Event& event) {
-    begin(event);
+  void count(const Event& event, std::size_t number) {
+    begin(event, number);
     away_s_ += event.process_s + event.call_s + event.off_s;
     bool wildcard = false;
     switch (event.kind) {

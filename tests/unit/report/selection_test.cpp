@@ -20,7 +20,7 @@ TEST(ParseJobs, ReadsJobsAndSteps) {
 
 TEST(ParseJobs, NamesWhatIsWrong) {
   for (const char* list : {"", "x", "12,", "0", "12.x", "12.", "-3", "4294967296", "12 13", "12_", "12+",
-                           "_3", "12_x", "12_3_4", "12_3+1", "12_[1-3]", "12.0_3", "12_4294967296"}) {
+                           "_3", "12_x", "12_3_4", "12_3+1", "12_[1-3", "12_[3-1]", "12_[]", "12_[1-2000]", "12.0_3", "12_4294967296"}) {
     EXPECT_FALSE(parse_jobs(list).ok()) << list;
   }
   EXPECT_THAT(parse_jobs("12_x").error().message, HasSubstr("123_4"));
