@@ -150,14 +150,20 @@ void forget_placed_receives() noexcept {
   });
 }
 
-// REQUIRES: no other thread is inside the recorder; the mode is open.
-void close_window(Thread& self, std::uint16_t function) noexcept {
-  RecordingMode& mode = process.mode;
-  const std::uint64_t now = ticks_now();
+// What is taken away from the thread's gap goes before the record that ends it, whatever record that is.
+void judge_gap_until(Thread& self, std::uint64_t now) noexcept {
   if (now - self.last_leave >= self.cpu_threshold) {
     const GapSplit split = self.clock.end_gap(self.last_leave, now);
     if ((split.preempted | split.blocked) != 0) self.ring.adjust(split.preempted, split.blocked, 0);
   }
+  self.last_leave = now;
+}
+
+// REQUIRES: no other thread is inside the recorder; the mode is open.
+void close_window(Thread& self, std::uint16_t function) noexcept {
+  RecordingMode& mode = process.mode;
+  const std::uint64_t now = ticks_now();
+  judge_gap_until(self, now);
   self.ring.use_kept_back();
   append_mark(self.ring, EventKind::kWindowClose, now, now, 0, function);
   self.ring.keep_back();
@@ -235,6 +241,8 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
     self.ring.use_kept_back();
     append_mark(self.ring, EventKind::kWindowOpen, mode.close_ticks, now, mode.window, function);
     begin_window(self, mode.window, now);
+  } else {
+    judge_gap_until(self, now);
   }
   self.ring.lose_calls(1 + mode.uncounted.exchange(0, std::memory_order_relaxed), now);
   close_window(self, function);
