@@ -20,7 +20,7 @@ bool is_collective(EventKind kind) {
 }
 
 bool has_op(EventKind kind) {
-  return is_collective(kind) || kind == EventKind::kOneSided || kind == EventKind::kIo;
+  return is_collective(kind) || kind == EventKind::kOneSided || kind == EventKind::kIo || kind == EventKind::kSkipped;
 }
 
 bool has_world_peer(EventKind kind) {
@@ -33,6 +33,7 @@ bool has_world_peer(EventKind kind) {
     case EventKind::kProbe:
     case EventKind::kOneSided:
     case EventKind::kOneSidedSync:
+    case EventKind::kSkipped:
       return true;
     default:
       return false;

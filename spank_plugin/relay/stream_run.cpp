@@ -15,6 +15,9 @@
 namespace lbf::relay {
 namespace {
 
+// A program that sleeps holds its processors all the same: so much of their time counts as used when the budget is
+// filled, else the relay's first 20 ms would close the capture of every program that waits for something.
+constexpr double kLeastBusyShare = 0.1;
 // Decisions are not closer together, unless the last one asked for it: each reads every rank's clock.
 constexpr std::uint64_t kDecisionIntervalNs = 10'000'000;
 constexpr std::uint64_t kCostIntervalNs = 2'000'000'000;
@@ -109,6 +112,11 @@ void StreamRun::regulate(ClockReading now) {
     usage.recorded_calls += cost.recorded_calls;
     usage.counted_calls += cost.counted_calls;
   }
+  if (decided_ns_ != 0) {
+    held_s_ += static_cast<double>(collector_.costs().size()) *
+               seconds_from_ns(static_cast<Nanoseconds>(now.monotonic_ns - decided_ns_));
+  }
+  usage.program_cpu_s = std::max(usage.program_cpu_s, kLeastBusyShare * held_s_);
   usage.relay_cpu_s = cpu_s();
   if (was_pressed_) pressed_s_ += seconds_from_ns(static_cast<Nanoseconds>(now.monotonic_ns - decided_ns_));
   was_pressed_ = sender_.pressed();

@@ -65,6 +65,7 @@ class StreamRun {
   std::uint64_t decided_ns_ = 0;
   std::uint64_t cost_written_ns_ = 0;
   std::uint64_t calls_written_ = 0;
+  Seconds held_s_ = 0;  // time of the ranks, since the first decision
   bool was_pressed_ = false;
   bool pressed_noted_ = false;
   Seconds pressed_s_ = 0;
