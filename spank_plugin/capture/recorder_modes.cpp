@@ -336,8 +336,10 @@ void Call::returned_with_attention() noexcept {
 void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
   if (timed_) {
     const std::uint64_t ticks = forward_ticks_ - begin_ticks_ + (ticks_now() - returned_ticks_);
-    Sampler::count(primitive, ticks, 2 * tick_clock.tick_read,
-                   tick_clock.off_cpu_tolerance != 0 ? tick_clock.off_cpu_tolerance : kNever);
+    if (!(counts_ ? thread_->counted_sampler : thread_->recorded_sampler).warms_up()) {
+      Sampler::count(primitive, ticks, 2 * tick_clock.tick_read,
+                     tick_clock.off_cpu_tolerance != 0 ? tick_clock.off_cpu_tolerance : kNever);
+    }
     update_estimate(*thread_);
   }
   thread_->busy.store(false, std::memory_order_release);

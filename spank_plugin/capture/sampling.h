@@ -2,8 +2,10 @@
 // cost/observed_cost.h).
 //
 // Place in the event's way: inside *capture*, two per thread (recorded calls, counted calls). One of about
-// 1,000, at distances that a generator of its own chooses: a program's own period is never met. An execution
-// that took longer than any can lost its processor meanwhile, and is not counted. noexcept.
+// 1,000, at distances that a generator of its own chooses: a program's own period is never met. The execution
+// before it is timed, too, and thrown away: the code that times would else be counted with what it waits for
+// when it comes into the cache. An execution that took longer than any can lost its processor meanwhile, and is
+// not counted. noexcept.
 #pragma once
 
 #include <atomic>
@@ -23,11 +25,19 @@ class Sampler {
   std::uint64_t due() const noexcept { return due_; }
   // That one was begun: chooses the next.
   void advance(std::uint64_t executions) noexcept {
+    warms_up_ = !warms_up_;
+    if (warms_up_) {
+      due_ = executions + 1;
+      return;
+    }
     state_ ^= state_ << 13;  // xorshift64
     state_ ^= state_ >> 7;
     state_ ^= state_ << 17;
     due_ = executions + kShortest + (state_ >> 11) % (kLongest - kShortest + 1);
   }
+
+  // The one begun last only warms up.
+  bool warms_up() const noexcept { return warms_up_; }
 
   // `ticks`: what the timed execution took; `reads`: of that, the timing itself; `longest`: see above.
   static void count(ring::PrimitiveCounter& counter, std::uint64_t ticks, std::uint64_t reads,
@@ -42,6 +52,7 @@ class Sampler {
  private:
   std::uint64_t state_ = 0x9e3779b97f4a7c15u;
   std::uint64_t due_ = kShortest;
+  bool warms_up_ = false;
 };
 
 }  // namespace lbf::capture

@@ -19,10 +19,14 @@ TEST(Sampler, TimesOneOfAThousandAndKeepsNoStep) {
     ASSERT_LE(due - at, Sampler::kLongest);
     distances.insert(due - at);
     phases.insert(due % 8);  // of a program that makes the same 8 calls again and again
-    at = due;
+    sampler.advance(due);
+    ASSERT_TRUE(sampler.warms_up()) << "the one before is thrown away";
+    ASSERT_EQ(sampler.due(), due + 1);
+    at = due + 1;
     sampler.advance(at);
+    ASSERT_FALSE(sampler.warms_up());
   }
-  EXPECT_NEAR(static_cast<double>(at) / kSamples, 1023.5, 15);
+  EXPECT_NEAR(static_cast<double>(at) / kSamples, 1024.5, 15);
   EXPECT_EQ(distances.size(), Sampler::kLongest - Sampler::kShortest + 1);
   EXPECT_EQ(phases.size(), 8u);
 }
