@@ -31,16 +31,11 @@
 #include "event/wire.h"
 #include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/collector.h"
+#include "tests/mpi/kind_names.h"
 
 namespace {
 
 std::atomic<bool> g_stop{false};
-
-constexpr std::array<const char*, lbf::kEventKindCount> kKindNames = {
-    "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",      "probe",
-    "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "keepAlive", "commCreate",
-    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io",
-    "windowOpen", "windowClose", "skipped",     "procedure"};
 
 void pause_ms(int ms) {
   std::this_thread::sleep_for(std::chrono::milliseconds(ms));
@@ -57,7 +52,7 @@ void write_output(const std::vector<std::string>& batches, lbf::Rank tasks, std:
   lbf::BatchSink sink;
   sink.on_events = lbf::one_by_one([&](lbf::Rank rank, const lbf::Event& event) -> lbf::Result<void> {
     const auto name = event.function != 0 ? lbf::mpi_function_name(event.function) : std::string_view("-");
-    out << "event " << rank << " " << kKindNames[static_cast<std::size_t>(event.kind)] << " " << name << " "
+    out << "event " << rank << " " << lbf::test::kKindNames[static_cast<std::size_t>(event.kind)] << " " << name << " "
         << event.comm << " " << event.peer << " " << event.tag << " " << event.bytes << " " << event.request
         << " " << ns(event.process_s) << " " << ns(event.call_s) << "\n";
     return {};

@@ -30,18 +30,13 @@
 #include "event/event.h"
 #include "event/mpi_function_table.h"
 #include "spank_plugin/capture/ring.h"
+#include "tests/mpi/kind_names.h"
 
 namespace {
 
 using lbf::EventKind;
 using lbf::ring::Header;
 using lbf::ring::Record;
-
-constexpr std::array<const char*, lbf::kEventKindCount> kKindNames = {
-    "compute",  "send",   "isend",       "startRecv",  "endRecv", "recv",  "wait",      "probe",
-    "coll",     "icoll",  "blocked",     "unmodelled", "enter",   "leave", "keepAlive", "commCreate",
-    "commFree", "cancel", "requestFree", "phase",      "gap",     "exit",  "oneSided", "oneSidedSync", "io",
-    "windowOpen", "windowClose", "skipped",     "procedure"};
 
 struct Entry {
   Record record;
@@ -164,7 +159,7 @@ void check_life(const Ring& ring, const std::vector<Ring>& rings) {
   for (const Entry& e : ring.events) {
     const auto& r = e.record;
     const std::string where = ring.name + " rank " + std::to_string(ring.header->rank) + " " +
-                              kKindNames[r.kind] + " request " + std::to_string(r.request);
+                              lbf::test::kKindNames[r.kind] + " request " + std::to_string(r.request);
     const bool has_request = (r.flags & lbf::kFlagHasRequest) != 0;
     switch (kind_of(e)) {
       case EventKind::kIsend:
@@ -173,7 +168,7 @@ void check_life(const Ring& ring, const std::vector<Ring>& rings) {
       case EventKind::kOneSided:
         if (kind_of(e) == EventKind::kOneSided && !has_request) break;
         check(has_request && !open.contains(r.request), where + ": started twice");
-        open[r.request] = kKindNames[r.kind];
+        open[r.request] = lbf::test::kKindNames[r.kind];
         break;
       case EventKind::kWait:
         check(open.contains(r.request) && open[r.request] != "startRecv", where + ": waits for nothing");
@@ -296,7 +291,7 @@ void print_signature(const std::vector<Ring>& rings) {
     const auto uids = uids_of(ring, rings);
     for (const Entry& e : ring.events) {
       const auto& r = e.record;
-      std::cout << "sig " << ring.header->rank << " " << kKindNames[r.kind] << " "
+      std::cout << "sig " << ring.header->rank << " " << lbf::test::kKindNames[r.kind] << " "
                 << lbf::mpi_function_name(r.function) << " flags=" << int{r.flags}
                 << " op=" << (r.words_and_op >> 24) << " peer=" << r.peer << " tag=" << r.tag
                 << " comm=" << uids.at(r.comm) << " req=" << r.request << " bytes=" << r.bytes;
@@ -334,7 +329,7 @@ void check_expectations(const std::vector<Ring>& rings, const std::string& file)
         }
         found += ring.header->calls[function->id].count;
       } else {
-        for (const Entry& e : ring.events) found += name == kKindNames[e.record.kind];
+        for (const Entry& e : ring.events) found += name == lbf::test::kKindNames[e.record.kind];
       }
     }
     check(found == wanted, what + " of " + name + " on rank " + std::to_string(rank) + ": " +
@@ -357,7 +352,7 @@ void print_summary(const std::vector<Ring>& rings) {
     std::map<std::string, long> kinds;
     std::uint64_t gap = 0;
     for (const Entry& e : ring.events) {
-      ++kinds[kKindNames[e.record.kind]];
+      ++kinds[lbf::test::kKindNames[e.record.kind]];
       if (kind_of(e) == EventKind::kGap) gap += e.record.bytes;
     }
     for (const auto& [name, count] : kinds)
