@@ -190,13 +190,14 @@ class ClusterCase(unittest.TestCase):
         return jobs[0]
 
     def wait_for(self, condition, timeout_s, complaint):
+        """The first true value of condition(). `complaint`: text, or a function that says how it stands at the end."""
         deadline = time.monotonic() + timeout_s
         while True:
             value = condition()
             if value:
                 return value
             if time.monotonic() > deadline:
-                self.fail(f"{complaint} (waited {timeout_s:g} s)")
+                self.fail(f"{complaint() if callable(complaint) else complaint} (waited {timeout_s:g} s)")
             time.sleep(0.2)
 
     def pids_of(self, program, node=None):
@@ -237,6 +238,27 @@ class ClusterCase(unittest.TestCase):
             return {}
         return {step["step"]: step for step in json.loads(done.out)["steps"]}
 
+    def steps_by_restart(self, job):
+        """The STEP objects of a job that has one step in each of its runs, by restart; those that are over."""
+        done = self.report("-j", str(job), "--json")
+        steps = json.loads(done.out)["steps"] if done.status == 0 else []
+        return {step["restart"]: step for step in steps if step["state"] != "running"}
+
+    def both_restarts(self, job, timeout_s=150):
+        """steps_by_restart() of a job that was requeued once, when its second run is over, too."""
+        found = {}
+
+        def both():
+            # slurmctld lets a requeued job wait for two minutes. Its begin time may be set earlier, but the end of
+            # the first run sets it once more.
+            self.run_command("scontrol", "update", f"JobId={job}", "StartTime=now")
+            found.clear()
+            found.update(self.steps_by_restart(job))
+            return len(found) == 2
+
+        self.wait_for(both, timeout_s, lambda: f"job {job} has no two restarts; lbf-report knows {found}")
+        return found
+
     def running_step(self, job, step=0, enough_events=1):
         """Waits until lbfd has events of a step that is under way."""
         def heard():
@@ -254,7 +276,7 @@ class ClusterCase(unittest.TestCase):
             seen.update(self.steps(job, user=user).get(step, {}))
             return seen.get("state") in ("complete", "partial")
 
-        self.wait_for(over, timeout_s, f"step {job}.{step} does not become complete; lbf-report knows {seen}")
+        self.wait_for(over, timeout_s, lambda: f"step {job}.{step} does not become complete; lbf-report knows {seen}")
         if state:
             self.assertEqual(state, seen["state"], f"step {job}.{step}: {seen.get('why_partial')}")
         return dict(seen)

@@ -31,11 +31,6 @@ class Forms(ClusterCase):
         self.wait_for(lambda: f"JobState={state}" in self.run_command("scontrol", "show", "job", str(job)).out, timeout_s,
                       f"job {job} does not become {state}")
 
-    def all_steps(self, job):
-        """Every step of a job, restarts as well."""
-        done = self.report("-j", str(job), "--json")
-        return cluster_case.json.loads(done.out)["steps"] if done.status == 0 else []
-
     def sendrecvs(self, step):
         return self.calls_of(step)["MPI_Sendrecv"]
 
@@ -76,15 +71,7 @@ class Forms(ClusterCase):
                              f"else srun --mpi=pmix {self.program('steps')} 30; fi\n", "--requeue", "--nodes=1", "--ntasks=2")
         self.running_step(job, enough_events=100)
         self.assertEqual(0, self.run_command("scontrol", "requeue", str(job)).status)
-
-        def both():
-            found = {step["restart"]: step for step in self.all_steps(job) if step["state"] != "running"}
-            return found if len(found) == 2 else None
-
-        # slurmctld lets a requeued job wait for two minutes; its begin time may be set earlier.
-        self.wait_for_job(job, "PENDING")
-        self.run_command("scontrol", "update", f"JobId={job}", "StartTime=now")
-        found = self.wait_for(both, 150, f"job {job} has no two restarts: {self.all_steps(job)}")
+        found = self.both_restarts(job)
         self.assertEqual({0: "partial", 1: "complete"}, {restart: step["state"] for restart, step in found.items()})
         self.assertEqual(2 * 30, self.sendrecvs(found[1]))
 

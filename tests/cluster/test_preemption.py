@@ -45,11 +45,6 @@ class Preemption(ClusterCase):
     def job_says(self, job, words):
         return words in self.run_command("scontrol", "show", "job", str(job)).out
 
-    def steps_by_restart(self, job):
-        done = self.report("-j", str(job), "--json")
-        steps = cluster_case.json.loads(done.out)["steps"] if done.status == 0 else []
-        return {step["restart"]: step for step in steps if step["state"] != "running"}
-
     def sendrecvs(self, step):
         return self.calls_of(step)["MPI_Sendrecv"]
 
@@ -75,10 +70,7 @@ class Preemption(ClusterCase):
     def test_a_job_that_is_requeued(self):
         job = self.preempt("requeued")
         self.assertTrue(self.job_says(job, "Restarts=1"))
-        # slurmctld lets a requeued job wait for two minutes; its begin time may be set earlier.
-        self.run_command("scontrol", "update", f"JobId={job}", "StartTime=now")
-        found = self.wait_for(lambda: self.steps_by_restart(job) if len(self.steps_by_restart(job)) == 2 else None, 150,
-                              f"job {job} has no two restarts: {self.steps_by_restart(job)}")
+        found = self.both_restarts(job)
         self.assertEqual({0: "partial", 1: "complete"}, {restart: step["state"] for restart, step in found.items()})
         self.assertEqual(4 * AFTER, self.sendrecvs(found[1]))
         self.wait_for(lambda: self.job_says(job, "JobState=COMPLETED"), 60, f"job {job} does not end")
