@@ -242,12 +242,32 @@ def is_wrapped(slot, family):
     return slot.binding == 'f08' and not any(a[2] in BUFFERS for a in slot.function['arguments'])
 
 
+# Releases of a library differ in what they declare const (MPI_Pready_list of MPICH 4 and 5).
+WITHOUT_CONST = '''
+template <class T>
+struct WithoutConst {
+  using type = T;
+};
+template <class T>
+struct WithoutConst<const T*> {
+  using type = T*;
+};
+template <class Result, class... Parameters>
+struct WithoutConst<Result(Parameters...)> {
+  using type = Result(typename WithoutConst<Parameters>::type...);
+};
+template <class Wrapper, class Function>
+inline constexpr bool fits = std::is_same_v<typename WithoutConst<Wrapper>::type, typename WithoutConst<Function>::type>;
+
+'''
+
+
 def prototype_check(slot):
     """The description against mpi.h, for functions that were described last."""
     if slot.fortran:
         return ''
     name = slot.function['name']
-    return f'static_assert(std::is_same_v<decltype(wrap_{slot.number}), decltype({name})>, "{name}");\n'
+    return f'static_assert(fits<decltype(wrap_{slot.number}), decltype({name})>, "{name}");\n'
 
 
 class Generator:
@@ -481,7 +501,7 @@ class Generator:
                 file.write(head + 'using namespace lbf;\nusing namespace lbf::capture;\n\nextern "C" {\n')
                 file.write('\n'.join(lines) + '\n}\n')
                 if part == 'c':
-                    file.write('\n' + ''.join(prototype_check(slot) for slot in wrapped if 'since' in slot.function))
+                    file.write(WITHOUT_CONST + ''.join(prototype_check(slot) for slot in wrapped if 'since' in slot.function))
         numbers = {slot.number for slot in wrapped}
         with open(os.path.join(directory, 'wrapper_table.cpp'), 'w', encoding='utf-8') as file:
             file.write('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'

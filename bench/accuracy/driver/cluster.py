@@ -74,13 +74,14 @@ class Cluster:
 
     def run(self, run, words):
         """Runs a program; the values of its last line, and for a captured run measured_s and job of lbf-report."""
-        case, label = run.case, f"acc-{uuid.uuid4().hex[:12]}"
+        case = run.case
         self.use_network(case.network if case.nodes > 1 else next(iter(self.networks)))
         where = ",".join(f"node{node}" for node in range(1, case.nodes + 1))
-        srun = ["srun", f"--job-name={label}", f"--nodes={case.nodes}", f"--ntasks={case.ranks}", f"--nodelist={where}",
-                "--distribution=block", "--overcommit", *(["--lbf-predict"] if run.captured else []), *words]
         since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 2))
         for attempt in (1, 2):
+            label = f"acc-{uuid.uuid4().hex[:12]}"  # one for each attempt: a crashed one has a step, too
+            srun = ["srun", f"--job-name={label}", f"--nodes={case.nodes}", f"--ntasks={case.ranks}", f"--nodelist={where}",
+                    "--distribution=block", "--overcommit", *(["--lbf-predict"] if run.captured else []), *words]
             done = subprocess.run(srun, stdin=subprocess.DEVNULL, capture_output=True, text=True, env=self.env,
                                   timeout=RUN_TIMEOUT_S, check=False)
             if done.returncode != CRASH_IN_MPI_INIT or attempt == 2:
