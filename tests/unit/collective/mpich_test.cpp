@@ -4,13 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <string>
 #include <vector>
 
 #include "library_case.h"
+#include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lbf {
@@ -39,11 +38,9 @@ bool measure(const std::vector<Case>& cases, std::uint32_t ranks, std::uint32_t 
       " timeout 120 " LBF_MPIEXEC " -genv LD_PRELOAD " LBF_SENDS " -n " + std::to_string(ranks) +
       " " LBF_MONITOR;
   for (const Case& c : cases) command += " " + argument_of(c);
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return false;
-  std::array<char, 512> line{};
-  while (std::fgets(line.data(), line.size(), pipe) != nullptr) output += line.data();
-  if (::pclose(pipe) != 0) return false;
+  const test::Outcome outcome = test::run_command(command + " 2>&1");
+  output += outcome.out;
+  if (outcome.status != 0) return false;
   traffic.assign(cases.size(), std::vector<Messages>(ranks));
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     std::ifstream file(folder.path() + "/sent." + std::to_string(rank));

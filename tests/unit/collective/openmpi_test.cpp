@@ -6,9 +6,7 @@
 // errors cannot cancel out.
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
@@ -16,6 +14,7 @@
 
 #include "library_case.h"
 #include "predictor/match/collective.h"
+#include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lbf {
@@ -54,11 +53,9 @@ bool measure(const std::vector<Case>& cases, std::uint32_t ranks, Traffic& traff
                         " --mca pml_monitoring_filename " +
                         folder.path() + "/sent" + " -np " + std::to_string(ranks) + " " LBF_MONITOR;
   for (const Case& c : cases) command += " " + argument_of(c);
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return false;
-  std::array<char, 512> line{};
-  while (std::fgets(line.data(), line.size(), pipe) != nullptr) output += line.data();
-  if (::pclose(pipe) != 0) return false;
+  const test::Outcome outcome = test::run_command(command + " 2>&1");
+  output += outcome.out;
+  if (outcome.status != 0) return false;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     std::ifstream file(folder.path() + "/sent." + std::to_string(rank) + ".prof");
     if (!file) return false;

@@ -8,6 +8,7 @@
 #include <fstream>
 
 #include "base/munge_credential.h"
+#include "tests/support/command.h"
 #include "tests/unit/serve/daemon_fixture.h"
 
 namespace lbf::test {
@@ -102,13 +103,8 @@ class LbfdStart : public DaemonTest {
  protected:
   // Runs lbfd until it ends by itself; its exit status and what it said.
   std::pair<int, std::string> run(const std::string& arguments) {
-    const std::string command = std::string(LBFD_COMMAND) + " " + arguments + " 2>&1";
-    FILE* pipe = ::popen(command.c_str(), "r");
-    std::string said;
-    char buffer[4096];
-    for (std::size_t got = 0; (got = ::fread(buffer, 1, sizeof buffer, pipe)) > 0;) said.append(buffer, got);
-    const int status = ::pclose(pipe);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, said};
+    const test::Outcome outcome = test::run_command(std::string(LBFD_COMMAND) + " " + arguments + " 2>&1");
+    return {outcome.status, outcome.out};
   }
   std::string config() const { return "--config " + path("lbfd.toml"); }
 };

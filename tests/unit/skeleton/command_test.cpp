@@ -1,17 +1,14 @@
 // lbf-skeleton as users run it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
 #include "event/synth.h"
 #include "event/text_trace.h"
+#include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lbf {
@@ -21,25 +18,8 @@ using testing::HasSubstr;
 
 class SkeletonCommand : public testing::Test {
  protected:
-  struct Outcome {
-    int status = -1;
-    std::string out;
-    std::string err;
-  };
-  Outcome run(const std::string& arguments) {
-    const std::string error_file = dir_ + "/stderr";
-    FILE* pipe =
-        ::popen(("cd " + dir_ + " && " + LBF_SKELETON + " " + arguments + " 2>" + error_file).c_str(), "r");
-    Outcome outcome;
-    if (pipe == nullptr) return outcome;
-    std::array<char, 4096> buffer{};
-    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-      outcome.out.append(buffer.data(), n);
-    const int status = ::pclose(pipe);
-    outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    std::ifstream in(error_file);
-    outcome.err.assign(std::istreambuf_iterator<char>(in), {});
-    return outcome;
+  test::Outcome run(const std::string& arguments) {
+    return test::run_command("cd " + dir_ + " && " + LBF_SKELETON + " " + arguments);
   }
   void write_ring(const std::string& name, std::uint64_t iterations) {
     std::ofstream out(dir_ + "/" + name);
@@ -55,7 +35,7 @@ class SkeletonCommand : public testing::Test {
 
 TEST_F(SkeletonCommand, ShowsTheSignature) {
   write_ring("ring.lbf", 60);
-  const Outcome text = run("show ring.lbf");
+  const test::Outcome text = run("show ring.lbf");
   EXPECT_EQ(text.status, 0) << text.err;
   EXPECT_THAT(text.out, HasSubstr("{(E1:60), E2}"));
   EXPECT_THAT(text.out, HasSubstr("P1: MPI_Send(to (rank+1)%size, 1024 bytes, tag 0)"));
@@ -67,7 +47,7 @@ TEST_F(SkeletonCommand, ShowsTheSignature) {
 
 TEST_F(SkeletonCommand, BuildsAProgram) {
   write_ring("ring.lbf", 60);
-  const Outcome built = run("build ring.lbf --factor 20 -o ring.c");
+  const test::Outcome built = run("build ring.lbf --factor 20 -o ring.c");
   EXPECT_EQ(built.status, 0) << built.err;
   std::ifstream in(dir_ + "/ring.c");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
@@ -78,14 +58,14 @@ TEST_F(SkeletonCommand, BuildsAProgram) {
 
 TEST_F(SkeletonCommand, CompilesItWhereAskedTo) {
   write_ring("ring.lbf", 60);
-  const Outcome built = run("build ring.lbf --factor 20 -o ring.c --compile ring");
+  const test::Outcome built = run("build ring.lbf --factor 20 -o ring.c --compile ring");
   EXPECT_EQ(built.status, 0) << built.err;
   EXPECT_TRUE(std::ifstream(dir_ + "/ring").good());
 }
 
 TEST_F(SkeletonCommand, SaysThatThereIsNoCompiler) {
   write_ring("ring.lbf", 60);
-  const Outcome built = run("build ring.lbf --factor 20 -o ring.c --compile ring --mpicc /nowhere/mpicc");
+  const test::Outcome built = run("build ring.lbf --factor 20 -o ring.c --compile ring --mpicc /nowhere/mpicc");
   EXPECT_EQ(built.status, 1);
   EXPECT_THAT(built.err, HasSubstr("/nowhere/mpicc: no such compiler here"));
   EXPECT_TRUE(std::ifstream(dir_ + "/ring.c").good()) << "the source is of use without a compiler";
@@ -93,7 +73,7 @@ TEST_F(SkeletonCommand, SaysThatThereIsNoCompiler) {
 
 TEST_F(SkeletonCommand, WarnsOfSkeletonsThatAreTooShort) {
   write_ring("ring.lbf", 60);
-  const Outcome built = run("build ring.lbf --factor 100 -o ring.c");
+  const test::Outcome built = run("build ring.lbf --factor 100 -o ring.c");
   EXPECT_EQ(built.status, 0) << built.err;
   EXPECT_THAT(built.err, HasSubstr("has not one whole iteration of the dominant sequence"));
   EXPECT_THAT(built.err, HasSubstr("K = 100 is larger than the loops allow"));
@@ -114,7 +94,7 @@ TEST_F(SkeletonCommand, RefusesWhatItCannotUse) {
         "lbf-trace 1\nranks 2\n0 send 0 to=1 tag=0 bytes=0\n0 exit 0\n1 startRecv 0 from=0 tag=0\n");
   write("notimes.lbf", "lbf-trace 1\nranks 1\n0 coll 0 op=barrier\n0 exit 0\n");
   const auto refuses = [&](int status, const std::string& arguments, const std::string& says) {
-    const Outcome outcome = run(arguments);
+    const test::Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.status, status) << arguments << ": " << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("lbf-skeleton: error: ")) << arguments;
     EXPECT_THAT(outcome.err, HasSubstr(says)) << arguments;

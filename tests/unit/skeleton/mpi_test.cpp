@@ -1,34 +1,19 @@
 // Skeletons of random programs, compiled with all warnings as errors and run: they end by themselves.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <string>
 
 #include "skeleton/c_program.h"
+#include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/skeleton/random_program.h"
 
 namespace lbf::skeleton_test {
 namespace {
 
-struct Outcome {
-  int status = -1;
-  std::string output;
-};
-Outcome run(const std::string& command) {
-  Outcome outcome;
-  FILE* pipe = ::popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return outcome;
-  std::array<char, 4096> buffer{};
-  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-    outcome.output.append(buffer.data(), n);
-  const int status = ::pclose(pipe);
-  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return outcome;
+test::Outcome run(const std::string& command) {
+  return test::run_command(command + " 2>&1");
 }
 
 void compile_and_run(std::uint64_t first, std::uint64_t count) {
@@ -44,15 +29,15 @@ void compile_and_run(std::uint64_t first, std::uint64_t count) {
     const std::string source = directory.path() + "/skeleton.c";
     const std::string program = directory.path() + "/skeleton";
     std::ofstream(source) << *text;
-    const Outcome compiled = run("mpicc -std=c99 -Wall -Wextra -Werror " + source + " -o " + program);
-    ASSERT_EQ(compiled.status, 0) << compiled.output;
-    const Outcome ran =
+    const test::Outcome compiled = run("mpicc -std=c99 -Wall -Wextra -Werror " + source + " -o " + program);
+    ASSERT_EQ(compiled.status, 0) << compiled.out;
+    const test::Outcome ran =
         run("LBF_SKELETON_RATE=1e8 OMPI_MCA_mpi_yield_when_idle=1 OMPI_ALLOW_RUN_AS_ROOT=1 "
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 timeout 60 mpirun --oversubscribe -n " +
             std::to_string(signature.ranks) + " " + program + " </dev/null");
-    ASSERT_EQ(ran.status, 0) << ran.output;
-    EXPECT_NE(ran.output.find("skeleton_s="), std::string::npos) << ran.output;
-    EXPECT_NE(ran.output.find("factor=" + std::to_string(factor) + " "), std::string::npos) << ran.output;
+    ASSERT_EQ(ran.status, 0) << ran.out;
+    EXPECT_NE(ran.out.find("skeleton_s="), std::string::npos) << ran.out;
+    EXPECT_NE(ran.out.find("factor=" + std::to_string(factor) + " "), std::string::npos) << ran.out;
   }
 }
 
@@ -75,9 +60,9 @@ TEST(SkeletonRuns, RefuseAnotherNumberOfRanks) {
   std::ofstream(directory.path() + "/s.c") << *text;
   const std::string s = directory.path() + "/s";
   ASSERT_EQ(run("mpicc -Wall -Wextra -Werror " + s + ".c -o " + s).status, 0);
-  const Outcome ran = run("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1 " + s);
+  const test::Outcome ran = run("OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1 " + s);
   EXPECT_NE(ran.status, 0);
-  EXPECT_NE(ran.output.find("made for 2 ranks, started with 1"), std::string::npos) << ran.output;
+  EXPECT_NE(ran.out.find("made for 2 ranks, started with 1"), std::string::npos) << ran.out;
 }
 
 #endif

@@ -1,16 +1,14 @@
 // lbf-advise as users run it: advice, JSON keys, flags and host files, exit statuses and messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 
+#include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lbf {
@@ -20,29 +18,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-struct Outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
 class Advise : public testing::Test {
  protected:
-  Outcome run(const std::string& arguments, const std::string& environment = "") {
-    const std::string error_file = dir_ + "/stderr";
+  test::Outcome run(const std::string& arguments, const std::string& environment = "") {
     // A cache of its own, and no Slurm.
-    const std::string command = "cd " + dir_ + " && XDG_CACHE_HOME=" + dir_ + " SLURM_CONF=/nonexistent " +
-                                environment + " " LBF_ADVISE " " + arguments + " 2>" + error_file;
-    Outcome result;
-    FILE* pipe = ::popen(command.c_str(), "r");
-    if (pipe == nullptr) return result;
-    std::array<char, 4096> buffer{};
-    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-      result.out.append(buffer.data(), n);
-    const int status = ::pclose(pipe);
-    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    result.err = read(error_file);
-    return result;
+    return test::run_command("cd " + dir_ + " && XDG_CACHE_HOME=" + dir_ + " SLURM_CONF=/nonexistent " + environment +
+                             " " LBF_ADVISE " " + arguments);
   }
   static std::string read(const std::string& path) {
     std::ifstream in(path);
@@ -56,14 +37,14 @@ class Advise : public testing::Test {
     return path;
   }
   void expect_refused(int status, const std::string& arguments, const std::string& says) {
-    const Outcome result = run(arguments);
+    const test::Outcome result = run(arguments);
     EXPECT_EQ(result.status, status) << arguments << result.err;
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-advise: error: "), HasSubstr(says)));
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
   nlohmann::json json_of(const std::string& arguments) {
-    const Outcome result = run(arguments + " --json");
+    const test::Outcome result = run(arguments + " --json");
     EXPECT_EQ(result.status, 0) << result.err;
     return result.status == 0 ? nlohmann::json::parse(result.out) : nlohmann::json();
   }
@@ -121,7 +102,7 @@ TEST_F(Advise, PairsComeTogether) {
 }
 
 TEST_F(Advise, TextForPeople) {
-  const Outcome result = run(usual_);
+  const test::Outcome result = run(usual_);
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(result.err, "");
   EXPECT_THAT(result.out, AllOf(HasSubstr("Advice: 2 nodes of main, cyclic, lan"),
@@ -131,7 +112,7 @@ TEST_F(Advise, TextForPeople) {
 }
 
 TEST_F(Advise, FlagsAloneAndTheHostFile) {
-  Outcome result = run(usual_ + " --flags");
+  test::Outcome result = run(usual_ + " --flags");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(result.out, "--partition=main -N2 -n4 --distribution=cyclic --ntasks-per-node=2\n");
   EXPECT_EQ(result.err, "");

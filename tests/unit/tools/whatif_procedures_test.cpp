@@ -1,16 +1,13 @@
 // lbf-whatif and procedures: what is asked and answered, from text traces and stored ones.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
 #include "event/wire.h"
+#include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lbf {
@@ -25,32 +22,11 @@ constexpr const char* kTrace =
     "1 send 1 to=0 tag=0 bytes=0\n1 exit 0\n"
     "0 startRecv 2 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n0 exit 1\n";
 
-struct Outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
 class WhatIfProcedures : public testing::Test {
  protected:
-  Outcome run(const std::string& arguments) {
-    const std::string error_file = dir_ + "/stderr";
-    FILE* pipe = ::popen((LBF_WHATIF " " + arguments + " 2>" + error_file).c_str(), "r");
-    Outcome result;
-    if (pipe == nullptr) return result;
-    std::array<char, 4096> buffer{};
-    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-      result.out.append(buffer.data(), n);
-    }
-    const int status = ::pclose(pipe);
-    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    std::ostringstream text;
-    text << std::ifstream(error_file).rdbuf();
-    result.err = text.str();
-    return result;
-  }
+  test::Outcome run(const std::string& arguments) { return test::run_command(LBF_WHATIF " " + arguments); }
   nlohmann::json ask(const std::string& arguments) {
-    const Outcome outcome = run(arguments + " --json");
+    const test::Outcome outcome = run(arguments + " --json");
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     return nlohmann::json::parse(outcome.out, nullptr, false);
   }
@@ -96,7 +72,7 @@ TEST_F(WhatIfProcedures, MoveFasterShareAndCurve) {
   EXPECT_EQ(lbf(answer, "curve_faster", "servBusy1", 50), 5.5);
   EXPECT_EQ(lbf(answer, "curve_moved", "servBusy1", 100), 6);
   EXPECT_EQ(lbf(answer, "curve_asked", "servBusy1 faster by 50 %", 100), 5.5);
-  const Outcome table = run(trace + " --procedures servBusy1 --curve --nodes 1,2 --placement block");
+  const test::Outcome table = run(trace + " --procedures servBusy1 --curve --nodes 1,2 --placement block");
   EXPECT_EQ(table.status, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("14.3%"));  // 1 - 6 / 7 on two nodes
   EXPECT_THAT(table.out, HasSubstr("servBusy1:moved"));
@@ -104,7 +80,7 @@ TEST_F(WhatIfProcedures, MoveFasterShareAndCurve) {
 
 TEST_F(WhatIfProcedures, UnknownNamesAndWrongOptions) {
   const std::string trace = write("t.lbf", kTrace);
-  Outcome outcome = run(trace + " --procedures servbusi1");
+  test::Outcome outcome = run(trace + " --procedures servbusi1");
   EXPECT_EQ(outcome.status, 1);
   EXPECT_THAT(outcome.err, HasSubstr("no procedure 'servbusi1' in the trace; near: servBusy1"));
   outcome = run(trace + " --move servBusy1 --to nowhere");

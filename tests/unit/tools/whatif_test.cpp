@@ -1,18 +1,16 @@
 // lbf-whatif as users run it: results, JSON keys, exit statuses and messages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <array>
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <string>
 
 #include "event/text_trace.h"
 #include "event/wire.h"
+#include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lbf {
@@ -21,31 +19,11 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-struct Outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
 class WhatIf : public testing::Test {
  protected:
   // `arguments` are quoted by the test.
-  Outcome run(const std::string& arguments, const std::string& environment = "") {
-    const std::string error_file = dir_ + "/stderr";
-    const std::string command = environment + " " LBF_WHATIF " " + arguments + " 2>" + error_file;
-    Outcome result;
-    FILE* pipe = ::popen(command.c_str(), "r");
-    if (pipe == nullptr) return result;
-    std::array<char, 4096> buffer{};
-    for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;)
-      result.out.append(buffer.data(), n);
-    const int status = ::pclose(pipe);
-    result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    std::ifstream in(error_file);
-    std::ostringstream text;
-    text << in.rdbuf();
-    result.err = text.str();
-    return result;
+  test::Outcome run(const std::string& arguments, const std::string& environment = "") {
+    return test::run_command(environment + " " LBF_WHATIF " " + arguments);
   }
   std::string write(const std::string& name, const std::string& content) {
     const std::string path = dir_ + "/" + name;
@@ -53,14 +31,14 @@ class WhatIf : public testing::Test {
     return path;
   }
   void expect_usage_error(const std::string& arguments, const std::string& says) {
-    const Outcome result = run(arguments);
+    const test::Outcome result = run(arguments);
     EXPECT_EQ(result.status, 2) << arguments;
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-whatif: error: "), HasSubstr(says)));
     EXPECT_EQ(std::count(result.err.begin(), result.err.end(), '\n'), 1) << result.err;
   }
   void expect_failure(const std::string& arguments, const std::string& says) {
-    const Outcome result = run(arguments);
+    const test::Outcome result = run(arguments);
     EXPECT_EQ(result.status, 1) << arguments;
     EXPECT_EQ(result.out, "");
     EXPECT_THAT(result.err, AllOf(testing::StartsWith("lbf-whatif: error: "), HasSubstr(says)));
@@ -96,7 +74,7 @@ class WhatIf : public testing::Test {
 };
 
 TEST_F(WhatIf, Fig3Is7) {
-  const Outcome result = run(fig3_ + fig3_options_ + " --json");
+  const test::Outcome result = run(fig3_ + fig3_options_ + " --json");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(result.err, "");
   const nlohmann::json json = nlohmann::json::parse(result.out);
@@ -118,7 +96,7 @@ TEST_F(WhatIf, EveryCombinationInOnePass) {
   write("lan.toml",
         "name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n[[path]]\nlocality = "
         "\"self-node\"\ntable = [[0, 0.0]]\n");
-  const Outcome result = run(
+  const test::Outcome result = run(
       fig3_ +
           " --nodes 1,3 --placement block --placement cyclic --network zero,lan --speed 2 --cores 1 --json",
       "LBF_NETWORKS_DIR=" + dir_);
@@ -144,7 +122,7 @@ TEST_F(WhatIf, StoredTraces) {
   const std::string without_records = write("bare.bin", bare[0] + bare[1]);
   const std::string stored_twice = write("twice.bin", streams[0] + streams[0] + streams[1]);
   for (const std::string& trace : {file, dir_ + "/stored", without_records, stored_twice}) {
-    const Outcome result = run(trace + fig3_options_ + " --json");
+    const test::Outcome result = run(trace + fig3_options_ + " --json");
     ASSERT_EQ(result.status, 0) << trace << ": " << result.err;
     EXPECT_EQ(nlohmann::json::parse(result.out)["predictions"][0]["lbf_s"], 7.0);
     EXPECT_EQ(nlohmann::json::parse(result.out)["events"], 7);
@@ -167,7 +145,7 @@ TEST_F(WhatIf, CollectivesOfTheLibraryThatRanOrOfAnother) {
   write("mpich.lbf", trace("library \"MPICH Version: 4.0.2\"\n"));
   write("other.lbf", trace("library \"FG-MPI 3\"\n"));
   const auto predict = [&](const std::string& arguments) {
-    const Outcome result = run(dir_ + "/" + arguments + " --nodes 5 --json --network " + dir_ + "/slow.toml");
+    const test::Outcome result = run(dir_ + "/" + arguments + " --nodes 5 --json --network " + dir_ + "/slow.toml");
     EXPECT_EQ(result.status, 0) << result.err;
     nlohmann::json json = nlohmann::json::parse(result.out, nullptr, false);
     json["err"] = result.err;
@@ -214,7 +192,7 @@ TEST_F(WhatIf, AStoredTraceKnowsTheNodesOfItsRun) {
   }
   write("stored.lbfw", bytes);
   write("wire.toml", "name = \"wire\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
-  const Outcome result = run(dir_ + "/stored.lbfw --nodes 4 --json --network " + dir_ + "/wire.toml");
+  const test::Outcome result = run(dir_ + "/stored.lbfw --nodes 4 --json --network " + dir_ + "/wire.toml");
   ASSERT_EQ(result.status, 0) << result.err;
   const nlohmann::json json = nlohmann::json::parse(result.out);
   EXPECT_EQ(json["mpi_library"], "mpich-4.0");
@@ -227,7 +205,7 @@ TEST_F(WhatIf, DamagedStoredTraces) {
   const auto streams = fig3_streams();
   const std::string whole = streams[0] + streams[1];
   for (std::size_t length = 1; length < whole.size(); length += 7) {
-    const Outcome result = run(write("cut.bin", whole.substr(0, length)) + fig3_options_ + " --json");
+    const test::Outcome result = run(write("cut.bin", whole.substr(0, length)) + fig3_options_ + " --json");
     // Cut between two batches it is a shorter trace, which says so; anywhere else an error.
     if (result.status == 0) {
       EXPECT_EQ(nlohmann::json::parse(result.out)["predictions"][0]["partial"], true) << length;
@@ -280,7 +258,7 @@ TEST_F(WhatIf, FailuresExit1AndSayWhatToDo) {
   for (const char* job : {"12_", "12_x", "12+", "12.x", "12,13", "_3", "12_3_4"}) {
     expect_failure(std::string(job) + " --nodes 1", "no job either");
   }
-  const Outcome job = run("12.0 --nodes 1 --server unix:" + dir_ + "/nobody.sock");
+  const test::Outcome job = run("12.0 --nodes 1 --server unix:" + dir_ + "/nobody.sock");
   EXPECT_EQ(job.status, 1);
   EXPECT_THAT(job.err, AllOf(HasSubstr("nobody.sock"), HasSubstr("--server or LBF_SERVER")));
   for (const char* name : {"12_3", "12+1", "12_3.0"}) {  // these are asked for, too
@@ -302,7 +280,7 @@ TEST_F(WhatIf, ContentionOfANetworkThatNamesNoBandwidth) {
                                   "3 endRecv 0 from=1 tag=1 bytes=1000000\n"
                                   "0 exit 0\n1 exit 0\n2 exit 0\n3 exit 0\n");
   const auto predicted_s = [&](const std::string& options) {
-    const Outcome result = run(trace + " --nodes 2 --cores 2 --network " + lan + " --json" + options);
+    const test::Outcome result = run(trace + " --nodes 2 --cores 2 --network " + lan + " --json" + options);
     EXPECT_EQ(result.status, 0) << result.err;
     return nlohmann::json::parse(result.out)["predictions"][0]["lbf_s"].get<double>();
   };
@@ -319,7 +297,7 @@ TEST_F(WhatIf, WaitingRanksSpinOrBlock) {
             "lbf-trace 1\nranks 2\n0 send 4 to=1 tag=1 bytes=1\n1 startRecv 0 from=0 tag=1\n"
             "1 endRecv 0 from=0 tag=1 bytes=1\n0 exit 0\n1 exit 0\n");
   const auto predicted = [&](const std::string& options) {
-    const Outcome result = run(trace + " --nodes 1 --json" + options);
+    const test::Outcome result = run(trace + " --nodes 1 --json" + options);
     EXPECT_EQ(result.status, 0) << result.err;
     return nlohmann::json::parse(result.out)["predictions"][0];
   };
@@ -335,7 +313,7 @@ TEST_F(WhatIf, WaitingRanksSpinOrBlock) {
 TEST_F(WhatIf, NodesThatAreNotAlike) {
   const std::string trace =
       write("alike.lbf", "lbf-trace 1\nranks 4\n0 exit 2\n1 exit 2\n2 exit 2\n3 exit 2\n");
-  const Outcome result = run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25 --json");
+  const test::Outcome result = run(trace + " --nodes 2 --cores 1,2 --speed 1,0.25 --json");
   ASSERT_EQ(result.status, 0) << result.err;
   const nlohmann::json p = nlohmann::json::parse(result.out)["predictions"][0];
   EXPECT_EQ(p["rank_finish_s"], nlohmann::json({4.0, 4.0, 8.0, 8.0}));  // two share one processor; 2 / 0.25
@@ -356,7 +334,7 @@ TEST_F(WhatIf, ATargetOnWhichTheProgramWouldNotEndIsSaidToBeStuck) {
             "0 startRecv 0 from=1 tag=1\n0 endRecv 0 from=1 tag=1 bytes=11\n"
             "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=11\n"
             "0 exit 0\n1 exit 0\n");
-  const Outcome result = run(trace + " --nodes 2 --network zero," + strict + " --json");
+  const test::Outcome result = run(trace + " --nodes 2 --network zero," + strict + " --json");
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(
       result.err,
@@ -392,7 +370,7 @@ TEST_F(WhatIf, TheNodesOfATopology) {
             "switch: b\n      nodes: b1\n    - switch: top\n      children: a,b\n");
   const std::string options = trace + " --network " + write("hops.toml", toml) + " --json";
   const auto predicted = [&](const std::string& more) {
-    const Outcome result = run(options + more);
+    const test::Outcome result = run(options + more);
     EXPECT_EQ(result.status, 0) << result.err;
     return result.status == 0 ? nlohmann::json::parse(result.out)["predictions"] : nlohmann::json();
   };
@@ -428,7 +406,7 @@ TEST_F(WhatIf, NominalNetworksAreFoundByNameAndSaidToBeNominal) {
         "name = \"nominal-x\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1000000.0]]\n");
   write("measured.toml", "name = \"measured\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n");
   const std::string options = fig3_ + " --nodes 3 --networks-dir " + dir_;
-  const Outcome result = run(options + " --network nominal-x,measured");
+  const test::Outcome result = run(options + " --network nominal-x,measured");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out, HasSubstr("nominal-x is from public figures, not measured here\n"));
   EXPECT_THAT(result.out, testing::Not(HasSubstr("measured is")));
@@ -442,7 +420,7 @@ TEST_F(WhatIf, AProgramThatCannotEndIsSaidToBePartial) {
   const std::string trace = write("stuck.lbf",
                                   "lbf-trace 1\nranks 2\n0 startRecv 1 from=1 tag=5\n1 exit 3\n"
                                   "0 endRecv 0 from=1 tag=5 bytes=0\n0 exit 1\n");
-  const Outcome result = run(trace + " --nodes 2 --json");
+  const test::Outcome result = run(trace + " --nodes 2 --json");
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.err, HasSubstr("lbf-whatif: warning: the prediction is partial: rank 0 waits at its "
                                     "event 2 for a message from rank 1, tag 5, communicator 0"));

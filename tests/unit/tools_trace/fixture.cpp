@@ -1,11 +1,9 @@
 #include "tests/unit/tools_trace/fixture.h"
 
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <cstdio>
 #include <fstream>
 #include <numeric>
 #include <random>
@@ -17,24 +15,12 @@ namespace lbf::trace_test {
 
 using testing::HasSubstr;
 
-Outcome TraceCommand::run(const std::string& program, const std::string& arguments) {
-  const std::string error_file = dir_ + "/stderr";
-  const std::string command = "cd " + dir_ + " && " + program + " " + arguments + " 2>" + error_file;
-  Outcome result;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  if (pipe == nullptr) return result;
-  std::array<char, 4096> buffer{};
-  for (std::size_t n = 0; (n = std::fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) {
-    result.out.append(buffer.data(), n);
-  }
-  const int status = ::pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  result.err = read("stderr");
-  return result;
+test::Outcome TraceCommand::run(const std::string& program, const std::string& arguments) {
+  return test::run_command("cd " + dir_ + " && " + program + " " + arguments);
 }
 
 std::string TraceCommand::output_of(const std::string& arguments) {
-  const Outcome result = run(arguments);
+  const test::Outcome result = run(arguments);
   EXPECT_EQ(result.status, 0) << arguments << ": " << result.err;
   EXPECT_EQ(result.err, "") << arguments;
   return result.out;
@@ -55,7 +41,7 @@ std::string TraceCommand::read(const std::string& name) {
 }
 
 void TraceCommand::expect_error(int status, const std::string& arguments, const std::string& says) {
-  const Outcome result = run(arguments);
+  const test::Outcome result = run(arguments);
   EXPECT_EQ(result.status, status) << arguments << ": " << result.err;
   EXPECT_EQ(result.out, "") << arguments;
   EXPECT_THAT(result.err, testing::AllOf(testing::StartsWith("lbf-trace: error: "), HasSubstr(says)))
@@ -64,7 +50,7 @@ void TraceCommand::expect_error(int status, const std::string& arguments, const 
 }
 
 double TraceCommand::predicted_s(const std::string& trace, const std::string& options) {
-  const Outcome result = run(LBF_WHATIF, trace + " --json " + options);
+  const test::Outcome result = run(LBF_WHATIF, trace + " --json " + options);
   EXPECT_EQ(result.status, 0) << result.err;
   const nlohmann::json json = nlohmann::json::parse(result.out, nullptr, false);
   return json.is_object() ? json["predictions"][0]["lbf_s"].get<double>() : -1;

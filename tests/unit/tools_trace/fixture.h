@@ -10,21 +10,16 @@
 #include <vector>
 
 #include "event/event.h"
+#include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lbf::trace_test {
 
-struct Outcome {
-  int status = -1;
-  std::string out;
-  std::string err;
-};
-
 class TraceCommand : public testing::Test {
  protected:
   // `arguments` are quoted by the test. They run in the test's own directory.
-  Outcome run(const std::string& arguments) { return run(LBF_TRACE, arguments); }
-  Outcome run(const std::string& program, const std::string& arguments);
+  test::Outcome run(const std::string& arguments) { return run(LBF_TRACE, arguments); }
+  test::Outcome run(const std::string& program, const std::string& arguments);
   // The output of a run that says nothing on stderr.
   std::string output_of(const std::string& arguments);
   std::string write(const std::string& name, const std::string& content);

@@ -234,7 +234,7 @@ TEST_F(TraceCommand, GoalOfAPartialTraceSaysSo) {
   write("t.lbf",
         "lbf-trace 1\nranks 2\n0 startRecv 1 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=4\n0 exit 1\n1 "
         "exit 1\n");
-  const Outcome result = run("export t.lbf --format goal");
+  const test::Outcome result = run("export t.lbf --format goal");
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.err, HasSubstr("lbf-trace: warning: 1 receives are left out"));
   EXPECT_THAT(result.out, testing::Not(HasSubstr("recv")));

@@ -365,7 +365,7 @@ TEST_F(Otf2Command, ARunThatCannotEndSaysSo) {
   write("t.lbf",
         "lbf-trace 1\nranks 2\n0 startRecv 1 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=4\n0 exit 1\n1 "
         "exit 1\n");
-  const Outcome result = run("export t.lbf --format otf2 --nodes 2 -o out");
+  const test::Outcome result = run("export t.lbf --format otf2 --nodes 2 -o out");
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.err, HasSubstr("lbf-trace: warning: the timeline is partial: rank 0 waits"));
   EXPECT_TRUE(read_otf2(dir_ + "/out/traces.otf2").read);

@@ -33,7 +33,7 @@ TEST_F(TraceCommand, TiActionsBecomeEvents) {
         "1 allreduce 4 0 1\n"
         "1 reducescatter 5 5 0 6\n");
   write("list", "0.txt\n\n1.txt\n");
-  const Outcome result = run("import list --to text");
+  const test::Outcome result = run("import list --to text");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_EQ(lines_of_ranks(result.out, 2),
             (std::vector<std::vector<std::string>>{

@@ -121,9 +121,9 @@ TEST_F(TraceCommand, TimelineEndsWhereThePredictionEnds) {
           "--nodes " + std::to_string(ranks) + " --network ./slow.toml --contention nic"}) {
       // A program may rely on buffers that the target does not have: then lbf-whatif says so, and the
       // timeline.
-      const Outcome prediction = run(LBF_WHATIF, "t.lbf --json " + options);
+      const test::Outcome prediction = run(LBF_WHATIF, "t.lbf --json " + options);
       const double predicted = nlohmann::json::parse(prediction.out)["predictions"][0]["lbf_s"];
-      const Outcome result = run("export t.lbf --format timeline " + options);
+      const test::Outcome result = run("export t.lbf --format timeline " + options);
       ASSERT_EQ(result.status, 0) << result.err;
       EXPECT_EQ(result.err.empty(), prediction.err.empty()) << result.err << prediction.err;
       if (!result.err.empty()) continue;
@@ -198,7 +198,7 @@ TEST_F(TraceCommand, TimelineOfAProgramThatCannotEndSaysSo) {
   write("t.lbf",
         "lbf-trace 1\nranks 2\n0 startRecv 1 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=4\n0 exit 1\n1 "
         "exit 1\n");
-  const Outcome result = run("export t.lbf --format timeline --nodes 2");
+  const test::Outcome result = run("export t.lbf --format timeline --nodes 2");
   EXPECT_EQ(result.status, 0);
   EXPECT_THAT(result.err, HasSubstr("lbf-trace: warning: the timeline is partial: rank 0 waits"));
   Timeline(result.out).check("stuck");
