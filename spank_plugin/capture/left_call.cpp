@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/process.h"
 
 namespace lbf::capture {
@@ -131,6 +132,7 @@ void resume_after_jump(Thread& thread) noexcept {
     thread.last_leave = now;
     thread.last_was_failed_poll = false;
   }
+  begin_procedure_interval(ticks_now());
   header.in_call.store(thread.counting ? ring::kWhereUnknown : ring::kInProgram, std::memory_order_relaxed);
   thread.nested_in = 0;
   thread.nested_entries = 0;

@@ -2,6 +2,7 @@
 // program fail: where the ring cannot be had the capture is off, and rank 0 says so in one line.
 #include "spank_plugin/capture/process.h"
 
+#include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
 
 #include <errno.h>
@@ -100,6 +101,7 @@ void release_thread(void* data) {
   thread->statuses.release();
   thread->snapshot.release();
   thread->ranks.release();
+  if (thread->intervals != nullptr) munmap(thread->intervals, sizeof(ProcedureIntervals));
   munmap(thread->header, thread->mapped_bytes);
   munmap(thread, sizeof(Thread));
 }

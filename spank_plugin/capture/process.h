@@ -162,6 +162,7 @@ struct RecordingMode {
 };
 
 struct Thread;
+struct ProcedureIntervals;  // procedure_times.h
 
 struct Process {
   std::atomic<CaptureState> state{CaptureState::kUnasked};
@@ -274,6 +275,10 @@ struct alignas(64) Thread {
   std::uint64_t nested_entries = 0;  // calls inside it
   std::uint64_t nested_calls = 0;    // of them those that would have been recorded
   std::uint64_t mapped_bytes = 0;    // of the ring file
+  // Procedure times (procedure_times.h), where they are asked for.
+  std::uint64_t gap_off_ticks = 0;  // of the gap that was judged last: preempted and blocked
+  bool intervals_stale = true;      // what procedures did since the last recorded call is not this interval's
+  ProcedureIntervals* intervals = nullptr;
   Thread* next = nullptr;
 };
 

@@ -6,6 +6,8 @@
 // only for threads that are inside the recorder, never for one that is inside MPI.
 #include "spank_plugin/capture/recorder.h"
 
+#include "spank_plugin/capture/procedure_times.h"
+
 namespace lbf::capture {
 namespace {
 
@@ -67,6 +69,10 @@ void set_attention(Thread& thread) noexcept {
     thread.attention_at = kNever;
     return;
   }
+  if (procedure_times.library != nullptr) {
+    thread.attention_at = 0;
+    return;
+  }
   const std::uint64_t grant = thread.header->grant.load(std::memory_order_relaxed);
   const std::uint64_t due = thread.recorded_sampler.due();
   thread.attention_at = grant != 0 && grant < due ? grant : due;
@@ -77,6 +83,7 @@ void take_mode(Thread& thread, std::uint64_t now) noexcept {
   const RecordingMode& mode = process.mode;
   thread.epoch = mode.epoch.load(std::memory_order_relaxed);
   thread.counting = mode.counting;
+  thread.intervals_stale |= mode.counting;
   thread.ring.drop_adjustments();
   thread.header->in_call.store(mode.counting ? ring::kWhereUnknown : ring::kInProgram, std::memory_order_relaxed);
   if (!mode.counting) {
@@ -247,6 +254,7 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
   self.ring.lose_calls(1 + mode.uncounted.exchange(0, std::memory_order_relaxed), now);
   close_window(self, function);
   mode.off.store(true, std::memory_order_release);
+  stop_procedures();
   for_each_thread([](Thread& thread) { thread.header->off.store(1, std::memory_order_relaxed); });
   leave_thread();
 }
@@ -300,6 +308,11 @@ bool Call::begin_otherwise() noexcept {
   if (primitive.executions.load(std::memory_order_relaxed) >= sampler.due()) begin_timing();
   set_attention(thread);
   if (!counts_) begin_recording();
+  if (!counts_ && procedure_times.library != nullptr) {
+    end_procedure_interval(thread, enter_, gap_, function_);
+    attention_ = true;
+    if (timed_) begin_ticks_ += ticks_now() - enter_;  // charged to the procedures
+  }
   return true;
 }
 
@@ -342,12 +355,14 @@ void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
     }
     update_estimate(*thread_);
   }
+  begin_procedure_interval(counts_ ? ticks_now() : thread_->last_leave);
   thread_->busy.store(false, std::memory_order_release);
 }
 
 void Call::judge_long_gap() noexcept {
   const GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_);
   if ((split.preempted | split.blocked) != 0) thread_->ring.adjust(split.preempted, split.blocked, 0);
+  thread_->gap_off_ticks = split.preempted + split.blocked;
   thread_->estimate_beside_calls += tick_clock.cpu_read;
 }
 

@@ -2,6 +2,8 @@
 // and calls that the replay has no model for. See recorder.h; docs/capture.md, "Process time".
 #include "spank_plugin/capture/recorder.h"
 
+#include "spank_plugin/capture/procedure_times.h"
+
 namespace lbf::capture {
 
 // The call left no record to carry its time: it is not process time, so the next record takes it away.
@@ -30,9 +32,11 @@ void initialised(Call& call, int thread_level) noexcept {
   header->world_size.store(process.world_size, std::memory_order_relaxed);
   header->cpu_threshold_ticks.store(tick_clock.cpu_threshold, std::memory_order_relaxed);
   thread.cpu_threshold = tick_clock.cpu_threshold;
+  start_procedures(thread);
   thread.clock.renew();
   header->unread_gap_ticks.store(0, std::memory_order_relaxed);
   process.init_leave_ticks = ticks_now();
+  begin_procedure_interval(process.init_leave_ticks);
   header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
   header->state.store(static_cast<std::uint32_t>(ring::ProcessState::kRunning), std::memory_order_release);
   call.outside_accounting();
@@ -52,6 +56,7 @@ void finalizing(Call& call) noexcept {
   Thread& thread = call.thread();
   const std::uint64_t at = open_last_window(call);
   const std::uint64_t enter = call.counts() ? at : call.enter();
+  say_procedures_off(thread);
   thread.ring.use_kept_back();
   thread.ring.begin_call(enter, call.function());
   thread.ring.append(EventKind::kExit);
@@ -62,6 +67,7 @@ void finalizing(Call& call) noexcept {
 }
 
 void finalized(Call&) noexcept {
+  stop_procedures();
   process_stop();
 }
 

@@ -17,7 +17,7 @@
 namespace lbf::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31474e4952464c42;  // "BLFRING1"
-inline constexpr std::uint32_t kVersion = 3;
+inline constexpr std::uint32_t kVersion = 4;
 inline constexpr std::size_t kMaxFunctions = 640;
 inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
 
@@ -43,6 +43,14 @@ struct PrimitiveCounter {
   std::atomic<std::uint64_t> sampled;        // of these, timed
   std::atomic<std::uint64_t> sampled_ticks;  // what the timed ones took together, without the timing itself
   std::atomic<std::uint64_t> ideal_ticks_256;  // one execution with everything in the cache, in 1/256 ticks
+};
+
+// What measuring procedures costs this thread (docs/procedures.md). Written by the producer alone, relaxed; 0 where
+// none are measured.
+struct ProcedureUse {
+  std::atomic<std::uint64_t> calls;           // of measured procedures, as far as MPI calls have told
+  std::atomic<std::uint64_t> call_ticks_256;  // one of them, in 1/256 ticks
+  std::atomic<std::uint64_t> record_ticks;    // what writing their records took
 };
 
 struct CallCounter {  // written by the producer alone, relaxed
@@ -98,6 +106,7 @@ struct Header {
   std::atomic<std::uint32_t> off;  // 1: nothing any more (ordered, or the counts were lost)
   PrimitiveCounter recorded;       // calls that were recorded
   PrimitiveCounter counted;        // calls that were counted while closed
+  ProcedureUse procedures;
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
 };
 
@@ -110,6 +119,7 @@ inline constexpr unsigned kWhereBits = 8;
 // Kinds beyond lbf::EventKind (a record's kind is an EventKind, or one of these).
 inline constexpr std::uint8_t kRecordPad = 255;     // skip `words`: the data area's end was too near
 inline constexpr std::uint8_t kRecordAdjust = 254;  // values of the gap before the *next* record, see below
+inline constexpr std::uint8_t kRecordProcedure = 253;  // a name, or what is said of a procedure, see below
 
 // A record: 48 bytes, then words - 6 values of 8 bytes each (lbf::Event::values). Records are 8-byte aligned
 // and never wrap around the end of the data area.
@@ -137,5 +147,18 @@ inline constexpr std::uint32_t kRecordWords = sizeof(Record) / 8;
 // kRecordAdjust uses the same 48 bytes: enter = preempted ticks (dropped, another process ran),
 // leave = blocked ticks (kept: becomes a kBlocked event), bytes = waiting ticks (inside calls that have no
 // record of their own and between failed polls: dropped, the replay decides how long a wait is).
+
+// kRecordProcedure: no time passes with it, and it ends no gap; the next record's process time is as if it were not
+// there. `tag` = ProcedureWord, `comm` = the process's number of the procedure (kName, kOff), `bytes` = length of the
+// text, of which the first `request` bytes are the procedure's name; the text's bytes are the values, the last word
+// filled up with zeros. A name comes before the first kProcedure record that has its number.
+enum class ProcedureWord : std::int32_t {
+  kName = 0,     // the whole text is the name
+  kRefused = 1,  // name, then why it is not measured
+  kNote = 2,     // name (may be empty), then a line for people
+  kOff = 3,      // name, then a line: it was switched off, because it is called too often for the limit
+};
+inline constexpr std::int32_t kProcedureWords = 4;
+inline constexpr std::size_t kMaxProcedureTextBytes = 2048;
 
 }  // namespace lbf::ring

@@ -52,6 +52,27 @@ ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexc
   return nullptr;
 }
 
+bool RingWriter::write_procedure(ring::ProcedureWord word, std::uint32_t id, const char* name,
+                                 std::size_t name_bytes, const char* text, std::size_t text_bytes) noexcept {
+  const std::uint64_t text_words = (name_bytes + text_bytes + 7) / 8;
+  const std::uint64_t bytes = (ring::kRecordWords + text_words) * 8;
+  // Records of calls come first: at most half of the ring for words.
+  if (!fits_at_all(bytes) || !has_room(bytes, bytes + capacity_ / 2)) return false;
+  auto* record = reinterpret_cast<ring::Record*>(claim(bytes));
+  std::memset(static_cast<void*>(record), 0, bytes);
+  record->words_and_op = static_cast<std::uint32_t>(bytes / 8);
+  record->kind = ring::kRecordProcedure;
+  record->tag = static_cast<std::int32_t>(word);
+  record->comm = id;
+  record->request = static_cast<std::uint32_t>(name_bytes);
+  record->bytes = name_bytes + text_bytes;
+  auto* const out = reinterpret_cast<char*>(record + 1);
+  std::memcpy(out, name, name_bytes);
+  std::memcpy(out + name_bytes, text, text_bytes);
+  header_->head.store(head_, std::memory_order_release);
+  return true;
+}
+
 void RingWriter::stamp_others(std::uint64_t leave) noexcept {
   std::uint64_t at = first_head_ + (first_->words_and_op & 0xffffff) * std::uint64_t{8};
   while (at < head_) {

@@ -88,6 +88,11 @@ class RingWriter {
     return append(kind, values);
   }
 
+  // What is said of a procedure (ring.h, kRecordProcedure), published at once. false: no room now, nothing happened.
+  // REQUIRES: no call has begun that is not committed; `name` and `text` together kMaxProcedureTextBytes at most.
+  bool write_procedure(ring::ProcedureWord word, std::uint32_t id, const char* name, std::size_t name_bytes,
+                       const char* text, std::size_t text_bytes) noexcept;
+
   // From here on records may use the room that is kept back for those that must not be missing: kWindowClose,
   // the last kWindowOpen, kGap and kExit. keep_back: no more. At most 5 records between the two.
   void use_kept_back() noexcept { kept_back_ = 0; }

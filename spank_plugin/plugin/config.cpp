@@ -14,6 +14,7 @@ constexpr std::uint64_t kMaxRingBytes = std::uint64_t{1} << 30;
 constexpr std::uint64_t kMaxSpoolMb = 1 << 20;
 constexpr std::uint64_t kMinRelayMemoryMb = 4;
 constexpr std::uint64_t kMaxRelayMemoryMb = 4096;
+constexpr std::size_t kMaxProcedureListBytes = 4096;
 
 template <typename T>
 std::optional<T> number(std::string_view text) {
@@ -244,6 +245,20 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
       step.overhead_limit_percent = limit.value;
     }
   }
+  const Given procedures =
+      pick("--lbf-procedures", options.procedures, "LBF_PROCEDURES", environment.procedures);
+  if (procedures.value != nullptr && !procedures.value->empty() && wanted) {
+    const bool printable = std::all_of(procedures.value->begin(), procedures.value->end(),
+                                       [](char c) { return c >= 0x20 && c < 0x7f; });
+    if (!printable) {
+      refuse(procedures.name, *procedures.value, "give names of procedures, separated by commas, or auto");
+    } else if (procedures.value->size() > kMaxProcedureListBytes) {
+      refuse(procedures.name, *procedures.value,
+             "longer than " + std::to_string(kMaxProcedureListBytes) + " characters; a wildcard may stand for many");
+    } else {
+      step.procedures = *procedures.value;
+    }
+  }
   if (wanted && !broken && step.overhead_limit_percent == 0) {
     // With default=on nobody asked.
     if (predict.value != nullptr || overhead.value != nullptr) {
@@ -254,8 +269,8 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
     }
     step.predict = false;
   }
-  if (!wanted && !broken && (options.networks || options.overhead) && !options.predict) {
-    step.messages.push_back("--lbf-networks and --lbf-overhead do nothing without --lbf-predict");
+  if (!wanted && !broken && (options.networks || options.overhead || options.procedures) && !options.predict) {
+    step.messages.push_back("--lbf-networks, --lbf-overhead and --lbf-procedures do nothing without --lbf-predict");
   }
   if (broken) step.predict = false;
   return step;

@@ -47,6 +47,7 @@ struct UserRequest {
   std::optional<std::string> predict;
   std::optional<std::string> networks;
   std::optional<std::string> overhead;
+  std::optional<std::string> procedures{};
 };
 
 // What this step does.
@@ -54,6 +55,7 @@ struct StepConfig {
   bool predict = false;
   std::vector<std::string> networks;
   double overhead_limit_percent = 0;
+  std::string procedures;  // as the user wrote them, or "auto"; empty: none are measured
   // One line each, without the "lbf: " in front. After a wrong value `predict` is false.
   std::vector<std::string> messages;
 };

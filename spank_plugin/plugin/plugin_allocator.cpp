@@ -16,6 +16,7 @@ void init_post_opt() {
   pass("LBF_PREDICT", options.predict, "on");
   pass("LBF_NETWORKS", options.networks, "");
   pass("LBF_OVERHEAD", options.overhead, "");
+  pass("LBF_PROCEDURES", options.procedures, "");
 }
 
 }  // namespace lbf::plugin::allocator

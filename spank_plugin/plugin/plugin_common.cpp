@@ -7,7 +7,7 @@
 namespace lbf::plugin {
 namespace {
 
-enum OptionValue : int { kPredict = 1, kNetworks = 2, kOverhead = 3 };
+enum OptionValue : int { kPredict = 1, kNetworks = 2, kOverhead = 3, kProcedures = 4 };
 
 constexpr int kRequiredArgument = 1;  // as in struct option, where Slurm puts it
 constexpr int kOptionalArgument = 2;
@@ -20,6 +20,7 @@ extern "C" int on_option(int value, const char* argument, int /*remote*/) {
     if (value == kPredict) options.predict = std::move(text);
     if (value == kNetworks) options.networks = std::move(text);
     if (value == kOverhead) options.overhead = std::move(text);
+    if (value == kProcedures) options.procedures = std::move(text);
   });
 }
 
@@ -36,6 +37,8 @@ constexpr Option kOptions[] = {
     {"lbf-networks", "A,B", "predict for these networks only", kRequiredArgument, kNetworks},
     {"lbf-overhead", "PCT", "keep the capture's cost below PCT percent of the processor time",
      kRequiredArgument, kOverhead},
+    {"lbf-procedures", "F,G|auto", "measure these procedures: what if they ran in the other process",
+     kRequiredArgument, kProcedures},
 };
 
 }  // namespace
@@ -80,7 +83,8 @@ UserRequest request_from_own_environment() {
     if (value == nullptr) return std::nullopt;
     return std::string(value);
   };
-  return {variable("LBF_PREDICT"), variable("LBF_NETWORKS"), variable("LBF_OVERHEAD")};
+  return {variable("LBF_PREDICT"), variable("LBF_NETWORKS"), variable("LBF_OVERHEAD"),
+          variable("LBF_PROCEDURES")};
 }
 
 const StepConfig& decide(const UserRequest& environment, bool tell) {

@@ -12,6 +12,7 @@
 
 #include "base/scoped_fd.h"
 #include "cost/first_grant.h"
+#include "cost/procedure_limit.h"
 #include "spank_plugin/plugin/plugin.h"
 #include "spank_plugin/plugin/step_description.h"
 
@@ -71,6 +72,7 @@ void inherit_options(const SpankHandle& spank) {
   pass("LBF_PREDICT", options.predict, "on");
   pass("LBF_NETWORKS", options.networks, "");
   pass("LBF_OVERHEAD", options.overhead, "");
+  pass("LBF_PROCEDURES", options.procedures, "");
 }
 
 // The batch step knows whether its job is a task of an array; its sruns only have the environment, which may
@@ -97,6 +99,8 @@ void clear_capture(const SpankHandle& spank, const AdminConfig& admin) {
   spank.unset_environment("LBF_CAPTURE_DIR");
   spank.unset_environment("LBF_CAPTURE_RING_BYTES");
   spank.unset_environment("LBF_CAPTURE_GRANT");
+  spank.unset_environment("LBF_CAPTURE_PROCEDURES");
+  spank.unset_environment("LBF_CAPTURE_PROCEDURES_LIMIT");
   if (const auto preload = spank.environment("LD_PRELOAD")) {
     const std::string kept = preload_without(admin.capture, *preload);
     if (kept.empty()) {
@@ -174,6 +178,10 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
       !spank.set_environment("LBF_CAPTURE_RING_BYTES", std::to_string(admin.ring_bytes)) ||
       !spank.set_environment("LBF_CAPTURE_GRANT",
                              std::to_string(cost::first_grant(step.overhead_limit_percent / 100))) ||
+      (!step.procedures.empty() &&
+       (!spank.set_environment("LBF_CAPTURE_PROCEDURES", step.procedures) ||
+        !spank.set_environment("LBF_CAPTURE_PROCEDURES_LIMIT",
+                               std::to_string(cost::procedure_limit(step.overhead_limit_percent / 100))))) ||
       !spank.set_environment("LD_PRELOAD", preload)) {
     spank.unset_environment("LBF_CAPTURE_DIR");
     relay->signal_end();
@@ -237,7 +245,7 @@ void user_init(SpankHandle spank) {
   }
   if (!script && (!step_id || *step_id > SLURM_MAX_NORMAL_STEP_ID)) return;
   const UserRequest environment{spank.environment("LBF_PREDICT"), spank.environment("LBF_NETWORKS"),
-                                spank.environment("LBF_OVERHEAD")};
+                                spank.environment("LBF_OVERHEAD"), spank.environment("LBF_PROCEDURES")};
   // srun, sbatch or salloc have said what is wrong with the user's values; what is wrong on this node only,
   // the first node says.
   const bool first_node = spank.item<std::uint32_t>(S_JOB_NODEID).value_or(0) == 0;

@@ -1,4 +1,4 @@
-// See library.h. Also works alone: with LBF_PROCEDURES in the environment and this library preloaded,
+// See library.h. Also works alone: with LBF_PROCEDURES_ALONE in the environment and this library preloaded,
 // procedures are measured from the program's start, and a table is written to LBF_PROCEDURES_REPORT when it
 // ends (docs/procedures.md, "Alone").
 #include "spank_plugin/procedures/library.h"
@@ -12,7 +12,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "spank_plugin/procedures/auto_selection.h"
 #include "spank_plugin/procedures/call_times.h"
 #include "spank_plugin/procedures/procedures.h"
 #include "spank_plugin/procedures/sampler.h"
@@ -46,27 +51,87 @@ auto guarded(Body body, decltype(body()) otherwise) noexcept -> decltype(body())
   return otherwise;
 }
 
-std::uint32_t start(const char* list, double limit) noexcept {
-  if (procedures != nullptr) return 0;
+// What is said once of procedures, and kept for whoever asks.
+struct Remark {
+  std::uint32_t kind;
+  std::string name;
+  std::string text;
+};
+std::vector<Remark>* remarks = nullptr;  // as `procedures`: never freed
+
+void remark(std::uint32_t kind, const std::string& name, const std::string& text, bool quiet) {
+  if (remarks == nullptr) remarks = new std::vector<Remark>;
+  remarks->push_back({kind, name, text});
+  if (!quiet) say(text);
+}
+
+double limit_share = 0;
+bool is_quiet = false;
+AutoSelection* choosing = nullptr;  // as long as samples are taken
+
+// The procedures of LIST, from now on.
+std::uint32_t measure(const std::string& list) {
+  auto* const made = new Procedures;
+  const Result<std::size_t> opened = made->open(list);
+  if (!opened) return remark(LBF_PROCEDURE_REFUSED, list, opened.error().message, is_quiet), 0;
+  for (const RefusedProcedure& refused : made->selection().refused) {
+    remark(LBF_PROCEDURE_REFUSED, refused.name, refused.reason, is_quiet);
+  }
+  for (const std::string& note : made->selection().notes) remark(LBF_PROCEDURE_NOTE, "", note, is_quiet);
+  if (*opened == 0) return 0;
+  ticks_of_a_call = Procedures::measure_call_ticks();
+  made->limit_cost(limit_share, ticks_of_a_call);
+  pthread_atfork(nullptr, nullptr, [] { forked(); });
+  start_ticks = __builtin_ia32_rdtsc();
+  clock_gettime(CLOCK_MONOTONIC, &start_time);
+  const Result<std::uint32_t> patched = made->patch_all();
+  if (!patched) return remark(LBF_PROCEDURE_REFUSED, list, patched.error().message, is_quiet), 0;
+  procedures = made;
+  return static_cast<std::uint32_t>(*opened);
+}
+
+std::uint32_t start(const char* list, double limit, int quiet) noexcept {
+  if (procedures != nullptr || choosing != nullptr) return 0;
   return guarded(
       [&]() -> std::uint32_t {
-        auto* const made = new Procedures;
-        const Result<std::size_t> opened = made->open(list);
-        if (!opened) return say(opened.error().message), 0;
-        for (const RefusedProcedure& refused : made->selection().refused) say(refused.reason);
-        for (const std::string& note : made->selection().notes) say(note);
-        if (*opened == 0) return 0;
-        ticks_of_a_call = Procedures::measure_call_ticks();
-        made->limit_cost(limit, ticks_of_a_call);
-        pthread_atfork(nullptr, nullptr, [] { forked(); });
-        start_ticks = __builtin_ia32_rdtsc();
-        clock_gettime(CLOCK_MONOTONIC, &start_time);
-        const Result<std::uint32_t> patched = made->patch_all();
-        if (!patched) return say(patched.error().message), 0;
-        procedures = made;
-        return static_cast<std::uint32_t>(*opened);
+        limit_share = limit;
+        is_quiet = quiet != 0;
+        if (std::strcmp(list, "auto") != 0) return measure(list);
+        Result<std::unique_ptr<AutoSelection>> begun = AutoSelection::begin();
+        if (!begun) return remark(LBF_PROCEDURE_REFUSED, list, begun.error().message, is_quiet), 0;
+        choosing = begun->release();
+        return 0;
       },
       0);
+}
+
+int wants_select() noexcept {
+  return choosing != nullptr && choosing->is_due() ? 1 : 0;
+}
+
+std::uint32_t select() noexcept {
+  AutoSelection* const over = std::exchange(choosing, nullptr);
+  if (over == nullptr) return 0;
+  return guarded(
+      [&]() -> std::uint32_t {
+        const std::unique_ptr<AutoSelection> owned(over);
+        const NotMeasured no_times;
+        const Chosen chosen = owned->choose();
+        for (const std::string& note : chosen.notes) remark(LBF_PROCEDURE_NOTE, "auto", note, is_quiet);
+        return chosen.list.empty() ? 0 : measure(chosen.list);
+      },
+      0);
+}
+
+void stop() noexcept {
+  delete std::exchange(choosing, nullptr);
+  if (procedures == nullptr) return;
+  guarded(
+      [] {
+        for (const SelectedProcedure& procedure : procedures->selection().selected) (void)procedures->unpatch(procedure.id);
+        return true;
+      },
+      false);
 }
 
 double ticks_per_s() {
@@ -122,7 +187,7 @@ pid_t own_process = 0;
 bool sampling = false;
 
 [[gnu::constructor]] void begin_alone() {
-  const char* list = std::getenv("LBF_PROCEDURES");
+  const char* list = std::getenv("LBF_PROCEDURES_ALONE");
   const char* samples = std::getenv("LBF_PROCEDURES_SAMPLES");
   own_process = getpid();
   if (samples != nullptr && *samples != '\0') {
@@ -136,7 +201,7 @@ bool sampling = false;
   }
   if (list == nullptr || *list == '\0') return;
   const char* limit = std::getenv("LBF_PROCEDURES_LIMIT");
-  start(list, limit != nullptr ? std::atof(limit) : 0);
+  start(list, limit != nullptr ? std::atof(limit) : 0, 0);
 }
 
 [[gnu::destructor]] void end_alone() {
@@ -166,10 +231,21 @@ const lbf_procedures kLibrary = {
     LBF_PROCEDURES_VERSION,
     kMaxProcedures,
     start,
+    wants_select,
+    select,
+    []() -> std::uint32_t {
+      return procedures == nullptr ? 0 : static_cast<std::uint32_t>(procedures->selection().selected.size());
+    },
     [](std::uint32_t id) -> const char* {
       return procedures != nullptr && id < procedures->selection().selected.size()
                  ? procedures->selection().selected[id].name.c_str()
                  : nullptr;
+    },
+    []() -> std::uint32_t { return remarks == nullptr ? 0 : static_cast<std::uint32_t>(remarks->size()); },
+    [](std::uint32_t number) -> lbf_procedure_remark {
+      if (remarks == nullptr || number >= remarks->size()) return {LBF_PROCEDURE_NOTE, "", ""};
+      const Remark& one = (*remarks)[number];
+      return {one.kind, one.name.c_str(), one.text.c_str()};
     },
     [](std::uint64_t now, lbf_procedure_sums* out, std::uint32_t room) -> std::uint32_t {
       return take_interval(now, reinterpret_cast<IntervalSums*>(out), room);
@@ -186,6 +262,7 @@ const lbf_procedures kLibrary = {
     [](std::uint32_t id) -> int {
       return procedures != nullptr && guarded([&] { return procedures->unpatch(id).ok(); }, false) ? 0 : -1;
     },
+    stop,
     []() -> std::uint64_t { return missed_calls(); },
     []() -> double { return ticks_of_a_call; },
 };

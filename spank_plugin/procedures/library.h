@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define LBF_PROCEDURES_VERSION 1u
+#define LBF_PROCEDURES_VERSION 2u
 
 struct lbf_procedure_sums {
   uint32_t procedure;
@@ -21,13 +21,33 @@ struct lbf_procedure_sums {
   uint64_t left_by_jump;
 };
 
+// What is to be said of procedures that were asked for. One line for people; `name`: as it was asked for, or as
+// it is found.
+enum lbf_procedure_remark_kind {
+  LBF_PROCEDURE_REFUSED = 0,  // it is not measured
+  LBF_PROCEDURE_NOTE = 1,     // it is, but: inlined places, aliases
+};
+struct lbf_procedure_remark {
+  uint32_t kind;
+  const char* name;
+  const char* text;
+};
+
 struct lbf_procedures {
   uint32_t version;
   uint32_t max_procedures;  // room that `take` needs
-  // At the end of MPI_Init: finds, patches, says on stderr what cannot be measured. `limit`: see
-  // Procedures::limit_cost. Number of procedures that are measured; 0: none, nothing was changed.
-  uint32_t (*start)(const char* list, double limit);
-  const char* (*name)(uint32_t procedure);
+  // At the end of MPI_Init: finds and patches. `list` as users write it, or "auto": then sampling begins, and
+  // `select` ends it. `limit`: see Procedures::limit_cost. `quiet`: 0: what cannot be measured is said on stderr,
+  // too. Number of procedures that are measured; 0: none, nothing was changed ("auto": none yet).
+  uint32_t (*start)(const char* list, double limit, int quiet);
+  // Whether `select` is wanted: with "auto", once there are enough samples. Cheap.
+  int (*wants_select)(void);
+  // Ends the sampling, chooses and patches. Uses the heap. Number of procedures that are measured.
+  uint32_t (*select)(void);
+  uint32_t (*procedures)(void);              // ids are below it; those that are refused count
+  const char* (*name)(uint32_t procedure);   // nullptr: no such id
+  uint32_t (*remarks)(void);
+  struct lbf_procedure_remark (*remark)(uint32_t number);
   // The calling thread enters an MPI call at TSC `now`: what its procedures did since it left the last one.
   uint32_t (*take)(uint64_t now, struct lbf_procedure_sums* out, uint32_t room);
   void (*resume)(uint64_t now);  // it leaves the call
@@ -35,6 +55,7 @@ struct lbf_procedures {
   int (*state)(uint32_t procedure);
   int (*patch)(uint32_t procedure);  // 0: done
   int (*unpatch)(uint32_t procedure);
+  void (*stop)(void);       // for the rest of the run: no samples, nothing patched
   uint64_t (*missed)(void);    // calls that were not measured
   double (*call_ticks)(void);  // one call, measured by `start`
 };

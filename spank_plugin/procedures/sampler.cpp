@@ -30,6 +30,7 @@ struct Buffer {
   std::uintptr_t* words = nullptr;
   std::atomic<std::size_t> used{0};
   std::atomic<std::uint64_t> dropped{0};
+  std::atomic<std::uint64_t> samples{0};
 };
 constexpr std::size_t kBufferWords = std::size_t{1} << 21;
 constexpr std::size_t kMaxFrames = 128;
@@ -71,6 +72,7 @@ void take_sample(int, siginfo_t*, void* context) {
     walk.from = static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
     backtrace(next_frame, &walk);
     if (walk.count == 0) walk.frames[walk.count++] = walk.from;
+    buffer.samples.fetch_add(1, std::memory_order_relaxed);
     const std::size_t at = buffer.used.fetch_add(walk.count + 1, std::memory_order_relaxed);
     if (at + walk.count + 1 <= kBufferWords) {
       buffer.words[at] = walk.count;
@@ -138,6 +140,7 @@ Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
   backtrace(next_frame, &warm_up);
   buffer.used.store(0, std::memory_order_relaxed);
   buffer.dropped.store(0, std::memory_order_relaxed);
+  buffer.samples.store(0, std::memory_order_relaxed);
   interval = interval_ns;
   if (timers == nullptr) timers = new std::vector<ThreadTimer>;
   running.store(true, std::memory_order_release);
@@ -164,6 +167,10 @@ void Sampler::stop() {
   if (timers == nullptr) return;
   for (const ThreadTimer& timer : *timers) syscall(SYS_timer_delete, timer.timer);
   timers->clear();
+}
+
+std::uint64_t Sampler::taken() noexcept {
+  return buffer.samples.load(std::memory_order_relaxed);
 }
 
 SampleProfile Sampler::profile(const LoadedSymbols& symbols) {

@@ -39,6 +39,8 @@ class Sampler {
   // Threads that came since. Number of new ones.
   static std::size_t watch_new_threads();
   static void stop();
+  // Samples since the start. Any thread.
+  static std::uint64_t taken() noexcept;
   // REQUIRES: stopped. `symbols` were read when everything of interest was loaded.
   static SampleProfile profile(const LoadedSymbols& symbols);
 };

@@ -121,6 +121,8 @@ class Collector {
     std::uint64_t cpu_ns = 0;
     std::uint64_t cpu_read_ns = 0;
     std::uint64_t cpu_at_bytes = 0;
+    std::map<std::uint32_t, std::string> procedures{};  // by its own number, as named in the stream
+    std::size_t procedure_remarks = 0;
     std::optional<std::uint64_t> first_total_cpu_ns{};  // of the whole process, when it was taken
   };
 
@@ -139,6 +141,9 @@ class Collector {
                BatchBuilder& out);
   void observe_stop(Process& process, bool stopped, Seconds since_last_look_s);
   void add_event(Process& process, const Event& event, ClockReading now, BatchBuilder& out);
+  // ring.h, kRecordProcedure: becomes a control record.
+  void say_procedure(Process& process, const ring::Record& record, std::span<const std::uint64_t> values,
+                     ClockReading now, BatchBuilder& out);
   void keep_alive(Process& process, ClockReading now, BatchBuilder& out);
   void write_stats(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
   void end(Process& process, const char* how, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace lbf::relay {
 namespace {
@@ -49,6 +50,28 @@ CostMeter::Use CostMeter::use_since(const PrimitiveReading& before, const Primit
   return use;
 }
 
+Seconds CostMeter::procedures_since(const ProcedureReading& now, Seconds seconds_per_tick, Seconds passed_s,
+                                    RankCost& cost) {
+  const ProcedureReading before = std::exchange(procedures_, now);
+  // Calls are told at the next MPI call: they may be older than the last look.
+  if (now.calls < before.calls || now.record_ticks < before.record_ticks) {
+    ++cost.disbelieved;
+    return 0;
+  }
+  const std::uint64_t calls = now.calls - before.calls;
+  const Seconds once_s =
+      std::min(static_cast<double>(now.call_ticks_256) / 256 * seconds_per_tick, kLongestOnceS);
+  const Seconds spent_s = static_cast<double>(calls) * once_s +
+                          static_cast<double>(now.record_ticks - before.record_ticks) * seconds_per_tick;
+  // A thread cannot spend more than passed; what is told late was spent since the last word about it.
+  procedures_room_s_ += passed_s;
+  const Seconds counted_s = std::min(spent_s, procedures_room_s_);
+  if (calls > 0) procedures_room_s_ = 0;
+  cost.procedure_calls += calls;
+  cost.procedures_s += counted_s;
+  return counted_s;
+}
+
 void CostMeter::observe(const RingStatus& status, Seconds seconds_per_tick, Seconds passed_s,
                         const PrimitiveCosts& node, RankCost& cost) {
   const Use recorded = use_since(recorded_, status.recorded, seconds_per_tick, passed_s, node.recorded_s);
@@ -61,6 +84,9 @@ void CostMeter::observe(const RingStatus& status, Seconds seconds_per_tick, Seco
     cost.observed.direct_s += use.cost.direct_s;
     cost.observed.ideal_s += use.cost.ideal_s;
   }
+  const Seconds procedures_s = procedures_since(status.procedures, seconds_per_tick, passed_s, cost);
+  cost.observed.direct_s += procedures_s;
+  cost.observed.ideal_s += procedures_s;
   if (!recorded.believed || !counted.believed) ++cost.disbelieved;
 }
 

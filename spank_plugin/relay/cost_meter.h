@@ -25,6 +25,8 @@ struct RankCost {
   cost::ObservedCost observed;
   std::uint64_t recorded_calls = 0;
   std::uint64_t counted_calls = 0;
+  std::uint64_t procedure_calls = 0;  // of measured procedures
+  Seconds procedures_s = 0;           // what they cost; in `observed` too
   Seconds cpu_s = 0;  // processor time of the process since it was taken, the capture's included
   std::uint64_t disbelieved = 0;  // looks at counters that cannot be true
 
@@ -46,9 +48,13 @@ class CostMeter {
   };
   static Use use_since(const PrimitiveReading& before, const PrimitiveReading& now, Seconds seconds_per_tick,
                        Seconds passed_s, Seconds ideal_of_node_s);
+  // Measured calls cost what they cost when they were calibrated: nobody times them while they run.
+  Seconds procedures_since(const ProcedureReading& now, Seconds seconds_per_tick, Seconds passed_s, RankCost& cost);
 
   PrimitiveReading recorded_;
   PrimitiveReading counted_;
+  ProcedureReading procedures_;
+  Seconds procedures_room_s_ = 0;  // passed since calls were told last
 };
 
 }  // namespace lbf::relay

@@ -23,6 +23,8 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
     all.recorded_calls += cost.recorded_calls;
     all.counted_calls += cost.counted_calls;
     all.disbelieved += cost.disbelieved;
+    all.procedure_calls += cost.procedure_calls;
+    all.procedures_s += cost.procedures_s;
     program_cpu_s += cost.program_cpu_s();
     if (!listed) continue;
     list.push_back({rank, cost.observed.direct_s, cost.observed.ideal_s, cost.recorded_calls, cost.counted_calls,
@@ -42,6 +44,10 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
                        {{"recorded", facts.primitives.recorded_s * 1e9},
                         {"counted", facts.primitives.counted_s * 1e9},
                         {"relayed", facts.primitives.relayed_s * 1e9}}}};
+  if (all.procedure_calls > 0 || all.procedures_s > 0) {
+    json["procedure_calls"] = all.procedure_calls;
+    json["procedures_s"] = all.procedures_s;
+  }
   if (facts.control != nullptr) {
     const CostControl& control = *facts.control;
     json["limit_percent"] = 100 * control.limit();

@@ -5,6 +5,7 @@
 #include <limits>
 #include <string>
 
+#include "event/procedure_table.h"
 #include "event/wire.h"
 
 namespace lbf::relay {
@@ -87,6 +88,9 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     if (auto checked = check_definition(record, values); !checked) return checked;
     note_definition(record.comm);
   }
+  if (event.kind == EventKind::kProcedure) {
+    if (auto taken = take_procedure(record, values, seconds_per_tick, event); !taken) return taken;
+  }
   if (event.kind == EventKind::kGap) definitions_known_ = true;  // what is not known now was lost
   if (!is_defined(event.comm)) {
     ++events_without_communicator_;
@@ -128,6 +132,35 @@ Result<void> RecordConverter::check_definition(const ring::Record& record,
   if (std::any_of(values.begin() + 2, values.end(), [world](std::uint64_t rank) { return rank >= world; })) {
     return bad_record(record, "a member outside the world");
   }
+  return {};
+}
+
+void RecordConverter::name_procedure(std::uint32_t id) {
+  if (id >= kMaxProcedures) return;
+  if (named_procedures_.size() <= id) named_procedures_.resize(id + std::size_t{1});
+  named_procedures_[id] = true;
+}
+
+// Ticks become nanoseconds; what lbfd would refuse the batch for is refused here.
+Result<void> RecordConverter::take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
+                                             Seconds seconds_per_tick, Event& event) {
+  constexpr double kLongestNs = 0x1p56;
+  if (values.size() != kProcedureValues) return bad_record(record, "other values than a procedure's");
+  const auto nanoseconds = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * seconds_per_tick * 1e9; };
+  if (values[2] > values[1] || !(nanoseconds(values[1]) < kLongestNs))
+    return bad_record(record, "a procedure's time that cannot be");
+  event.peer = kAnyRank;
+  event.tag = kAnyTag;
+  const bool named = all_procedures_named_ ? values[0] < kMaxProcedures
+                                           : values[0] < named_procedures_.size() && named_procedures_[values[0]];
+  if (!named) {
+    event.kind = EventKind::kCompute;
+    event.values = {};
+    return {};
+  }
+  procedure_values_ = {values[0], static_cast<std::uint64_t>(nanoseconds(values[1])),
+                       static_cast<std::uint64_t>(nanoseconds(values[2])), values[3]};
+  event.values = procedure_values_;
   return {};
 }
 

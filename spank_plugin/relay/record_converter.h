@@ -11,6 +11,7 @@
 // it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -31,7 +32,7 @@ class RecordConverter {
   // Time starts at START_TICKS (the return of MPI_Init). WORLD_SIZE bounds the ranks in the records.
   // FROM_ITS_BEGIN: no earlier relay took records (and definitions) of this process.
   RecordConverter(std::uint64_t start_ticks, Rank world_size, bool from_its_begin = true)
-      : last_leave_ticks_(start_ticks), world_size_(world_size), definitions_known_(from_its_begin) {}
+      : last_leave_ticks_(start_ticks), world_size_(world_size), definitions_known_(from_its_begin), all_procedures_named_(!from_its_begin) {}
 
   // Errors: kInvalidInput, a record that capture never writes (a rank outside the world, broken values);
   // nothing of it reaches the sink.
@@ -42,6 +43,10 @@ class RecordConverter {
   // come before it. Does nothing where the communicator is defined, or RECORD is no sound definition.
   void define_ahead(const ring::Record& record, std::span<const std::uint64_t> values,
                     const RelayEventSink& sink);
+
+  // The process's procedure ID has a name in the stream: its kProcedure records become events. Others become process
+  // time like any other.
+  void name_procedure(std::uint32_t id);
 
   // A kKeepAlive event that gives the process `process_s` seconds of processor time before the record that
   // ends this gap is written. The gaps that follow are shortened by as much.
@@ -61,6 +66,8 @@ class RecordConverter {
  private:
   Result<void> check_definition(const ring::Record& record, std::span<const std::uint64_t> values) const;
   void note_definition(std::uint32_t comm);
+  Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
+                              Seconds seconds_per_tick, Event& event);
 
   std::uint64_t last_leave_ticks_ = 0;
   std::uint64_t dropped_ticks_ = 0;  // preempted and waiting, since the last record
@@ -71,6 +78,9 @@ class RecordConverter {
   bool definitions_known_ = true;
   std::vector<bool> defined_;  // by the process's own number of the communicator
   std::uint64_t events_without_communicator_ = 0;
+  bool all_procedures_named_ = false;  // an earlier relay's stream has the names
+  std::vector<bool> named_procedures_;
+  std::array<std::uint64_t, kProcedureValues> procedure_values_{};
 };
 
 }  // namespace lbf::relay

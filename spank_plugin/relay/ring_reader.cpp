@@ -165,6 +165,10 @@ Result<RingStatus> RingReader::read_status() const {
   status.off = field<std::uint32_t>(h, offsetof(ring::Header, off)) != 0;
   status.recorded = primitive(h, offsetof(ring::Header, recorded));
   status.counted = primitive(h, offsetof(ring::Header, counted));
+  constexpr std::size_t kProcedures = offsetof(ring::Header, procedures);
+  status.procedures = {field<std::uint64_t>(h, kProcedures + offsetof(ring::ProcedureUse, calls)),
+                       field<std::uint64_t>(h, kProcedures + offsetof(ring::ProcedureUse, call_ticks_256)),
+                       field<std::uint64_t>(h, kProcedures + offsetof(ring::ProcedureUse, record_ticks))};
   status.library = text(h + offsetof(ring::Header, library), sizeof(ring::Header::library));
   return status;
 }
@@ -264,7 +268,8 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
         continue;
       }
       if (!pad) {
-        if (record.kind != ring::kRecordAdjust && record.kind >= kEventKindCount) {
+        const bool is_event = record.kind != ring::kRecordAdjust && record.kind != ring::kRecordProcedure;
+        if (is_event && record.kind >= kEventKindCount) {
           outcome = invalid_input("ring " + name_ + ": unknown record kind " + std::to_string(record.kind));
           break;
         }

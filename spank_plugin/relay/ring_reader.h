@@ -32,6 +32,13 @@ struct PrimitiveReading {
   std::uint64_t ideal_ticks_256 = 0;
 };
 
+// ring::ProcedureUse.
+struct ProcedureReading {
+  std::uint64_t calls = 0;
+  std::uint64_t call_ticks_256 = 0;
+  std::uint64_t record_ticks = 0;
+};
+
 // The part of the header that changes while the program runs, each field read once.
 struct RingStatus {
   std::int32_t rank = -1;
@@ -53,6 +60,7 @@ struct RingStatus {
   bool off = false;
   PrimitiveReading recorded;
   PrimitiveReading counted;
+  ProcedureReading procedures;
   std::string library;  // MPI_Get_library_version; the program learns it in MPI_Init
 };
 

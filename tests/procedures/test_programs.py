@@ -68,7 +68,7 @@ class Programs(unittest.TestCase):
         if os.path.exists(report):
             os.remove(report)
         done = subprocess.run(command, capture_output=True, text=True, timeout=60,
-                              env={**os.environ, "LD_PRELOAD": LIBRARY, "LBF_PROCEDURES": procedures,
+                              env={**os.environ, "LD_PRELOAD": LIBRARY, "LBF_PROCEDURES_ALONE": procedures,
                                    "LBF_PROCEDURES_REPORT": report, **environment})
         self.assertEqual(done.returncode, 0, done.stderr)
         rows, missed = {}, 0

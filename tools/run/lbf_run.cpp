@@ -21,6 +21,7 @@
 #include "advisor/report/step.h"
 #include "base/http_client.h"
 #include "cost/first_grant.h"
+#include "cost/procedure_limit.h"
 #include "tools/run/run_daemon.h"
 #include "tools/run/run_description.h"
 #include "tools/run/run_process.h"
@@ -46,6 +47,7 @@ struct Options {
   std::string networks_dir;
   std::string network;
   std::string overhead;
+  std::string procedures;
   bool quiet = false;
   std::vector<std::string> command;
 };
@@ -97,6 +99,11 @@ void prepare_environment(const Options& options, const Parts& parts, const Priva
   const char* const old = std::getenv("LD_PRELOAD");
   set("LBF_CAPTURE_DIR", rings);
   set("LBF_CAPTURE_GRANT", std::to_string(cost::first_grant(overhead_limit_percent() / 100)));
+  if (!options.procedures.empty()) {
+    set("LBF_PROCEDURES", options.procedures);  // for Slurm's tasks: lbf-task-prolog
+    set("LBF_CAPTURE_PROCEDURES", options.procedures);
+    set("LBF_CAPTURE_PROCEDURES_LIMIT", std::to_string(cost::procedure_limit(overhead_limit_percent() / 100)));
+  }
   set("LD_PRELOAD", parts.capture + (old != nullptr && *old != '\0' ? std::string(":") + old : ""));
   set("LBF_PREDICT", "off");  // where the site's plugin is there, too: once is enough
   if (daemon.port() == 0) return;
@@ -152,8 +159,9 @@ void report(const Options& options, const Parts& parts, const PrivateDaemon& dae
   }
   if (steps.size() > kMostReports)
     std::fprintf(stderr, "lbf-run: and %zu more\n", steps.size() - kMostReports);
-  std::fprintf(stderr, "lbf-run: the data are in %s; all predictions: %slbf-report -j %s\n",
-               daemon.dir().c_str(), again(options, daemon.dir()).c_str(), steps.back().c_str());
+  std::fprintf(stderr, "lbf-run: the data are in %s; all predictions: %slbf-report %s-j %s\n",
+               daemon.dir().c_str(), again(options, daemon.dir()).c_str(),
+               options.procedures.empty() ? "" : "--procedures ", steps.back().c_str());
 }
 
 int run(const Options& options) {
@@ -200,6 +208,8 @@ int run(const Options& options) {
   const int status = run_command(options.command);
   ::unsetenv("LBF_CAPTURE_DIR");
   ::unsetenv("LBF_CAPTURE_GRANT");
+  ::unsetenv("LBF_CAPTURE_PROCEDURES");
+  ::unsetenv("LBF_CAPTURE_PROCEDURES_LIMIT");
   preload ? set("LD_PRELOAD", *preload) : static_cast<void>(::unsetenv("LD_PRELOAD"));
   const bool delivered = relay->finish(kRelayTimeoutS);
   if (!delivered)
@@ -224,6 +234,9 @@ int main_of(int argc, char** argv) {
   app.add_option("--network", options.network, "which of them this machine or cluster has");
   app.add_option("--overhead", options.overhead,
                  "what the capture may cost, percent of the programs' processor time (default: 2)");
+  app.add_option("--procedures", options.procedures,
+                 "measure these procedures of the programs, names or patterns: F,G, or auto; lbf-report --procedures then "
+                 "says what if they ran in the other process");
   app.add_flag("-q,--quiet", options.quiet, "no report at the end");
   app.add_option("command", options.command, "command and its arguments; write -- before it")->required();
   app.positionals_at_end();

@@ -20,6 +20,7 @@
 #include <thread>
 
 #include "cost/first_grant.h"
+#include "cost/procedure_limit.h"
 #include "tools/run/run_description.h"
 #include "tools/run/run_process.h"
 
@@ -108,6 +109,11 @@ int prolog(const TaskStep& step) {
   std::printf("export LBF_CAPTURE_DIR=%s\nexport LBF_CAPTURE_GRANT=%llu\nexport LD_PRELOAD=%s\n", rings.c_str(),
               static_cast<unsigned long long>(lbf::cost::first_grant(overhead_limit_percent() / 100)),
               preload.c_str());
+  const char* const procedures = std::getenv("LBF_PROCEDURES");
+  if (procedures != nullptr && *procedures != '\0' && std::strchr(procedures, '\n') == nullptr) {
+    std::printf("export LBF_CAPTURE_PROCEDURES=%s\nexport LBF_CAPTURE_PROCEDURES_LIMIT=%f\n", procedures,
+                lbf::cost::procedure_limit(overhead_limit_percent() / 100));
+  }
   return 0;
 }
 

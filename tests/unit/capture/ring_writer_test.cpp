@@ -283,5 +283,33 @@ TEST_F(RingWriterTest, ATailThatLiesStopsTheWriterOnly) {
   EXPECT_LE(header_->head.load(), kCapacity);
 }
 
+TEST(ProcedureWords, AreARecordOfTheirOwnWithoutTime) {
+  constexpr std::uint64_t kCapacity = 4096;
+  auto header = std::make_unique<ring::Header>();
+  alignas(8) static std::byte data[kCapacity];
+  RingWriter writer;
+  writer.attach(header.get(), data, kCapacity);
+  const std::string name = "grid::step";
+  const std::string text = "why";
+  ASSERT_TRUE(writer.write_procedure(ring::ProcedureWord::kNote, 5, name.data(), name.size(), text.data(), text.size()));
+  const auto* record = reinterpret_cast<const ring::Record*>(data);
+  EXPECT_EQ(record->kind, ring::kRecordProcedure);
+  EXPECT_EQ(record->tag, static_cast<std::int32_t>(ring::ProcedureWord::kNote));
+  EXPECT_EQ(record->comm, 5u);
+  EXPECT_EQ(record->request, name.size());
+  EXPECT_EQ(record->bytes, name.size() + text.size());
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(record + 1), record->bytes), name + text);
+  EXPECT_EQ(header->head.load(), sizeof(ring::Record) + 16);
+  // It leaves room for calls: half of the ring.
+  const std::string longest(1000, 'x');
+  int written = 0;
+  while (writer.write_procedure(ring::ProcedureWord::kName, 1, longest.data(), longest.size(), "", 0)) ++written;
+  EXPECT_LE(header->head.load(), kCapacity / 2);
+  EXPECT_EQ(header->lost_records.load(), 0u);
+  writer.begin_call(10, 1);
+  EXPECT_NE(writer.append(EventKind::kSend), nullptr);
+  writer.commit(11);
+}
+
 }  // namespace
 }  // namespace lbf::capture

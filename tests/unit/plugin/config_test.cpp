@@ -196,5 +196,18 @@ TEST(PreloadTest, TheUsersIsKeptBehindOurs) {
   EXPECT_EQ(preload_without("/l.so", "/a.so:/l.so:"), "/a.so");
 }
 
+TEST(ResolveTest, ProceduresAreHandedOnAsTheyAreWritten) {
+  EXPECT_EQ(decide({"on", {}, {}, "grid::step(int, double),heat::*"}).procedures, "grid::step(int, double),heat::*");
+  EXPECT_EQ(decide({"on", {}, {}, {}}).procedures, "");
+  EXPECT_EQ(decide({"off", {}, {}, "f"}).procedures, "");
+  EXPECT_EQ(resolve({}, {"on", {}, {}, {}}, {{}, {}, {}, "auto"}).procedures, "auto");
+  EXPECT_EQ(resolve({}, {"on", {}, {}, "f"}, {{}, {}, {}, "auto"}).procedures, "f");
+  const StepConfig broken = decide({"on", {}, {}, "f\ng"});
+  EXPECT_FALSE(broken.predict);
+  EXPECT_THAT(broken.messages, ElementsAre(HasSubstr("--lbf-procedures=f?g: give names of procedures")));
+  EXPECT_THAT(decide({"on", {}, {}, std::string(5000, 'x')}).messages, ElementsAre(HasSubstr("longer than 4096")));
+  EXPECT_THAT(decide({{}, {}, {}, "f"}).messages, ElementsAre(HasSubstr("without --lbf-predict")));
+}
+
 }  // namespace
 }  // namespace lbf::plugin

@@ -43,7 +43,7 @@ std::string contents(const std::string& path) {
 class PluginTest : public testing::Test {
  protected:
   PluginTest() {
-    for (const char* name : {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD"}) ::unsetenv(name);
+    for (const char* name : {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD", "LBF_PROCEDURES"}) ::unsetenv(name);
     ::chmod(dir_.c_str(), 0755);
     ring_dir_ = dir_ + "/shm";
     std::filesystem::create_directory(ring_dir_);
@@ -134,10 +134,11 @@ TEST_F(PluginTest, OptionsAreRegisteredWhereUsersGiveThem) {
   for (const spank_context_t context : {S_CTX_LOCAL, S_CTX_ALLOCATOR, S_CTX_REMOTE}) {
     host().options.clear();
     start(context);
-    ASSERT_EQ(host().options.size(), 3U);
+    ASSERT_EQ(host().options.size(), 4U);
     EXPECT_EQ(host().options["lbf-predict"].has_arg, 2);  // optional argument
     EXPECT_EQ(host().options["lbf-networks"].has_arg, 1);
     EXPECT_EQ(host().options["lbf-overhead"].has_arg, 1);
+    EXPECT_EQ(host().options["lbf-procedures"].has_arg, 1);
   }
   host().options.clear();
   start(S_CTX_SLURMD);
@@ -212,7 +213,7 @@ TEST_F(PluginTest, WrongPlugstackArgumentsTurnItOffWithOneLineForWhoAsked) {
 TEST_F(PluginTest, FailingRegistrationIsLoggedOnly) {
   host().register_fails = true;
   start(S_CTX_LOCAL);
-  EXPECT_EQ(host().logged.size(), 3U);
+  EXPECT_EQ(host().logged.size(), 4U);
   EXPECT_THAT(host().said, IsEmpty());
 }
 
@@ -334,10 +335,12 @@ TEST_F(PluginTest, AStepWithoutPredictionIsUntouched) {
 TEST_F(PluginTest, AnInnerStepDoesNotInheritTheOuterStepsCapture) {
   host().environment["LBF_CAPTURE_DIR"] = "/dev/shm/lbf-outer";
   host().environment["LBF_CAPTURE_GRANT"] = "1";
+  host().environment["LBF_CAPTURE_PROCEDURES"] = "f";
   host().environment["LD_PRELOAD"] = capture_ + ":/users.so";
   start(S_CTX_REMOTE);
   EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
   EXPECT_FALSE(host().environment.contains("LBF_CAPTURE_GRANT"));
+  EXPECT_FALSE(host().environment.contains("LBF_CAPTURE_PROCEDURES"));
   EXPECT_FALSE(host().environment.contains("LBF_CAPTURE_DIR"));
   EXPECT_EQ(host().environment["LD_PRELOAD"], "/users.so");
 }
@@ -345,6 +348,7 @@ TEST_F(PluginTest, AnInnerStepDoesNotInheritTheOuterStepsCapture) {
 TEST_F(PluginTest, TheStepRunsWithCaptureAndARelay) {
   host().environment["LD_PRELOAD"] = "/users.so";
   host().environment["LBF_PREDICT"] = "1";  // from sbatch or salloc
+  host().environment["LBF_PROCEDURES"] = "heat::relax,pack";
   start(S_CTX_REMOTE, {"ring_bytes=65536", "networks=a"});
   // slurmstepd has descriptors without close-on-exec: none may reach the relay.
   const int leaked = ::fcntl(STDERR_FILENO, F_DUPFD, 100);
@@ -353,6 +357,8 @@ TEST_F(PluginTest, TheStepRunsWithCaptureAndARelay) {
   EXPECT_EQ(host().environment["LD_PRELOAD"], capture_ + ":/users.so");
   EXPECT_EQ(host().environment["LBF_CAPTURE_RING_BYTES"], "65536");
   EXPECT_EQ(host().environment["LBF_CAPTURE_GRANT"], "13333") << "a tenth of 2 % of 2 s, at 300 ns a call";
+  EXPECT_EQ(host().environment["LBF_CAPTURE_PROCEDURES"], "heat::relax,pack");
+  EXPECT_EQ(std::stod(host().environment["LBF_CAPTURE_PROCEDURES_LIMIT"]), 0.01) << "half of 2 %";
   struct stat status {};
   ASSERT_EQ(::stat(rings().c_str(), &status), 0);
   EXPECT_EQ(status.st_mode & 07777, 0700U);

@@ -423,5 +423,70 @@ TEST_F(CollectorTest, KeepAlivesTellProcessorTimeOnlyOutsideOfCalls) {
   EXPECT_NEAR(sum, 5.0, 1e-8);
 }
 
+// A kRecordProcedure as the capture writes it, or nearly.
+void append_words(RingFile& file, ring::ProcedureWord word, std::uint32_t id, const std::string& name,
+                  const std::string& text, std::uint64_t bytes) {
+  ring::Record record{};
+  record.kind = ring::kRecordProcedure;
+  record.tag = static_cast<std::int32_t>(word);
+  record.comm = id;
+  record.request = static_cast<std::uint32_t>(name.size());
+  record.bytes = bytes;
+  std::vector<std::uint64_t> values((name.size() + text.size() + 7) / 8, 0);
+  std::memcpy(values.data(), (name + text).data(), name.size() + text.size());
+  EXPECT_TRUE(file.append(record, values));
+}
+void append_words(RingFile& file, ring::ProcedureWord word, std::uint32_t id, const std::string& name,
+                  const std::string& text = {}) {
+  append_words(file, word, id, name, text, name.size() + text.size());
+}
+
+TEST_F(CollectorTest, ProceduresAreNamedBeforeTheirTimes) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  append_words(file, ring::ProcedureWord::kName, 4, "grid::Solver::step(double)");
+  append_words(file, ring::ProcedureWord::kRefused, 0, "memcpy", "other code jumps into it");
+  append_words(file, ring::ProcedureWord::kName, 4, "another name of it");  // the first one holds
+  ring::Record spent = RingFile::record(EventKind::kProcedure, 3000, 3000);
+  spent.flags = 0;
+  file.append(spent, {4, 1500, 700, 3});
+  file.append(RingFile::record(EventKind::kSend, 3000, 3500));
+  append_words(file, ring::ProcedureWord::kOff, 4, "grid::Solver::step(double)", "too often\n");
+  pass();
+  const auto decoded = finish();
+  const auto names = of_type(decoded, "procedure");
+  ASSERT_EQ(names.size(), 1U);
+  EXPECT_EQ(names[0]["rank"], 0);
+  EXPECT_EQ(names[0]["id"], 4);
+  EXPECT_EQ(names[0]["name"], "grid::Solver::step(double)");
+  const auto remarks = of_type(decoded, "procedure_remark");
+  ASSERT_EQ(remarks.size(), 2U);
+  EXPECT_EQ(remarks[0]["kind"], "refused");
+  EXPECT_EQ(remarks[0]["name"], "memcpy");
+  EXPECT_EQ(remarks[0]["text"], "other code jumps into it");
+  EXPECT_EQ(remarks[1]["kind"], "off");
+  EXPECT_EQ(remarks[1]["text"], "too often?") << "one line";
+  ASSERT_GE(decoded.events.size(), 2U);
+  EXPECT_EQ(decoded.events[0].second.kind, EventKind::kProcedure);
+  EXPECT_NEAR(decoded.events[0].second.process_s, 2000e-9, 1e-12);
+  EXPECT_EQ(decoded.events[1].second.kind, EventKind::kSend);
+  EXPECT_NEAR(decoded.events[1].second.process_s, 0, 1e-12) << "words and times take no time of their own";
+}
+
+TEST_F(CollectorTest, BrokenWordsAboutProceduresAreNotBelieved) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  append_words(file, ring::ProcedureWord::kName, 1, "f", "", 4000);          // longer than what is there
+  append_words(file, static_cast<ring::ProcedureWord>(9), 1, "f");            // no such word
+  append_words(file, ring::ProcedureWord::kName, 1u << 20, "f");              // no such number
+  append_words(file, ring::ProcedureWord::kName, 2, std::string(8, '\xff'));  // no UTF-8
+  file.append(RingFile::record(EventKind::kSend, 3000, 3500));
+  pass();
+  const auto decoded = finish();
+  EXPECT_EQ(of_type(decoded, "procedure").size(), 1U);
+  EXPECT_EQ(of_type(decoded, "note").size(), 2U);
+  EXPECT_EQ(decoded.events.size(), 2U) << "and the process's events go on";
+}
+
 }  // namespace
 }  // namespace lbf::relay

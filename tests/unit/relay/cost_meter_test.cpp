@@ -120,5 +120,36 @@ TEST(Pace, WithoutALimitNothingWaits) {
   EXPECT_EQ(pace.free_ns(8), 8u);
 }
 
+TEST(CostMeter, MeasuredProceduresAreChargedWhatACallCosts) {
+  CostMeter meter;
+  RankCost cost;
+  RingStatus status = status_of({0, 0, 0, 80 * 256});
+  status.procedures = {1'000'000, 40 * 256, 5'000'000};
+  meter.observe(status, 1e-9, 1, kNode, cost);
+  EXPECT_NEAR(cost.procedures_s, 0.04 + 0.005, 1e-12);
+  EXPECT_NEAR(cost.observed.low_s(), 0.045, 1e-12);
+  EXPECT_NEAR(cost.observed.high_s(), 0.045, 1e-12);
+  EXPECT_EQ(cost.procedure_calls, 1'000'000u);
+  meter.observe(status, 1e-9, 1, kNode, cost);  // nothing new
+  EXPECT_NEAR(cost.procedures_s, 0.045, 1e-12);
+  // Of a long stretch without MPI calls it is told at its end: more than one look's time.
+  meter.observe(status, 1e-9, 1, kNode, cost);
+  status.procedures.calls += 50'000'000;
+  meter.observe(status, 1e-9, 0.001, kNode, cost);
+  EXPECT_NEAR(cost.procedures_s, 0.045 + 2.0, 1e-9);
+}
+
+TEST(CostMeter, ProceduresCostNoMoreThanPassedAndHostileCountsNothing) {
+  CostMeter meter;
+  RankCost cost;
+  RingStatus status = status_of({});
+  status.procedures = {std::numeric_limits<std::uint64_t>::max(), 1'000'000'000, 0};
+  meter.observe(status, 1e-9, 0.5, kNode, cost);
+  EXPECT_LE(cost.procedures_s, 0.5);
+  status.procedures = {1, 256, 0};
+  meter.observe(status, 1e-9, 0.5, kNode, cost);
+  EXPECT_EQ(cost.disbelieved, 1u);
+}
+
 }  // namespace
 }  // namespace lbf::relay

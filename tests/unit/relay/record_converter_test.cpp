@@ -296,5 +296,37 @@ TEST(TickRate, OwnReadingsAgreeWithTheMonotonicClock) {
   EXPECT_NEAR(by_ticks_s / by_clock_s, 1, 0.01);
 }
 
+TEST(RecordConverter, AProceduresTicksBecomeNanosecondsOnceItHasAName) {
+  constexpr Seconds kTick = 0.5e-9;
+  RecordConverter converter(1000, 2);
+  Recorded out;
+  const auto spent = [] {
+    ring::Record record = RingFile::record(EventKind::kProcedure, 3000, 3000);
+    record.flags = 0;
+    return record;
+  };
+  const std::vector<std::uint64_t> values{7, 1600, 400, 12};
+  ASSERT_TRUE(converter.convert(spent(), values, kTick, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 1U);
+  EXPECT_EQ(out.events[0].kind, EventKind::kCompute) << "nobody named it: time like any other";
+  EXPECT_DOUBLE_EQ(out.events[0].process_s, 2000 * kTick);
+  converter.name_procedure(7);
+  std::vector<std::uint64_t> told;
+  const RelayEventSink sink = [&](const Event& event) {
+    out.events.push_back(event);
+    told.assign(event.values.begin(), event.values.end());
+  };
+  ASSERT_TRUE(converter.convert(spent(), values, kTick, sink).ok());
+  EXPECT_EQ(out.events[1].kind, EventKind::kProcedure);
+  EXPECT_EQ(told, (std::vector<std::uint64_t>{7, 800, 200, 12}));
+  EXPECT_EQ(out.events[1].peer, kAnyRank);
+
+  for (const std::vector<std::uint64_t>& bad :
+       {std::vector<std::uint64_t>{7, 1600, 400}, {7, 400, 1600, 1}, {7, ~std::uint64_t{0}, 1, 1}}) {
+    EXPECT_FALSE(converter.convert(spent(), bad, kTick, sink).ok());
+  }
+  EXPECT_EQ(out.events.size(), 2U);
+}
+
 }  // namespace
 }  // namespace lbf::relay

@@ -173,7 +173,7 @@ TEST_F(RingReaderTest, UnknownKindOpOrFunctionEndsTheRing) {
     EXPECT_EQ(records, 0);
   };
   refuse([](ring::Record& r) { r.kind = kEventKindCount; });
-  refuse([](ring::Record& r) { r.kind = 253; });
+  refuse([](ring::Record& r) { r.kind = 252; });
   refuse([](ring::Record& r) { r.words_and_op |= std::uint32_t{kCollectiveOpCount} << 24; });
   refuse([](ring::Record& r) { r.function = ring::kMaxFunctions; });
 }

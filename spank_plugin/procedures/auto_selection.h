@@ -1,0 +1,48 @@
+// AutoSelection: which procedures are worth measuring, found by sampling (`--lbf-procedures=auto`).
+//
+// Place in the event's way: sampler -> *auto selection* -> names -> patch. Hollingsworth & Miller's Performance
+// Consultant starts from what costs nothing to know: here from where the threads spend their processor time. The
+// procedures with the largest exclusive shares are measured; the limit of what that may cost is the measuring's
+// own (procedures.h, limit_cost). docs/procedures.md, "Automatic selection".
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "spank_plugin/procedures/sampler.h"
+
+namespace lbf::procedures {
+
+struct Chosen {
+  std::string list;                // as a user would write it; empty: nothing is worth it
+  std::vector<std::string> notes;  // lines for people: shares, what was left out
+};
+
+// The best of PROFILE: procedures of the program and its own libraries, not of the system's nor of MPI's, with at
+// least `kLeastShare` of the samples that are in those.
+inline constexpr std::size_t kMostChosen = 5;
+inline constexpr double kLeastShare = 0.02;
+Chosen choose_candidates(const SampleProfile& profile, const LoadedSymbols& symbols);
+
+class AutoSelection {
+ public:
+  // Sampling begins. Errors: Sampler::start's.
+  static Result<std::unique_ptr<AutoSelection>> begin();
+  ~AutoSelection();
+  AutoSelection(const AutoSelection&) = delete;
+  AutoSelection& operator=(const AutoSelection&) = delete;
+
+  // Enough samples for a choice, or so long ago that there will be no more. Cheap; any thread.
+  bool is_due() const noexcept;
+  // Ends the sampling. Reads files and uses the heap.
+  Chosen choose();
+
+ private:
+  AutoSelection() = default;
+  std::int64_t began_ns_ = 0;
+};
+
+}  // namespace lbf::procedures

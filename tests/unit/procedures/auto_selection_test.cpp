@@ -1,0 +1,50 @@
+#include "spank_plugin/procedures/auto_selection.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "spank_plugin/procedures/loaded_symbols.h"
+
+namespace lbf::procedures {
+namespace {
+
+SampleProfile profile_of(std::vector<SampledProcedure> procedures) {
+  SampleProfile profile;
+  profile.procedures = std::move(procedures);
+  for (const SampledProcedure& procedure : profile.procedures) profile.samples += procedure.exclusive;
+  return profile;
+}
+
+TEST(AutoSelection, TheProgramsOwnByTheirExclusiveShare) {
+  const LoadedSymbols symbols;
+  const Chosen chosen = choose_candidates(profile_of({{"main", "/opt/app", 50, 1000},
+                                                      {"driver", "/opt/app", 0, 900},
+                                                      {"solve(double, int)", "/opt/app", 600, 700},
+                                                      {"pack", "/opt/libgrid.so.1", 100, 100},
+                                                      {"rare", "/opt/app", 5, 5},
+                                                      {"opal_progress", "/usr/lib/libopen-pal.so.40", 4000, 4000},
+                                                      {"MPI_Test", "/usr/lib/libmpi.so.40", 900, 900},
+                                                      {"(no symbol)", "", 300, 300}}),
+                                          symbols);
+  EXPECT_EQ(chosen.list, "solve(double, int),pack");
+  ASSERT_EQ(chosen.notes.size(), 1u);
+  EXPECT_THAT(chosen.notes[0], testing::HasSubstr("of 5955 samples, 755 in the program's own procedures"));
+  EXPECT_THAT(chosen.notes[0], testing::HasSubstr("solve(double, int) 79.5 %, pack 13.2 %"));
+}
+
+TEST(AutoSelection, AtMostSoMany) {
+  std::vector<SampledProcedure> many;
+  for (int i = 0; i < 9; ++i) many.push_back({"p" + std::to_string(i), "/opt/app", 100, 100});
+  const Chosen chosen = choose_candidates(profile_of(many), LoadedSymbols());
+  EXPECT_EQ(chosen.list, "p0,p1,p2,p3,p4");
+}
+
+TEST(AutoSelection, NothingIsWorthIt) {
+  const Chosen chosen = choose_candidates(profile_of({{"main", "/opt/app", 500, 500}}), LoadedSymbols());
+  EXPECT_EQ(chosen.list, "");
+  EXPECT_THAT(chosen.notes, testing::ElementsAre(testing::HasSubstr("no procedure of the program is worth measuring")));
+  EXPECT_EQ(choose_candidates({}, LoadedSymbols()).list, "");
+}
+
+}  // namespace
+}  // namespace lbf::procedures
