@@ -135,9 +135,10 @@ Result<std::optional<StepRow>> PredictionStore::next_deferred(StepRow after) con
   std::optional<StepRow> row;
   auto done = database_.read([&](SQLite::Database& connection) {
     SQLite::Statement query(connection,
-                            "SELECT min(p.step_row) FROM prediction p JOIN step s ON s.step_row = p.step_row "
-                            "WHERE p.why_deferred <> '' AND p.deferred_for_good = 0 AND p.step_row > ? "
-                            "AND s.state <> 'running'");
+                            "SELECT min(p.step_row) FROM ("
+                            "SELECT step_row FROM prediction WHERE why_deferred <> '' AND deferred_for_good = 0 UNION ALL "
+                            "SELECT step_row FROM procedure_run WHERE why_deferred <> '' AND deferred_for_good = 0) p "
+                            "JOIN step s ON s.step_row = p.step_row WHERE p.step_row > ? AND s.state <> 'running'");
     query.bind(1, after);
     if (query.executeStep() && !query.getColumn(0).isNull()) row = query.getColumn(0).getInt64();
   });
@@ -153,6 +154,12 @@ Result<void> PredictionStore::give_up_deferred(StepRow step, const std::string& 
     update.bind(1, why);
     update.bind(2, step);
     update.exec();
+    SQLite::Statement of_procedures(connection,
+                                    "UPDATE procedure_run SET why_deferred = ?, deferred_for_good = 1 "
+                                    "WHERE step_row = ? AND why_deferred <> ''");
+    of_procedures.bind(1, why);
+    of_procedures.bind(2, step);
+    of_procedures.exec();
   });
 }
 

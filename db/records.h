@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "db/cost_record.h"
+#include "db/procedure_record.h"
 
 namespace lbf::db {
 
@@ -81,6 +82,7 @@ struct StepRecord {
   std::optional<ProgramRun> program;  // written with a complete step only; not read back
   Seconds lbfd_cpu_s = 0;             // processor time of its replays
   std::optional<CostRecord> cost;  // as the relays reported it
+  std::optional<ProcedureReport> procedures;  // where some were asked for
 };
 
 using StepRow = std::int64_t;  // step.step_row

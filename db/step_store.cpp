@@ -8,6 +8,7 @@
 
 #include "db/cost_store.h"
 #include "db/prediction_store.h"
+#include "db/procedure_store.h"
 #include "db/program_store.h"
 
 namespace lbf::db {
@@ -294,6 +295,7 @@ Result<StepRow> StepStore::put(const StepRecord& step, const std::vector<Predict
     insert_nodes(connection, row, step);
     CostStore::replace(connection, row, step.cost);
     PredictionStore::replace(connection, row, predictions);
+    ProcedureStore::replace(connection, row, step.procedures);
     ProgramStore::record(connection, row, step, predictions);
   });
   if (!written) return written.error();
@@ -391,7 +393,10 @@ Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bo
     SQLite::Statement replayed(connection, "SELECT lbfd_cpu_s FROM run WHERE step_row = ?");
     for (StoredStepRecord& stored : found) {
       stored.record.cost = CostStore::of_step(connection, stored.row, with_calls);
-      if (with_calls) read_calls(connection, stored);
+      if (with_calls) {
+        read_calls(connection, stored);
+        stored.record.procedures = ProcedureStore::of_step(connection, stored.row);
+      }
       replayed.reset();
       replayed.bind(1, stored.row);
       if (replayed.executeStep()) stored.record.lbfd_cpu_s = replayed.getColumn(0).getDouble();

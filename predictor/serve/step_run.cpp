@@ -283,6 +283,7 @@ void StepRun::begin_late_pass() {
 
 bool StepRun::work_late(const std::vector<StreamState>& states, bool complete) {
   if (predictor_ == nullptr || predictor_failed_) return false;
+  if (work_procedures(states, complete)) return true;
   const auto set_why = [&](std::string why) {
     changed_ |= why != why_deferred_;
     why_deferred_ = std::move(why);
@@ -371,6 +372,8 @@ StepRun::Progress StepRun::work() {
   } catch (const std::exception& exception) {
     targets_.resize(main_targets_);
     late_passes_.clear();
+    procedure_pass_.reset();
+    procedure_choice_is_final_ = true;
     add_reason(fmt::format("the replay of further targets stopped: {}", exception.what()));
   }
   if (complete) {
@@ -427,6 +430,7 @@ Result<void> StepRun::take_events(Stream& stream, Rank rank, std::span<const Eve
     return {};
   }
   profile_.take_events(events);
+  procedures_.take_events(rank, events);
   for (const Event& event : events) {
     stream.replayed_s += event.process_s + event.call_s + event.off_s;
     if (event.kind == EventKind::kUnmodelled) {
@@ -544,6 +548,14 @@ Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
         state.calls[function] = {call[1].get<std::uint64_t>(), not_negative(call[2].get<double>())};
       }
     }
+  } else if (type == "procedure") {
+    const std::int64_t id = integer_or(record, "id", -1);
+    const auto defined = procedures_.define(rank, id < 0 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(id),
+                                            text_or_empty(record, "name"));
+    if (!defined) add_note(fmt::format("node {}: {}", stream.number, defined.error().message));
+  } else if (type == "procedure_remark") {
+    procedures_.remark(rank, text_or_empty(record, "kind"), text_or_empty(record, "name"),
+                       text_or_empty(record, "text"));
   } else if (type == "process_end") {
     state.how = text_or_empty(record, "how");
     state.elapsed_s = std::max(state.elapsed_s, not_negative(number_or(record, "elapsed_s", 0)));

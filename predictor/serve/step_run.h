@@ -23,10 +23,12 @@
 #include "predictor/ingest/step_trace.h"
 #include "predictor/metric/predictor.h"
 #include "predictor/serve/network_catalog.h"
+#include "predictor/serve/procedure_pass.h"
 #include "predictor/serve/program_profile.h"
 #include "predictor/serve/replay_budget.h"
 #include "predictor/serve/trace_pass.h"
 #include "predictor/serve/run_picture.h"
+#include "predictor/serve/step_procedures.h"
 
 namespace lbf {
 
@@ -104,6 +106,11 @@ class StepRun {
   // Further targets while there is room. False: there is nothing to do for them now.
   bool work_late(const std::vector<StreamState>& states, bool complete);
   void begin_late_pass();
+  // The replay of the step's procedures, before that of further targets: the user named them. False: as work_late.
+  bool work_procedures(const std::vector<StreamState>& states, bool complete);
+  bool wants_procedure_pass(bool complete) const;
+  void begin_procedure_pass(bool complete);
+  void describe_procedures(db::StepRecord& record, std::vector<std::string>& notes) const;
   Result<void> diagnose() const;
   Seconds rank_time_s() const;
   Stream* next_stream(const std::vector<StreamState>& states);
@@ -147,6 +154,11 @@ class StepRun {
   std::string why_deferred_;                             // of those for which there was no room at the last look
   Seconds cpu_spent_s_ = 0;
   std::unique_ptr<ReplayMemoryShare> memory_share_;
+  StepProcedures procedures_;
+  std::unique_ptr<ProcedurePass> procedure_pass_;
+  unsigned procedure_passes_ = 0;         // begun so far
+  bool procedure_choice_is_final_ = false;  // made when all streams had ended
+  std::string why_procedures_deferred_;
   ProgramProfile profile_;
   bool predictor_failed_ = false;
   std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;

@@ -374,6 +374,7 @@ void StepRun::publish() {
       notes.push_back(fmt::format("{} of {} targets are deferred: {}", std::count_if(all.begin(), all.end(), is_deferred),
                                   all.size(), first->why_deferred));
     }
+    describe_procedures(record, notes);
     if (const auto first = std::find_if(all.begin(), all.end(), is_stuck); first != all.end()) {
       notes.push_back(fmt::format("on {} of {} targets the program would not end: {}",
                                   std::count_if(all.begin(), all.end(), is_stuck), all.size(),

@@ -28,6 +28,7 @@ StepView copy_of(const StepView& view, StepDetail detail) {
   copy.record = view.record;
   if (detail == StepDetail::kBrief) {
     copy.record.calls.clear();
+    copy.record.procedures.reset();
     return copy;
   }
   if (detail == StepDetail::kSummary) {

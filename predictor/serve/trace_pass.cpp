@@ -26,7 +26,8 @@ struct TracePass::Stream {
 };
 
 TracePass::TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
-                     std::unique_ptr<Predictor> predictor, std::size_t targets, ReplayMemory* memory)
+                     std::unique_ptr<Predictor> predictor, std::size_t targets, ReplayMemory* memory,
+                     const std::vector<std::string>& procedures)
     : trace_(std::move(trace)),
       node_of_rank_(std::move(node_of_rank)),
       ranks_(static_cast<Rank>(node_of_rank_.size())),
@@ -34,7 +35,9 @@ TracePass::TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::ui
       predictor_(std::move(predictor)),
       stream_of_rank_(node_of_rank_.size(), -1),
       closed_(node_of_rank_.size(), false),
+      planned_procedures_(procedures.size()),
       memory_(memory) {
+  for (const std::string& name : procedures) procedures_.number_of(name);
   memory_.set(replay_bytes(ranks_, targets_, 0));
 }
 
@@ -42,12 +45,15 @@ TracePass::~TracePass() = default;
 
 Result<std::unique_ptr<TracePass>> TracePass::make(std::shared_ptr<const StepTrace> trace,
                                                    const std::vector<std::uint32_t>& node_of_rank,
-                                                   std::vector<Target> targets, ReplayMemory* memory) {
+                                                   std::vector<Target> targets, ReplayMemory* memory,
+                                                   TraceProcedures procedures) {
   const std::size_t count = targets.size();
-  auto predictor = Predictor::make(static_cast<Rank>(node_of_rank.size()), std::move(targets));
+  auto predictor =
+      Predictor::make(static_cast<Rank>(node_of_rank.size()), std::move(targets), std::move(procedures.plan));
   if (!predictor) return predictor.error();
+  if (procedures.observer != nullptr) (*predictor)->observe_timeline(*procedures.observer);
   return std::unique_ptr<TracePass>(
-      new TracePass(std::move(trace), node_of_rank, std::move(predictor).value(), count, memory));
+      new TracePass(std::move(trace), node_of_rank, std::move(predictor).value(), count, memory, procedures.names));
 }
 
 bool TracePass::has_work(const std::vector<StreamState>& streams, bool trace_is_complete) const {
@@ -123,8 +129,34 @@ Result<void> TracePass::take_events(Stream& stream, Rank rank, std::span<const E
   }
   for (const Event& event : events) stream.replayed_s += event.process_s + event.call_s + event.off_s;
   if (closed_[index] || !failure_.empty()) return {};
+  if (planned_procedures_ > 0) events = translated(rank, events);
   if (const auto fed = predictor_->feed(rank, events); !fed) failure_ = fed.error().message;
   return {};
+}
+
+std::span<const Event> TracePass::translated(Rank rank, std::span<const Event> events) {
+  const auto says = [](const Event& event) { return is_procedure_event(event.kind) && !event.values.empty(); };
+  const auto count = static_cast<std::size_t>(std::count_if(events.begin(), events.end(), says));
+  if (count == 0) return events;
+  translated_.assign(events.begin(), events.end());
+  numbers_.clear();
+  numbers_.reserve(count);
+  for (Event& event : translated_) {
+    if (!says(event)) continue;
+    const std::optional<std::uint32_t> number = procedures_.translate(rank, event.values[0]);
+    // Named since the pass began: not in its plan.
+    if (!number || *number >= planned_procedures_) {
+      event.kind = EventKind::kCompute;
+      event.values = {};
+      continue;
+    }
+    auto& values = numbers_.emplace_back();
+    const std::size_t used = std::min(values.size(), event.values.size());
+    std::copy_n(event.values.begin(), used, values.begin());
+    values[0] = *number;
+    event.values = std::span(values).first(used);
+  }
+  return translated_;
 }
 
 Result<void> TracePass::take_control(Stream& /*stream*/, std::string_view text) {
@@ -144,6 +176,11 @@ Result<void> TracePass::take_control(Stream& /*stream*/, std::string_view text) 
       library_seen_ = true;
       predictor_->set_mpi(mpi_setup(library, node_of_rank_));
     }
+  } else if (type == "procedure" && planned_procedures_ > 0) {
+    const auto id = record.find("id");
+    // What is wrong with it the step says (StepProcedures).
+    if (id != record.end() && id->is_number_unsigned())
+      (void)procedures_.define(static_cast<Rank>(rank), id->get<std::uint64_t>(), word("name"));
   } else if (type == "process_end" && !closed_[static_cast<std::size_t>(rank)]) {
     closed_[static_cast<std::size_t>(rank)] = true;
     predictor_->close(static_cast<Rank>(rank));

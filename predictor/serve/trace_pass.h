@@ -4,6 +4,7 @@
 // begin late and rest as long as it must, and gives the same numbers as one that was there from the first batch.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "event/procedure_table.h"
 #include "event/wire.h"
 #include "predictor/ingest/step_trace.h"
 #include "predictor/metric/predictor.h"
@@ -18,13 +20,21 @@
 
 namespace lbf {
 
+// Procedures that a pass is about (docs/procedure-lbf.md). Without any their times are process time like other.
+struct TraceProcedures {
+  ProcedurePlan plan{};
+  std::vector<std::string> names{};  // of the plan's numbers
+  TimelineObserver* observer = nullptr;  // of the only target; outlives the pass
+};
+
 class TracePass {
  public:
   // `node_of_rank`: where the ranks ran: their collectives follow it. `memory` may be nullptr, else it outlives the
   // pass. Errors: those of Predictor::make.
   static Result<std::unique_ptr<TracePass>> make(std::shared_ptr<const StepTrace> trace,
                                                  const std::vector<std::uint32_t>& node_of_rank,
-                                                 std::vector<Target> targets, ReplayMemory* memory);
+                                                 std::vector<Target> targets, ReplayMemory* memory,
+                                                 TraceProcedures procedures = {});
   ~TracePass();
   TracePass(const TracePass&) = delete;
   TracePass& operator=(const TracePass&) = delete;
@@ -38,16 +48,20 @@ class TracePass {
   // Not empty: it stopped there.
   const std::string& failure() const { return failure_; }
   std::vector<Prediction> predictions();
+  const Predictor& predictor() const { return *predictor_; }
   // Of the program as these targets see it (Predictor::diagnosis). REQUIRES: is_done().
   Result<void> diagnosis() const { return predictor_->diagnosis(); }
 
  private:
   struct Stream;
   TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
-            std::unique_ptr<Predictor> predictor, std::size_t targets, ReplayMemory* memory);
+            std::unique_ptr<Predictor> predictor, std::size_t targets, ReplayMemory* memory,
+            const std::vector<std::string>& procedures);
   Stream* next(const std::vector<StreamState>& streams);
   Result<void> take_control(Stream& stream, std::string_view text);
   Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
+  // The ranks' numbers of procedures become those of the plan.
+  std::span<const Event> translated(Rank rank, std::span<const Event> events);
 
   const std::shared_ptr<const StepTrace> trace_;
   const std::vector<std::uint32_t> node_of_rank_;
@@ -63,6 +77,10 @@ class TracePass {
   bool done_ = false;
   std::string failure_;
   std::string batch_;
+  ProcedureTable procedures_;
+  std::size_t planned_procedures_ = 0;
+  std::vector<Event> translated_;                          // scratch
+  std::vector<std::array<std::uint64_t, kProcedureValues>> numbers_;  // scratch: what translated_ points to
   ReplayMemoryShare memory_;
 };
 

@@ -323,5 +323,75 @@ TEST_F(StepStoreTest, BytesThatAreNotUtf8DoNotBreakAStep) {
   EXPECT_EQ(steps.find({}, true)->size(), 1u);
 }
 
+TEST_F(StepStoreTest, ProceduresComeBackAndGoWithTheStep) {
+  StepRecord step = step_of(7, 1000, 10, 20);
+  step.procedures.emplace();
+  ProcedureRecord f;
+  f.name = "solve";
+  f.state = "off";
+  f.note = "2 ranks: too often";
+  f.ranks = 2;
+  f.calls = 12345678901;
+  f.inclusive_s = 3;
+  f.exclusive_s = 2.5;
+  f.critical_path_s = 2;
+  f.receiver_s = 5.5;
+  f.zeroed_s = 3.25;
+  f.stayed_receiver_s = 0.125;
+  ProcedureRecord refused;
+  refused.name = "memcpy";
+  refused.state = "refused";
+  step.procedures->procedures = {f, refused};
+  CriticalPathRecord path;
+  path.as_it_ran_s = 6;
+  path.length_s = 6;
+  path.ends_at = 1;
+  path.ranks = {{0, 4.0}, {-1, 2.0}};
+  path.functions = {{"MPI_Recv", 0.5}};
+  path.partial = true;
+  step.procedures->path = path;
+  ASSERT_TRUE(StepStore(*database_).put(step, {}).ok());
+  const auto found = StepStore(*database_).find({}, true);
+  ASSERT_TRUE(found.ok());
+  ASSERT_TRUE(found->front().record.procedures);
+  const ProcedureReport& back = *found->front().record.procedures;
+  ASSERT_EQ(back.procedures.size(), 2u);
+  EXPECT_EQ(back.procedures[0].name, "solve");
+  EXPECT_EQ(back.procedures[0].state, "off");
+  EXPECT_EQ(back.procedures[0].note, "2 ranks: too often");
+  EXPECT_EQ(back.procedures[0].ranks, 2u);
+  EXPECT_EQ(back.procedures[0].calls, 12345678901u);
+  EXPECT_EQ(back.procedures[0].exclusive_s, 2.5);
+  EXPECT_EQ(back.procedures[0].critical_path_s, 2.0);
+  EXPECT_EQ(back.procedures[0].receiver_s, 5.5);
+  EXPECT_FALSE(back.procedures[0].sender_s);
+  EXPECT_EQ(back.procedures[0].zeroed_s, 3.25);
+  EXPECT_EQ(back.procedures[0].stayed_receiver_s, 0.125);
+  EXPECT_FALSE(back.procedures[0].stayed_sender_s);
+  EXPECT_EQ(back.procedures[1].state, "refused");
+  ASSERT_TRUE(back.path);
+  EXPECT_EQ(back.path->ranks, path.ranks);
+  EXPECT_EQ(back.path->functions, path.functions);
+  EXPECT_EQ(back.path->ends_at, 1);
+  EXPECT_TRUE(back.path->partial);
+  EXPECT_FALSE(StepStore(*database_).find({}, false)->front().record.procedures) << "lists do not need them";
+  step.procedures.reset();
+  ASSERT_TRUE(StepStore(*database_).put(step, {}).ok());
+  EXPECT_FALSE(StepStore(*database_).find({}, true)->front().record.procedures);
+}
+
+TEST_F(StepStoreTest, ProceduresThatWereDeferredAreTakenUp) {
+  StepRecord step = step_of(7, 1000, 10, 20);
+  step.procedures.emplace();
+  step.procedures->why_deferred = "no room";
+  const auto row = StepStore(*database_).put(step, {});
+  ASSERT_TRUE(row.ok());
+  PredictionStore predictions(*database_);
+  EXPECT_EQ(*predictions.next_deferred(0), std::optional<StepRow>(*row));
+  ASSERT_TRUE(predictions.give_up_deferred(*row, "its trace is gone").ok());
+  EXPECT_FALSE(predictions.next_deferred(0)->has_value());
+  EXPECT_EQ(StepStore(*database_).find({}, true)->front().record.procedures->why_deferred, "its trace is gone");
+}
+
 }  // namespace
 }  // namespace lbf::db

@@ -1,0 +1,312 @@
+// Procedures of a step: names from its ranks, procedure LBF in both directions, zeroing and the critical path while it
+// runs, and what is said where there is no room or no measuring.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "event/wire.h"
+#include "predictor/serve/step_json.h"
+#include "predictor/serve/step_procedures.h"
+#include "predictor/serve/step_run.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/unit/ingest/batches.h"
+
+namespace lbf {
+namespace {
+
+using nlohmann::json;
+using testing::HasSubstr;
+
+// Two ranks on two nodes, messages without time. Rank 0 computes 4 s, 3 of them in F, and sends; rank 1 computes 0.5 s,
+// receives, computes 2 s, all in G, 0.5 of them in H inside it, and sends back; rank 0 receives.
+//   as it ran: 4 + 2 = 6. F to the receiver: rank 0 sends at 1, rank 1 does F until 3.5, 2 more: 5.5.
+//   F to the sender: nothing was received before it: it stays.
+//   F zeroed: max(1, 0.5) + 2 = 3.
+//   G to the receiver: rank 1 sends at 4; rank 0 has done G's 2 s before it receives, since 4: 6.
+//   G to the sender: rank 0 does G before its send: 6, rank 1 sends at once: 6. Zeroed: 4.
+// The numbers of the procedures differ from rank to rank.
+class ProceduresTest : public testing::Test {
+ protected:
+  ProceduresTest() {
+    std::ofstream(directory_.path() + "/zero.toml")
+        << "name = \"zero-like\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n";
+    auto catalog = NetworkCatalog::load(directory_.path(), "");
+    EXPECT_TRUE(catalog.ok());
+    networks_ = std::make_unique<NetworkCatalog>(std::move(catalog).value());
+  }
+
+  static StepDescription description(std::uint32_t node) {
+    const json text = {{"job", 7}, {"step", 0}, {"node_index", node}, {"nodes", {"n0", "n1"}}, {"tasks", 2},
+                       {"task_ids", {node}}, {"cpus_on_node", 1}};
+    return StepDescription::parse(text.dump()).value();
+  }
+  std::shared_ptr<StepTrace> make_trace(const std::string& name) {
+    auto trace =
+        std::move(StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/" + name, description(0), 1)).value();
+    for (const std::uint32_t node : {0U, 1U}) EXPECT_TRUE(trace->register_stream(description(node)).ok());
+    return trace;
+  }
+
+  // One rank's stream.
+  class Rank_ {
+   public:
+    explicit Rank_(Rank rank) : rank_(rank) {
+      control({{"type", "process"}, {"rank", rank}, {"world_size", 2}, {"pid", 10 + rank}, {"library", "Open MPI v4.1.4"}});
+    }
+    void control(const json& record) { encoder_.add_control(record.dump()); }
+    void name(std::uint32_t id, const std::string& name) {
+      control({{"type", "procedure"}, {"rank", rank_}, {"id", id}, {"name", name}});
+    }
+    void remark(const std::string& kind, const std::string& name, const std::string& text) {
+      control({{"type", "procedure_remark"}, {"rank", rank_}, {"kind", kind}, {"name", name}, {"text", text}});
+    }
+    void procedure(double process_s, std::uint64_t id, double inclusive_s, double exclusive_s, std::uint64_t calls) {
+      Event event;
+      event.kind = EventKind::kProcedure;
+      event.process_s = process_s;
+      const std::vector<std::uint64_t> values{id, static_cast<std::uint64_t>(inclusive_s * 1e9),
+                                              static_cast<std::uint64_t>(exclusive_s * 1e9), calls};
+      event.values = values;
+      encoder_.add(rank_, event);
+    }
+    void event(EventKind kind, double process_s) {
+      Event event;
+      event.kind = kind;
+      event.process_s = process_s;
+      event.peer = kind == EventKind::kExit ? kAnyRank : 1 - rank_;
+      event.tag = 1;
+      encoder_.add(rank_, event);
+    }
+    void ends() {
+      event(EventKind::kExit, 0);
+      control({{"type", "process_end"}, {"rank", rank_}, {"how", "finalized"}, {"elapsed_s", 6.0}});
+    }
+    void append_to(StepTrace& trace) {
+      const auto stream = static_cast<std::uint32_t>(rank_);
+      const std::string batch = encoder_.finish(stream, ++sequence_);
+      EXPECT_TRUE(trace.append(stream, sequence_, test::bytes_of(batch)).ok());
+    }
+    void end(StepTrace& trace) {
+      EXPECT_TRUE(trace.end_stream(static_cast<std::uint32_t>(rank_), {sequence_, 0, "step_end", 0}).ok());
+    }
+
+   private:
+    Rank rank_;
+    BatchEncoder encoder_;
+    std::uint64_t sequence_ = 0;
+  };
+
+  static void first_half(Rank_& zero, Rank_& one, bool names) {
+    if (names) {
+      zero.name(3, "F");
+      one.name(0, "G");
+      one.name(1, "H");
+      one.name(2, "F");
+    }
+    zero.procedure(4.0, 3, 3.0, 3.0, 5);
+    zero.event(EventKind::kSend, 0);
+    one.event(EventKind::kRecv, 0.5);
+  }
+  static void second_half(Rank_& zero, Rank_& one) {
+    one.procedure(2.0, 0, 2.0, 1.5, 1);
+    one.procedure(0, 1, 0.5, 0.5, 2);
+    one.event(EventKind::kSend, 0);
+    zero.event(EventKind::kRecv, 0);
+    zero.ends();
+    one.ends();
+  }
+  static StepRun::Progress drain(StepRun& run) {
+    StepRun::Progress progress = StepRun::Progress::kMore;
+    while (progress == StepRun::Progress::kMore) progress = run.work();
+    return progress;
+  }
+  static const db::ProcedureRecord& named(const StepView& view, const std::string& name) {
+    static const db::ProcedureRecord none;
+    EXPECT_TRUE(view.record.procedures.has_value());
+    if (!view.record.procedures) return none;
+    for (const db::ProcedureRecord& record : view.record.procedures->procedures) {
+      if (record.name == name) return record;
+    }
+    ADD_FAILURE() << "no procedure " << name;
+    return none;
+  }
+  static void expect_predicted(const StepView& view) {
+    ASSERT_TRUE(view.record.procedures && view.record.procedures->path);
+    const db::CriticalPathRecord& path = *view.record.procedures->path;
+    EXPECT_NEAR(path.as_it_ran_s, 6, 1e-6);
+    EXPECT_NEAR(path.length_s, 6, 1e-6);
+    EXPECT_NEAR(path.other_work_s, 1, 1e-6);
+    EXPECT_FALSE(path.partial);
+    const db::ProcedureRecord& f = named(view, "F");
+    EXPECT_EQ(f.calls, 5u);
+    EXPECT_EQ(f.ranks, 2u);
+    EXPECT_NEAR(f.inclusive_s, 3, 1e-9);
+    EXPECT_NEAR(f.critical_path_s.value_or(-1), 3, 1e-6);
+    EXPECT_NEAR(f.receiver_s.value_or(-1), 5.5, 1e-6);
+    EXPECT_NEAR(f.sender_s.value_or(-1), 6, 1e-6);
+    EXPECT_NEAR(f.stayed_sender_s.value_or(-1), 3, 1e-6);
+    EXPECT_NEAR(f.stayed_receiver_s.value_or(-1), 0, 1e-6);
+    EXPECT_NEAR(f.zeroed_s.value_or(-1), 3, 1e-6);
+    const db::ProcedureRecord& g = named(view, "G");
+    EXPECT_NEAR(g.exclusive_s, 1.5, 1e-9);
+    EXPECT_NEAR(g.critical_path_s.value_or(-1), 1.5, 1e-6);
+    EXPECT_NEAR(g.receiver_s.value_or(-1), 6, 1e-6);
+    EXPECT_NEAR(g.sender_s.value_or(-1), 6, 1e-6);
+    EXPECT_NEAR(g.zeroed_s.value_or(-1), 4, 1e-6);
+    EXPECT_NEAR(named(view, "H").zeroed_s.value_or(-1), 5.5, 1e-6);
+  }
+
+  test::TemporaryDirectory directory_;
+  std::unique_ptr<NetworkCatalog> networks_;
+};
+
+TEST_F(ProceduresTest, ArePredictedWhileTheStepRunsAndAtItsEnd) {
+  auto trace = make_trace("whole");
+  StepRun run(trace, *networks_, {});
+  Rank_ zero(0), one(1);
+  first_half(zero, one, true);
+  zero.append_to(*trace);
+  one.append_to(*trace);
+  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  {
+    const auto view = run.view();
+    ASSERT_TRUE(view->record.procedures && view->record.procedures->path);
+    EXPECT_TRUE(view->record.procedures->path->partial);
+    EXPECT_NEAR(view->record.procedures->path->as_it_ran_s, 4, 1e-6);
+    EXPECT_NEAR(named(*view, "F").zeroed_s.value_or(-1), 1, 1e-6);
+  }
+  second_half(zero, one);
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->append_to(*trace);
+    rank->end(*trace);
+  }
+  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  const auto view = run.view();
+  EXPECT_EQ(view->record.state, db::StepState::kComplete) << view->record.why_partial;
+  expect_predicted(*view);
+  EXPECT_EQ(view->record.procedures->why_deferred, "");
+  EXPECT_EQ(view->record.procedures->procedures.front().name, "F") << "most exclusive time first";
+
+  const json full = step_json(*view, StepDetail::kFull)["procedures"];
+  EXPECT_NEAR(full["procedures"][0]["receiver_s"].get<double>(), 5.5, 1e-6);
+  EXPECT_NEAR(full["critical_path"]["length_s"].get<double>(), 6, 1e-6);
+  EXPECT_EQ(full["critical_path"]["partial"], false);
+  EXPECT_FALSE(step_json(*view, StepDetail::kBrief).contains("procedures"));
+  EXPECT_FALSE(step_json(*view, StepDetail::kSummary).contains("procedures"));
+}
+
+TEST_F(ProceduresTest, NamesThatComeLateBeginAnotherReplay) {  // --lbf-procedures=auto
+  auto trace = make_trace("late");
+  StepRun run(trace, *networks_, {});
+  Rank_ zero(0), one(1);
+  zero.name(3, "F");
+  first_half(zero, one, false);
+  zero.append_to(*trace);
+  one.append_to(*trace);
+  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  EXPECT_NEAR(named(*run.view(), "F").receiver_s.value_or(-1), 3.5, 1e-6);
+  one.name(0, "G");
+  one.name(1, "H");
+  one.name(2, "F");
+  second_half(zero, one);
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->append_to(*trace);
+    rank->end(*trace);
+  }
+  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  expect_predicted(*run.view());
+}
+
+TEST_F(ProceduresTest, WithoutRoomTheyAreDeferredAndTakenUpFromTheStoredTrace) {
+  auto trace = make_trace("dear");
+  StepRunOptions options;
+  options.budget.cpu_percent = 1;
+  options.budget.free_cpu_s = 0;
+  double now_s = 0;
+  options.cpu_clock = [&now_s] { return now_s += 1000; };
+  StepRun run(trace, *networks_, options);
+  Rank_ zero(0), one(1);
+  first_half(zero, one, true);
+  second_half(zero, one);
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->append_to(*trace);
+    rank->end(*trace);
+  }
+  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  const auto view = run.view();
+  EXPECT_EQ(view->record.state, db::StepState::kComplete);
+  EXPECT_THAT(view->record.procedures->why_deferred, HasSubstr("step_cpu_percent"));
+  EXPECT_EQ(named(*view, "F").calls, 5u) << "what was measured is known all the same";
+  EXPECT_FALSE(named(*view, "F").receiver_s);
+  EXPECT_TRUE(step_json(*view, StepDetail::kFull)["procedures"]["procedures"][0]["receiver_s"].is_null());
+  StepRun again(trace, *networks_, {});
+  EXPECT_EQ(drain(again), StepRun::Progress::kFinished);
+  expect_predicted(*again.view());
+}
+
+TEST_F(ProceduresTest, WhatIsNotMeasuredSaysWhy) {
+  auto trace = make_trace("remarks");
+  StepRun run(trace, *networks_, {});
+  Rank_ zero(0), one(1);
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->remark("refused", "memcpy", "'memcpy' cannot be measured");
+    rank->remark("note", "F", "'F' is also inlined at 2 places");
+  }
+  one.remark("off", "G", "it is called too often");
+  one.remark("nonsense", "X", "is ignored");
+  first_half(zero, one, true);
+  second_half(zero, one);
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->append_to(*trace);
+    rank->end(*trace);
+  }
+  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  const auto view = run.view();
+  const db::ProcedureRecord& refused = named(*view, "memcpy");
+  EXPECT_EQ(refused.state, "refused");
+  EXPECT_EQ(refused.note, "'memcpy' cannot be measured");
+  EXPECT_FALSE(refused.receiver_s);
+  EXPECT_EQ(named(*view, "G").state, "off");
+  EXPECT_EQ(named(*view, "G").note, "1 rank: it is called too often");
+  EXPECT_THAT(view->record.notes, testing::Contains("procedures: 'F' is also inlined at 2 places"));
+  EXPECT_EQ(view->record.procedures->procedures.size(), 4u);
+}
+
+TEST_F(ProceduresTest, AStepWithoutProceduresSaysNothingOfThem) {
+  auto trace = make_trace("none");
+  StepRun run(trace, *networks_, {});
+  Rank_ zero(0), one(1);
+  zero.event(EventKind::kSend, 1);
+  one.event(EventKind::kRecv, 1);
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->ends();
+    rank->append_to(*trace);
+    rank->end(*trace);
+  }
+  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_FALSE(run.view()->record.procedures);
+  EXPECT_TRUE(step_json(*run.view(), StepDetail::kFull)["procedures"].is_null());
+}
+
+TEST(StepProcedures, TheForemostHaveMostTime) {
+  StepProcedures procedures;
+  for (std::uint64_t id = 0; id < 5; ++id) ASSERT_TRUE(procedures.define(0, id, "p" + std::to_string(id)).ok());
+  EXPECT_FALSE(procedures.define(0, 1, "another").ok());
+  const auto spend = [&](std::uint64_t id, std::uint64_t ns) {
+    const std::vector<std::uint64_t> values{id, ns, ns, 1};
+    Event event;
+    event.kind = EventKind::kProcedure;
+    event.values = values;
+    procedures.take_events(0, {&event, 1});
+  };
+  EXPECT_EQ(procedures.foremost(2), (std::vector<std::uint32_t>{0, 1}));
+  spend(4, 10);
+  spend(2, 20);
+  spend(9, 100);  // nobody named it
+  EXPECT_EQ(procedures.foremost(2), (std::vector<std::uint32_t>{2, 4}));
+  EXPECT_EQ(procedures.records().front().name, "p2");
+}
+
+}  // namespace
+}  // namespace lbf
