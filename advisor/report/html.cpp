@@ -248,6 +248,7 @@ std::string render_html(const HtmlPage& page) {
                                                       : missing("No communication matrix: " + no_picture));
   out += section("timeline", "What the ranks do when", drawn ? html::timeline_figures(*page.picture, *chosen)
                                                              : missing("No timelines: " + no_picture));
+  if (step.procedures) out += section("procedures", "What if a procedure ran elsewhere", html::procedures_body(step));
   out += section("cost", "What the capture cost", cost_body(step, page.step_json));
   out += "<footer>Made by lbf-report " + escaped(page.version) +
          ". Predictions are replays of the recorded messages; how far to trust them: the self-prediction error.</footer>"

@@ -25,4 +25,7 @@ std::string pareto_figure(const Step& step, const TargetPrediction* chosen);
 std::string matrix_figures(const Picture& picture, const TargetPrediction& chosen);
 std::string timeline_figures(const Picture& picture, const TargetPrediction& chosen);
 
+// Of a step with procedures.
+std::string procedures_body(const Step& step);
+
 }  // namespace lbf::report::html

@@ -181,6 +181,74 @@ Result<Cost> read_cost(const Json& json, const std::string& what) {
   return out;
 }
 
+Result<CriticalPath> read_path(const Json& json, const std::string& what) {
+  if (!json.is_object()) return answer_error(what + " is not an object");
+  ObjectReader in(json, what);
+  CriticalPath out;
+  out.as_it_ran_s = in.seconds("as_it_ran_s").value_or(0);
+  out.length_s = in.seconds("length_s").value_or(0);
+  out.ends_at = in.count("ends_at").value_or(0);
+  out.other_work_s = in.seconds("other_work_s").value_or(0);
+  out.mpi_s = in.seconds("mpi_s").value_or(0);
+  out.blocked_s = in.seconds("blocked_s").value_or(0);
+  out.partial = in.flag("partial");
+  const auto pairs = [&](const char* key, const auto& add) {
+    const Json* const list = in.list(key);
+    if (list == nullptr) return;
+    for (const Json& item : *list) {
+      if (!item.is_array() || item.size() != 2 || !item[1].is_number() || !add(item[0], item[1].get<double>()))
+        return in.wrong(key, "a list of [name, seconds]");
+    }
+  };
+  pairs("ranks", [&](const Json& rank, Seconds rank_s) {
+    if (!rank.is_null() && !rank.is_number_unsigned()) return false;
+    out.ranks.emplace_back(rank.is_null() ? std::optional<std::uint64_t>() : rank.get<std::uint64_t>(), rank_s);
+    return true;
+  });
+  pairs("functions", [&](const Json& name, Seconds function_s) {
+    if (!name.is_string()) return false;
+    out.functions.emplace_back(printable(name.get_ref<const std::string&>()), function_s);
+    return true;
+  });
+  if (!in.error().empty()) return answer_error(in.error());
+  return out;
+}
+
+Result<ProcedureTimes> read_procedures(const Json& json, const std::string& what) {
+  if (!json.is_object()) return answer_error(what + " is not an object");
+  ObjectReader in(json, what);
+  ProcedureTimes out;
+  out.why_deferred = in.text("why_deferred");
+  if (const Json* const list = in.list("procedures")) {
+    for (const Json& item : *list) {
+      if (!item.is_object()) return answer_error(what + ": a procedure is not an object");
+      ObjectReader of_one(item, what);
+      Procedure& one = out.procedures.emplace_back();
+      one.name = of_one.text("name");
+      one.state = of_one.text("state");
+      one.note = of_one.text("note");
+      one.ranks = of_one.count("ranks");
+      one.calls = of_one.count("calls");
+      one.inclusive_s = of_one.seconds("inclusive_s");
+      one.exclusive_s = of_one.seconds("exclusive_s");
+      one.critical_path_s = of_one.seconds("critical_path_s");
+      one.receiver_s = of_one.seconds("receiver_s");
+      one.sender_s = of_one.seconds("sender_s");
+      one.zeroed_s = of_one.seconds("zeroed_s");
+      one.stayed_receiver_s = of_one.seconds("stayed_receiver_s");
+      one.stayed_sender_s = of_one.seconds("stayed_sender_s");
+      if (!of_one.error().empty()) return answer_error(of_one.error());
+    }
+  }
+  if (!in.error().empty()) return answer_error(in.error());
+  if (const Json* const of_path = in.find("critical_path")) {
+    auto path = read_path(*of_path, what + ", critical path");
+    if (!path) return path.error();
+    out.path = std::move(*path);
+  }
+  return out;
+}
+
 // The words as a list, or the line that they were joined to, in which no quotes tell where a word ends.
 void read_command(const Json& json, ObjectReader& in, Step& out) {
   const auto found = json.find("command");
@@ -259,6 +327,12 @@ Result<Step> read_step(const Json& json, std::size_t number) {
     auto cost = read_cost(*of_cost, fmt::format("job {}, cost", raw_job_id(out)));
     if (!cost) return cost.error();
     out.cost = std::move(*cost);
+  }
+
+  if (const Json* of_procedures = in.find("procedures")) {
+    auto procedures = read_procedures(*of_procedures, fmt::format("job {}, procedures", raw_job_id(out)));
+    if (!procedures) return procedures.error();
+    out.procedures = std::move(*procedures);
   }
 
   const std::string state = in.text("state");

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -72,6 +73,42 @@ struct Cost {
   bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
 };
 
+// A procedure that the run measured (docs/procedure-lbf.md). Times are of all ranks; predicted run times are of the
+// configuration that ran, unknown where nothing was predicted.
+struct Procedure {
+  std::string name;
+  std::string state;  // measured, off, refused
+  std::string note;
+  std::optional<std::uint64_t> ranks;  // that measured it
+  std::optional<std::uint64_t> calls;
+  std::optional<Seconds> inclusive_s;
+  std::optional<Seconds> exclusive_s;
+  std::optional<Seconds> critical_path_s;
+  std::optional<Seconds> receiver_s;  // if it ran in the receiver of its messages
+  std::optional<Seconds> sender_s;
+  std::optional<Seconds> zeroed_s;  // if it took no time
+  std::optional<Seconds> stayed_receiver_s;
+  std::optional<Seconds> stayed_sender_s;
+};
+
+struct CriticalPath {
+  Seconds as_it_ran_s = 0;  // what the replay says without any change
+  Seconds length_s = 0;
+  std::uint64_t ends_at = 0;  // rank
+  Seconds other_work_s = 0;
+  Seconds mpi_s = 0;
+  Seconds blocked_s = 0;
+  std::vector<std::pair<std::optional<std::uint64_t>, Seconds>> ranks;  // nothing: all others
+  std::vector<std::pair<std::string, Seconds>> functions;
+  bool partial = false;  // of a part of the run
+};
+
+struct ProcedureTimes {
+  std::vector<Procedure> procedures;
+  std::optional<CriticalPath> path;
+  std::string why_deferred;
+};
+
 enum class StepState { kRunning, kComplete, kPartial };
 
 struct Step {
@@ -113,6 +150,7 @@ struct Step {
   std::optional<Seconds> lbfd_cpu_s;   // of the replays
   std::optional<std::uint64_t> lost_events;
   std::optional<Cost> cost;
+  std::optional<ProcedureTimes> procedures;  // where some were asked for
   std::vector<TargetPrediction> predictions;
   bool stands_for_job = false;  // one_per_job: job_id() is without the step
 

@@ -28,6 +28,7 @@
 #include "advisor/report/picture.h"
 #include "advisor/report/plot.h"
 #include "advisor/report/overhead.h"
+#include "advisor/report/procedures.h"
 #include "advisor/report/render.h"
 #include "advisor/report/selection.h"
 #include "advisor/report/step.h"
@@ -80,6 +81,7 @@ struct Options {
   bool brief = false;
   bool accuracy = false;
   bool overhead = false;
+  bool procedures = false;
   std::string color = "auto";
   std::string server;
   bool version = false;
@@ -142,6 +144,8 @@ void declare(CLI::App& app, Options& options) {
                "how far predictions were off from what was measured later, by target distance, program, month and week");
   app.add_flag("--overhead", options.overhead,
                "what the capture cost, per program and in all: limit, predicted, observed, share of the runs seen");
+  app.add_flag("--procedures", options.procedures,
+               "what if a procedure ran in the other process: those that were measured (srun --lbf-procedures); needs -j");
   app.add_option("--color", options.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
@@ -327,6 +331,16 @@ int overhead(const std::vector<Step>& steps, const Options& options) {
   return put(text);
 }
 
+int procedures(const std::vector<Step>& steps, const Options& options) {
+  const std::string text = render_procedures(steps, table_style(options));
+  if (text.empty()) {
+    std::fprintf(stderr,
+                 "lbf-report: no procedure of this was measured; run it with srun --lbf-predict --lbf-procedures=F,G (or "
+                 "auto), or lbf-run --procedures F,G\n");
+  }
+  return put(text);
+}
+
 std::string render(const std::vector<Step>& steps, const Options& options,
                    const std::optional<std::vector<Column>>& columns) {
   const TableStyle table = table_style(options);
@@ -389,13 +403,14 @@ int run(const Options& options) {
   const auto columns = columns_of(options, *selection);
   if (!columns) return fail(columns.error(), kExitUsage);
   for (const auto& [given, name] : {std::pair(options.brief, "--brief"), std::pair(options.plot, "--plot"),
-                                    std::pair(!options.html.empty(), "--html")}) {
+                                    std::pair(!options.html.empty(), "--html"),
+                                    std::pair(options.procedures, "--procedures")}) {
     if (given && selection->jobs.empty()) {
       return fail(invalid_input(std::string(name) + " needs -j JOB[.STEP]"), kExitUsage);
     }
   }
   // A list of steps shows two predictions of each: lbfd need not send the others.
-  const bool whole = options.json || options.yaml || options.brief || options.plot || !options.html.empty() || !*columns;
+  const bool whole = options.procedures || options.json || options.yaml || options.brief || options.plot || !options.html.empty() || !*columns;
   selection->summary = !whole && !needs_targets(**columns);
 
   if (options.accuracy && !selection->jobs.empty())
@@ -441,6 +456,7 @@ int run(const Options& options) {
                  kStepLimit);
   }
   if (options.overhead) return overhead(*steps, options);
+  if (options.procedures) return procedures(*steps, options);
   if (options.allocations) *steps = one_per_job(std::move(*steps));
   return put(render(*steps, options, *columns));
 }

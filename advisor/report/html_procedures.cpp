@@ -1,0 +1,72 @@
+// The page's section about procedures; see html_parts.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "advisor/report/html_parts.h"
+#include "advisor/report/procedures.h"
+#include "advisor/report/text.h"
+
+namespace lbf::report::html {
+namespace {
+
+std::string cell(const std::optional<Seconds>& seconds) {
+  return fmt::format("<td>{}</td>", seconds ? fmt::format("{:.6g}", *seconds) : "-");
+}
+
+std::string percent_cell(const std::optional<double>& percent) {
+  return fmt::format("<td>{}</td>", percent ? fmt::format("{:.1f} %", *percent) : "-");
+}
+
+}  // namespace
+
+std::string procedures_body(const Step& step) {
+  const ProcedureTimes& times = *step.procedures;
+  std::string out;
+  if (const std::string best = best_move_line(times); !best.empty()) {
+    out += "<p>Best move: " + escaped(best) + "</p>";
+  } else if (times.path && !times.path->partial) {
+    out += "<p>No move of one of these procedures makes the run shorter.</p>";
+  }
+  std::string rows;
+  for (const Procedure* const procedure : ranked(times)) {
+    if (procedure->state == "refused") continue;
+    std::optional<double> on_path;
+    if (times.path && procedure->critical_path_s && times.path->length_s > 0)
+      on_path = 100 * *procedure->critical_path_s / times.path->length_s;
+    rows += fmt::format("<tr><td class=\"text\">{}</td><td>{}</td>", escaped(shorten(procedure->name, 60)),
+                        procedure->calls ? std::to_string(*procedure->calls) : "-") +
+            cell(procedure->inclusive_s) + cell(procedure->exclusive_s) + percent_cell(on_path) +
+            cell(procedure->receiver_s) + percent_cell(gain_percent(times, procedure->receiver_s)) +
+            cell(procedure->sender_s) + percent_cell(gain_percent(times, procedure->sender_s)) +
+            cell(procedure->zeroed_s) + percent_cell(gain_percent(times, procedure->zeroed_s)) + "</tr>";
+  }
+  if (!rows.empty()) {
+    out += "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\" class=\"text\">Procedure</th>";
+    for (const char* const name : {"Calls", "Time, s", "Self, s", "On the critical path", "In the receiver, s", "Shorter",
+                                   "In the sender, s", "Shorter", "Not needed, s", "Shorter"}) {
+      out += fmt::format("<th scope=\"col\">{}</th>", name);
+    }
+    out += "</tr></thead><tbody>" + rows + "</tbody></table></div>";
+  }
+  if (times.path) {
+    const CriticalPath& path = *times.path;
+    const auto share = [&](Seconds part_s) {
+      return fmt::format("{:.6g} s ({:.1f} %)", part_s, path.length_s > 0 ? 100 * part_s / path.length_s : 0);
+    };
+    out += fmt::format(
+        "<p>Replayed {:.6g} s{}. Critical path to the end of rank {}: process time in none of these {}, MPI {}{}.</p>",
+        path.as_it_ran_s, path.partial ? " of a part of the run" : "", path.ends_at, share(path.other_work_s),
+        share(path.mpi_s), path.blocked_s > 0 ? ", blocked " + share(path.blocked_s) : std::string());
+  }
+  std::string notes;
+  for (const Procedure* const procedure : ranked(times)) {
+    if (procedure->note.empty()) continue;
+    notes += "<li>" + escaped(procedure->state + ": " + procedure->name + ": " + procedure->note) + "</li>";
+  }
+  if (!times.why_deferred.empty()) notes += "<li>" + escaped("not replayed to the end: " + times.why_deferred) + "</li>";
+  if (!notes.empty()) out += "<ul>" + notes + "</ul>";
+  return out;
+}
+
+}  // namespace lbf::report::html

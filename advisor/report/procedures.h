@@ -1,0 +1,34 @@
+// lbf-report --procedures: what if a procedure ran in the other process (docs/procedure-lbf.md), step by step.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "advisor/report/fields.h"
+#include "advisor/report/step.h"
+
+namespace lbf::report {
+
+// How much shorter the run would be, in percent of the run as it was; nothing where either is not known.
+std::optional<double> gain_percent(const ProcedureTimes& times, const std::optional<Seconds>& changed_s);
+
+// Of all moves (not of zeroing, which nobody can do) the one that gains most; nothing: none gains anything.
+struct BestMove {
+  const Procedure* procedure = nullptr;
+  bool to_receiver = true;
+  Seconds predicted_s = 0;
+  double gain_percent = 0;
+};
+std::optional<BestMove> best_move(const ProcedureTimes& times);
+// "servBusy2 in the receiver of its messages: 4.33 s instead of 8.48 s, 48.9 % shorter"
+std::string best_move_line(const ProcedureTimes& times);
+
+// The measured procedures, those with most time on the critical path first; then the others.
+std::vector<const Procedure*> ranked(const ProcedureTimes& times);
+
+// For each step with procedures a table with words around it; `style.parsable`: rows of all steps alike, the job in
+// front. Empty where no step has any.
+std::string render_procedures(const std::vector<Step>& steps, const TableStyle& style);
+
+}  // namespace lbf::report

@@ -1,0 +1,87 @@
+// lbf-report --procedures: the table, what is best, and what is said where nothing is known.
+#include "advisor/report/procedures.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "advisor/report/html.h"
+#include "tests/unit/report/fixture.h"
+
+namespace lbf::report {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Procedures, ATableAndTheBestMove) {
+  EXPECT_EQ(render_procedures(fixture("procedures.json"), {}),
+            "job 12.0, spa original: measured 8.5 s, replayed 8 s\n"
+            "Procedure State    Calls Time_s Self_s OnPath ToReceiver_s  Gain ToSender_s  Gain Stayed_s Zeroed_s  Gain\n"
+            "servBusy2 measured    48      6      6  75.0%            4 50.0%        8.5 -6.2%                 3 62.5%\n"
+            "servBusy1 off         24      2    1.5  12.5%          7.5  6.2%          8  0.0%      1.5        7 12.5%\n"
+            "critical path 8 s to the end of rank 0: process time in none of these 0.8 s (10.0 %), MPI 0.2 s (2.5 %)\n"
+            "  ranks: 0 7 s (87.5 %), others 1 s (12.5 %)\n"
+            "  MPI functions: MPI_Recv 0.2 s (2.5 %)\n"
+            "best move: servBusy2 in the receiver of its messages: 4 s instead of 8 s, 50.0 % shorter\n"
+            "off: servBusy1: 3 ranks: it is called too often\n"
+            "refused: memcpy: 'memcpy' cannot be measured\n");
+}
+
+TEST(Procedures, Parsable) {
+  TableStyle style;
+  style.parsable = true;
+  const std::string text = render_procedures(fixture("procedures.json"), style);
+  EXPECT_THAT(text, testing::StartsWith("JobID|Procedure|State|Calls|"));
+  EXPECT_THAT(text, HasSubstr("\n12.0|servBusy2|measured|48|6|6|75.0%|4|50.0%||8.5|-6.2%||3|62.5%\n"));
+  EXPECT_THAT(text, HasSubstr("\n12.0|memcpy|refused|0|0|0|-|-|-||-|-||-|-\n"));
+}
+
+TEST(Procedures, WithoutAnyThereIsNothing) {
+  EXPECT_EQ(render_procedures(fixture("normal.json"), {}), "");
+}
+
+TEST(Procedures, NothingGainsAndNothingIsPredicted) {
+  Step step;
+  step.job = 3;
+  step.procedures.emplace();
+  Procedure one;
+  one.name = "f";
+  one.state = "measured";
+  one.receiver_s = 9;
+  one.sender_s = 8;
+  step.procedures->procedures = {one};
+  EXPECT_FALSE(best_move(*step.procedures)) << "how long it ran is not known";
+  EXPECT_THAT(render_procedures({step}, {}), Not(HasSubstr("best move")));
+  step.procedures->path.emplace();
+  step.procedures->path->as_it_ran_s = 8;
+  EXPECT_FALSE(best_move(*step.procedures));
+  EXPECT_THAT(render_procedures({step}, {}), HasSubstr("no move of one of these makes the run shorter\n"));
+  step.procedures->procedures[0].sender_s = 6;
+  EXPECT_EQ(best_move_line(*step.procedures), "f in the sender of its messages: 6 s instead of 8 s, 25.0 % shorter");
+}
+
+TEST(Procedures, ThePageHasASection) {
+  const auto steps = fixture("procedures.json");
+  HtmlPage page;
+  page.step = &steps.front();
+  const std::string text = render_html(page);
+  EXPECT_THAT(text, HasSubstr("What if a procedure ran elsewhere"));
+  EXPECT_THAT(text, HasSubstr("<td class=\"text\">servBusy2</td><td>48</td>"));
+  EXPECT_THAT(text, HasSubstr("&#39;memcpy&#39; cannot be measured"));
+  const auto others = fixture("normal.json");
+  page.step = &others.front();
+  EXPECT_THAT(render_html(page), Not(HasSubstr("What if a procedure")));
+}
+
+TEST(Procedures, WhatIsNotAsTheApiSaysIsAnError) {
+  for (const char* bad : {R"({"job":1,"step":0,"state":"complete","procedures":[]})",
+                          R"({"job":1,"step":0,"state":"complete","procedures":{"procedures":[1]}})",
+                          R"({"job":1,"step":0,"state":"complete","procedures":{"procedures":[{"calls":-1}]}})",
+                          R"({"job":1,"step":0,"state":"complete","procedures":{"critical_path":{"ranks":[[0]]}}})",
+                          R"({"job":1,"step":0,"state":"complete","procedures":{"critical_path":{"functions":[[1,1]]}}})"}) {
+    EXPECT_FALSE(parse_steps(bad).ok()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace lbf::report
