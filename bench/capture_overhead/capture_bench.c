@@ -78,6 +78,10 @@ static void self_barrier(void) {
 static void failed_iprobe(void) {
   MPI_Iprobe(0, 1, MPI_COMM_SELF, &flag, MPI_STATUS_IGNORE);
 }
+static MPI_Request pending;
+static void failed_test(void) {
+  MPI_Test(&pending, &flag, MPI_STATUS_IGNORE);
+}
 static void local_call(void) {
   MPI_Comm_size(MPI_COMM_WORLD, &flag);
 }
@@ -97,6 +101,10 @@ int main(int argc, char** argv) {
     measure("self_isend_recv_wait", self_message, n, 3);
     measure("self_barrier", self_barrier, n, 1);
     measure("failed_iprobe", failed_iprobe, n, 1);
+    MPI_Irecv(in, 1, MPI_DOUBLE, 0, 2, MPI_COMM_SELF, &pending);
+    measure("failed_test", failed_test, n, 1);
+    MPI_Send(out, 1, MPI_DOUBLE, 0, 2, MPI_COMM_SELF);
+    MPI_Wait(&pending, MPI_STATUS_IGNORE);
     measure("local_comm_size", local_call, n, 1);
     MPI_Send(&done, 1, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
   } else {

@@ -10,11 +10,13 @@
 
 static int g_sleeps;
 static double g_unit_s = 0.002;
+#ifndef PROGRAM_UNMARKED
 static const char* g_trace;  // file; NULL: no trace
 static char* g_lines;
 static size_t g_used, g_room;
 static double g_last_s;  // end of the last event, by the clock of the work
 static int g_rank;
+#endif
 
 static double seconds(clockid_t clock) {
   struct timespec now;
@@ -45,6 +47,12 @@ uint64_t work(uint64_t state, int units) {
 
 // --- the trace
 
+#ifdef PROGRAM_UNMARKED
+// A capture sees MPI_*, not PMPI_*.
+#define PMPI_Barrier MPI_Barrier
+#define PMPI_Reduce MPI_Reduce
+#define PMPI_Allreduce MPI_Allreduce
+#else
 __attribute__((format(printf, 1, 2))) static void add_line(const char* format, ...) {
   if (g_room - g_used < 512) {
     g_room = 2 * g_room + 65536;
@@ -129,6 +137,7 @@ static void write_trace(const struct program* run) {
   }
   fclose(out);
 }
+#endif
 
 // --- start and end
 
@@ -137,7 +146,9 @@ struct program program_begin(int* argc, char*** argv, int least_ranks, const cha
   MPI_Init(argc, argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
+#ifndef PROGRAM_UNMARKED
   g_rank = run.rank;
+#endif
   const char* wanted = *argc > 1 ? (*argv)[1] : "original";
   int known = strcmp(wanted, "original") == 0;
   for (int i = 0; modifications[i] != NULL; ++i) {
@@ -157,17 +168,23 @@ struct program program_begin(int* argc, char*** argv, int least_ranks, const cha
   const char* busy = getenv("PROGRAM_BUSY");
   g_sleeps = busy != NULL && strcmp(busy, "sleep") == 0;
   if (getenv("UNIT_MS") != NULL) g_unit_s = 1e-3 * atof(getenv("UNIT_MS"));
+#ifndef PROGRAM_UNMARKED
   g_trace = getenv("PROGRAM_TRACE");
+#endif
   // Everybody starts at the same time, and connections are there.
   PMPI_Barrier(MPI_COMM_WORLD);
   PMPI_Barrier(MPI_COMM_WORLD);
   run.started_s = seconds(CLOCK_MONOTONIC);
+#ifndef PROGRAM_UNMARKED
   resume();
+#endif
   return run;
 }
 
 int program_end(const struct program* run, uint64_t result, uint64_t expected) {
+#ifndef PROGRAM_UNMARKED
   if (g_trace != NULL) add_line("%d exit %.9f\n", g_rank, passed_s());
+#endif
   const double mine_s = seconds(CLOCK_MONOTONIC) - run->started_s;
   double longest_s;
   int right = result == expected;
@@ -176,7 +193,9 @@ int program_end(const struct program* run, uint64_t result, uint64_t expected) {
   PMPI_Reduce(&mine_s, &longest_s, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
   PMPI_Allreduce(&right, &all_right, 1, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
   PMPI_Reduce(&result, &all, 1, MPI_UINT64_T, MPI_BXOR, 0, MPI_COMM_WORLD);
+#ifndef PROGRAM_UNMARKED
   if (g_trace != NULL) write_trace(run);
+#endif
   if (run->rank == 0) {
     printf("time_s %.6f result %016llx %s\n", longest_s, (unsigned long long)all, all_right ? "ok" : "wrong");
   }

@@ -8,7 +8,8 @@
 // Own trace: with PROGRAM_TRACE=FILE each rank notes its MPI calls and the procedures between PROCEDURE_ENTER and
 // PROCEDURE_LEAVE by its own clock (wall time between MPI calls; with spin: CPU time), and rank 0 writes all as a text
 // trace at the end. It needs neither Slurm nor a capture, and is what bench/procedure_lbf uses where no patching is
-// there; without PROGRAM_TRACE the marks do nothing.
+// there; without PROGRAM_TRACE the marks do nothing. Its own MPI_Send and MPI_Recv hide those calls from a capture: built
+// with -DPROGRAM_UNMARKED (NAME_unmarked) the program has neither, nor marks: that is what `--captured` runs.
 #pragma once
 
 #include <mpi.h>
@@ -31,8 +32,13 @@ uint64_t work(uint64_t state, int units);
 // The same without the time: for the expected result.
 uint64_t stepped(uint64_t state, int units);
 
+#ifdef PROGRAM_UNMARKED
+#define PROCEDURE_ENTER() ((void)0)
+#define PROCEDURE_LEAVE() ((void)0)
+#else
 void procedure_enter(const char* name);
 void procedure_leave(const char* name);
 #define PROCEDURE_ENTER() procedure_enter(__func__)
 #define PROCEDURE_LEAVE() procedure_leave(__func__)
+#endif
 #define PROCEDURE __attribute__((noinline))

@@ -3,7 +3,8 @@
 // Place in the event's way: inside *capture*, one per thread; the counts go into the ring when a window opens
 // (docs/adr/0010-capture-windows.md). Matching pairs the n-th send of a channel with its n-th receive; with
 // the counts, n stays known across what was not recorded. A count costs one probe of a table of fixed
-// capacity. Single thread; noexcept, no heap. A table that is full is emptied (take_changes) and goes on: a
+// capacity; of a channel that was counted lately, one look at a small table under the names that the program
+// itself has for it (`recall`). Single thread; noexcept, no heap. A table that is full is emptied (take_changes) and goes on: a
 // program may use a new tag for each message.
 #pragma once
 
@@ -33,26 +34,14 @@ class ChannelCounts {
     if (slots_ == nullptr) return false;
     shift_ = 64 - log2_capacity;
     mask_ = (std::uint32_t{1} << log2_capacity) - 1;
+    forget_names();
     return true;
   }
 
   // `by` more messages on `end`. false: no room, nothing was counted.
-  [[gnu::always_inline]] bool count(const ChannelEnd& end, std::uint64_t by = 1) noexcept {
-    const std::uint64_t place = std::uint64_t{end.comm} << 32 | static_cast<std::uint32_t>(end.peer);
-    const std::uint64_t what =
-        std::uint64_t{static_cast<std::uint32_t>(end.tag)} << 3 | static_cast<std::uint64_t>(end.side) << 1 | kUsed;
-    std::uint32_t i =
-        static_cast<std::uint32_t>(((place * 0x9e3779b97f4a7c15u) ^ (what * 0xc2b2ae3d27d4eb4fu)) >> shift_);
-    while (slots_[i].place != place || slots_[i].what != what) {
-      if (slots_[i].what == 0) {
-        if (used_ >= mask_ - mask_ / 8) return false;  // probes stay short below seven eighths
-        ++used_;
-        slots_[i].place = place;
-        slots_[i].what = what;
-        break;
-      }
-      i = (i + 1) & mask_;
-    }
+  bool count(const ChannelEnd& end, std::uint64_t by = 1) noexcept {
+    const std::uint32_t i = find_or_add(end);
+    if (i == kNoRoom) return false;
     Slot& slot = slots_[i];
     if (slot.count == 0) {
       slot.next_changed = first_changed_;
@@ -62,10 +51,35 @@ class ChannelCounts {
     return true;
   }
 
+  // The program's own words for a channel: the handle of the communicator (a key), a rank in it, a tag. They mean
+  // what they do as long as `epoch` is the same: the caller's number that changes with any handle.
+  // From now on `recall` finds the channel by them, if it was counted since the counts were taken last.
+  void remember(std::uint32_t epoch, const ChannelEnd& end, std::uint64_t comm, std::int32_t peer,
+                std::int32_t tag) noexcept {
+    const std::uint32_t i = find_or_add(end);
+    if (i == kNoRoom || slots_[i].count == 0) return;
+    if (epoch != names_epoch_) forget_names();
+    names_epoch_ = epoch;
+    any_names_ = true;
+    name_of(end.side, comm, peer, tag) = {comm, peer_and_tag(peer, tag), &slots_[i].count};
+  }
+  std::uint32_t names_epoch() const noexcept { return names_epoch_; }
+  // Finds the counter of a channel, to be added to; it is valid until the counts are taken. false: only `count` knows the
+  // way. REQUIRES: names_epoch() is the caller's number now.
+  [[gnu::always_inline]] bool recall(SkippedSide side, std::uint64_t comm, std::int32_t peer, std::int32_t tag,
+                                     std::uint64_t*& counter) noexcept {
+    const Name& name = name_of(side, comm, peer, tag);
+    if (name.comm != comm || name.peer_and_tag != peer_and_tag(peer, tag)) [[unlikely]]
+      return false;
+    counter = name.count;
+    return true;
+  }
+
   // visit(ChannelEnd, count) for each channel that was counted since it was taken last, until one returns
   // false: that one and those that were not visited stay. Whether all were taken.
   template <class Visit>
   bool take_changes(Visit visit) noexcept {
+    if (any_names_) forget_names();
     while (first_changed_ != 0) {
       Slot& slot = slots_[first_changed_ - 1];
       const ChannelEnd end{static_cast<std::uint32_t>(slot.place >> 32), static_cast<std::int32_t>(slot.place),
@@ -95,12 +109,56 @@ class ChannelCounts {
     std::uint32_t next_changed;  // index + 1; 0: the last
   };
   static_assert(sizeof(Slot) == 32);
+  struct Name {
+    std::uint64_t comm;  // kNobody: free
+    std::uint64_t peer_and_tag;
+    std::uint64_t* count;
+  };
+  static constexpr std::uint64_t kNobody = ~std::uint64_t{0};
+  static constexpr unsigned kLog2Names = 8;
+  static constexpr std::uint32_t kNoRoom = ~std::uint32_t{0};
+
+  static std::uint64_t peer_and_tag(std::int32_t peer, std::int32_t tag) noexcept {
+    return std::uint64_t{static_cast<std::uint32_t>(peer)} << 32 | static_cast<std::uint32_t>(tag);
+  }
+  [[gnu::always_inline]] Name& name_of(SkippedSide side, std::uint64_t comm, std::int32_t peer,
+                                       std::int32_t tag) noexcept {
+    const std::uint64_t mixed = peer_and_tag(peer, tag) * 0x9e3779b97f4a7c15u + comm * 0xc2b2ae3d27d4eb4fu;
+    return names_[static_cast<std::size_t>(side)][mixed >> (64 - kLog2Names)];
+  }
+  void forget_names() noexcept {
+    __builtin_memset(static_cast<void*>(names_), 0xff, sizeof(names_));  // kNobody
+    any_names_ = false;
+  }
+
+  // The slot of `end`; kNoRoom: it has none, and gets none.
+  [[gnu::always_inline]] std::uint32_t find_or_add(const ChannelEnd& end) noexcept {
+    const std::uint64_t place = std::uint64_t{end.comm} << 32 | static_cast<std::uint32_t>(end.peer);
+    const std::uint64_t what =
+        std::uint64_t{static_cast<std::uint32_t>(end.tag)} << 3 | static_cast<std::uint64_t>(end.side) << 1 | kUsed;
+    std::uint32_t i =
+        static_cast<std::uint32_t>(((place * 0x9e3779b97f4a7c15u) ^ (what * 0xc2b2ae3d27d4eb4fu)) >> shift_);
+    while (slots_[i].place != place || slots_[i].what != what) {
+      if (slots_[i].what == 0) {
+        if (used_ >= mask_ - mask_ / 8) return kNoRoom;  // probes stay short below seven eighths
+        ++used_;
+        slots_[i].place = place;
+        slots_[i].what = what;
+        break;
+      }
+      i = (i + 1) & mask_;
+    }
+    return i;
+  }
 
   Slot* slots_ = nullptr;
   std::uint32_t mask_ = 0;
   unsigned shift_ = 0;
   std::uint32_t used_ = 0;
   std::uint32_t first_changed_ = 0;
+  std::uint32_t names_epoch_ = 0;
+  bool any_names_ = false;
+  Name names_[kSkippedSideCount][std::size_t{1} << kLog2Names] = {};
 };
 
 }  // namespace lbf::capture

@@ -62,7 +62,8 @@ void say(const char* what, const char* detail) noexcept {
 }
 
 void bind_all() noexcept;
-constexpr lbf_dispatch_host kHost{bind_all};
+void lead(std::uint32_t slot, lbf_function to) noexcept;
+constexpr lbf_dispatch_host kHost{bind_all, lead};
 
 const lbf_recorder* load_recorder(const char* file) noexcept {
   Dl_info self{};
@@ -130,6 +131,12 @@ void bind_all() noexcept {
       missing_fortran |= fortran;
     }
   }
+}
+
+// Another thread that binds the slot just now may set its wrapper again after this: a longer way to the same.
+void lead(std::uint32_t slot, lbf_function to) noexcept {
+  if (__atomic_load_n(&recorder->next[slot], __ATOMIC_ACQUIRE) == nullptr) return;
+  __atomic_store_n(&lbf_dispatch_targets[slot], to, __ATOMIC_RELEASE);
 }
 
 // Makes the decision if nobody made it yet. false: this thread is about to, further up its stack (the library

@@ -34,6 +34,8 @@ lbf_function lbf_dispatch_bind(uint32_t slot);
 struct lbf_dispatch_host {
   // Binds every slot that has a function behind it by now, so that no look-up happens on the MPI path later.
   void (*bind_all)(void);
+  // The slot's entry leads to `to` from now on; nothing happens where no wrapper was bound to it.
+  void (*lead)(uint32_t slot, lbf_function to);
 };
 struct lbf_recorder {
   uint64_t layout;

@@ -3,7 +3,8 @@
 
 A wrapper holds no logic: it begins a Call, forwards the program's own arguments to the next function of that name
 (a PMPI tool behind us, or the library), says that it returned, tells the recorder (spank_plugin/capture/recorder.h) what came out with the
-arguments as C kinds, and finishes the Call. What a kind of call means is written by hand in recorder_*.cpp; which
+arguments as C kinds, and finishes the Call. Functions of the kinds in COUNTING have a second wrapper, and a twin of it that takes its time, which only
+count the call (spank_plugin/capture/counted_call.h), and go on in the first one where that does not do. What a kind of call means is written by hand in recorder_*.cpp; which
 recorder function a role goes to, and with which arguments, is the table below.
 
 usage: generate_wrappers.py mpi_functions.yml FAMILY OUTPUT_DIRECTORY
@@ -120,7 +121,25 @@ ENDING = {'finalize': 'process_ends_uncaptured(ring::ProcessState::kFinalized);'
 # A truncated message was received all the same: the status says which.
 RECEIVING = ('recv', 'sendrecv', 'sendrecv_replace', 'mrecv', 'wait', 'waitany', 'waitall', 'waitsome', 'test', 'testany',
              'testall', 'testsome')
+# What a call counts while calls are only counted: how a CountedCall begins, with which kinds of arguments, and how it counts.
+# Other roles have no counting wrapper. 'comm' stands for the key of the communicator's handle.
+COUNTING = {
+    'send': ('begin', '=SkippedSide::kSends comm dest tag', 'count'),
+    'isend': ('begin', '=SkippedSide::kSends comm dest tag', 'count'),
+    'recv': ('begin', '=SkippedSide::kReceives comm source tag', 'count'),
+    'irecv': ('begin_posted', 'comm source tag', 'count'),
+    'sendrecv': ('begin_exchange', 'comm dest send_tag source recv_tag', 'count_both'),
+    'sendrecv_replace': ('begin_exchange', 'comm dest send_tag source recv_tag', 'count_both'),
+    'collective': ('begin', '=SkippedSide::kCollectives comm =kAnyRank =kAnyTag', 'count'),
+    'probe': ('begin', '', None),
+    'iprobe': ('begin', '', None),
+}
+COUNTING.update((role, ('begin_completion', '', None)) for role in COMPLETING if role != 'request_free')
 BUFFERS = ('buf', 'send_buf', 'recv_buf')
+
+# OPTIONAL in mpi_f08: without the program's variable the outcome still has to be known.
+OWN_ERROR = ('  MPI_Fint own_error = MPI_SUCCESS;',
+             '  MPI_Fint* const error = ierror != nullptr ? ierror : &own_error;')
 
 # MPICH's mpi.h has these as macros, its library not at all.
 MPICH_MACROS = ('_c2f', '_f2c')
@@ -274,6 +293,7 @@ class Generator:
     def __init__(self, family):
         self.family = family
         self.text = {'c': [], 'mpifh': [], 'f08': []}
+        self.counting = []  # numbers of the slots that have counting wrappers
 
     def record_arguments(self, function, spec, binding, own_status):
         by_kind = {}
@@ -329,7 +349,9 @@ class Generator:
                 count = binding.value(by_kind['request_count'])
                 before.append(f'record::{look}(call, requests_of({count}, {by_kind["requests"][0]}));')
             else:
-                before.append(f'record::{look}(call, requests_of(1, {by_kind["request_inout"][0]}));')
+                name = by_kind['request_inout'][0]
+                one = f'c_request({name})' if binding.fortran else f'*{name}'
+                before.append(f'record::{look}(call, {one if look == "before_completion" else f"requests_of(1, {name})"});')
             if 'status' in by_kind:
                 status_argument = by_kind['status'][0]
                 own_status = 'own_status'
@@ -384,6 +406,48 @@ class Generator:
             lines.append('process_leave();')
         return lines
 
+    def counting_wrappers(self, slot, binding, returns, declared, call, result, outcome):
+        """The wrapper that counts, and its twin. `result`, `outcome`: text of the call's result, or None and what says it."""
+        function = slot.function
+        if function['role'] not in COUNTING:
+            return
+        begin, kinds, count = COUNTING[function['role']]
+        by_kind = {}
+        for argument in function['arguments']:
+            by_kind.setdefault(argument[2], argument)
+        values = []
+        for word in kinds.split():
+            if word == 'comm':
+                values.append(f'key_of({binding.value(by_kind["comm"])})')
+            else:
+                values.append(word[1:] if word.startswith('=') else binding.value(by_kind[word]))
+        begins = f'call.{begin}({", ".join(values)})'
+        out = self.text[slot.binding]
+        names = ', '.join(name for name in call[1])
+        for timed in (True, False):
+            out.append(f'{"[[gnu::noinline]] static " if timed else ""}{returns} {"time" if timed else "count"}_{slot.number}({declared}) {{')
+            out.append(f'  CountedCall<{"true" if timed else "false"}> call({function["id"]});  // {function["name"]}')
+            if timed:
+                out.append(f'  if ({begins} != CountedBegin::kHere) return wrap_{slot.number}({names});')
+            else:
+                out.append(f'  if (const CountedBegin what = {begins}; what != CountedBegin::kHere) [[unlikely]] {{')
+                out.append(f'    return what == CountedBegin::kTimed ? time_{slot.number}({names}) : wrap_{slot.number}({names});')
+                out.append('  }')
+            out.append(f'  const auto next = reinterpret_cast<{call[0]}>(next_function({slot.number}));')
+            if outcome and not result:
+                out += OWN_ERROR
+            out.append('  call.forward();')
+            out.append(f'  {"const int result = " if result else ""}next({", ".join(call[2])});')
+            out.append('  call.returned();')
+            if count:
+                out.append(f'  {recordable(function, result or outcome, binding)}[[likely]]\n    call.{count}();' if outcome or result
+                           else f'  call.{count}();')
+            out.append('  call.finish();')
+            if result:
+                out.append('  return result;')
+            out.append('}')
+        self.counting.append(slot.number)
+
     # --- C ---
     def c_wrapper(self, slot):
         function = slot.function
@@ -427,6 +491,9 @@ class Generator:
                 self.after_lines(function, binding, after, own_status, recordable(function, 'result', binding))]
         out.append('  return result;')
         out.append('}')
+        if not function.get('variadic'):
+            self.counting_wrappers(slot, binding, returns, declared or 'void',
+                                   (f'{returns} (*)({declared})', arguments, arguments), 'result', None)
 
     # --- Fortran ---
     def fortran_wrapper(self, slot):
@@ -468,9 +535,7 @@ class Generator:
             out.append(f'  if (!call.begin()) return {call}')
         success = ''
         if ierror:
-            # OPTIONAL in mpi_f08: without the program's variable the outcome still has to be known.
-            out.append('  MPI_Fint own_error = MPI_SUCCESS;')
-            out.append('  MPI_Fint* const error = ierror != nullptr ? ierror : &own_error;')
+            out += OWN_ERROR
             success = recordable(function, '*error', binding)
         out += ['  ' + line for line in before]
         forwarded = []
@@ -486,6 +551,9 @@ class Generator:
         out.append('  call.returned();')
         out += ['  ' + line for line in self.after_lines(function, binding, after, own_status, success)]
         out.append('}')
+        given = ['error' if n == 'ierror' and ierror else n for n in names]
+        self.counting_wrappers(slot, binding, 'void', parameters, (f'void (*)({parameters})', names, given), None,
+                               '*error' if ierror else None)
 
     def write(self, directory, table):
         head = ('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'
@@ -507,8 +575,16 @@ class Generator:
             file.write('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'
                        '#include "spank_plugin/capture/library.h"\n\nextern "C" {\n')
             file.write(''.join(f'void wrap_{number}();\n' for number in sorted(numbers)))
+            file.write(''.join(f'void count_{number}();\n' for number in sorted(self.counting)))
             file.write(f'}}\n\nnamespace lbf::capture {{\n\nconst std::uint64_t wrapper_layout = {layout(table)};\n')
             file.write(f'constinit lbf_function wrapper_next[{len(table)}] = {{}};\n')
+            file.write(f'const std::size_t wrapper_slots = {len(table)};\n')
+            file.write('constinit const CountingWrapper counting_wrappers[] = {\n')
+            file.write(''.join(f'    {{{number}, count_{number}}},\n' for number in sorted(self.counting)))
+            file.write(f'}};\nconst std::size_t counting_wrapper_count = {len(self.counting)};\n')
+            ending = [slot.number for slot in wrapped if slot.function['role'] in ENDING]
+            file.write(f'constinit const std::uint32_t ending_slots[] = {{{", ".join(map(str, ending))}}};\n')
+            file.write(f'const std::size_t ending_slot_count = {len(ending)};\n')
             file.write('constinit const lbf_function wrappers[] = {\n')
             file.write(''.join(f'    wrap_{slot.number},  // {slot.name}\n' if slot.number in numbers else '    nullptr,\n'
                                for slot in table))

@@ -65,6 +65,21 @@ class HandleTable {
     slots_[hole].key = 0;
   }
 
+  // Erases all whose value holds.
+  template <class Holds>
+  void erase_if(Holds holds) noexcept {
+    for (std::size_t i = 0; i <= mask_; ++i) {
+      while (slots_[i].key != 0 && holds(slots_[i].value)) erase(slots_[i].key);
+    }
+  }
+
+  // Whether `value`, which was found or inserted some time ago, is still that of `key`.
+  static bool is_value_of(const Value* value, Key key) noexcept {
+    const auto* const slot =
+        reinterpret_cast<const Slot*>(reinterpret_cast<const std::byte*>(value) - offsetof(Slot, value));
+    return slot->key == key;
+  }
+
   std::size_t size() const noexcept { return size_; }
 
  private:

@@ -57,6 +57,31 @@ void resolve_all_next() noexcept {
   host->bind_all();
 }
 
+void lead_calls_to_wrappers() noexcept {
+  for (std::size_t i = 0; i < counting_wrapper_count; ++i) {
+    const std::uint32_t slot = counting_wrappers[i].slot;
+    host->lead(slot, wrappers[slot]);
+  }
+}
+
+void lead_calls_to_counting_wrappers() noexcept {
+  for (std::size_t i = 0; i < counting_wrapper_count; ++i)
+    host->lead(counting_wrappers[i].slot, counting_wrappers[i].wrapper);
+}
+
+void lead_calls_past_wrappers() noexcept {
+  const auto ends_the_process = [](std::uint32_t slot) {
+    for (std::size_t i = 0; i < ending_slot_count; ++i) {
+      if (ending_slots[i] == slot) return true;
+    }
+    return false;
+  };
+  for (std::uint32_t slot = 0; slot < wrapper_slots; ++slot) {
+    if (const lbf_function next = next_function(slot); next != nullptr && !ends_the_process(slot))
+      host->lead(slot, next);
+  }
+}
+
 }  // namespace lbf::capture
 
 // What the preload looks for; dispatch.h.

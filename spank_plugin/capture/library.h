@@ -56,8 +56,19 @@ void find_fortran_sentinels() noexcept;
 
 // Made by generate_wrappers.py. Slots are those of the preload (dispatch.h).
 extern const std::uint64_t wrapper_layout;
+extern const std::size_t wrapper_slots;
 extern constinit const lbf_function wrappers[];
 extern constinit lbf_function wrapper_next[];
+// Wrappers of the same calls that only count (counted_call.h).
+struct CountingWrapper {
+  std::uint32_t slot;
+  lbf_function wrapper;
+};
+extern constinit const CountingWrapper counting_wrappers[];
+extern const std::size_t counting_wrapper_count;
+// MPI_Finalize and MPI_Abort, in all bindings.
+extern constinit const std::uint32_t ending_slots[];
+extern const std::size_t ending_slot_count;
 
 // What wrapper number `slot` forwards to: the preload set it before it let the wrapper be called.
 inline lbf_function next_function(std::size_t slot) noexcept {
@@ -65,5 +76,11 @@ inline lbf_function next_function(std::size_t slot) noexcept {
 }
 // All of them that can be found now, so that no look-up happens on the MPI path later.
 void resolve_all_next() noexcept;
+
+// Where the preload's entries lead. Only a matter of speed: each wrapper finds out by itself what a call is to leave.
+void lead_calls_to_wrappers() noexcept;
+void lead_calls_to_counting_wrappers() noexcept;
+// To the next function at once, but for what ends the process. For good.
+void lead_calls_past_wrappers() noexcept;
 
 }  // namespace lbf::capture

@@ -288,7 +288,7 @@ Thread* open_ring() noexcept {
   if (process.initialised.load(std::memory_order_acquire)) {
     thread->clock.renew();
     thread->cpu_threshold = tick_clock.cpu_threshold;
-    thread->shared = process.shared.load(std::memory_order_relaxed);
+    thread->shared = thread->attentive = process.shared.load(std::memory_order_relaxed);
     thread->counting = process.mode.counting;
     thread->epoch = process.mode.epoch.load(std::memory_order_relaxed);
   }
@@ -338,7 +338,7 @@ void process_initialised(int thread_level) noexcept {
   {
     const StartLock lock;
     for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
-      t->shared = thread_level == MPI_THREAD_MULTIPLE;
+      t->shared = t->attentive = thread_level == MPI_THREAD_MULTIPLE;
   }
   library.Comm_rank(library.comm_world, &process.rank);
   library.Comm_size(library.comm_world, &process.world_size);

@@ -112,7 +112,8 @@ struct Partitions {
 
 struct SnapshotEntry {
   std::uint64_t handle = 0;
-  RequestInfo info;
+  RequestInfo* slot = nullptr;  // where the table has it, if it does
+  RequestInfo info;             // as it was: MPI overwrites the handle, other threads may take the place
 };
 
 // Requests that were complete when they were made share a handle (mpi_family.h, shared_queue): they are told
@@ -191,6 +192,7 @@ struct Process {
   Communicator self{};
   Communicator unknown{};             // stands for communicators that the capture did not see being made
   HandleTable<RequestInfo> requests;  // by request or message handle
+  std::uint32_t forgotten_requests = 0;  // entries that became kUnknown since those were swept out of the table last
   HandleTable<Partitions> partitions;  // by request handle
   HandleTable<Communicator*> communicators;
   HandleTable<std::uint32_t> group_uses;  // creations that are collective over a group only: uses of each key
@@ -236,33 +238,38 @@ struct TypeSize {
 };
 
 struct alignas(64) Thread {
-  // What the beginning of a call looks at. A control word that is not the expected one, or as many recorded
-  // calls as attention_at: Call::begin_otherwise.
+  // What the beginning and the end of each call look at: the first cache line.
+  // A control word that is not the expected one, or as many recorded calls as attention_at (0: always):
+  // Call::begin_otherwise.
   std::atomic<std::uint64_t> expected_control{kNever};
   std::uint64_t attention_at = 0;
-  bool counting = false;
-  bool shared = false;             // process.shared
-  std::atomic<bool> busy{false};   // between Call::returned and Call::finish; only where shared
-  std::uint32_t epoch = 0;         // of process.mode, as far as this thread knows it
-  RingWriter ring;
+  // So many counted calls, and the next one is not left to CountedCall; 0: none is.
+  std::uint64_t counted_attention_at = 0;
+  ring::Header* header = nullptr;
   std::uint64_t last_leave = 0;
   std::uint64_t cpu_threshold = kNever;
-  ring::Header* header = nullptr;
   // Of the outermost wrapper that was entered last: its frame (the stack pointer of its caller) and where it
   // returns to. They tell whether it was left by a jump (left_call.cpp).
   const std::byte* outer_frame = nullptr;
   const void* outer_return = nullptr;
+  RingWriter ring;
+  ProcessClock clock;
+  bool counting = false;
+  bool shared = false;             // process.shared
+  bool attentive = false;          // each call takes the ways with attention (Call), none is a CountedCall: shared
+  std::atomic<bool> busy{false};   // between Call::returned and Call::finish; only where shared
+  bool last_was_failed_poll = false;
+  std::uint32_t epoch = 0;         // of process.mode, as far as this thread knows it
+  // The communicator that was looked up last, defined and not foreign.
   MPI_Comm last_comm{};
   Communicator* last_communicator = nullptr;
   std::uint32_t last_comm_epoch = 0;
-  bool last_was_failed_poll = false;
   std::uint64_t call_cost = 0;  // ticks, calibrated
   std::uint64_t estimate_beside_calls = 0;  // of capture_ticks_estimate: reads of the CPU clock
   Sampler recorded_sampler;
   Sampler counted_sampler;
   ChannelCounts counts;
   TypeSize type_sizes[16];
-  ProcessClock clock;
   MPI_Status status{};  // for a program that ignores it
   Scratch<MPI_Status> statuses;
   Scratch<SnapshotEntry> snapshot;

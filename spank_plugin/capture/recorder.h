@@ -16,31 +16,17 @@
 
 #include "event/event.h"
 #include "event/mpi_function_table.h"
+#include "spank_plugin/capture/counted_call.h"
 #include "spank_plugin/capture/mpi_family.h"
 #include "spank_plugin/capture/process.h"
 
 namespace lbf::capture {
 
-// The stack pointer of the caller of the wrapper that this is inlined into, and the address that it returns
-// to.
-[[gnu::always_inline]] inline const std::byte* wrapper_frame() noexcept {
-  return static_cast<const std::byte*>(__builtin_dwarf_cfa());
-}
-[[gnu::always_inline]] inline const void* wrapper_return() noexcept {
-  return __builtin_return_address(0);
-}
-
-// The control word of a ring: order and window in one.
-inline std::uint64_t control_word(const ring::Header& header) noexcept {
-  static_assert(offsetof(ring::Header, window) == offsetof(ring::Header, order) + 4 &&
-                offsetof(ring::Header, order) % 8 == 0);
-  using Word [[gnu::may_alias]] = std::uint64_t;
-  return __atomic_load_n(reinterpret_cast<const Word*>(&header.order), __ATOMIC_RELAXED);
-}
-
 // One MPI call on its way through a wrapper: begin, forward, the program's call, returned, what came out of it
 // (record::), finish. Whether it is recorded or counted is decided when it begins; where another thread changed
-// the mode meanwhile, it is counted.
+// the mode meanwhile, it is counted. Most counted calls do not come here: counted_call.h.
+//
+// What most calls do not need is behind one look at `flags_`, or at attention_at, and out of line.
 class Call {
  public:
   explicit Call(std::uint16_t function) noexcept : function_(function) {}
@@ -59,17 +45,12 @@ class Call {
     thread->outer_frame = wrapper_frame();
     thread->outer_return = wrapper_return();
     thread_ = thread;
-    attention_ = thread->shared;
+    if (thread->attentive) [[unlikely]]
+      flags_ = kAttention;
     const ring::Header* const header = thread->header;
     if (control_word(*header) != thread->expected_control.load(std::memory_order_relaxed) ||
         header->recorded.executions.load(std::memory_order_relaxed) >= thread->attention_at) [[unlikely]] {
       return begin_otherwise();
-    }
-    if (thread->counting) [[unlikely]] {
-      counts_ = true;
-      if (header->counted.executions.load(std::memory_order_relaxed) >= thread->counted_sampler.due()) [[unlikely]]
-        begin_timing();
-      return true;
     }
     begin_recording();
     return true;
@@ -77,71 +58,47 @@ class Call {
 
   // The program's own call comes now.
   [[gnu::always_inline]] void forward() noexcept {
-    if (attention_) [[unlikely]]
-      forward_timed();
+    if ((flags_ & kAttention) != 0) [[unlikely]]
+      forward_with_attention();
   }
   // It returned.
   [[gnu::always_inline]] void returned() noexcept {
-    if (attention_) [[unlikely]]
+    if ((flags_ & kAttention) != 0) [[unlikely]]
       returned_with_attention();
   }
 
   // The call is over. What the recording took lies inside the call: it is not process time.
-  [[gnu::always_inline]] void finish() noexcept {
-    if (counts_) [[unlikely]] {
-      finish_counted();
-    } else {
-      finish_recorded();
-    }
-  }
+  void finish() noexcept;
 
- private:
-  void finish_recorded() noexcept {
-    Thread* const thread = thread_;
-    std::uint64_t leave = ticks_now();
-    if (thread->clock.wants_renewal(enter_, leave)) [[unlikely]]
-      leave = renew_clock(leave);
-    if (!thread->ring.recorded()) [[unlikely]]
-      without_record(leave);
-    thread->ring.commit(leave);
-    ring::Header* const header = thread->header;
-    add(header->calls[function_].count, 1);
-    add(header->calls[function_].ticks, leave - enter_);
-    if (gap_ < thread->cpu_threshold) [[likely]]
-      add(header->unread_gap_ticks, gap_);
-    add(header->recorded.executions, 1);
-    thread->last_leave = leave;
-    thread->last_was_failed_poll = failed_poll_;
-    header->in_call.store(ring::kInProgram, std::memory_order_relaxed);
-    if (attention_) [[unlikely]]
-      finish_with_attention(header->recorded);
-    available_thread = thread;
-  }
-
- public:
   // A record of the call. nullptr: none is written (no room: it is counted as lost; or the call is counted).
   ring::Record* append(EventKind kind, std::uint32_t values = 0) noexcept {
-    if (counts_) [[unlikely]]
+    if (counts()) [[unlikely]]
       return nullptr;
     return thread_->ring.append(kind, values);
   }
+  // The same for what a message has; whether it is written.
+  [[gnu::always_inline]] void append(EventKind kind, const RingWriter::Fields& fields) noexcept {
+    if (counts()) [[unlikely]]
+      return;
+    thread_->ring.append(kind, fields);
+  }
   // Whether the call is counted, not recorded: record:: then calls count for each message that it would have
   // recorded, and keeps no request.
-  bool counts() const noexcept { return counts_; }
+  bool counts() const noexcept { return (flags_ & kCounts) != 0; }
   // A message, or a collective. REQUIRES: counts().
-  [[gnu::always_inline]] void count(const ChannelEnd& end) noexcept {
-    if (late_ || !thread_->counts.count(end)) [[unlikely]]
+  void count(const ChannelEnd& end) noexcept {
+    if (late() || !thread_->counts.count(end)) [[unlikely]]
       count_otherwise(end);
   }
   // Whether the call was under way when a window opened: what it did belongs before the window.
-  bool late() const noexcept { return late_; }
+  bool late() const noexcept { return (flags_ & kLate) != 0; }
   // For records beside the call's own (definitions, and what a late call has to say): begins one of them.
   // REQUIRES: counts(). To be ended with end_side.
   void begin_side() noexcept;
   void end_side() noexcept;
   // A request, or what it began, is one of those that nobody followed while the capture was closed.
-  void unseen() noexcept { unseen_ = true; }
-  bool has_unseen() const noexcept { return unseen_; }
+  void unseen() noexcept { flags_ |= kUnseen; }
+  bool has_unseen() const noexcept { return (flags_ & kUnseen) != 0; }
   // A count is wrong by up to N from here on, and nothing can be said against it.
   void lose_count(std::uint64_t n) noexcept;
 
@@ -149,65 +106,61 @@ class Call {
   std::uint16_t function() const noexcept { return function_; }
   std::uint64_t enter() const noexcept { return enter_; }
   // Test*, Iprobe ... found nothing.
-  void failed_poll() noexcept { failed_poll_ = true; }
+  void failed_poll() noexcept { flags_ |= kFailedPoll; }
   // This call's own time is outside what the records account for (MPI_Init, MPI_Finalize).
-  void outside_accounting() noexcept { outside_ = true; }
+  void outside_accounting() noexcept { flags_ |= kOutside; }
 
-  // The producer alone writes these: a plain add, visible to the relay.
-  static void add(std::atomic<std::uint64_t>& counter, std::uint64_t amount) noexcept {
-    counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-  }
-
-  Communicator* freeing = nullptr;  // what MPI_Comm_free or MPI_Win_free was called for
-  std::uint32_t snapshot_count = 0;  // requests of a Wait/Test call, as they were before it
-  SnapshotEntry* snapshot = nullptr;
-  bool snapshot_needs_status = false;
+  // These are set before the call is forwarded by the wrappers of functions that have them.
+  Communicator* freeing;         // what MPI_Comm_free or MPI_Win_free was called for
+  std::uint32_t snapshot_count;  // requests of a Wait/Test call, as they were before it
+  bool snapshot_needs_status;
+  SnapshotEntry* snapshot;
 
  private:
+  enum Flag : std::uint8_t {
+    kAttention = 1,  // the thread shares the recorder with others, or the call is timed
+    kTimed = 2,
+    kCounts = 4,
+    kLate = 8,
+    kUnseen = 16,
+    kFailedPoll = 32,
+    kOutside = 64,
+  };
+
   [[gnu::always_inline]] void begin_recording() noexcept {
     Thread* const thread = thread_;
     thread->header->in_call.store(
         ring::kInCall | static_cast<std::uint32_t>(function_) << ring::kWhereBits, std::memory_order_relaxed);
-    enter_ = ticks_now();
-    thread->header->call_enter_ticks.store(enter_, std::memory_order_relaxed);
-    gap_ = enter_ - thread->last_leave;
-    thread->ring.begin_call(enter_, function_);
+    const std::uint64_t enter = ticks_now();
+    thread->header->call_enter_ticks.store(enter, std::memory_order_relaxed);
+    thread->ring.begin_call(enter, function_);
+    enter_ = enter;
+    gap_ = enter - thread->last_leave;
     if (gap_ >= thread->cpu_threshold) [[unlikely]]
       judge_long_gap();
-  }
-  [[gnu::always_inline]] void finish_counted() noexcept {
-    Thread* const thread = thread_;
-    ring::Header* const header = thread->header;
-    add(header->calls[function_].count, 1);
-    add(header->counted.executions, 1);
-    if (attention_) [[unlikely]]
-      finish_with_attention(header->counted);
-    available_thread = thread;
   }
   void judge_long_gap() noexcept;
   std::uint64_t renew_clock(std::uint64_t now) noexcept;
   void without_record(std::uint64_t leave) noexcept;
   bool begin_otherwise() noexcept;
   void begin_timing() noexcept;
-  void forward_timed() noexcept;
+  void forward_with_attention() noexcept;
   void returned_with_attention() noexcept;
   void finish_with_attention(ring::PrimitiveCounter& primitive) noexcept;
+  void finish_otherwise() noexcept;
+  void finish_recorded(std::uint64_t leave) noexcept;
+  void finish_counted() noexcept;
+  void note_recorded(std::uint64_t leave) noexcept;
   void count_otherwise(const ChannelEnd& end) noexcept;
 
-  Thread* thread_ = nullptr;
-  std::uint64_t enter_ = 0;
-  std::uint64_t gap_ = 0;
-  std::uint64_t begin_ticks_;     // these where the execution is timed
+  Thread* thread_;
+  std::uint64_t enter_;  // these where it is recorded
+  std::uint64_t gap_;
+  std::uint64_t begin_ticks_;  // these where the execution is timed
   std::uint64_t forward_ticks_;
   std::uint64_t returned_ticks_;
   std::uint16_t function_;
-  bool failed_poll_ = false;
-  bool outside_ = false;
-  bool attention_ = false;  // shared_ or timed_
-  bool timed_ = false;
-  bool counts_ = false;
-  bool late_ = false;
-  bool unseen_ = false;
+  std::uint8_t flags_ = 0;
 };
 
 // A call without communication: counted; its time stays process time.
@@ -223,7 +176,7 @@ class LocalCall {
     available_thread = nullptr;
     thread_->outer_frame = wrapper_frame();
     thread_->outer_return = wrapper_return();
-    Call::add(thread_->header->calls[function].count, 1);
+    add(thread_->header->calls[function].count, 1);
   }
   ~LocalCall() {
     if (thread_ != nullptr) available_thread = thread_;
@@ -312,8 +265,6 @@ inline Made made(MPI_Request request) noexcept {
 }
 inline constexpr Made kBlockingCall{};
 
-// No request's completion has to be seen in any mode. (Those that this call waits for were made before it.)
-inline bool nothing_watched() noexcept { return process.watched.empty(); }
 // A watched receive is over: those that waited for it have their places.
 void place_those_behind(Call& call) noexcept;
 
@@ -323,9 +274,17 @@ namespace record {
 // ------------------------------------------------------------------------------- Remembers what the requests
 // are: MPI overwrites the handles.
 void look_at_requests(Call& call, Requests requests) noexcept;
+void look_at_request(Call& call, MPI_Request request) noexcept;
+void look_at_none(Call& call) noexcept;
 inline void before_completion(Call& call, Requests requests) noexcept {
-  if (call.counts() && nothing_watched()) return;
+  if (call.counts() && nothing_watched()) [[unlikely]]
+    return look_at_none(call);
   look_at_requests(call, requests);
+}
+inline void before_completion(Call& call, MPI_Request request) noexcept {
+  if (call.counts() && nothing_watched()) [[unlikely]]
+    return look_at_none(call);
+  look_at_request(call, request);
 }
 // Where MPI shall put the status: the program's own place, or ours where it ignores a status that is needed.
 MPI_Status* status_for(Call& call, MPI_Status* status) noexcept;
@@ -449,9 +408,21 @@ void one_sided(Call& call, OneSidedOp op, std::int64_t count, MPI_Datatype type,
 // --- shared by the recorder's files
 // ------------------------------------------------------------------------------ The communicator behind a
 // handle, its definition in the ring; `process.unknown` (foreign) where there is none.
-Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept;
+Communicator& find_other_communicator(Call& call, MPI_Comm comm) noexcept;
+inline Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept {
+  if (comm == library.comm_world) [[likely]]
+    return process.world;
+  Thread& thread = call.thread();
+  if (thread.last_comm == comm && thread.last_comm_epoch == process.comm_epoch.load(std::memory_order_relaxed)) [[likely]]
+    return *thread.last_communicator;
+  return find_other_communicator(call, comm);
+}
 // For records whose communicator comes from a request or message: its definition in the ring, before them.
-void define_communicator(Call& call, Communicator& comm) noexcept;
+void define_undefined(Call& call, Communicator& comm) noexcept;
+inline void define_communicator(Call& call, Communicator& comm) noexcept {
+  if (!std::atomic_ref<bool>(comm.defined).load(std::memory_order_acquire)) [[unlikely]]
+    define_undefined(call, comm);
+}
 // A handle that came into being late (MPI_Comm_idup).
 void bind_communicator(std::uint64_t key, Communicator* communicator) noexcept;
 void unreference(Communicator* communicator) noexcept;  // REQUIRES: the tables' lock is held
@@ -529,6 +500,10 @@ inline ChannelEnd collectives(const Communicator& comm) noexcept {
 }
 // A message on `comm`, or a collective. REQUIRES: the call counts; find_communicator or define_communicator.
 void count_on(Call& call, const Communicator& comm, const ChannelEnd& end) noexcept;
+// The same for a call that says by itself what it counts: later ones like it go through CountedCall. `handle`, `peer`
+// and `tag`: as the program gave them.
+void count_named(Call& call, const Communicator& comm, const ChannelEnd& end, MPI_Comm handle, int peer,
+                 int tag) noexcept;
 // MPI_Finalize: where calls are counted, the last counts and an empty window. When that was.
 std::uint64_t open_last_window(Call& call) noexcept;
 // What is counted, into the ring as far as there is room; a communicator is about to be freed. false: not all.
@@ -538,6 +513,14 @@ void measure_ideal(Thread& thread) noexcept;
 
 // Keeps `info` under the request's handle until it completes.
 void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept;
+// What the handle of a request or message stands for; nullptr: nothing that is known. An entry stays in the table when its
+// request is over (kUnknown): MPI libraries use their handles again. REQUIRES: the tables' lock is held.
+inline RequestInfo* find_request(std::uint64_t handle) noexcept {
+  RequestInfo* const info = process.requests.find(handle);
+  return info != nullptr && info->kind != RequestKind::kUnknown ? info : nullptr;
+}
+// The entry is over.
+void forget_request(RequestInfo& info) noexcept;
 
 inline std::uint8_t wildcards(int source, int tag) noexcept {
   return static_cast<std::uint8_t>((source == MPI_ANY_SOURCE ? kFlagWildcardSource : 0) |

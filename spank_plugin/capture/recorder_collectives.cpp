@@ -10,12 +10,29 @@ namespace {
 Communicator* modelled(Call& call, MPI_Comm handle) noexcept {
   Communicator& comm = find_communicator(call, handle);
   if (call.counts() && !comm.foreign) {
-    count_on(call, comm, collectives(comm));
+    count_named(call, comm, collectives(comm), handle, kAnyRank, kAnyTag);
     return nullptr;
   }
   if (!comm.foreign) return &comm;
   record::unmodelled(call);
   return nullptr;
+}
+
+// A collective without values: most are.
+[[gnu::always_inline]] inline void append_plain(Call& call, CollectiveOp op, Communicator& comm, int root,
+                                                std::uint64_t bytes, bool in_place, Made made) noexcept {
+  std::uint32_t id = 0;
+  if (made.nonblocking) {
+    RequestInfo info;
+    info.kind = RequestKind::kCollective;
+    info.active = true;
+    info.id = id = new_request_id();
+    keep_request(call, made.request, info);
+  }
+  call.append(made.nonblocking ? EventKind::kIcollective : EventKind::kCollective,
+              {root < 0 ? recorded_negative_rank(root) : root, 0, comm.index, id, bytes,
+               static_cast<std::uint8_t>((made.nonblocking ? kFlagHasRequest : 0) | (in_place ? kFlagInPlace : 0)),
+               static_cast<std::uint8_t>(op)});
 }
 
 // The record of a collective; nullptr: lost (its request is kept all the same).
@@ -161,14 +178,14 @@ namespace record {
 
 void barrier(Call& call, MPI_Comm comm, Made made) noexcept {
   if (Communicator* where = modelled(call, comm))
-    append(call, CollectiveOp::kBarrier, *where, 0, 0, false, made);
+    append_plain(call, CollectiveOp::kBarrier, *where, 0, 0, false, made);
 }
 
 void bcast(Call& call, std::int64_t count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept {
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
   const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
-  append(call, CollectiveOp::kBcast, *where, root, bytes, false, made);
+  append_plain(call, CollectiveOp::kBcast, *where, root, bytes, false, made);
 }
 
 void reduce(Call& call, const void* send, const void* recv, std::int64_t count, MPI_Datatype type, int root,
@@ -176,14 +193,14 @@ void reduce(Call& call, const void* send, const void* recv, std::int64_t count, 
   Communicator* const where = modelled(call, comm);
   if (where == nullptr) return;
   const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
-  append(call, CollectiveOp::kReduce, *where, root, bytes, send == MPI_IN_PLACE || recv == MPI_IN_PLACE,
+  append_plain(call, CollectiveOp::kReduce, *where, root, bytes, send == MPI_IN_PLACE || recv == MPI_IN_PLACE,
          made);
 }
 
 void reduce_all(Call& call, CollectiveOp op, const void* send, std::int64_t count, MPI_Datatype type, MPI_Comm comm,
                 Made made) noexcept {
   if (Communicator* where = modelled(call, comm)) {
-    append(call, op, *where, 0, message_bytes(call.thread(), count, type), send == MPI_IN_PLACE, made);
+    append_plain(call, op, *where, 0, message_bytes(call.thread(), count, type), send == MPI_IN_PLACE, made);
   }
 }
 
@@ -197,7 +214,7 @@ void gather(Call& call, const void* send, std::int64_t send_count, MPI_Datatype 
   } else if (!takes_no_part(root)) {
     bytes = message_bytes(call.thread(), send_count, send_type);
   }
-  append(call, CollectiveOp::kGather, *where, root, bytes, send == MPI_IN_PLACE, made);
+  append_plain(call, CollectiveOp::kGather, *where, root, bytes, send == MPI_IN_PLACE, made);
 }
 
 void scatter(Call& call, std::int64_t send_count, MPI_Datatype send_type, const void* recv, std::int64_t recv_count,
@@ -210,7 +227,7 @@ void scatter(Call& call, std::int64_t send_count, MPI_Datatype send_type, const 
   } else if (!takes_no_part(root)) {
     bytes = message_bytes(call.thread(), recv_count, recv_type);
   }
-  append(call, CollectiveOp::kScatter, *where, root, bytes, recv == MPI_IN_PLACE, made);
+  append_plain(call, CollectiveOp::kScatter, *where, root, bytes, recv == MPI_IN_PLACE, made);
 }
 
 void all_to_all(Call& call, CollectiveOp op, const void* send, std::int64_t send_count, MPI_Datatype send_type,
@@ -220,7 +237,7 @@ void all_to_all(Call& call, CollectiveOp op, const void* send, std::int64_t send
   const bool in_place = send == MPI_IN_PLACE;
   const std::uint64_t bytes = in_place ? message_bytes(call.thread(), recv_count, recv_type)
                                        : message_bytes(call.thread(), send_count, send_type);
-  append(call, op, *where, 0, bytes, in_place, made);
+  append_plain(call, op, *where, 0, bytes, in_place, made);
 }
 
 void gatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
@@ -230,7 +247,7 @@ void gatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype
   const bool in_place = send == MPI_IN_PLACE;
   if (!is_root(*where, root)) {
     const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), send_count, send_type);
-    append(call, CollectiveOp::kGatherv, *where, root, bytes, false, made);
+    append_plain(call, CollectiveOp::kGatherv, *where, root, bytes, false, made);
     return;
   }
   const std::uint64_t element = type_bytes(call.thread(), recv_type);
@@ -247,7 +264,7 @@ void scatterv(Call& call, Counts send_counts, MPI_Datatype send_type, const void
   if (where == nullptr) return;
   if (!is_root(*where, root)) {
     const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), recv_count, recv_type);
-    append(call, CollectiveOp::kScatterv, *where, root, bytes, false, made);
+    append_plain(call, CollectiveOp::kScatterv, *where, root, bytes, false, made);
     return;
   }
   const std::uint64_t element = type_bytes(call.thread(), send_type);

@@ -183,30 +183,21 @@ Communicator& find_self() noexcept {
   return self;
 }
 
-Communicator& look_up(Thread& thread, MPI_Comm handle) noexcept {
-  if (handle == library.comm_self) return find_self();
-  const std::uint32_t epoch = process.comm_epoch.load(std::memory_order_relaxed);
-  if (thread.last_comm == handle && thread.last_comm_epoch == epoch) return *thread.last_communicator;
-  const TableLock lock;
-  Communicator** const slot = process.communicators.find(key_of(handle));
-  if (slot == nullptr) return process.unknown;
-  thread.last_comm = handle;
-  thread.last_communicator = *slot;
-  thread.last_comm_epoch = epoch;
-  return **slot;
-}
-
 }  // namespace
 
-Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept {
-  if (comm == library.comm_world) [[likely]]
-    return process.world;
-  Communicator& found = look_up(call.thread(), comm);
-  define(call, found, Whose::kMadeEarlier);
+Communicator& find_other_communicator(Call& call, MPI_Comm handle) noexcept {
+  const std::uint32_t epoch = process.comm_epoch.load(std::memory_order_relaxed);
+  Communicator& found = handle == library.comm_self ? find_self() : look_up_handle(key_of(handle));
+  define_communicator(call, found);
+  if (found.foreign || !std::atomic_ref<bool>(found.defined).load(std::memory_order_acquire)) return found;
+  Thread& thread = call.thread();
+  thread.last_comm = handle;
+  thread.last_communicator = &found;
+  thread.last_comm_epoch = epoch;
   return found;
 }
 
-void define_communicator(Call& call, Communicator& comm) noexcept {
+void define_undefined(Call& call, Communicator& comm) noexcept {
   define(call, comm, Whose::kMadeEarlier);
 }
 

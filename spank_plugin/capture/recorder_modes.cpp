@@ -66,9 +66,11 @@ bool is_used_up(const ring::Header& header) noexcept {
 
 void set_attention(Thread& thread) noexcept {
   if (thread.counting) {
-    thread.attention_at = kNever;
+    thread.attention_at = 0;
+    thread.counted_attention_at = thread.attentive ? 0 : thread.counted_sampler.due();
     return;
   }
+  thread.counted_attention_at = 0;
   if (procedure_times.library != nullptr) {
     thread.attention_at = 0;
     return;
@@ -180,6 +182,7 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
   mode.ever_counted = true;
   set_recording_window(self, 0);
   take_mode(self, now);
+  if (!self.attentive) lead_calls_to_counting_wrappers();
   update_estimate(self);
 }
 
@@ -187,7 +190,7 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
 void post_watched(Thread& self, std::uint64_t at, std::uint16_t function) noexcept {
   const TableLock lock;
   process.watched.for_each([&](WatchedRequests::Node& node) {
-    const RequestInfo* const info = process.requests.find(node.handle);
+    const RequestInfo* const info = find_request(node.handle);
     if (info == nullptr || info->id != node.id) return process.watched.remove(&node);
     if (info->kind != RequestKind::kRecv) return;
     node.recorded_as = new_request_id();
@@ -211,6 +214,7 @@ void begin_window(Thread& self, std::uint32_t window, std::uint64_t now) noexcep
   mode.first_request = process.next_request.load(std::memory_order_relaxed);
   set_recording_window(self, window);
   take_mode(self, now);
+  lead_calls_to_wrappers();
 }
 
 // false: the ring has no room for what is to be said first; nothing changed but that some of it is said.
@@ -256,6 +260,7 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
   mode.off.store(true, std::memory_order_release);
   stop_procedures();
   for_each_thread([](Thread& thread) { thread.header->off.store(1, std::memory_order_relaxed); });
+  lead_calls_past_wrappers();
   leave_thread();
 }
 
@@ -302,35 +307,38 @@ bool Call::begin_otherwise() noexcept {
   ring::Header& header = *thread.header;
   const bool is_new = control_word(header) != thread.expected_control.load(std::memory_order_relaxed);
   if ((is_new || (!thread.counting && is_used_up(header))) && !attend(thread, function_)) return false;
-  counts_ = thread.counting;
-  const ring::PrimitiveCounter& primitive = counts_ ? header.counted : header.recorded;
-  const Sampler& sampler = counts_ ? thread.counted_sampler : thread.recorded_sampler;
-  if (primitive.executions.load(std::memory_order_relaxed) >= sampler.due()) begin_timing();
+  if (thread.counting) {
+    flags_ |= kCounts;
+    if (header.counted.executions.load(std::memory_order_relaxed) >= thread.counted_sampler.due()) begin_timing();
+    return true;
+  }
+  if (header.recorded.executions.load(std::memory_order_relaxed) >= thread.recorded_sampler.due()) begin_timing();
   set_attention(thread);
-  if (!counts_) begin_recording();
-  if (!counts_ && procedure_times.library != nullptr) {
+  begin_recording();
+  if (procedure_times.library != nullptr) {
     end_procedure_interval(thread, enter_, gap_, function_);
-    attention_ = true;
-    if (timed_) begin_ticks_ += ticks_now() - enter_;  // charged to the procedures
+    flags_ |= kAttention;
+    if ((flags_ & kTimed) != 0) begin_ticks_ += ticks_now() - enter_;  // charged to the procedures
   }
   return true;
 }
 
 void Call::begin_timing() noexcept {
   Thread& thread = *thread_;
-  const ring::PrimitiveCounter& primitive = counts_ ? thread.header->counted : thread.header->recorded;
-  (counts_ ? thread.counted_sampler : thread.recorded_sampler)
+  const ring::PrimitiveCounter& primitive = counts() ? thread.header->counted : thread.header->recorded;
+  (counts() ? thread.counted_sampler : thread.recorded_sampler)
       .advance(primitive.executions.load(std::memory_order_relaxed));
-  timed_ = attention_ = true;
+  set_attention(thread);
+  flags_ |= kTimed | kAttention;
   begin_ticks_ = ticks_now();
 }
 
-void Call::forward_timed() noexcept {
-  if (timed_) forward_ticks_ = ticks_now();
+void Call::forward_with_attention() noexcept {
+  if ((flags_ & kTimed) != 0) forward_ticks_ = ticks_now();
 }
 
 void Call::returned_with_attention() noexcept {
-  if (timed_) returned_ticks_ = ticks_now();
+  if ((flags_ & kTimed) != 0) returned_ticks_ = ticks_now();
   Thread& thread = *thread_;
   if (!thread.shared) return;
   for (;;) {
@@ -341,22 +349,39 @@ void Call::returned_with_attention() noexcept {
   }
   if (thread.epoch == process.mode.epoch.load(std::memory_order_acquire)) return;
   catch_up(thread);
-  counts_ = true;
-  late_ = !thread.counting;
-  timed_ = false;
+  flags_ = static_cast<std::uint8_t>((flags_ & ~(kTimed | kLate)) | kCounts | (thread.counting ? 0 : kLate));
 }
 
+namespace {
+
+void note_sample(const Sampler& sampler, ring::PrimitiveCounter& primitive, std::uint64_t ticks) noexcept {
+  if (sampler.warms_up()) return;
+  Sampler::count(primitive, ticks, 2 * tick_clock.tick_read,
+                 tick_clock.off_cpu_tolerance != 0 ? tick_clock.off_cpu_tolerance : kNever);
+}
+
+}  // namespace
+
 void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
-  if (timed_) {
-    const std::uint64_t ticks = forward_ticks_ - begin_ticks_ + (ticks_now() - returned_ticks_);
-    if (!(counts_ ? thread_->counted_sampler : thread_->recorded_sampler).warms_up()) {
-      Sampler::count(primitive, ticks, 2 * tick_clock.tick_read,
-                     tick_clock.off_cpu_tolerance != 0 ? tick_clock.off_cpu_tolerance : kNever);
-    }
+  if ((flags_ & kTimed) != 0) {
+    note_sample(counts() ? thread_->counted_sampler : thread_->recorded_sampler, primitive,
+                forward_ticks_ - begin_ticks_ + (ticks_now() - returned_ticks_));
     update_estimate(*thread_);
   }
-  begin_procedure_interval(counts_ ? ticks_now() : thread_->last_leave);
+  begin_procedure_interval(counts() ? ticks_now() : thread_->last_leave);
   thread_->busy.store(false, std::memory_order_release);
+}
+
+std::uint64_t begin_timed_count(Thread& thread) noexcept {
+  thread.counted_sampler.advance(thread.header->counted.executions.load(std::memory_order_relaxed));
+  set_attention(thread);
+  return ticks_now();
+}
+
+void finish_timed_count(Thread& thread, const CountedTimes& times) noexcept {
+  note_sample(thread.counted_sampler, thread.header->counted,
+              times.forward - times.begin + (ticks_now() - times.returned));
+  update_estimate(thread);
 }
 
 void Call::judge_long_gap() noexcept {
@@ -373,7 +398,7 @@ std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
 }
 
 void Call::begin_side() noexcept {
-  thread_->ring.begin_call(late_ ? ticks_now() : process.mode.close_ticks, function_);
+  thread_->ring.begin_call(late() ? ticks_now() : process.mode.close_ticks, function_);
 }
 
 void Call::end_side() noexcept {
@@ -381,7 +406,7 @@ void Call::end_side() noexcept {
 }
 
 void Call::lose_count(std::uint64_t n) noexcept {
-  if (counts_ && !late_) {
+  if (counts() && !late()) {
     process.mode.uncounted.fetch_add(n, std::memory_order_relaxed);
   } else {
     thread_->ring.lose_calls(n, thread_->ring.enter());
@@ -389,7 +414,7 @@ void Call::lose_count(std::uint64_t n) noexcept {
 }
 
 void Call::count_otherwise(const ChannelEnd& end) noexcept {
-  if (late_) {
+  if (late()) {
     write_skipped(thread_->ring, end, 1, ticks_now(), function_, true);
     return;
   }
@@ -403,6 +428,14 @@ void count_on(Call& call, const Communicator& comm, const ChannelEnd& end) noexc
   if (!std::atomic_ref<const bool>(comm.defined).load(std::memory_order_relaxed)) [[unlikely]]
     return call.lose_count(1);
   call.count(end);
+}
+
+void count_named(Call& call, const Communicator& comm, const ChannelEnd& end, MPI_Comm handle, int peer,
+                 int tag) noexcept {
+  count_on(call, comm, end);
+  Thread& thread = call.thread();
+  if (!thread.attentive)
+    thread.counts.remember(process.comm_epoch.load(std::memory_order_relaxed), end, key_of(handle), peer, tag);
 }
 
 bool write_counts(Call& call) noexcept {
@@ -458,7 +491,7 @@ namespace {
 // As the matcher has it (must_wait_for_place). REQUIRES: the tables' lock is held.
 bool is_behind(const WatchedRequests::Node* before, const Communicator& comm, int peer, int tag) noexcept {
   return process.watched.any_before(before, [&](const WatchedRequests::Node& node) {
-    const RequestInfo* const info = process.requests.find(node.handle);
+    const RequestInfo* const info = find_request(node.handle);
     return info != nullptr && info->id == node.id && info->comm == &comm &&
            (info->peer == MPI_ANY_SOURCE || info->peer == peer) && (info->tag == MPI_ANY_TAG || info->tag == tag);
   });
@@ -477,7 +510,7 @@ void place_those_behind(Call& call) noexcept {
   const TableLock lock;
   process.watched.for_each([&](WatchedRequests::Node& node) {
     if (!node.waits()) return;
-    const RequestInfo* const info = process.requests.find(node.handle);
+    const RequestInfo* const info = find_request(node.handle);
     if (info == nullptr || info->id != node.id) return process.watched.remove(&node);
     if (is_behind(&node, *info->comm, info->peer, info->tag)) return;
     process.watched.place(node);
@@ -495,10 +528,9 @@ void measure_ideal(Thread& thread) noexcept {
   constexpr int kCalls = 32;  // their records fit the smallest ring
   ring::Header& header = *thread.header;
   std::byte* const data = reinterpret_cast<std::byte*>(&header) + header.header_bytes;
-  const auto batch = [&] {
+  const auto record_batch = [&] {
     thread.ring = RingWriter{};
     thread.ring.attach(&header, data, header.capacity_bytes);
-    const std::uint64_t begin = ticks_now();
     for (int i = 0; i < kCalls; ++i) {
       Call call(0);
       if (!call.begin()) break;
@@ -507,24 +539,39 @@ void measure_ideal(Thread& thread) noexcept {
       record::send(call, 0, 1, MPI_Datatype{}, 0, 0, library.comm_world);
       call.finish();
     }
-    return ticks_now() - begin;
   };
-  thread.expected_control.store(control_word(header), std::memory_order_relaxed);
-  for (const bool counting : {false, true}) {
-    thread.counting = counting;
-    thread.attention_at = kNever;
-    available_thread = &thread;
+  const auto count_batch = [&] {
+    for (int i = 0; i < kCalls; ++i) {
+      CountedCall<false> call(0);
+      if (call.begin(SkippedSide::kSends, key_of(library.comm_world), 0, 0) != CountedBegin::kHere) break;
+      call.forward();
+      call.returned();
+      call.count();
+      call.finish();
+    }
+  };
+  const auto measure = [](auto batch, ring::PrimitiveCounter& primitive) {
     std::uint64_t least = kNever;
     for (int i = 0; i < kBatches; ++i) {
-      const std::uint64_t ticks = batch();
+      const std::uint64_t begin = ticks_now();
+      batch();
+      const std::uint64_t ticks = ticks_now() - begin;
       if (ticks < least) least = ticks;
     }
-    (counting ? header.counted : header.recorded)
-        .ideal_ticks_256.store(least * 256 / kCalls, std::memory_order_relaxed);
-  }
+    primitive.ideal_ticks_256.store(least * 256 / kCalls, std::memory_order_relaxed);
+  };
+  thread.expected_control.store(control_word(header), std::memory_order_relaxed);
+  available_thread = &thread;
+  thread.attention_at = kNever;
+  measure(record_batch, header.recorded);
+  const ChannelEnd end{0, 0, 0, SkippedSide::kSends};
+  thread.counts.count(end);
+  thread.counts.remember(process.comm_epoch.load(std::memory_order_relaxed), end, key_of(library.comm_world), 0, 0);
+  thread.counted_attention_at = kNever;
+  measure(count_batch, header.counted);
   available_thread = nullptr;
-  thread.counting = false;
   thread.attention_at = 0;
+  thread.counted_attention_at = 0;
   thread.expected_control.store(kNever, std::memory_order_relaxed);
   thread.counts.take_changes([](const ChannelEnd&, std::uint64_t) { return true; });
   thread.ring = RingWriter{};

@@ -4,20 +4,52 @@
 
 namespace lbf::capture {
 
+namespace {
+
+// A sweep looks at the whole table: only where enough may have become free.
+RequestInfo* sweep_and_insert(std::uint64_t handle) noexcept {
+  constexpr std::uint32_t kWorthIt = 1u << 15;
+  if (process.forgotten_requests < kWorthIt) return nullptr;
+  process.forgotten_requests = 0;
+  process.requests.erase_if([](const RequestInfo& info) { return info.kind == RequestKind::kUnknown; });
+  return process.requests.insert(handle);
+}
+
+// The place of a request or message, nothing else's any more; nullptr: none is left, its completion will look like that of
+// one that is not known. REQUIRES: the tables' lock is held.
+[[gnu::always_inline]] inline RequestInfo* place_for(Call& call, std::uint64_t handle) noexcept {
+  RequestInfo* slot = process.requests.insert(handle);
+  if (slot == nullptr) [[unlikely]] {
+    slot = sweep_and_insert(handle);
+    if (slot == nullptr) {
+      call.thread().ring.count_lost();
+      return nullptr;
+    }
+  }
+  if (slot->comm != nullptr) [[unlikely]]
+    forget_request(*slot);  // it completed while nobody looked
+  return slot;
+}
+
+}  // namespace
+
+void forget_request(RequestInfo& info) noexcept {
+  info.kind = RequestKind::kUnknown;
+  ++process.forgotten_requests;
+  if (Communicator* const comm = info.comm) {
+    info.comm = nullptr;
+    unreference(comm);
+  }
+}
+
 void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept {
   const TableLock lock;
   if (const int queue = family::shared_queue(key_of(request)); queue >= 0) {
     if (!call.thread().completed[queue].push(info.id)) call.thread().ring.count_lost();
     return;
   }
-  RequestInfo* const slot = process.requests.insert(key_of(request));
-  if (slot == nullptr) {  // the table is full: its completion will look like that of an unknown request
-    call.thread().ring.count_lost();
-    return;
-  }
-  // Of a request that completed while nobody looked.
-  if (slot->comm != nullptr) [[unlikely]]
-    unreference(slot->comm);
+  RequestInfo* const slot = place_for(call, key_of(request));
+  if (slot == nullptr) return;
   *slot = info;
   if (info.comm != nullptr) ++info.comm->references;
 }
@@ -31,20 +63,15 @@ bool is_sentinel(const void* const (&sentinels)[4], const void* p) noexcept {
   return false;
 }
 
-void fill(ring::Record* record, const Communicator& comm, int peer, int tag, std::uint64_t bytes,
-          std::uint8_t flags) noexcept {
-  if (record == nullptr) return;
-  record->peer = comm.peer_world_rank(peer);
-  record->tag = tag;
-  record->comm = comm.index;
-  record->bytes = bytes;
-  record->flags = static_cast<std::uint8_t>(record->flags | flags);
+[[gnu::always_inline]] inline RingWriter::Fields message(const Communicator& comm, int peer, int tag,
+                                                         std::uint64_t bytes, std::uint8_t flags) noexcept {
+  return {comm.peer_world_rank(peer), tag, comm.index, 0, bytes, flags};
 }
-
-void fill_request(ring::Record* record, std::uint32_t id) noexcept {
-  if (record == nullptr) return;
-  record->request = id;
-  record->flags |= kFlagHasRequest;
+[[gnu::always_inline]] inline RingWriter::Fields message(const Communicator& comm, int peer, int tag,
+                                                         std::uint64_t bytes, std::uint8_t flags,
+                                                         std::uint32_t request) noexcept {
+  return {comm.peer_world_rank(peer), tag, comm.index, request, bytes,
+          static_cast<std::uint8_t>(flags | kFlagHasRequest)};
 }
 
 RequestInfo request_info(RequestKind kind, Communicator& comm, int peer, int tag,
@@ -57,6 +84,35 @@ RequestInfo request_info(RequestKind kind, Communicator& comm, int peer, int tag
   info.comm = &comm;
   info.bytes = bytes;
   return info;
+}
+
+// keep_request for what most are; written in place, because a copy would wait for its parts to be stored.
+[[gnu::always_inline]] inline void keep_message(Call& call, MPI_Request request, RequestKind kind, Communicator& comm,
+                                                int peer, int tag, std::uint64_t bytes, std::uint8_t mode_flags,
+                                                std::uint32_t id) noexcept {
+  const TableLock lock;
+  if (const int queue = family::shared_queue(key_of(request)); queue >= 0) [[unlikely]] {
+    if (!call.thread().completed[queue].push(id)) call.thread().ring.count_lost();
+    return;
+  }
+  RequestInfo* const slot = place_for(call, key_of(request));
+  if (slot == nullptr) [[unlikely]]
+    return;
+  slot->id = id;
+  slot->kind = kind;
+  slot->persistent = false;
+  slot->active = true;
+  slot->cancelled = false;
+  slot->set_mode(mode_flags);
+  slot->exact = false;
+  slot->fortran_new_comm = false;
+  slot->partitioned = false;
+  slot->watch = 0;
+  slot->peer = peer;
+  slot->tag = tag;
+  slot->comm = &comm;
+  slot->bytes = bytes;
+  ++comm.references;
 }
 
 // MPI_PROC_NULL: the request completes without a message.
@@ -106,9 +162,9 @@ void send(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype 
   if (dest == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
-  if (call.counts()) return count_on(call, where, sends(where, dest, tag));
-  fill(call.append(EventKind::kSend), where, dest, tag, message_bytes(call.thread(), count, type),
-       mode_flags);
+  if (call.counts()) [[unlikely]]
+    return count_named(call, where, sends(where, dest, tag), comm, dest, tag);
+  call.append(EventKind::kSend, message(where, dest, tag, message_bytes(call.thread(), count, type), mode_flags));
 }
 
 void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
@@ -116,15 +172,12 @@ void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype
   if (dest == MPI_PROC_NULL) return call.counts() ? void() : keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
-  if (call.counts()) return count_on(call, where, sends(where, dest, tag));
-  RequestInfo info =
-      request_info(RequestKind::kSend, where, dest, tag, message_bytes(call.thread(), count, type));
-  info.set_mode(mode_flags);
-  info.id = new_request_id();
-  ring::Record* const record = call.append(EventKind::kIsend);
-  fill(record, where, dest, tag, info.bytes, mode_flags);
-  fill_request(record, info.id);
-  keep_request(call, request, info);
+  if (call.counts()) [[unlikely]]
+    return count_named(call, where, sends(where, dest, tag), comm, dest, tag);
+  const std::uint64_t bytes = message_bytes(call.thread(), count, type);
+  const std::uint32_t id = new_request_id();
+  call.append(EventKind::kIsend, message(where, dest, tag, bytes, mode_flags, id));
+  keep_message(call, request, RequestKind::kSend, where, dest, tag, bytes, mode_flags, id);
 }
 
 void send_init(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype type, int dest, int tag,
@@ -144,23 +197,27 @@ void recv(Call& call, int source, int tag, MPI_Comm comm, const void* status) no
   if (source == MPI_PROC_NULL) return;
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
-  if (call.counts() && wildcards(source, tag) == 0) return count_on(call, where, receives(where, source, tag));
   const StatusView got = view_status(status);
-  if (call.counts()) return count_on(call, where, receives(where, got.source, got.tag));
-  fill(call.append(EventKind::kRecv), where, got.source, got.tag, got.bytes, wildcards(source, tag));
+  if (call.counts()) [[unlikely]] {
+    return wildcards(source, tag) == 0
+               ? count_named(call, where, receives(where, source, tag), comm, source, tag)
+               : count_on(call, where, receives(where, got.source, got.tag));
+  }
+  call.append(EventKind::kRecv, message(where, got.source, got.tag, got.bytes, wildcards(source, tag)));
 }
 
 namespace {
 
-[[gnu::noinline]] void watch_posted(Call& call, MPI_Request request, RequestInfo& info) noexcept {
+[[gnu::noinline]] void keep_watched(Call& call, MPI_Request request, RequestInfo& info) noexcept {
   if (wildcards(info.peer, info.tag) != 0 || is_behind_wildcard(*info.comm, info.peer, info.tag))
     watch(call, key_of(request), info, true);
+  keep_request(call, request, info);
 }
 
 // A receive that was posted while calls are counted: counted, or watched until its place is known.
-void count_posted(Call& call, MPI_Request request, RequestInfo& info) noexcept {
+[[gnu::noinline]] void count_posted(Call& call, MPI_Request request, RequestInfo& info, MPI_Comm comm) noexcept {
   if (wildcards(info.peer, info.tag) == 0 && !is_behind_wildcard(*info.comm, info.peer, info.tag)) {
-    return count_on(call, *info.comm, receives(*info.comm, info.peer, info.tag));
+    return count_named(call, *info.comm, receives(*info.comm, info.peer, info.tag), comm, info.peer, info.tag);
   }
   watch(call, key_of(request), info, false);
   keep_request(call, request, info);
@@ -173,16 +230,15 @@ void irecv(Call& call, std::int64_t count, MPI_Datatype type, int source, int ta
   if (source == MPI_PROC_NULL) return call.counts() ? void() : keep_nothing(call, request, false);
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
-  RequestInfo info =
-      request_info(RequestKind::kRecv, where, source, tag, message_bytes(call.thread(), count, type));
-  info.id = new_request_id();
-  if (call.counts()) return count_posted(call, request, info);
-  ring::Record* const record = call.append(EventKind::kStartRecv);
-  fill(record, where, source, tag, info.bytes, wildcards(source, tag));
-  fill_request(record, info.id);
-  if (wildcards(source, tag) != 0 || !nothing_watched()) [[unlikely]]
-    watch_posted(call, request, info);
-  keep_request(call, request, info);
+  const std::uint64_t bytes = message_bytes(call.thread(), count, type);
+  const std::uint32_t id = new_request_id();
+  const std::uint8_t given = wildcards(source, tag);
+  call.append(EventKind::kStartRecv, message(where, source, tag, bytes, given, id));
+  if (!call.counts() && given == 0 && nothing_watched()) [[likely]]
+    return keep_message(call, request, RequestKind::kRecv, where, source, tag, bytes, 0, id);
+  RequestInfo info = request_info(RequestKind::kRecv, where, source, tag, bytes);
+  info.id = id;
+  return call.counts() ? count_posted(call, request, info, comm) : keep_watched(call, request, info);
 }
 
 void recv_init(Call& call, std::int64_t count, MPI_Datatype type, int source, int tag, MPI_Comm comm,
@@ -240,31 +296,25 @@ void sendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int d
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   const bool has_receive = source != MPI_PROC_NULL;
-  if (call.counts()) {
+  if (call.counts()) [[unlikely]] {
     if (has_receive && wildcards(source, recv_tag) == 0) {
-      count_on(call, where, receives(where, source, recv_tag));
+      count_named(call, where, receives(where, source, recv_tag), comm, source, recv_tag);
     } else if (has_receive) {
       const StatusView got = view_status(status);
       count_on(call, where, receives(where, got.source, got.tag));
     }
-    return dest != MPI_PROC_NULL ? count_on(call, where, sends(where, dest, send_tag)) : void();
+    if (dest != MPI_PROC_NULL) count_named(call, where, sends(where, dest, send_tag), comm, dest, send_tag);
+    return;
   }
   const StatusView got = view_status(status);
   const std::uint32_t id = has_receive ? new_request_id() : 0;
-  if (has_receive) {
-    ring::Record* const record = call.append(EventKind::kStartRecv);
-    fill(record, where, source, recv_tag, got.bytes, wildcards(source, recv_tag));
-    fill_request(record, id);
-  }
+  const std::uint8_t given = wildcards(source, recv_tag);
+  if (has_receive) call.append(EventKind::kStartRecv, message(where, source, recv_tag, got.bytes, given, id));
   if (dest != MPI_PROC_NULL) {
-    fill(call.append(EventKind::kSend), where, dest, send_tag,
-         message_bytes(call.thread(), send_count, send_type), 0);
+    call.append(EventKind::kSend,
+                message(where, dest, send_tag, message_bytes(call.thread(), send_count, send_type), 0));
   }
-  if (has_receive) {
-    ring::Record* const record = call.append(EventKind::kEndRecv);
-    fill(record, where, got.source, got.tag, got.bytes, wildcards(source, recv_tag));
-    fill_request(record, id);
-  }
+  if (has_receive) call.append(EventKind::kEndRecv, message(where, got.source, got.tag, got.bytes, given, id));
 }
 
 // One request for both: that of the receive. Nobody waits for the send, so it is recorded as a buffered one.
@@ -277,7 +327,7 @@ void isendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int 
   // MPICH 4.0 leaves the status of such a request empty: without wildcards it is not needed.
   if (source == MPI_ANY_SOURCE || recv_tag == MPI_ANY_TAG) return;
   const TableLock lock;
-  RequestInfo* const info = process.requests.find(key_of(request));
+  RequestInfo* const info = find_request(key_of(request));
   if (info != nullptr && info->kind == RequestKind::kRecv) info->exact = true;
 }
 
@@ -287,7 +337,7 @@ void probe(Call& call, bool found, int source, int tag, MPI_Comm comm, const voi
   const Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   const StatusView got = view_status(status);
-  fill(call.append(EventKind::kProbe), where, got.source, got.tag, got.bytes, wildcards(source, tag));
+  call.append(EventKind::kProbe, message(where, got.source, got.tag, got.bytes, wildcards(source, tag)));
 }
 
 // A matched probe takes the message out of the matching: for the replay the receive is posted here, for the
@@ -304,16 +354,13 @@ void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Mess
   RequestInfo info = request_info(RequestKind::kRecv, where, source, tag, got.bytes);
   info.id = new_request_id();
   if (wildcards(source, tag) != 0 || is_behind) watch(call, key_of(message), info, !call.counts());
-  ring::Record* const record = call.append(EventKind::kStartRecv);
-  fill(record, where, got.source, got.tag, got.bytes, wildcards(source, tag));
-  fill_request(record, info.id);
+  call.append(EventKind::kStartRecv,
+              lbf::capture::message(where, got.source, got.tag, got.bytes, wildcards(source, tag), info.id));
   const TableLock lock;
-  if (RequestInfo* slot = process.requests.insert(key_of(message))) {
-    *slot = info;
-    ++where.references;
-  } else {
-    call.thread().ring.count_lost();
-  }
+  RequestInfo* const slot = place_for(call, key_of(message));
+  if (slot == nullptr) return;
+  *slot = info;
+  ++where.references;
 }
 
 namespace {
@@ -321,10 +368,11 @@ namespace {
 // Takes the message's entry out of the table.
 bool take_message(MPI_Message message, RequestInfo& info) noexcept {
   const TableLock lock;
-  const RequestInfo* const slot = process.requests.find(key_of(message));
+  RequestInfo* const slot = find_request(key_of(message));
   if (slot == nullptr) return false;
   info = *slot;
-  process.requests.erase(key_of(message));
+  slot->kind = RequestKind::kUnknown;
+  slot->comm = nullptr;  // the caller takes its reference over
   return true;
 }
 

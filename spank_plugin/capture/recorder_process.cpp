@@ -6,11 +6,65 @@
 
 namespace lbf::capture {
 
+inline void Call::note_recorded(std::uint64_t leave) noexcept {
+  Thread* const thread = thread_;
+  ring::Header* const header = thread->header;
+  ring::CallCounter& calls = header->calls[function_];
+  add(calls.count, 1);
+  add(calls.ticks, leave - enter_);
+  add(header->recorded.executions, 1);
+  thread->last_leave = leave;
+  header->in_call.store(ring::kInProgram, std::memory_order_relaxed);
+}
+
+// Most calls: one record, a short gap before it, nothing that wants attention.
+void Call::finish() noexcept {
+  if (flags_ != 0 || !tick_clock.tsc) [[unlikely]]
+    return finish_otherwise();
+  Thread* const thread = thread_;
+  const std::uint64_t leave = ticks_now();
+  if (thread->clock.wants_renewal(enter_, leave) || gap_ >= thread->cpu_threshold || !thread->ring.has_one_record())
+      [[unlikely]]
+    return finish_recorded(leave);
+  thread->ring.commit_one(leave);
+  note_recorded(leave);
+  add(thread->header->unread_gap_ticks, gap_);
+  thread->last_was_failed_poll = false;
+  available_thread = thread;
+}
+
+void Call::finish_otherwise() noexcept {
+  if (counts()) return finish_counted();
+  finish_recorded(ticks_now());
+}
+
+void Call::finish_recorded(std::uint64_t leave) noexcept {
+  Thread* const thread = thread_;
+  if (thread->clock.wants_renewal(enter_, leave)) [[unlikely]]
+    leave = renew_clock(leave);
+  if (!thread->ring.recorded()) without_record(leave);
+  thread->ring.commit(leave);
+  note_recorded(leave);
+  if (gap_ < thread->cpu_threshold) add(thread->header->unread_gap_ticks, gap_);
+  thread->last_was_failed_poll = (flags_ & kFailedPoll) != 0;
+  if ((flags_ & kAttention) != 0) finish_with_attention(thread->header->recorded);
+  available_thread = thread;
+}
+
+void Call::finish_counted() noexcept {
+  Thread* const thread = thread_;
+  ring::Header* const header = thread->header;
+  add(header->calls[function_].count, 1);
+  add(header->counted.executions, 1);
+  if ((flags_ & kAttention) != 0) finish_with_attention(header->counted);
+  available_thread = thread;
+}
+
 // The call left no record to carry its time: it is not process time, so the next record takes it away.
 void Call::without_record(std::uint64_t leave) noexcept {
-  if (outside_) return;
+  if ((flags_ & kOutside) != 0) return;
   std::uint64_t waiting = leave - enter_;
-  if (failed_poll_) {
+  if ((flags_ & kFailedPoll) != 0) {
     add(thread_->header->failed_polls, 1);
     // A program that does nothing but poll waits; one that works between its polls computes.
     if (thread_->last_was_failed_poll && gap_ < tick_clock.pure_loop) waiting += gap_;

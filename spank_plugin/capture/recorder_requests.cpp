@@ -10,32 +10,49 @@ namespace {
 // MPI_THREAD_MULTIPLE another thread may have got it the moment that MPI let go of it.
 void retire(const SnapshotEntry& entry) noexcept {
   const TableLock lock;
-  RequestInfo* const slot = process.requests.find(entry.handle);
-  if (slot == nullptr || slot->id != entry.info.id || slot->kind != entry.info.kind) return;
+  RequestInfo* slot = entry.slot;
+  if (!process.requests.is_value_of(slot, entry.handle)) [[unlikely]] {
+    slot = find_request(entry.handle);
+    if (slot == nullptr) return;
+  }
+  if (slot->id != entry.info.id || slot->kind != entry.info.kind) return;
   if (entry.info.persistent) {
     slot->active = false;
     slot->cancelled = false;
     return;
   }
-  process.requests.erase(entry.handle);
-  if (entry.info.comm != nullptr) unreference(entry.info.comm);
+  forget_request(*slot);
 }
 
-void append_with_request(Call& call, EventKind kind, std::uint32_t id) noexcept {
-  ring::Record* const record = call.append(kind);
-  if (record == nullptr) return;
-  record->request = id;
-  record->flags |= kFlagHasRequest;
+[[gnu::always_inline]] inline RingWriter::Fields of_request(std::uint32_t id) noexcept {
+  RingWriter::Fields fields;
+  fields.request = id;
+  fields.flags = kFlagHasRequest;
+  return fields;
 }
 
-[[gnu::always_inline]] inline void fill_end(ring::Record* record, const RequestInfo& info, const StatusView& got, std::uint32_t id) noexcept {
-  if (record == nullptr) return;
-  record->peer = info.comm->peer_world_rank(got.source);
-  record->tag = got.tag;
-  record->comm = info.comm->index;
-  record->bytes = got.bytes;
-  record->request = id;
-  record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | wildcards(info.peer, info.tag));
+[[gnu::always_inline]] inline RingWriter::Fields end_of(const RequestInfo& info, const StatusView& got,
+                                                        std::uint32_t id) noexcept {
+  return {info.comm->peer_world_rank(got.source), got.tag, info.comm->index, id, got.bytes,
+          static_cast<std::uint8_t>(kFlagHasRequest | wildcards(info.peer, info.tag))};
+}
+
+// What most are: a send or a receive of the window that is open, to be told by its record alone. false: complete().
+[[gnu::always_inline]] inline bool complete_plain(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
+  const RequestInfo& info = entry.info;
+  if (info.persistent || !info.active || info.cancelled || info.exact || info.partitioned || info.watch != 0)
+    return false;
+  if (call.counts() || !is_seen(info.id)) return false;
+  if (info.kind == RequestKind::kSend) {
+    call.append(EventKind::kWait, of_request(info.id));
+  } else {
+    if (info.kind != RequestKind::kRecv || status == nullptr) return false;
+    const StatusView got = view_status(status);
+    if (got.cancelled || !std::atomic_ref<const bool>(info.comm->defined).load(std::memory_order_acquire)) return false;
+    call.append(EventKind::kEndRecv, end_of(info, got, info.id));
+  }
+  retire(entry);
+  return true;
 }
 
 void bind_duplicate(const RequestInfo& info) noexcept {
@@ -47,25 +64,22 @@ void bind_duplicate(const RequestInfo& info) noexcept {
 // A watched request is over without a match. Its posting is void where records have it, else nobody knows of it.
 void cancel_watched(Call& call, std::uint32_t recorded_as) noexcept {
   if (!is_seen(recorded_as)) return;
-  if (!call.counts()) return append_with_request(call, EventKind::kCancel, recorded_as);
+  if (!call.counts()) return call.append(EventKind::kCancel, of_request(recorded_as));
   if (!call.late()) return;
   call.begin_side();
-  if (ring::Record* record = call.thread().ring.append(EventKind::kCancel)) {
-    record->request = recorded_as;
-    record->flags |= kFlagHasRequest;
-  }
+  call.thread().ring.append(EventKind::kCancel, of_request(recorded_as));
   call.end_side();
 }
 
 // One request completed. `status`: its status, may be nullptr for sends. false: nothing is known of the
 // request.
-bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
+bool complete_otherwise(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
   if (entry.handle == key_of(library.request_null)) return true;
   if (const int queue = family::shared_queue(entry.handle); queue >= 0) {
     if (call.counts()) return true;
     const std::uint32_t id = pop_completed(call.thread(), queue);
     if (is_seen(id)) {
-      append_with_request(call, EventKind::kWait, id);
+      call.append(EventKind::kWait, of_request(id));
     } else if (process.mode.ever_counted) {
       call.unseen();
     }
@@ -87,7 +101,7 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
       got = {info.peer, info.tag, false, info.bytes};
     if (info.watch == 0 && !call.counts() && is_seen(info.id)) [[likely]] {
       define_communicator(call, *info.comm);
-      fill_end(call.append(EventKind::kEndRecv), info, got, info.id);
+      call.append(EventKind::kEndRecv, end_of(info, got, info.id));
     } else {
       record::end_receive(call, info, got);
     }
@@ -95,7 +109,7 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
     bind_duplicate(info);
     unwatch(info);
     if (is_seen(info.id)) {
-      append_with_request(call, EventKind::kWait, info.id);
+      call.append(EventKind::kWait, of_request(info.id));
     } else {
       call.unseen();
     }
@@ -106,14 +120,18 @@ bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexce
   } else if (!is_seen(info.id)) {
     call.unseen();
   } else if (cancelled) {
-    append_with_request(call, EventKind::kCancel, info.id);
+    call.append(EventKind::kCancel, of_request(info.id));
   } else if (info.kind == RequestKind::kIo) {
     call.append(EventKind::kIo);  // the bytes are with the call that started it
   } else {
-    append_with_request(call, EventKind::kWait, info.id);
+    call.append(EventKind::kWait, of_request(info.id));
   }
   retire(entry);
   return true;
+}
+
+[[gnu::always_inline]] inline bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
+  return complete_plain(call, entry, status) || complete_otherwise(call, entry, status);
 }
 
 // What the call completed has no record: its time has.
@@ -146,14 +164,14 @@ void end_receive(Call& call, const RequestInfo& info, const StatusView& got) noe
       return call.unseen();
     }
     define_communicator(call, *info.comm);
-    fill_end(call.append(EventKind::kEndRecv), info, got, was.recorded_as);
+    call.append(EventKind::kEndRecv, end_of(info, got, was.recorded_as));
     if (was.watched) place_those_behind(call);
     return;
   }
   if (call.late() && is_seen(was.recorded_as)) {
     if (info.watch == 0) return;  // it ended with its window
     call.begin_side();
-    fill_end(call.thread().ring.append(EventKind::kEndRecv), info, got, was.recorded_as);
+    call.thread().ring.append(EventKind::kEndRecv, end_of(info, got, was.recorded_as));
     call.end_side();
   } else if (was.watched) {
     count_on(call, *info.comm, receives(*info.comm, got.source, got.tag));
@@ -163,8 +181,44 @@ void end_receive(Call& call, const RequestInfo& info, const StatusView& got) noe
   place_those_behind(call);
 }
 
+namespace {
+
+// Whether its status will be needed. REQUIRES: the tables' lock is held.
+[[gnu::always_inline]] inline bool look_at(SnapshotEntry& entry, MPI_Request request) noexcept {
+  entry.handle = key_of(request);
+  if (request == library.request_null || request == MPI_Request{} || family::shared_queue(entry.handle) >= 0) {
+    entry.info.kind = RequestKind::kUnknown;
+    return false;
+  }
+  RequestInfo* const slot = process.requests.find(entry.handle);
+  if (slot == nullptr) {
+    entry.info.kind = RequestKind::kUnknown;
+    return false;
+  }
+  entry.slot = slot;
+  entry.info = *slot;
+  return slot->active && (slot->kind == RequestKind::kRecv || slot->cancelled);
+}
+
+}  // namespace
+
+void look_at_none(Call& call) noexcept {
+  call.snapshot_count = 0;
+  call.snapshot_needs_status = false;
+}
+
+void look_at_request(Call& call, MPI_Request request) noexcept {
+  SnapshotEntry* const entry = call.thread().first_snapshot;
+  const TableLock lock;
+  call.snapshot = entry;
+  call.snapshot_count = 1;
+  call.snapshot_needs_status = look_at(*entry, request);
+}
+
 void look_at_requests(Call& call, Requests requests) noexcept {
   Thread& thread = call.thread();
+  call.snapshot_count = 0;
+  call.snapshot_needs_status = false;
   const auto count = static_cast<std::uint32_t>(requests.count > 0 ? requests.count : 0);
   SnapshotEntry* entries = thread.first_snapshot;
   if (count > sizeof(thread.first_snapshot) / sizeof(thread.first_snapshot[0])) {
@@ -172,18 +226,9 @@ void look_at_requests(Call& call, Requests requests) noexcept {
     if (entries == nullptr) return;
   }
   bool needs_status = false;
+  const TableLock lock;
   for (std::uint32_t i = 0; i < count; ++i) {
-    SnapshotEntry& entry = entries[i];
-    const MPI_Request request = requests[static_cast<int>(i)];
-    entry.handle = key_of(request);
-    entry.info.kind = RequestKind::kUnknown;
-    if (request == library.request_null || request == MPI_Request{} || family::shared_queue(entry.handle) >= 0)
-      continue;
-    const TableLock lock;
-    if (const RequestInfo* slot = process.requests.find(entry.handle)) {
-      entry.info = *slot;
-      needs_status |= slot->active && (slot->kind == RequestKind::kRecv || slot->cancelled);
-    }
+    needs_status |= look_at(entries[i], requests[static_cast<int>(i)]);
   }
   call.snapshot = entries;
   call.snapshot_count = count;
@@ -200,15 +245,10 @@ void append_start(Call& call, const RequestInfo& info) noexcept {
     return count_on(call, *info.comm,
                     is_send ? sends(*info.comm, info.peer, info.tag) : receives(*info.comm, info.peer, info.tag));
   }
-  ring::Record* const record = call.append(is_send ? EventKind::kIsend : EventKind::kStartRecv);
-  if (record == nullptr) return;
-  record->peer = info.comm->peer_world_rank(info.peer);
-  record->tag = info.tag;
-  record->comm = info.comm->index;
-  record->bytes = info.bytes;
-  record->request = info.id;
   const std::uint8_t flags = is_send ? info.mode_flags() : wildcards(info.peer, info.tag);
-  record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | flags);
+  call.append(is_send ? EventKind::kIsend : EventKind::kStartRecv,
+              {info.comm->peer_world_rank(info.peer), info.tag, info.comm->index, info.id, info.bytes,
+               static_cast<std::uint8_t>(kFlagHasRequest | flags)});
 }
 
 }  // namespace
@@ -219,7 +259,7 @@ void pready(Call& call, int count, MPI_Request request) noexcept {
   {
     const TableLock lock;
     Partitions* const partitions = process.partitions.find(key_of(request));
-    const RequestInfo* const slot = process.requests.find(key_of(request));
+    const RequestInfo* const slot = find_request(key_of(request));
     if (partitions == nullptr || slot == nullptr || count <= 0) return;
     const auto ready = static_cast<std::uint32_t>(count);
     const bool last = partitions->left != 0 && partitions->left <= ready;
@@ -235,7 +275,7 @@ void start(Call& call, Requests requests) noexcept {
     RequestInfo info;
     {
       const TableLock lock;
-      RequestInfo* const slot = process.requests.find(key_of(requests[i]));
+      RequestInfo* const slot = find_request(key_of(requests[i]));
       if (slot == nullptr || !slot->persistent) continue;
       slot->active = true;
       if (slot->kind != RequestKind::kNothing) slot->id = new_request_id();
@@ -250,7 +290,7 @@ void start(Call& call, Requests requests) noexcept {
         (wildcards(info.peer, info.tag) != 0 || is_behind_wildcard(*info.comm, info.peer, info.tag))) [[unlikely]] {
       watch(call, key_of(requests[i]), info, !call.counts());
       const TableLock lock;
-      if (RequestInfo* slot = process.requests.find(key_of(requests[i]))) slot->watch = info.watch;
+      if (RequestInfo* slot = find_request(key_of(requests[i]))) slot->watch = info.watch;
     }
     if (info.kind != RequestKind::kNothing) append_start(call, info);
   }
@@ -308,25 +348,24 @@ void request_free(Call& call) noexcept {
   const SnapshotEntry& entry = call.snapshot[0];
   if (const int queue = family::shared_queue(entry.handle); queue >= 0) {
     const std::uint32_t id = call.counts() ? 0 : pop_completed(call.thread(), queue);
-    if (is_seen(id)) append_with_request(call, EventKind::kRequestFree, id);
+    if (is_seen(id)) call.append(EventKind::kRequestFree, of_request(id));
     return;
   }
   if (entry.info.kind == RequestKind::kUnknown) return;
   if (entry.info.active && entry.info.kind != RequestKind::kNothing && entry.info.kind != RequestKind::kIo) {
     const Watched was = unwatch(entry.info);
     if (!call.counts() && is_seen(was.recorded_as)) {
-      append_with_request(call, EventKind::kRequestFree, was.recorded_as);
+      call.append(EventKind::kRequestFree, of_request(was.recorded_as));
       place_those_behind(call);
     } else if (was.watched && entry.info.kind == RequestKind::kRecv) {
       call.lose_count(1);  // which message it takes nobody will know
     }
   }
   const TableLock lock;
-  const RequestInfo* const slot = process.requests.find(entry.handle);
+  RequestInfo* const slot = find_request(entry.handle);
   if (slot == nullptr || slot->id != entry.info.id) return;
-  process.requests.erase(entry.handle);
   if (entry.info.partitioned) process.partitions.erase(entry.handle);
-  if (entry.info.comm != nullptr) unreference(entry.info.comm);
+  forget_request(*slot);
 }
 
 // A send or receive that was counted when it was posted, or recorded in a window that is over, cannot be taken
@@ -335,7 +374,7 @@ void cancel(Call& call, MPI_Request request) noexcept {
   bool can_be_told = false;
   {
     const TableLock lock;
-    if (RequestInfo* slot = process.requests.find(key_of(request))) {
+    if (RequestInfo* slot = find_request(key_of(request))) {
       slot->cancelled = true;
       can_be_told = process.watched.find(slot->watch, slot->id) != nullptr || (!call.counts() && is_seen(slot->id));
     }

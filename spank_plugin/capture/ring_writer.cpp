@@ -15,7 +15,20 @@ void RingWriter::write_adjust(const Adjust& adjust) noexcept {
   record->bytes = adjust.waiting;
 }
 
+void RingWriter::append_slow(EventKind kind, const Fields& fields) noexcept {
+  ring::Record* const record = append_slow(kind, sizeof(ring::Record));
+  if (record == nullptr) return;
+  record->flags = static_cast<std::uint8_t>(record->flags | fields.flags);
+  record->words_and_op |= std::uint32_t{fields.op} << 24;
+  write_fields(*record, fields);
+}
+
 ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexcept {
+  if (plain_ && bytes <= kPlainBytes && has_room(bytes, 0)) {
+    ring::Record* const record = place(kind, bytes);
+    renew_plain_until();
+    return record;
+  }
   if (lost_in_call_) {  // later records of a call whose first ones are missing would only mislead
     ++gap_.records;
     return nullptr;
@@ -42,13 +55,15 @@ ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexc
     }
     write_adjust(adjust_);
     adjust_ = Adjust{};
+    ring::Record* const record = place(kind, bytes);
     plain_ = true;
-    return place(kind, bytes);
+    renew_plain_until();
+    return record;
   }
   if (gap_.records == 0) gap_.before = adjust_;
   ++gap_.records;
   lost_in_call_ = true;
-  plain_ = false;
+  set_plain(false);
   return nullptr;
 }
 
@@ -89,7 +104,7 @@ void RingWriter::lose_calls(std::uint64_t calls, std::uint64_t at) noexcept {
   if (calls == 0) return;
   if (gap_.records == 0) gap_.before = adjust_;
   gap_.records += calls;
-  plain_ = false;
+  set_plain(false);
   close_lost(at, at);
 }
 

@@ -37,9 +37,41 @@ class RingWriter {
   ring::Record* append(EventKind kind, std::uint32_t values = 0) noexcept {
     const std::uint64_t words = ring::kRecordWords + values;
     const std::uint64_t bytes = words * 8;
-    if (plain_ && bytes <= kPlainBytes && has_room(bytes, 0)) [[likely]]
+    if (bytes <= kPlainBytes && head_ + bytes <= plain_until_) [[likely]]
       return place(kind, bytes);
     return append_slow(kind, bytes);
+  }
+
+  // The same for a record without values, with what it says.
+  struct Fields {
+    std::int32_t peer = 0;
+    std::int32_t tag = 0;
+    std::uint32_t comm = 0;
+    std::uint32_t request = 0;
+    std::uint64_t bytes = 0;
+    std::uint8_t flags = 0;  // EventFlags beside kFlagCallBegin
+    std::uint8_t op = 0;     // CollectiveOp
+  };
+  [[gnu::always_inline]] void append(EventKind kind, const Fields& fields) noexcept {
+    if (head_ + sizeof(ring::Record) > plain_until_) [[unlikely]]
+      return append_slow(kind, Fields(fields));  // a copy: the fields themselves stay in registers
+    auto* const record = reinterpret_cast<ring::Record*>(data_ + (head_ & (capacity_ - 1)));
+    std::uint8_t flags = fields.flags;
+    if (first_ == nullptr) [[likely]] {
+      flags |= kFlagCallBegin;
+      first_ = record;
+      first_head_ = head_;
+    } else {
+      several_ = true;
+    }
+    head_ += sizeof(ring::Record);
+    want_line(reinterpret_cast<const std::byte*>(record) + kWantedAhead);
+    record->words_and_op = ring::kRecordWords | std::uint32_t{fields.op} << 24;
+    record->kind = static_cast<std::uint8_t>(kind);
+    record->flags = flags;
+    record->function = function_;
+    record->enter = enter_;
+    write_fields(*record, fields);
   }
   static std::uint64_t* values_of(ring::Record* record) noexcept {
     return reinterpret_cast<std::uint64_t*>(record + 1);
@@ -50,6 +82,14 @@ class RingWriter {
   std::uint16_t function() const noexcept { return function_; }
 
   bool recorded() const noexcept { return first_ != nullptr || lost_in_call_; }
+  // As most calls: one, and none lost.
+  bool has_one_record() const noexcept { return first_ != nullptr && !several_ && !lost_in_call_; }
+  // commit. REQUIRES: has_one_record().
+  void commit_one(std::uint64_t leave) noexcept {
+    first_->leave = leave;
+    header_->head.store(head_, std::memory_order_release);
+    first_ = nullptr;
+  }
 
   // The call is over: stamps and publishes its records.
   void commit(std::uint64_t leave) noexcept {
@@ -70,7 +110,7 @@ class RingWriter {
     adjust_.preempted += preempted;
     adjust_.blocked += blocked;
     adjust_.waiting += waiting;
-    plain_ = false;
+    set_plain(false);
   }
 
   // A record that will be missing for another reason than a full ring.
@@ -96,11 +136,14 @@ class RingWriter {
   // From here on records may use the room that is kept back for those that must not be missing: kWindowClose,
   // the last kWindowOpen, kGap and kExit. keep_back: no more. At most 5 records between the two.
   void use_kept_back() noexcept { kept_back_ = 0; }
-  void keep_back() noexcept { kept_back_ = kKeptBackBytes; }
+  void keep_back() noexcept {
+    kept_back_ = kKeptBackBytes;
+    plain_until_ = 0;
+  }
   // Adjustments that no record will carry: the time that they belong to is not recorded.
   void drop_adjustments() noexcept {
     adjust_ = Adjust{};
-    plain_ = gap_.records == 0;
+    set_plain(gap_.records == 0);
   }
 
  private:
@@ -116,6 +159,18 @@ class RingWriter {
     std::uint64_t leave = 0;
     Adjust before;
   };
+
+  void set_plain(bool plain) noexcept {
+    plain_ = plain;
+    plain_until_ = 0;
+  }
+  // As far as is known now.
+  void renew_plain_until() noexcept {
+    const std::uint64_t used = head_ - tail_;
+    const std::uint64_t room = plain_ && used <= capacity_ && used + kept_back_ < capacity_ ? capacity_ - kept_back_ - used : 0;
+    const std::uint64_t end_of_data = (head_ | (capacity_ - 1)) + 1;
+    plain_until_ = head_ + room < end_of_data ? head_ + room : end_of_data;
+  }
 
   // Room for `bytes` in one piece, with a pad to the end of the data area where needed, and `slack` beyond.
   bool has_room(std::uint64_t bytes, std::uint64_t slack) noexcept {
@@ -168,11 +223,31 @@ class RingWriter {
   bool fits_at_all(std::uint64_t bytes) const noexcept {
     return bytes / 8 < (1u << 24) && bytes <= capacity_ / 4;
   }
+  static void write_fields(ring::Record& record, const Fields& fields) noexcept {
+    record.peer = fields.peer;
+    record.tag = fields.tag;
+    record.comm = fields.comm;
+    record.request = fields.request;
+    record.bytes = fields.bytes;
+  }
+
+  // A line that is written soon: the relay's processor has read it last. Without this the program's own stores would wait
+  // behind the record's until the line is here, because stores become visible in order.
+  [[gnu::always_inline]] static void want_line(const std::byte* at) noexcept {
+#if defined(__x86_64__)
+    asm volatile("prefetchw %0" : : "m"(*at));  // no operation on processors that lack it
+#else
+    __builtin_prefetch(at, 1);
+#endif
+  }
+
   ring::Record* append_slow(EventKind kind, std::uint64_t bytes) noexcept;
+  void append_slow(EventKind kind, const Fields& fields) noexcept;
   void write_adjust(const Adjust& adjust) noexcept;
   void stamp_others(std::uint64_t leave) noexcept;
   void close_lost(std::uint64_t lost_from, std::uint64_t leave) noexcept;
 
+  static constexpr std::size_t kWantedAhead = 1024;
   static constexpr std::uint64_t kPlainBytes = 512;  // larger records take the path that checks their size
   // Two lots of: pads, adjusts, kGap, two records. A window that closed leaves enough for the end.
   static constexpr std::uint64_t kKeptBackBytes = 18 * sizeof(ring::Record);
@@ -180,16 +255,17 @@ class RingWriter {
   ring::Header* header_ = nullptr;
   std::byte* data_ = nullptr;
   std::uint64_t capacity_ = 0;
-  std::uint64_t head_ = 0;  // written, not yet published
-  std::uint64_t tail_ = 0;  // the consumer's, as last seen
+  std::uint64_t head_ = 0;         // written, not yet published
+  std::uint64_t plain_until_ = 0;  // up to here records fit in one piece and want no look at anything else
   std::uint64_t enter_ = 0;
   std::uint64_t first_head_ = 0;
   ring::Record* first_ = nullptr;
-  std::uint64_t kept_back_ = kKeptBackBytes;
   std::uint16_t function_ = 0;
   bool several_ = false;
   bool lost_in_call_ = false;
   bool plain_ = true;  // no adjustment and no gap to write first
+  std::uint64_t tail_ = 0;  // the consumer's, as last seen
+  std::uint64_t kept_back_ = kKeptBackBytes;
   Adjust adjust_;
   Gap gap_;
   std::uint64_t gap_counted_ = 0;  // of gap_.records, in the header already

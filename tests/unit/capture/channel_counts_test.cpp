@@ -137,5 +137,113 @@ TEST(ChannelCounts, AgreesWithAMap) {
   EXPECT_EQ(taken(counts), expected);
 }
 
+std::uint64_t* recalled(ChannelCounts& counts, SkippedSide side, std::uint64_t comm, std::int32_t peer,
+                        std::int32_t tag) {
+  std::uint64_t* counter = nullptr;
+  return counts.recall(side, comm, peer, tag, counter) ? counter : nullptr;
+}
+
+constexpr std::uint64_t kComm = 0x7f00'1234'5600;
+
+TEST(ChannelCounts, AChannelIsRecalledByWhatTheProgramCallsIt) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(8));
+  EXPECT_EQ(recalled(counts, SkippedSide::kSends, kComm, 3, 7), nullptr);
+  counts.count(end_of(2, 41, 7, false));
+  counts.remember(0, end_of(2, 41, 7, false), kComm, 3, 7);
+  std::uint64_t* const counter = recalled(counts, SkippedSide::kSends, kComm, 3, 7);
+  ASSERT_NE(counter, nullptr);
+  *counter += 4;
+  counts.count(end_of(2, 41, 7, false));
+  EXPECT_EQ(taken(counts), (std::map<Key, std::uint64_t>{{{2, 41, 7, false}, 6}}));
+}
+
+TEST(ChannelCounts, NoOtherChannelIsRecalledForIt) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(8));
+  counts.count(end_of(0, 3, 7, false));
+  counts.remember(0, end_of(0, 3, 7, false), kComm, 3, 7);
+  for (std::int32_t peer = -2; peer < 300; ++peer) {
+    for (std::int32_t tag = -1; tag < 60; ++tag) {
+      const bool same = peer == 3 && tag == 7;
+      EXPECT_EQ(recalled(counts, SkippedSide::kSends, kComm, peer, tag) != nullptr, same) << peer << ' ' << tag;
+    }
+  }
+  for (std::uint64_t comm = 0; comm < 10'000; ++comm) EXPECT_EQ(recalled(counts, SkippedSide::kSends, comm, 3, 7), nullptr);
+  EXPECT_EQ(recalled(counts, SkippedSide::kReceives, kComm, 3, 7), nullptr);
+}
+
+TEST(ChannelCounts, WhatWasTakenIsNotRecalled) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(8));
+  counts.count(end_of(0, 3, 7, false));
+  counts.remember(0, end_of(0, 3, 7, false), kComm, 3, 7);
+  taken(counts);
+  EXPECT_EQ(recalled(counts, SkippedSide::kSends, kComm, 3, 7), nullptr);
+  // Without a count it is not among those that are taken: a counter that is added to would be lost.
+  counts.remember(0, end_of(0, 3, 7, false), kComm, 3, 7);
+  EXPECT_EQ(recalled(counts, SkippedSide::kSends, kComm, 3, 7), nullptr);
+}
+
+TEST(ChannelCounts, WhatCouldNotBeTakenMustBeFoundAnew) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(8));
+  for (std::int32_t peer = 0; peer < 4; ++peer) {
+    counts.count({0, peer, 0});
+    counts.remember(0, {0, peer, 0}, kComm, peer, 0);
+  }
+  int left = 2;
+  EXPECT_FALSE(counts.take_changes([&](const ChannelEnd&, std::uint64_t) { return left-- > 0; }));
+  for (std::int32_t peer = 0; peer < 4; ++peer)
+    EXPECT_EQ(recalled(counts, SkippedSide::kSends, kComm, peer, 0), nullptr);
+}
+
+TEST(ChannelCounts, NamesOfAnotherEpochAreForgotten) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(8));
+  counts.count({0, 3, 7});
+  counts.remember(1, {0, 3, 7}, kComm, 3, 7);
+  EXPECT_EQ(counts.names_epoch(), 1u);
+  counts.count({1, 5, 8});
+  counts.remember(2, {1, 5, 8}, kComm, 5, 8);
+  EXPECT_EQ(counts.names_epoch(), 2u);
+  EXPECT_EQ(recalled(counts, SkippedSide::kSends, kComm, 3, 7), nullptr);
+  EXPECT_NE(recalled(counts, SkippedSide::kSends, kComm, 5, 8), nullptr);
+}
+
+// As the recorder does: recall, else count and remember; handles change now and then.
+TEST(ChannelCounts, RecalledOrNotItAgreesWithAMap) {
+  std::mt19937 random(11);
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(16));
+  std::map<Key, std::uint64_t> expected;
+  std::uint32_t epoch = 0;
+  std::uint64_t times_recalled = 0;
+  for (int i = 0; i < 200'000; ++i) {
+    if (random() % 5'000 == 0) ++epoch;
+    const std::uint32_t comm = (static_cast<std::uint32_t>(random()) % 4 + epoch) % 1'000;
+    const std::uint64_t handle = kComm + comm % 4 * 64;  // the handles of those that are gone are used again
+    const auto peer = static_cast<std::int32_t>(random() % 50);
+    const auto tag = static_cast<std::int32_t>(random() % 8);
+    const bool receives = random() % 2 == 0;
+    const ChannelEnd end = end_of(comm, peer + 100, tag, receives);
+    std::uint64_t* const counter = counts.names_epoch() == epoch ? recalled(counts, end.side, handle, peer, tag) : nullptr;
+    if (counter != nullptr) {
+      ++*counter;
+      ++times_recalled;
+    } else {
+      ASSERT_TRUE(counts.count(end));
+      counts.remember(epoch, end, handle, peer, tag);
+    }
+    ++expected[Key{comm, peer + 100, tag, receives}];
+    if (random() % 10'000 == 0) {
+      EXPECT_EQ(taken(counts), expected);
+      expected.clear();
+    }
+  }
+  EXPECT_EQ(taken(counts), expected);
+  EXPECT_GT(times_recalled, 10'000u);
+}
+
 }  // namespace
 }  // namespace lbf::capture

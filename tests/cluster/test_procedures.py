@@ -1,0 +1,59 @@
+#!/usr/bin/python3
+"""srun --lbf-procedures: from patched procedures on the nodes to lbf-report --procedures (docs/procedures.md)."""
+
+import re
+import sys
+
+sys.dont_write_bytecode = True
+import cluster_case  # noqa: E402
+from cluster_case import LAYOUT, ClusterCase  # noqa: E402
+
+
+class Procedures(ClusterCase):
+    @staticmethod
+    def own_calls(done):
+        """Of all ranks, as the program counted them."""
+        totals = {}
+        for match in re.finditer(r"^procedure \d+ (\w+) (\d+) ", done.out, re.M):
+            totals[match[1]] = totals.get(match[1], 0) + int(match[2])
+        return totals
+
+    def test_a_program_is_measured_and_reported(self):
+        done, job = self.predict("--lbf-procedures=solve,inner,no_such_one", *LAYOUT, self.program("procedures"), "40")
+        self.assertEqual(0, done.status, done)
+        own = self.own_calls(done)
+        self.assertEqual(4 * 40, own["solve"], done)
+        step = self.step(job)
+        by_name = {one["name"]: one for one in step["procedures"]["procedures"]}
+        for name in ("solve", "inner"):
+            self.assertEqual((own[name], 4), (by_name[name]["calls"], by_name[name]["ranks"]), step["procedures"])
+            self.assertGreater(by_name[name]["receiver_s"], 0)
+        self.assertEqual("refused", by_name["no_such_one"]["state"])
+        self.assertIn("no_such_one", done.err)
+        report = self.report("--procedures", "-j", str(job))
+        self.assertEqual(0, report.status, report)
+        self.assertRegex(report.out, rf"(?m)^solve +measured +{own['solve']} ")
+        self.assertIn("critical path ", report.out)
+        self.assert_no_relays_or_rings_left()
+
+    def test_the_batch_job_hands_the_option_on(self):
+        name = "lbf-procedures-batch"
+        script = f"{self.work}/job.sh"
+        with open(script, "w", encoding="utf-8") as file:
+            file.write(f"#!/bin/sh\nsrun --mpi=pmix {self.program('procedures')} 20\n")
+        done = self.run_command("sbatch", "--wait", f"--job-name={name}", f"--output={self.work}/out", "--lbf-predict",
+                                "--lbf-procedures=solve", *LAYOUT, script)
+        self.assertEqual(0, done.status, done)
+        step = self.step(self.job_of(name))
+        self.assertEqual([("solve", 4 * 20)], [(one["name"], one["calls"]) for one in step["procedures"]["procedures"]])
+
+    def test_without_the_option_nothing_is_measured(self):
+        done, job = self.predict(*LAYOUT, self.program("procedures"), "5")
+        self.assertEqual(0, done.status, done)
+        self.assertIsNone(self.step(job)["procedures"])
+        report = self.report("--procedures", "-j", str(job))
+        self.assertIn("no procedure of this was measured", report.err)
+
+
+if __name__ == "__main__":
+    cluster_case.main()

@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+"""Procedure times of an unmodified program, from its patched procedures to lbf-report: lbf-run --procedures (no Slurm).
+
+Run by ctest as `test_procedures.py Case.test_name` with LBF_BUILD_DIR and LBF_PROGRAMS set; 77: skipped.
+"""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BUILD = os.path.abspath(os.environ.get("LBF_BUILD_DIR", "build/release"))
+PROGRAMS = os.environ.get("LBF_PROGRAMS", f"{BUILD}/tests/mpi")
+MPIRUN = os.environ.get("LBF_MPIRUN", "mpirun.openmpi")
+SKIPPED = 77
+
+
+class Procedures(unittest.TestCase):
+    def setUp(self):
+        self.work = tempfile.mkdtemp(prefix="lbf-procedures-", dir="/var/tmp")
+        self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
+        self.env = {name: value for name, value in os.environ.items() if not name.startswith(("LBF_", "SLURM_"))}
+        self.env.update(OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_mpi_yield_when_idle="1",
+                        OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl="vader,self", OMPI_MCA_pml="ob1",
+                        OMPI_MCA_btl_vader_single_copy_mechanism="none", HOME=self.work)
+
+    def run_command(self, *command, status=0):
+        done = subprocess.run(command, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=150,
+                              check=False)
+        self.assertEqual(status, done.returncode, f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+        return done
+
+    def lbf_run(self, options, ranks, *program):
+        """The program under lbf-run --procedures; what it printed, and its step."""
+        done = self.run_command(f"{BUILD}/bin/lbf-run", "--dir", f"{self.work}/data", *options, "--", MPIRUN,
+                                *(["--oversubscribe"] if "mpich" not in MPIRUN else []), "-np", str(ranks), *program)
+        listed = self.run_command(f"{BUILD}/bin/lbf-run", "--dir", f"{self.work}/data", "--", "lbf-report", "-a", "--json",
+                                  "-S", "now-1hours")
+        step, = json.loads(listed.stdout)["steps"]
+        return done, step
+
+    @staticmethod
+    def own(done):
+        """Of each procedure: calls and seconds of all ranks, as the program itself counted them."""
+        totals = {}
+        for match in re.finditer(r"^procedure \d+ (\w+) (\d+) ([\d.]+)$", done.stdout, re.M):
+            calls, seconds = totals.get(match[1], (0, 0.0))
+            totals[match[1]] = (calls + int(match[2]), seconds + float(match[3]))
+        return totals
+
+    def test_counts_are_the_programs_own_and_times_near_them(self):
+        done, step = self.lbf_run(["--overhead", "20", "--procedures", "solve,inner,check,memcpy,no_such_one"], 2,
+                                  f"{PROGRAMS}/procedures", "60")
+        self.assertEqual(("complete", ""), (step["state"], step["why_partial"]))
+        own = self.own(done)
+        self.assertEqual({"solve", "inner", "check"}, set(own))
+        by_name = {one["name"]: one for one in step["procedures"]["procedures"]}
+        for name, (calls, _) in own.items():
+            self.assertEqual(("measured", calls, 2), (by_name[name]["state"], by_name[name]["calls"], by_name[name]["ranks"]))
+        # What a rank lost of its processor is taken off all procedures of that interval alike: small ones are far off then.
+        for name, far in (("solve", 0.15), ("inner", 0.5)):
+            self.assertAlmostEqual(1, by_name[name]["inclusive_s"] / own[name][1], delta=far, msg=f"{name}: {step['procedures']}")
+        self.assertAlmostEqual(by_name["solve"]["inclusive_s"] - by_name["inner"]["inclusive_s"], by_name["solve"]["exclusive_s"],
+                               delta=0.01 * own["solve"][1])
+        self.assertLess(by_name["check"]["inclusive_s"], 0.2 * own["solve"][1], "its wait inside MPI is nobody's")
+        self.assertEqual("refused", by_name["no_such_one"]["state"])
+        self.assertIn("is no procedure of the program", by_name["no_such_one"]["note"])
+        self.assertEqual(1, done.stderr.count("'no_such_one' is no procedure"), "rank 0 says it, and no other")
+        path = step["procedures"]["critical_path"]
+        self.assertFalse(path["partial"])
+        self.assertGreater(by_name["solve"]["critical_path_s"] + by_name["inner"]["critical_path_s"], 0.5 * path["length_s"])
+        for key in ("receiver_s", "sender_s", "zeroed_s"):
+            self.assertGreater(by_name["solve"][key], 0)
+        self.assertLess(by_name["solve"]["zeroed_s"], 0.5 * path["as_it_ran_s"])
+        self.assertGreater(step["cost"]["direct_s"], 0)
+
+        # The same from the stored trace, by lbf-whatif, which knows the names.
+        job = f"{step['job']}.mpirun-{step['step'] - 0xE0000000:07x}"
+        asked = self.run_command(f"{BUILD}/bin/lbf-run", "--dir", f"{self.work}/data", "--", "lbf-whatif", job, "--procedures",
+                                 "solve,inner", "--json")
+        for one in json.loads(asked.stdout)["procedures"]:
+            self.assertEqual(own[one["name"]][0], one["calls"])
+        table = self.run_command(f"{BUILD}/bin/lbf-run", "--dir", f"{self.work}/data", "--", "lbf-report", "--procedures", "-j",
+                                 job).stdout
+        self.assertRegex(table, r"(?m)^solve +measured +120 ")
+        self.assertIn("critical path ", table)
+
+    def test_what_is_called_too_often_is_switched_off_and_the_limit_holds(self):
+        done, step = self.lbf_run(["--overhead", "20", "--procedures", "solve,storm"], 2, f"{PROGRAMS}/procedures", "30", "storm")
+        by_name = {one["name"]: one for one in step["procedures"]["procedures"]}
+        own = self.own(done)
+        self.assertEqual("off", by_name["storm"]["state"], step["procedures"])
+        self.assertIn("called too often", by_name["storm"]["note"])
+        self.assertLess(by_name["storm"]["calls"], 0.1 * own["storm"][0])
+        self.assertEqual(("measured", own["solve"][0]), (by_name["solve"]["state"], by_name["solve"]["calls"]))
+
+    def test_auto_finds_what_takes_the_time(self):
+        done, step = self.lbf_run(["--overhead", "20", "--procedures", "auto"], 2, f"{PROGRAMS}/procedures", "600")
+        names = {one["name"] for one in step["procedures"]["procedures"]}
+        self.assertTrue(names & {"solve", "spin", "inner"}, f"{step['procedures']} {step['notes']} {done.stderr}")
+        self.assertTrue([note for note in step["notes"] if "auto: measured from now on" in note], step["notes"])
+        self.assertIsNotNone(step["procedures"]["critical_path"])
+
+    def test_without_the_option_nothing_is_loaded(self):
+        done, step = self.lbf_run([], 2, f"{PROGRAMS}/procedures", "5")
+        self.assertIsNone(step["procedures"])
+        self.assertNotIn("lbf: procedures", done.stderr)
+
+
+if __name__ == "__main__":
+    if shutil.which(MPIRUN) is None:
+        print(f"skipped: {MPIRUN} is not installed")
+        sys.exit(SKIPPED)
+    unittest.main(verbosity=2)
