@@ -16,13 +16,23 @@ constexpr double kOpenShare = 0.8;
 // Openings are planned so thinly that between two of them this many shortest windows are earned: two openings
 // may lie close together.
 constexpr double kSaved = 1.5;
-// Counting alone must be above the limit for so long before the capture ends for good.
-constexpr Seconds kPatience_s = 0.5;
+// The capture ends for good when what is left pays for so long of counting.
+constexpr Seconds kMargin_s = 0.01;
+// Where counting is above the limit: a part of what is left goes into each window, and into the counting until the
+// next one.
+constexpr double kBurstShare = 0.25;
+// Of the full bucket: may be counted until the next decision in any case. What is noticed too late is at most this.
+constexpr double kLeastCountShare = 0.05;
+// Where counting is affordable it goes on for so long without a decision, and longer where there is more left.
+constexpr Seconds kCountsAhead_s = 1;
+// One counted call, as long as the capture has measured none: grants are not made on a guess that is too low.
+constexpr Seconds kLeastCountedCall_s = 12e-9;
 // The relay still works off what a window recorded for so long: not the cost of counting.
 constexpr Nanoseconds kAfterWindow_ns = 500'000'000;
 // From so many recorded calls on, their cost is worth learning from.
 constexpr std::uint64_t kCallsToLearn = 1'000;
 constexpr Nanoseconds kFirstLook_ns = 10'000'000;
+constexpr Nanoseconds kShortestLook_ns = 2'000'000;
 
 Nanoseconds ns_of(Seconds s) {
   return static_cast<Nanoseconds>(s * 1e9);
@@ -57,37 +67,43 @@ Regulator::Regulator(const RegulatorSettings& settings, const WindowGrid& grid)
       window_end_ns_(kNoEnd),
       recorded_call_s_(settings.recorded_call_s),
       calls_per_s_(settings.calls_per_s),
-      counting_cost_per_s_(settings.counted_call_s * settings.calls_per_s) {
+      counting_cost_per_s_(settings.counted_call_s * settings.calls_per_s),
+      counted_call_s_(std::max(settings.counted_call_s, kLeastCountedCall_s)) {
   if (!(settings.limit > 0)) state_ = CaptureState::kOff;
 }
 
 Order Regulator::decide(Nanoseconds now_ns, const NodeUsage& usage) {
   account(now_ns, usage);
-  if (state_ == CaptureState::kOff) return {CaptureState::kOff, 0, 0, kNoEnd};
+  if (state_ == CaptureState::kOff || ended_) return off();
   if (state_ == CaptureState::kOpen) {
+    if (window_end_ns_ == kNoEnd && cannot_count()) {
+      window_end_ns_ = now_ns + ns_of(burst_s() / cost_per_s_when_open());
+    }
     const bool spent = spendable_s() <= 0 && !affordable_all_the_time();
     const bool over = window_end_ns_ == kNoEnd ? spent : now_ns >= window_end_ns_;
     if (!over && !usage.must_close && budget_.left_s() > 0) return open(now_ns);
     closed_ns_ = now_ns;
     return count(now_ns);
   }
-  if (hopeless()) {
-    state_ = CaptureState::kOff;
-    return {CaptureState::kOff, 0, 0, kNoEnd};
-  }
+  if (hopeless()) return off();
   if (now_ns < next_opening_ns_ || usage.must_close) return count(now_ns);
   // Nodes agree on the number of a window as they do on its opening.
   const auto cell = static_cast<std::uint32_t>(next_opening_ns_ / grid_.cell_ns());
   if (affordable_all_the_time() && budget_.left_s() >= 0.5 * budget_.full_s()) {
     window_end_ns_ = kNoEnd;
-    window_ = cell;
-    return open(now_ns);
+  } else {
+    const Seconds window_s = affordable_window_s(now_ns);
+    if (window_s < shortest_window_s()) return count(now_ns);
+    window_end_ns_ = now_ns + ns_of(window_s);
   }
-  const Seconds window_s = affordable_window_s(now_ns);
-  if (window_s < shortest_window_s()) return count(now_ns);
-  window_end_ns_ = now_ns + ns_of(window_s);
-  window_ = cell;
+  // Bursts of a node that is alone may have taken the numbers of cells to come.
+  window_ = std::max(cell, settings_.alone ? window_ + 1 : cell);
   return open(now_ns);
+}
+
+Order Regulator::off() {
+  state_ = CaptureState::kOff;
+  return {CaptureState::kOff, 0, 0, 0, kNoEnd};
 }
 
 void Regulator::expect(double calls_per_s) {
@@ -133,11 +149,16 @@ void Regulator::learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now
     recorded_call_s_ = moved(recorded_call_s_, cost_s / static_cast<double>(change.recorded_calls), passed_s);
   }
   if (state_ != CaptureState::kCounting || change.recorded_calls > 0) return;
+  if (change.counted_calls >= kCallsToLearn) {
+    const Seconds once_s = change.capture_s / static_cast<double>(change.counted_calls);
+    counted_call_s_ = counted_call_seen_ ? moved(counted_call_s_, once_s, passed_s) : once_s;
+    counted_call_seen_ = true;
+  }
+  counting_now_per_s_ = change.capture_s / passed_s;
+  // The relay's own looks go on without any call being counted: ending the capture would not help against them.
+  over_by_counting_ = change.capture_s > settings_.limit * change.program_cpu_s;
   if (now_ns - closed_ns_ < kAfterWindow_ns + ns_of(passed_s)) return;
   counting_cost_per_s_ = moved(counting_cost_per_s_, cost_s / passed_s, passed_s);
-  // The relay's own looks go on without any call being counted: ending the capture would not help against them.
-  over_by_counting_s_ =
-      change.capture_s > settings_.limit * change.program_cpu_s ? over_by_counting_s_ + passed_s : 0;
 }
 
 Seconds Regulator::allowed_per_s() const {
@@ -145,7 +166,28 @@ Seconds Regulator::allowed_per_s() const {
 }
 
 Seconds Regulator::counting_cost_per_s() const {
-  return std::max(counting_cost_per_s_, settings_.counted_call_s * calls_per_s_);
+  return std::max(counting_cost_per_s_, counting_s() * calls_per_s_);
+}
+
+Seconds Regulator::counting_s() const {
+  return counted_call_seen_ ? counted_call_s_ : settings_.counted_call_s;
+}
+
+// Counting alone, of the calls that are made now, is above the limit.
+bool Regulator::cannot_count() const {
+  return cpu_per_s_ > 0 && counting_s() * calls_per_s_ > allowed_per_s();
+}
+
+// What one window may cost where counting is too much: nothing is kept back for a time that will not come.
+Seconds Regulator::burst_s() const {
+  return kBurstShare * std::max(budget_.left_s() - kLeastCountShare * budget_.full_s(), 0.0);
+}
+
+// Until the bucket is empty, if calls go on as they are and are counted.
+Seconds Regulator::life_s() const {
+  const Seconds earned_per_s = budget_.advanced_s() > 0 ? 0 : allowed_per_s();
+  const Seconds drain_per_s = std::max(counting_now_per_s_, counting_s() * calls_per_s_) - earned_per_s;
+  return drain_per_s > 0 ? std::max(budget_.left_s(), 0.0) / drain_per_s : kNeverS;
 }
 
 Seconds Regulator::spendable_s() const {
@@ -159,16 +201,18 @@ bool Regulator::affordable_all_the_time() const {
 }
 
 bool Regulator::hopeless() const {
-  return over_by_counting_s_ >= kPatience_s && budget_.left_s() <= 0;
+  return over_by_counting_ && budget_.left_s() <= kMargin_s * counting_now_per_s_;
 }
 
 Seconds Regulator::shortest_window_s() const {
+  if (settings_.alone && cannot_count()) return settings_.shortest_burst_s;
   // With a limit so low, or calls so many, that the whole bucket is less: what it can pay for.
   const Seconds full_s = (1 - kReserve) * budget_.full_s();
   return std::min(settings_.shortest_window_s, 0.9 * full_s / cost_per_s_when_open());
 }
 
 Seconds Regulator::affordable_window_s(Nanoseconds now_ns) const {
+  if (cannot_count()) return burst_s() / cost_per_s_when_open();
   const Seconds to_next_s = seconds_from_ns(grid_.next_opening_ns(now_ns, thinning()) - now_ns);
   const Seconds earned_s = (allowed_per_s() - counting_cost_per_s()) * to_next_s;
   // The next opening is not to be missed: other nodes open then, too.
@@ -184,6 +228,7 @@ unsigned Regulator::thinning() const {
   const Seconds cell_s = seconds_from_ns(grid_.cell_ns());
   const Seconds earned_s = (allowed_per_s() - counting_cost_per_s()) * cell_s;
   const Seconds needed_s = kSaved * shortest_window_s() * cost_per_s_when_open();
+  if (cannot_count()) return 0;  // there will not be many
   if (earned_s <= 0) return WindowGrid::kMostThinning;
   const double cells = std::max(needed_s / earned_s, 1.0);
   return static_cast<unsigned>(std::min<double>(std::ceil(std::log2(cells)), WindowGrid::kMostThinning));
@@ -191,11 +236,24 @@ unsigned Regulator::thinning() const {
 
 Order Regulator::open(Nanoseconds now_ns) {
   state_ = CaptureState::kOpen;
+  over_by_counting_ = false;
   if (cpu_per_s_ == 0) {
-    return {state_, calls_for(kFirstGrantShare * budget_.full_s()), window_, now_ns + kFirstLook_ns};
+    return {state_, calls_for(kFirstGrantShare * budget_.full_s()), counts_for(0.5 * budget_.full_s()), window_,
+            now_ns + kFirstLook_ns};
   }
-  return {state_, calls_for(affordable_all_the_time() ? budget_.left_s() : spendable_s()), window_,
-          window_end_ns_};
+  // Something is kept back also where all can be recorded: a storm that comes now would leave nothing to count with.
+  const Seconds ahead_s = kCountsAhead_s * cost_per_s_when_open();
+  const Seconds granted_s =
+      cannot_count() ? burst_s()
+                     : std::max(spendable_s(), affordable_all_the_time() ? std::min(budget_.left_s(), ahead_s) : 0.0);
+  return {state_, calls_for(granted_s), counts_for(budget_.left_s() - granted_s), window_, window_end_ns_};
+}
+
+// REQUIRES: the capture is not off.
+std::uint64_t Regulator::counts_for(Seconds cost_s) const {
+  const Seconds least_s = cannot_count() ? 0 : kCountsAhead_s * counted_call_s_ * calls_per_s_;
+  const Seconds granted_s = std::max({cost_s, least_s, kLeastCountShare * budget_.full_s()});
+  return static_cast<std::uint64_t>(std::clamp(granted_s / counted_call_s_, 1.0, 1e18));
 }
 
 std::uint64_t Regulator::calls_for(Seconds cost_s) const {
@@ -203,9 +261,18 @@ std::uint64_t Regulator::calls_for(Seconds cost_s) const {
 }
 
 Order Regulator::count(Nanoseconds now_ns) {
+  const bool was_counting = state_ == CaptureState::kCounting;
   state_ = CaptureState::kCounting;
-  next_opening_ns_ = grid_.next_opening_ns(now_ns, thinning());
-  return {state_, 0, 0, next_opening_ns_};
+  const Seconds life_s = this->life_s();
+  const bool ends = cannot_count() && life_s < kNeverS;
+  if (settings_.alone && ends) {
+    // Bursts, as long as what is left pays for them: not before the one that was planned.
+    if (!was_counting || now_ns >= next_opening_ns_) next_opening_ns_ = now_ns + ns_of(kBurstShare * life_s) + 1;
+  } else {
+    next_opening_ns_ = grid_.next_opening_ns(now_ns, thinning());
+  }
+  const Nanoseconds empty_ns = ends ? now_ns + std::max(ns_of(life_s), kShortestLook_ns) : kNoEnd;
+  return {state_, 0, counts_for(budget_.left_s()), 0, std::min(next_opening_ns_, empty_ns)};
 }
 
 }  // namespace lbf::cost

@@ -4,8 +4,9 @@
 // rings' control words. The rule is Hollingsworth & Miller's: the type of data stays constant, *when* it is
 // collected is regulated. Below the limit the capture is open all the time. Above it, it opens in windows on
 // the step's WindowGrid, each as long as the budget lasts. Between windows calls are only counted
-// (docs/cost-system.md: the counts are what lets messages be matched across the gaps). If even counting costs
-// more than the limit the capture ends for good.
+// (docs/cost-system.md: the counts are what lets messages be matched across the gaps). Where even counting costs
+// more than the limit, what is left of the budget goes into a few short windows, and when it is used up the capture
+// ends for good.
 //
 // No clock in here: the caller brings the time. Not thread-safe.
 #pragma once
@@ -45,6 +46,9 @@ struct Order {
   // With kOpen: how many calls all ranks of the node together may record from now on; the capture closes by
   // itself when they are used up, whatever the relay is doing.
   std::uint64_t call_grant = 0;
+  // How many calls all ranks of the node together may count until the next decision; who uses that up ends its capture
+  // by itself. At least 1 but with kOff.
+  std::uint64_t count_grant = 0;
   // With kOpen: the window's number, alike on all nodes and growing with time: 1 is the one that is open from the
   // start, later ones have the number of their cell in the grid.
   std::uint32_t window = 1;
@@ -58,6 +62,10 @@ struct RegulatorSettings {
   double relay_limit = 0;           // the relay's own part of it at most, as a share of the same; 0: any part
   Seconds depth_s = kDepthPerRankS;  // Budget; times the ranks of the node
   Seconds shortest_window_s = 0.1;  // shorter ones are worth little: a message must be seen from both ends
+  // All ranks of the step are here: windows need no instant that other nodes know, and their ends none either. Where
+  // counting costs more than the limit, they may be as short as this.
+  bool alone = false;
+  Seconds shortest_burst_s = 1e-3;
   // Predicted cost (predicted_cost.h) until calls were seen: per recorded call with the relay's share, per
   // counted call, and calls per second of the node.
   Seconds recorded_call_s = kDefaultRecordedCallS;
@@ -76,6 +84,8 @@ class Regulator {
   // The state from `now_ns` (CLOCK_REALTIME) on. Usage that goes backwards (a rank ended) counts as no
   // change.
   Order decide(Nanoseconds now_ns, const NodeUsage& usage);
+  // Every rank ended its capture by itself: kOff from the next decision on.
+  void end() { ended_ = true; }
 
   CaptureState state() const { return state_; }
   const Budget& budget() const { return budget_; }
@@ -92,13 +102,19 @@ class Regulator {
   Seconds cost_per_s_when_open() const { return recorded_call_s_ * calls_per_s_; }
   Seconds allowed_per_s() const;
   Seconds counting_cost_per_s() const;
+  Seconds counting_s() const;
   Seconds spendable_s() const;
   bool affordable_all_the_time() const;
+  bool cannot_count() const;
   bool hopeless() const;
+  Seconds life_s() const;
+  Seconds burst_s() const;
   Seconds shortest_window_s() const;
   Seconds affordable_window_s(Nanoseconds now_ns) const;
   unsigned thinning() const;
   std::uint64_t calls_for(Seconds cost_s) const;
+  std::uint64_t counts_for(Seconds cost_s) const;
+  Order off();
   Order open(Nanoseconds now_ns);
   Order count(Nanoseconds now_ns);
 
@@ -119,7 +135,11 @@ class Regulator {
   double calls_per_s_;
   double cpu_per_s_ = 0;            // processor time of the program per second
   Seconds counting_cost_per_s_;     // of everything, while no call is recorded
-  Seconds over_by_counting_s_ = 0;  // for how long that alone has been above the limit
+  Seconds counted_call_s_;          // one counted call
+  bool counted_call_seen_ = false;  // ... as the capture measured it
+  Seconds counting_now_per_s_ = 0;  // the capture's own cost at the last look, where it only counted
+  bool over_by_counting_ = false;   // that alone was above the limit
+  bool ended_ = false;
 };
 
 }  // namespace lbf::cost

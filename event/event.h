@@ -58,7 +58,8 @@ enum class EventKind : std::uint8_t {
                       // measured time since kWindowClose, of which nothing else is known
   kWindowClose = 26,  // it only counts from here on; requests that are active end unseen
   kSkipped = 27,      // `bytes` messages to or from `peer` with `tag`, or collectives on `comm`, passed without
-                      // being recorded (skipped_side); receives count when they are posted
+                      // being recorded (skipped_side); receives count when they are posted. kEverything: the
+                      // capture ended for good where the window before it closed
   kProcedure = 28,    // some of the process time around it was in one procedure: values = [procedure id, inclusive
                       // ns, exclusive ns, calls] (docs/formats/text-trace-v1.md, "Procedures"). Instead of
                       // kEnter and kLeave where calls are many
@@ -119,8 +120,14 @@ enum class OneSidedOp : std::uint8_t {
 inline constexpr std::uint8_t kOneSidedOpCount = 7;
 
 // What Event::op means in a kSkipped event. Append only: wire format.
-enum class SkippedSide : std::uint8_t { kSends = 0, kReceives = 1, kCollectives = 2 };
-inline constexpr std::uint8_t kSkippedSideCount = 3;
+enum class SkippedSide : std::uint8_t {
+  kSends = 0,
+  kReceives = 1,
+  kCollectives = 2,
+  kEverything = 3,  // all that the rank did from there to its end, on every channel: nobody counted it. `bytes` = 1,
+                    // peer, tag and comm mean nothing; only kWindowOpen and kExit follow
+};
+inline constexpr std::uint8_t kSkippedSideCount = 4;
 
 // What Event::op means in a kIo event. Append only: wire format.
 enum class IoDirection : std::uint8_t { kNone = 0, kRead = 1, kWrite = 2 };

@@ -108,6 +108,17 @@ void ChannelTable::play_outstanding(const ChannelKey& key, bool sends, ProcessIn
   while (channel.head != kNoMessage && channel.sender_ahead != sends) play(pop(channel), sends, ghost);
 }
 
+void ChannelTable::end_outstanding(Channel& channel, bool sends, ProcessIndex ghost) {
+  while (channel.head != kNoMessage && channel.sender_ahead != sends) {
+    const MessageIndex index = pop(channel);
+    if (store_.message(index).is_run) {
+      free_run(index);  // neither end of these was recorded
+    } else {
+      play(index, sends, ghost);
+    }
+  }
+}
+
 void ChannelTable::free_run(MessageIndex run) {
   ghosts_.let_go(store_.message(run).sender);
   store_.withdraw(run, 2);

@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -78,6 +79,28 @@ class ChannelTable {
   void skip(const ChannelKey& key, bool sends, std::uint64_t count, ProcessIndex ghost);
   // Plays `sends` (else receives) of the channel for what is outstanding, and nothing else.
   void play_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost);
+  // The channel's sends (else receives) from here on were neither recorded nor counted: `ghost` plays them for what is
+  // outstanding. To be called again whenever there is more.
+  void end_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost) {
+    end_outstanding(at(key), sends, ghost);
+  }
+  // The same for all channels: `ghost_of(rank, sends)` plays for the rank; kNobody: it does not end.
+  template <typename GhostOf>
+  void end_all_outstanding(GhostOf ghost_of) {
+    for (std::size_t dst = 0; dst < tables_.size(); ++dst) {
+      for (Channel& channel : tables_[dst].slots) {
+        if (!channel.used) continue;
+        if (channel.peeked != kNoMessage) [[unlikely]] {
+          const ProcessIndex ghost = ghost_of(static_cast<Rank>(dst), false);
+          if (ghost != kNobody) ghosts_.receive(ghost, std::exchange(channel.peeked, kNoMessage));
+        }
+        if (channel.head == kNoMessage) continue;
+        const bool sends = !channel.sender_ahead;
+        const ProcessIndex ghost = ghost_of(sends ? channel.src : static_cast<Rank>(dst), sends);
+        if (ghost != kNobody) end_outstanding(channel, sends, ghost);
+      }
+    }
+  }
   // A message of which one end is played by `ghost`, on no channel.
   MessageIndex one_ended(const ChannelKey& key, bool recorded_end_sends, ProcessIndex ghost);
   // The channel will be asked for soon.
@@ -176,6 +199,7 @@ class ChannelTable {
     }
   }
   void free_run(MessageIndex run);
+  void end_outstanding(Channel& channel, bool sends, ProcessIndex ghost);
   // REQUIRES: the message was sent, and so were all others of the channel's list.
   void push_front(Channel& channel, MessageIndex message);
 

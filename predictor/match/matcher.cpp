@@ -117,6 +117,7 @@ void Matcher::emit_plain(Rank rank, const Event& event, OpKind kind) {
   message.sender = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
   if (procedures_) [[unlikely]] procedures_->sent(rank, index);
+  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, rank, event.peer, event.tag}, false);
   return index;
 }
 
@@ -125,6 +126,7 @@ void Matcher::emit_plain(Rank rank, const Event& event, OpKind kind) {
   const MessageIndex index = channels_.take_receive(key, paired);
   store_.message(index).receiver = static_cast<ProcessIndex>(key.dst);
   stats_.messages += paired ? 1 : 0;
+  if (any_ended_ && !paired) [[unlikely]] play_after_end(key.src, key, true);
   return index;
 }
 
@@ -243,6 +245,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   const MessageIndex message = channels_.peek({event.comm, event.peer, rank, event.tag}, paired);
   store_.message(message).receiver = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
+  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, event.peer, rank, event.tag}, true);
   emit(static_cast<ProcessIndex>(rank), OpKind::kPeek, message, event.process_s, event.call_s, kOpEndsEvent);
   return {};
 }
@@ -319,6 +322,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       stats_.events += state.events - before;
       return fed;
     }
+    state.measured_s += event.process_s + event.call_s + event.off_s;
+    if (state.measured_s >= state.block_end_s) [[unlikely]] end_block(rank, state);
   }
   stats_.events += state.events - before;
   return {};
@@ -441,10 +446,12 @@ void Matcher::close(Rank rank) {
   if (state.closed) return;
   state.closed = true;
   release_posts(rank);
+  const bool last = ++closed_ranks_ == store_.ranks();
   if (procedures_) {
     procedures_->close(rank);
-    if (++closed_ranks_ == store_.ranks()) procedures_->finish();
+    if (last) procedures_->finish();
   }
+  if (last) settle();
   store_.close(static_cast<ProcessIndex>(rank));
   store_.touch(static_cast<ProcessIndex>(rank));
 }

@@ -19,6 +19,7 @@
 #include "base/paged_array.h"
 #include "base/result.h"
 #include "event/event.h"
+#include "predictor/match/blocks.h"
 #include "predictor/match/channel_table.h"
 #include "predictor/match/collective.h"
 #include "predictor/match/flat_map.h"
@@ -74,6 +75,11 @@ class Matcher {
   Result<void> feed(Rank rank, const Event& event) { return feed(rank, std::span(&event, 1)); }
   // No more events of this rank.
   void close(Rank rank);
+  // To be called before the replays go on: the ends of messages that ranks would have had after their captures ended. (Not
+  // at each end: it looks at all channels.)
+  void settle() {
+    if (ends_to_play_) [[unlikely]] play_all_after_end();
+  }
 
   const MatchStats& stats() const { return stats_; }
   // The number of each capture window, as ops name them; [0] is what was captured before the first window
@@ -109,6 +115,13 @@ class Matcher {
     bool counting = false;           // between two capture windows
     std::uint32_t window = 0;        // the one that is open
     ProcessIndex ghost = kNobody;    // of the kSkipped events that came last, one after the other
+    ProcessIndex after_end = kNobody;  // plays all that it did after its capture ended for good, but ...
+    ProcessIndex receives_after_end = kNobody;  // ... its receives
+    ProcessIndex held_ghost = kNobody;  // there since the window's first receive that had no place yet
+    bool closed_before_places = false;  // such receives were under way when the last window closed
+    Seconds measured_s = 0;            // since its window opened
+    Seconds block_end_s = blocks::kShortestS;  // ... at which its block ends; kNeverS: the window is not cut
+    std::uint32_t block = 0;                   // of its window
     ActiveRequest blocking_receive;  // the startRecv without request, or of kind kNone
     RequestTable requests;
     std::vector<std::uint32_t> unplaced;  // records of receives without a place, in posting order
@@ -209,6 +222,19 @@ class Matcher {
   Result<void> feed_window_open(Rank rank, const Event& event);
   Result<void> feed_window_close(Rank rank, const Event& event);
   Result<void> feed_skipped(Rank rank, const Event& event);
+  Result<void> feed_capture_end(Rank rank, const Event& event);
+  // Receives of the last window that had no place when it closed.
+  void drop_unplaced(Rank rank);
+  // The other end of a message of the channel that one end is known of: of a rank whose capture ended, if it did.
+  void play_after_end(Rank rank, const ChannelKey& key, bool sends) {
+    const RankState& state = ranks_[static_cast<std::size_t>(rank)];
+    if (state.after_end != kNobody)
+      channels_.end_outstanding(key, sends, sends ? state.after_end : state.receives_after_end);
+  }
+  // The same for all messages that were fed before their other end's capture ended.
+  void play_all_after_end();
+  // The rank's block ends here.
+  void end_block(Rank rank, RankState& state);
   void skip_collectives(Rank rank, const Event& event, ProcessIndex ghost);
   // The ghost that plays `peer`'s end of a collective which it did not record; kNobody: it did, or will.
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
@@ -250,6 +276,8 @@ class Matcher {
     ProcessIndex ghost = 0;
   };
   std::unordered_map<std::uint64_t, std::vector<SkippedCollectives>> skipped_collectives_;
+  bool any_ended_ = false;           // some rank's capture ended for good
+  bool ends_to_play_ = false;        // play_all_after_end() is due
   // Scratch, kept between calls.
   std::vector<CollectiveStep> steps_;
   std::vector<Op> step_ops_;

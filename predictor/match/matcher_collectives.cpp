@@ -155,7 +155,8 @@ MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event&
   const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
                        static_cast<std::int32_t>(collective_number)};
   const ProcessIndex ghost =
-      skipped_collectives_.empty() ? kNobody : ghost_of_collective(event.comm, peer, collective_number);
+      skipped_collectives_.empty() && !any_ended_ ? kNobody
+                                                  : ghost_of_collective(event.comm, peer, collective_number);
   bool paired = false;
   const MessageIndex index = ghost != kNobody ? channels_.one_ended(key, is_send, ghost)
                              : is_send        ? channels_.take_send(key, paired)

@@ -47,6 +47,8 @@ ActiveRequest Matcher::post_held(Rank rank, const Event& event, bool wildcard) {
   record.tag = (event.flags & kFlagWildcardTag) != 0 ? kAnyTag : event.tag;
   record.posted = state.postings;
   const bool placed = !wildcard && !must_wait_for_place(state, record);
+  // Should the capture end before it has its place, who sent to it does not wait for more than this.
+  if (!placed && state.held_ghost == kNobody) state.held_ghost = ghosts_.call(rank);
   if (placed) record.message = take_place({record.comm, record.peer, rank, record.tag});
   Op& post = emit(static_cast<ProcessIndex>(rank), OpKind::kPost, record.message, event.process_s,
                   event.call_s, placed ? kOpEndsEvent : kOpEndsEvent | kOpHeld);

@@ -22,36 +22,56 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (windows_.empty()) windows_.push_back(0);
   // Receives without a place, wildcards and those behind them, come once more: posted in the next window if they
-  // are still under way then, else among what was skipped.
-  release_posts(rank);
-  state.unplaced.clear();
+  // are still under way then, else among what was skipped. Their posts are held until it is known which of it (or that
+  // the capture ends): nobody is to pass them before those who sent to them may.
+  state.closed_before_places = !state.unplaced.empty();
   // Nobody will see how the others end.
   std::vector<ActiveRequest> active;
   state.requests.for_each([&](const ActiveRequest& request) { active.push_back(request); });
   for (const ActiveRequest& request : active) state.requests.erase(request.number);
   active.push_back(std::exchange(state.blocking_receive, {}));
   for (const ActiveRequest& request : active) {
-    if (request.what() == RequestKind::kHeldReceive && records_[request.value].message == kNoMessage) {
-      free_record(request.value);
-    } else {
-      forget(rank, request);
-    }
+    const bool is_held = request.what() == RequestKind::kHeldReceive && records_[request.value].message == kNoMessage;
+    if (!is_held) forget(rank, request);
   }
   emit(static_cast<ProcessIndex>(rank), OpKind::kWindowClose, state.window, event.process_s, event.call_s,
        kOpEndsEvent);
+  if (state.block_end_s < kNeverS) end_block(rank, state);
+  state.block_end_s = kNeverS;
   state.counting = true;
   return {};
+}
+
+void Matcher::end_block(Rank rank, RankState& state) {
+  emit(static_cast<ProcessIndex>(rank), OpKind::kBlockEnd, blocks::index_of(state.window, state.block), 0, 0, 0);
+  // An event may be longer than several blocks: it is all in the one in which it began.
+  while (state.block_end_s <= state.measured_s && state.block + 1 < blocks::kMostOfAWindow) {
+    state.block_end_s += blocks::kShortestS * blocks::length(++state.block);
+  }
+}
+
+void Matcher::drop_unplaced(Rank rank) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  release_posts(rank);
+  for (const std::uint32_t record : state.unplaced) free_record(record);
+  state.unplaced.clear();
 }
 
 Result<void> Matcher::feed_window_open(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (!state.counting) return fail(rank, "a capture window opens in another one");
+  drop_unplaced(rank);
   const auto [at, is_new] =
       window_of_number_.emplace(event.bytes, static_cast<std::uint32_t>(windows_.size()));
   if (is_new) windows_.push_back(event.bytes);
   state.window = at->second;
-  state.counting = false;
+  // After the end of the capture nothing comes but the end of the program.
+  state.counting = state.after_end != kNobody;
+  state.measured_s = -event.call_s;  // feed() adds it
+  state.block = 0;
+  state.block_end_s = state.window < blocks::kCutWindows && !state.counting ? blocks::kShortestS : kNeverS;
   if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
+  if (state.held_ghost != kNobody) ghosts_.let_go(std::exchange(state.held_ghost, kNobody));
   emit(static_cast<ProcessIndex>(rank), OpKind::kWindowOpen, state.window, 0, event.call_s, kOpEndsEvent);
   return {};
 }
@@ -70,6 +90,7 @@ Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {
       static_cast<std::uint8_t>(side) >= kSkippedSideCount) {
     return fail(rank, "an impossible number of calls between two windows");
   }
+  if (side == SkippedSide::kEverything) return feed_capture_end(rank, event);
   if (side != SkippedSide::kCollectives && !has_peer(event)) return no_such_peer(rank, event);
   if (side == SkippedSide::kCollectives &&
       (event.comm >= kMaxCommunicators || event.bytes > kMostCollectives)) {
@@ -88,11 +109,39 @@ Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {
     case SkippedSide::kCollectives:
       skip_collectives(rank, event, ghost);
       break;
+    case SkippedSide::kEverything:
+      break;  // above
   }
   if (!state.counting) ghosts_.let_go(std::exchange(state.ghost, kNobody));
   ++stats_.skipped_channels;
   emit_plain(rank, event);
   return {};
+}
+
+Result<void> Matcher::feed_capture_end(Rank rank, const Event& event) {
+  RankState& state = ranks_[static_cast<std::size_t>(rank)];
+  if (!state.counting) return fail(rank, "the capture ends for good inside a window");
+  if (state.after_end == kNobody) {
+    if (state.ghost == kNobody) state.ghost = ghosts_.call(rank);
+    state.after_end = state.ghost;
+    ghosts_.hold(state.after_end);  // for ever
+    // Receives that were posted before, and took their messages after it: which ones nobody knows. So no sender waits for
+    // longer than till the first of them.
+    state.receives_after_end = state.closed_before_places ? state.held_ghost : state.after_end;
+    ghosts_.hold(state.receives_after_end);
+    any_ended_ = ends_to_play_ = true;
+    drop_unplaced(rank);
+  }
+  emit_plain(rank, event);
+  return {};
+}
+
+void Matcher::play_all_after_end() {
+  ends_to_play_ = false;
+  channels_.end_all_outstanding([&](Rank rank, bool sends) {
+    const RankState& state = ranks_[static_cast<std::size_t>(rank)];
+    return sends ? state.after_end : state.receives_after_end;
+  });
 }
 
 void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost) {
@@ -128,6 +177,10 @@ void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost
 }
 
 ProcessIndex Matcher::ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const {
+  if (const RankState& member = ranks_[static_cast<std::size_t>(peer)]; member.after_end != kNobody) {
+    const std::uint32_t* const count = member.collectives.find(comm);
+    if (number >= (count != nullptr ? *count : 0)) return member.after_end;
+  }
   const auto found = skipped_collectives_.find(member_key(comm, peer));
   if (found == skipped_collectives_.end()) return kNobody;
   const auto after =

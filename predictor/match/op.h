@@ -30,8 +30,9 @@ enum class OpKind : std::uint8_t {
               // endRecv), then the receiver's protocol processing
   kPeek,      // waits until the message is announced, leaves it (probe)
   kExit,      // the process ends
-  kWindowOpen,   // the clock of capture window `message` starts
+  kWindowOpen,   // `call_s` passed, of which nothing else is known; then the clock of capture window `message` starts
   kWindowClose,  // ... and stops
+  kBlockEnd,     // block `message` of a window ends (predictor/match/blocks.h); takes no time
 };
 
 enum OpFlags : std::uint8_t {

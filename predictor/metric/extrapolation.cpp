@@ -17,14 +17,32 @@ double t_quantile(std::size_t degrees) {
   return 1.960 + 2.4 / static_cast<double>(degrees);  // within 0.002 of the true quantile from 31 on
 }
 
+SeenStretch sum_of(std::span<const SeenStretch> parts) {
+  SeenStretch sum;
+  for (const SeenStretch& part : parts) {
+    sum.measured_s += part.measured_s;
+    sum.predicted_s += part.predicted_s;
+  }
+  return sum;
+}
+
+// Of the ratio of all parts together, from their scatter around it. REQUIRES: 2 parts, sum.measured_s > 0.
+double ratio_deviation(std::span<const SeenStretch> parts, const SeenStretch& sum) {
+  const double ratio = sum.predicted_s / sum.measured_s;
+  double squares = 0;
+  for (const SeenStretch& part : parts) {
+    const double residual = part.predicted_s - ratio * part.measured_s;
+    squares += residual * residual;
+  }
+  const auto count = static_cast<double>(parts.size());
+  return std::sqrt(squares * count / (count - 1)) / sum.measured_s;
+}
+
 }  // namespace
 
-Extrapolated extrapolate(const SeenStretch& start, std::span<const SeenStretch> windows, Seconds run_s) {
-  SeenStretch sum;
-  for (const SeenStretch& window : windows) {
-    sum.measured_s += window.measured_s;
-    sum.predicted_s += window.predicted_s;
-  }
+Extrapolated extrapolate(const SeenStretch& start, std::span<const SeenStretch> windows, Seconds run_s,
+                         std::span<const SeenStretch> blocks) {
+  const SeenStretch sum = sum_of(windows);
   const Seconds seen_s = start.measured_s + sum.measured_s;
   const Seconds known_s = start.predicted_s + sum.predicted_s;
   const Seconds unseen_s = run_s - seen_s;
@@ -33,21 +51,21 @@ Extrapolated extrapolate(const SeenStretch& start, std::span<const SeenStretch> 
   const double seen_share = seen_s / run_s;
   const SeenStretch& typical = sum.measured_s > 0 ? sum : start;
   if (typical.measured_s <= 0) return {known_s, 0, kNeverS, seen_share};
-  const double ratio = typical.predicted_s / typical.measured_s;
-  const Seconds predicted_s = known_s + ratio * unseen_s;
-  const std::size_t n = windows.size();
-  if (n < 2 || sum.measured_s <= 0) return {predicted_s, 0, kNeverS, seen_share};
+  const Seconds predicted_s = known_s + typical.predicted_s / typical.measured_s * unseen_s;
 
-  double squares = 0;
-  for (const SeenStretch& window : windows) {
-    const double residual = window.predicted_s - ratio * window.measured_s;
-    squares += residual * residual;
+  const bool by_blocks = windows.size() < kEnoughWindows && blocks.size() >= kFewestBlocks;
+  const std::span<const SeenStretch> parts = by_blocks ? blocks : windows;
+  const SeenStretch of_parts = by_blocks ? sum_of(blocks) : sum;
+  if (parts.size() < 2 || of_parts.measured_s <= 0) return {predicted_s, 0, kNeverS, seen_share};
+  // Cochran (6.12), with what the unseen part scatters by itself: sampled of unseen + sampled time.
+  const double deviation = ratio_deviation(parts, of_parts);
+  const double scale = 1 + of_parts.measured_s / unseen_s;
+  double variance = deviation * deviation * scale;
+  if (by_blocks) {
+    const double of_one = deviation * deviation * static_cast<double>(parts.size());
+    variance += of_one * std::log2(1 + unseen_s / of_parts.measured_s);
   }
-  // Cochran (6.12) with the finite population correction left out: windows are a small part, or the interval
-  // a little wide.
-  const auto count = static_cast<double>(n);
-  const double ratio_deviation = std::sqrt(squares * count / (count - 1)) / sum.measured_s;
-  const Seconds half_s = t_quantile(n - 1) * ratio_deviation * unseen_s;
+  const Seconds half_s = t_quantile(parts.size() - 1) * std::sqrt(variance) * unseen_s;
   return {predicted_s, std::max(predicted_s - half_s, known_s), predicted_s + half_s, seen_share};
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "predictor/match/blocks.h"
 #include "predictor/match/matcher.h"
 #include "predictor/match/op_store.h"
 #include "predictor/metric/extrapolation.h"
@@ -26,6 +27,8 @@ namespace {
 constexpr std::uint32_t kEventsPerRound = 4096;
 constexpr Rank kMaxRanks = 1 << 24;
 constexpr std::size_t kMaxChainInMessage = 8;
+// Of the time in windows the capture itself took this much at most, whatever it says.
+constexpr double kMostCaptureShare = 0.9;
 
 Result<void> check_target(const Target& target, Rank ranks, const std::string& name) {
   if (target.network == nullptr) return invalid_input(name + " has no network");
@@ -148,6 +151,7 @@ class PredictorOfTargets final : public Predictor {
   }
 
   void set_mpi(const MpiSetup& setup) override { matcher_->set_mpi(setup); }
+  void set_capture_cost(const CaptureCost& cost) override { capture_cost_ = cost; }
 
   using Predictor::feed;
   Result<void> feed(Rank rank, std::span<const Event> events) override {
@@ -181,6 +185,7 @@ class PredictorOfTargets final : public Predictor {
 
   void advance() override {
     events_in_round_ = 0;
+    matcher_->settle();
     for (const std::unique_ptr<Replay>& replay : replays_) replay->advance();
     store_->clear_touched();
   }
@@ -279,16 +284,28 @@ class PredictorOfTargets final : public Predictor {
   }
 
  private:
-  // All ranks' times together are extrapolated, and the prediction with them.
-  void extrapolate_windows(const Replay& replay, std::size_t k, Prediction& prediction) const {
+  static SeenStretch stretch(const WindowClocks::Window& window, std::size_t k, double own_share) {
+    return {window.measured_s * own_share, window.predicted_s.empty() ? 0 : window.predicted_s[k]};
+  }
+
+  // The blocks of window `w`.
+  static std::vector<SeenStretch> blocks_of(const WindowClocks& clocks, std::size_t w, std::size_t k, double own_share) {
+    std::vector<SeenStretch> blocks;
+    if (w >= blocks::kCutWindows) return blocks;
+    const std::size_t begin = blocks::index_of(static_cast<std::uint32_t>(w), 0);
+    const std::size_t end = std::min<std::size_t>(begin + blocks::kMostOfAWindow, clocks.blocks().size());
+    for (std::size_t b = begin; b < end; ++b) blocks.push_back(stretch(clocks.blocks()[b], k, own_share));
+    return blocks::joined(std::span<const SeenStretch>(blocks));
+  }
+
+  // All ranks' times together, where the program itself took `own_share` of the measured time in windows.
+  Extrapolated extrapolate_sums(const Replay& replay, std::size_t k, Seconds run_s, double own_share) const {
     const WindowClocks& clocks = replay.window_clocks();
     SeenStretch start;
-    Seconds run_s = 0;
-    for (std::size_t rank = 0; rank < prediction.rank_finish_s.size(); ++rank) {
-      run_s += prediction.rank_measured_s[rank];
-      if (clocks.closed_once(rank)) continue;
-      start.measured_s += prediction.rank_measured_s[rank];
-      start.predicted_s += prediction.rank_finish_s[rank];
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      if (clocks.closed_once(static_cast<std::size_t>(rank))) continue;
+      start.measured_s += replay.measured_s(rank) * own_share;
+      start.predicted_s += replay.finish_s(k, rank);
     }
     // In the order of their numbers, which is that of time.
     const std::vector<std::uint64_t>& numbers = matcher_->windows();
@@ -299,22 +316,65 @@ class PredictorOfTargets final : public Predictor {
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return numbers[a] < numbers[b]; });
     std::vector<SeenStretch> windows;
+    std::vector<SeenStretch> blocks;
     for (const std::size_t w : order) {
-      windows.push_back({clocks.windows()[w].measured_s, clocks.windows()[w].predicted_s[k]});
+      windows.push_back(stretch(clocks.windows()[w], k, own_share));
+      if (order.size() >= kEnoughWindows) continue;
+      const std::vector<SeenStretch> more = blocks_of(clocks, w, k, own_share);
+      blocks.insert(blocks.end(), more.begin(), more.end());
     }
-    if (!clocks.windows().empty() && !clocks.windows()[0].predicted_s.empty()) {
-      start.measured_s += clocks.windows()[0].measured_s;
-      start.predicted_s += clocks.windows()[0].predicted_s[k];
+    if (order.empty()) blocks = blocks_of(clocks, 0, k, own_share);
+    if (!clocks.windows().empty()) {
+      const SeenStretch first = stretch(clocks.windows()[0], k, own_share);
+      start.measured_s += first.measured_s;
+      start.predicted_s += first.predicted_s;
     }
-    const Extrapolated all = extrapolate(start, windows, run_s);
-    Seconds seen_s = start.predicted_s;
-    for (const SeenStretch& window : windows) seen_s += window.predicted_s;
-    prediction.seen_share = all.seen_share;
-    if (seen_s <= 0) return;
-    const double scale = prediction.lbf_s / seen_s;
-    prediction.lbf_s = scale * all.predicted_s;
-    prediction.low_s = scale * all.low_s;
-    prediction.high_s = all.high_s == kNeverS ? kNeverS : scale * all.high_s;
+    return extrapolate(start, windows, run_s, blocks);
+  }
+
+  // Each rank's time that nobody saw is taken to be as what was seen of all; the program takes as long as the rank
+  // that takes longest.
+  void extrapolate_windows(const Replay& replay, std::size_t k, Prediction& prediction) const {
+    const WindowClocks& clocks = replay.window_clocks();
+    Seconds run_s = 0;
+    Seconds away_s = 0;
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      run_s += replay.measured_s(rank);
+      away_s += clocks.away_s(static_cast<std::size_t>(rank));
+    }
+    const Seconds seen_s = run_s - away_s;
+    // What the capture took is no time of the program's. How much of it held up others, and so counts twice, or was
+    // spent while others were waited for, and so does not count, nobody knows: the interval has both.
+    const double share = seen_s > 0 ? std::clamp(capture_cost_.recording_s / seen_s, 0.0, kMostCaptureShare) : 0;
+    const Seconds own_away_s = std::max(away_s - capture_cost_.counting_s, 0.0);
+    const auto with = [&](double capture_share) {
+      return extrapolate_sums(replay, k, seen_s * (1 - capture_share) + own_away_s, 1 - capture_share);
+    };
+    Extrapolated all = with(share);
+    for (const double other : {0.0, std::min(2 * share, kMostCaptureShare)}) {
+      if (other == share) continue;
+      const Extrapolated bound = with(other);
+      all.low_s = std::min(all.low_s, bound.low_s);
+      all.high_s = std::max(all.high_s, bound.high_s);
+    }
+    prediction.seen_share = run_s > 0 ? std::clamp(seen_s / run_s, 0.0, 1.0) : 1;
+    Seconds known_s = 0;  // all ranks
+    prediction.lbf_s = 0;
+    for (Rank rank = 0; rank < ranks_; ++rank)
+      known_s += replay.finish_s(k, rank) - clocks.away_s(static_cast<std::size_t>(rank));
+    const double ratio = away_s > 0 ? std::max(all.predicted_s - known_s, 0.0) / away_s : 1;
+    Seconds longest_known_s = 0;
+    for (Rank rank = 0; rank < ranks_; ++rank) {
+      const Seconds of_rank_s = clocks.away_s(static_cast<std::size_t>(rank));
+      const Seconds known_of_rank_s = replay.finish_s(k, rank) - of_rank_s;
+      longest_known_s = std::max(longest_known_s, known_of_rank_s);
+      prediction.lbf_s = std::max(prediction.lbf_s, known_of_rank_s + ratio * of_rank_s);
+    }
+    prediction.low_s = prediction.high_s = prediction.lbf_s;
+    if (away_s <= 0) return;
+    const double scale = all.predicted_s > 0 ? prediction.lbf_s / all.predicted_s : 0;
+    prediction.low_s = std::min(std::max(scale * all.low_s, all.low_s > 0 ? longest_known_s : 0), prediction.lbf_s);
+    prediction.high_s = all.high_s == kNeverS ? kNeverS : std::max(scale * all.high_s, prediction.lbf_s);
   }
 
   Result<void> match(Rank rank, std::span<const Event> events) {
@@ -446,6 +506,7 @@ class PredictorOfTargets final : public Predictor {
   Rank closed_ = 0;
   std::uint32_t events_in_round_ = 0;
   std::optional<Error> error_;
+  CaptureCost capture_cost_;
 };
 
 }  // namespace

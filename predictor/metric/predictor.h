@@ -31,6 +31,12 @@ struct Prediction {
                           // on this target
 };
 
+// What the capture itself took of the ranks' measured time, all together (C_obs_direct, docs/cost-system.md).
+struct CaptureCost {
+  Seconds recording_s = 0;  // while calls were recorded
+  Seconds counting_s = 0;   // while they were only counted
+};
+
 struct PredictorStats {
   std::uint64_t events = 0;       // as fed
   std::uint64_t messages = 0;     // point-to-point messages matched
@@ -69,6 +75,9 @@ class Predictor {
   // Whose collectives these are; without it Open MPI 4.1's (predictor/match/mpi_library.h). REQUIRES: before
   // the first event; `node_of_rank` is empty or has every rank.
   virtual void set_mpi(const MpiSetup& setup) = 0;
+  // As far as it is known now; without it, nothing. Where the capture recorded in windows only, what was recorded ran
+  // slower by it than the rest did.
+  virtual void set_capture_cost(const CaptureCost& cost) = 0;
 
   // Events of `rank`; a rank's events in its order, ranks interleaved anyhow. Errors name rank and event
   // number; after an error the predictor refuses further events, its predictions stay readable.

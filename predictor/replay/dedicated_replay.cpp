@@ -332,7 +332,12 @@ void DedicatedReplay::run(ProcessIndex index) {
         process.exited = true;
         break;
       case OpKind::kWindowOpen:
+        // Ranks stay as far apart as they were, however long each one's windows are.
+        for (std::size_t k = 0; k < targets; ++k) clock[k] += op->call_s;
+        note_window(index, *op);
+        break;
       case OpKind::kWindowClose:
+      case OpKind::kBlockEnd:
         note_window(index, *op);
         break;
     }
@@ -348,9 +353,11 @@ void DedicatedReplay::note_window(ProcessIndex index, const Op& op) {
   const Seconds measured_s = processes_[index].measured_s + op.work_s + op.call_s;
   const std::span<const Seconds> clock(&clock_s_[index * count_], count_);
   if (op.kind == OpKind::kWindowOpen) {
-    window_clocks_.open(index, measured_s, clock);
-  } else {
+    window_clocks_.open(index, measured_s, clock, op.call_s);
+  } else if (op.kind == OpKind::kWindowClose) {
     window_clocks_.close(index, op.message, measured_s, clock);
+  } else {
+    window_clocks_.end_block(index, op.message, measured_s, clock);
   }
 }
 

@@ -281,6 +281,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
     if (timeline_ != nullptr) timeline_->acted(index, now_s);
     switch (op.kind) {
       case OpKind::kBlocked:
+      case OpKind::kWindowOpen:  // ranks stay as far apart as they were, however long each one's windows are
         process.stage = Stage::kAfter;
         if (start_wait(index, now_s + op.call_s, now_s)) return false;
         break;
@@ -328,8 +329,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kExit:
         process.exited = true;
         break;
-      case OpKind::kWindowOpen:
-        window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1});
+      case OpKind::kBlockEnd:
+        window_clocks_.end_block(index, op.message, process.measured_s, {&now_s, 1});
         break;
       case OpKind::kWindowClose:
         window_clocks_.close(index, op.message, process.measured_s + op.work_s + op.call_s, {&now_s, 1});
@@ -348,6 +349,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
     if (blocks && await(index, op.message, true, until_s, now_s)) return false;
     store_.used(op.message);
   }
+  if (op.kind == OpKind::kWindowOpen) [[unlikely]]
+    window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1}, op.call_s);
   return true;
 }
 

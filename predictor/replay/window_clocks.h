@@ -2,7 +2,8 @@
 // each target of a replay.
 //
 // Place in the event's way: a part of *replay*, read by predictor/metric (extrapolation.h). Windows are named
-// by index as ops name them (op.h: kWindowOpen, kWindowClose); index 0 began with the run.
+// by index as ops name them (op.h: kWindowOpen, kWindowClose); index 0 began with the run. So are blocks, parts of the
+// first few windows (op.h: kBlockEnd).
 #pragma once
 
 #include <cstddef>
@@ -22,11 +23,15 @@ class WindowClocks {
     std::vector<Seconds> predicted_s;  // [K]
   };
 
-  // The rank's clocks on the K targets and its measured time when the window opens, and when it closes.
-  void open(std::size_t rank, Seconds measured_s, std::span<const Seconds> clock_s) {
+  // The rank's clocks on the K targets and its measured time when the window opens, AWAY_S after the last one closed, and
+  // when it closes.
+  void open(std::size_t rank, Seconds measured_s, std::span<const Seconds> clock_s, Seconds away_s) {
     Start& start = start_of(rank);
     start.measured_s = measured_s;
     start.clock_s.assign(clock_s.begin(), clock_s.end());
+    start.block_measured_s = measured_s;
+    start.block_clock_s = start.clock_s;
+    start.away_s += away_s;
   }
   void close(std::size_t rank, std::uint32_t window, Seconds measured_s, std::span<const Seconds> clock_s) {
     const Start& start = start_of(rank);
@@ -39,20 +44,44 @@ class WindowClocks {
     }
     starts_[rank].closed_once = true;
   }
+  // A block of the rank ends: what passed since the one before it, or since its window opened.
+  void end_block(std::size_t rank, std::uint32_t block, Seconds measured_s, std::span<const Seconds> clock_s) {
+    Start& start = start_of(rank);
+    if (blocks_.size() <= block) blocks_.resize(block + std::size_t{1});
+    blocks_[block].measured_s += measured_s - start.block_measured_s;
+    std::vector<Seconds>& predicted_s = blocks_[block].predicted_s;
+    predicted_s.resize(clock_s.size());
+    for (std::size_t k = 0; k < clock_s.size(); ++k) {
+      predicted_s[k] += clock_s[k] - (start.block_clock_s.empty() ? 0 : start.block_clock_s[k]);
+    }
+    start.block_measured_s = measured_s;
+    start.block_clock_s.assign(clock_s.begin(), clock_s.end());
+  }
   // Did the rank ever close a window? If not all that it did is in the first.
   bool closed_once(std::size_t rank) const { return rank < starts_.size() && starts_[rank].closed_once; }
   const std::vector<Window>& windows() const { return windows_; }
+  // Parts of windows, by index as ops name them (blocks.h).
+  const std::vector<Window>& blocks() const { return blocks_; }
+  // Measured time of the rank between its windows, of which nothing else is known.
+  Seconds away_s(std::size_t rank) const { return rank < starts_.size() ? starts_[rank].away_s : 0; }
 
   // Only these targets, ascending, stay.
   void keep(const std::vector<std::size_t>& kept) {
-    for (Start& start : starts_) keep(start.clock_s, kept);
+    for (Start& start : starts_) {
+      keep(start.clock_s, kept);
+      keep(start.block_clock_s, kept);
+    }
     for (Window& window : windows_) keep(window.predicted_s, kept);
+    for (Window& block : blocks_) keep(block.predicted_s, kept);
   }
 
  private:
   struct Start {
     Seconds measured_s = 0;
     std::vector<Seconds> clock_s;  // empty: 0
+    Seconds block_measured_s = 0;
+    std::vector<Seconds> block_clock_s;  // empty: 0
+    Seconds away_s = 0;
     bool closed_once = false;
   };
   Start& start_of(std::size_t rank) {
@@ -67,6 +96,7 @@ class WindowClocks {
 
   std::vector<Start> starts_;  // by rank
   std::vector<Window> windows_;
+  std::vector<Window> blocks_;
 };
 
 }  // namespace lbf

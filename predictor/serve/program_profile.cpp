@@ -78,6 +78,9 @@ void ProgramProfile::take_events(std::span<const Event> events) {
       case EventKind::kWindowOpen:
         seen_s_ -= event.call_s;  // the time while nobody looked
         break;
+      case EventKind::kSkipped:
+        capture_ended_ = capture_ended_ || skipped_side(event) == SkippedSide::kEverything;
+        break;
       default:
         break;
     }
@@ -86,7 +89,8 @@ void ProgramProfile::take_events(std::span<const Event> events) {
 
 std::optional<db::ProgramRun> ProgramProfile::run(
     const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s) const {
-  if (build_ids_.empty() || calls_of_rank.empty()) return std::nullopt;
+  // Where the capture ended before the program, nobody counted the rest of the calls by which it is recognised.
+  if (build_ids_.empty() || calls_of_rank.empty() || capture_ended_) return std::nullopt;
   const auto ranks = static_cast<double>(calls_of_rank.size());
   db::ProgramRun out;
   out.build_id = joined(build_ids_);

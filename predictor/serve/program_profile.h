@@ -21,7 +21,8 @@ class ProgramProfile {
   void take_events(std::span<const Event> events);
 
   // `calls_of_rank`: calls and seconds by function id, as the ranks' `stats` records say; `rank_s`: sum of the ranks'
-  // times. Nothing: no process said which program it is.
+  // times. Nothing: no process said which program it is, or
+  // the capture ended before the program.
   std::optional<db::ProgramRun> run(
       const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s) const;
 
@@ -34,6 +35,7 @@ class ProgramProfile {
   Seconds seen_s_ = 0;  // all time in events
   double sent_bytes_ = 0;
   bool windows_ = false;  // the capture was closed at times
+  bool capture_ended_ = false;  // ... or ended before the program
 };
 
 }  // namespace lbf

@@ -63,6 +63,7 @@ StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
   cost.limit_percent = amount(record, "limit_percent");
   cost.predicted_percent = amount(record, "predicted_percent");
   cost.corrected_percent = amount(record, "corrected_percent");
+  cost.recording_s = amount_or_zero(record, "recording_s");
   cost.recorded_calls = count_or_zero(record, "recorded_calls");
   cost.counted_calls = count_or_zero(record, "counted_calls");
   cost.disbelieved = count_or_zero(record, "disbelieved");
@@ -90,7 +91,7 @@ StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
   return cost;
 }
 
-db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_share) {
+db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_share, bool to_the_end) {
   db::CostRecord out;
   out.seen_share = std::isfinite(seen_share) ? std::clamp(seen_share, 0.0, 1.0) : 1;
   double predicted = 0;
@@ -120,8 +121,7 @@ db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_
     out.predicted_percent = predicted / static_cast<double>(predictions);
     out.corrected_percent = corrected / static_cast<double>(predictions);
   }
-  if (out.state == "off") {
-    // The replay knows nothing of the time after the end of the capture.
+  if (out.state == "off" && !to_the_end) {
     Seconds open_s = 0;
     Seconds regulated_s = 0;
     for (const db::NodeCostRecord& node : out.nodes) {
@@ -135,7 +135,7 @@ db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_
   return out;
 }
 
-std::vector<std::string> cost_notes(const db::CostRecord& cost) {
+std::vector<std::string> cost_notes(const db::CostRecord& cost, Seconds run_s) {
   std::vector<std::string> notes;
   if (cost.seen_share < 0.9995) {
     notes.push_back(fmt::format(
@@ -145,11 +145,22 @@ std::vector<std::string> cost_notes(const db::CostRecord& cost) {
         cost.limit_percent ? fmt::format(" ({:g} %)", *cost.limit_percent) : std::string()));
   }
   if (cost.state == "off") {
-    notes.push_back(fmt::format(
-        "the capture ended before the program on {} of {} nodes: even counting its calls would cost more than the "
-        "overhead limit{}",
-        std::count_if(cost.nodes.begin(), cost.nodes.end(), [](const auto& node) { return node.state == "off"; }),
-        cost.nodes.size(), cost.limit_percent ? fmt::format(" ({:g} %)", *cost.limit_percent) : std::string()));
+    const std::string limit = cost.limit_percent ? fmt::format(" ({:g} %)", *cost.limit_percent) : std::string();
+    const auto ended =
+        std::count_if(cost.nodes.begin(), cost.nodes.end(), [](const auto& node) { return node.state == "off"; });
+    if (cost.limit_percent && *cost.limit_percent == 0) {
+      notes.push_back("the overhead limit is 0: nothing is captured");
+    } else if (run_s > 0 && cost.seen_share > 0) {
+      notes.push_back(fmt::format(
+          "the capture ended after {:.3g} s of {:.3g} on {} of {} nodes, because even counting the program's calls costs "
+          "more than the overhead limit{}: the rest is taken to behave like it",
+          cost.seen_share * run_s, run_s, ended, cost.nodes.size(), limit));
+    } else {
+      notes.push_back(fmt::format(
+          "the capture ended before the program on {} of {} nodes: even counting its calls costs more than the overhead "
+          "limit{}",
+          ended, cost.nodes.size(), limit));
+    }
   }
   if (cost.disbelieved > 0) {
     notes.push_back(fmt::format(

@@ -17,6 +17,7 @@ struct StreamCost {
   std::optional<double> limit_percent;
   std::optional<double> predicted_percent;
   std::optional<double> corrected_percent;
+  Seconds recording_s = 0;  // of node.direct_s: recorded calls
   std::uint64_t recorded_calls = 0;
   std::uint64_t counted_calls = 0;
   std::uint64_t disbelieved = 0;
@@ -27,10 +28,11 @@ struct StreamCost {
 // RECORD comes from the user's program's node: wrong types read as "not said", ranks outside RANKS are left out.
 StreamCost stream_cost_of(const nlohmann::json& record, std::uint32_t node, Rank ranks);
 
-// Of all nodes together. REQUIRES: not empty. SEEN_SHARE: of the ranks' measured time, as replayed.
-db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_share);
+// Of all nodes together. REQUIRES: not empty. SEEN_SHARE: of the ranks' measured time, as replayed. TO_THE_END: the
+// replay knows of all of that time; else, where the capture ended for good, it knows nothing of what came after it.
+db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_share, bool to_the_end);
 
-// What people should know of it, for the step's notes.
-std::vector<std::string> cost_notes(const db::CostRecord& cost);
+// What people should know of it, for the step's notes. RUN_S: measured time of the run so far; 0: not known.
+std::vector<std::string> cost_notes(const db::CostRecord& cost, Seconds run_s);
 
 }  // namespace lbf

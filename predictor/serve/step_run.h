@@ -131,6 +131,7 @@ class StepRun {
     Prediction prediction;
     std::string why_deferred;
   };
+  void tell_capture_cost();
   std::vector<Predicted> predicted() const;
   std::vector<db::PredictionRecord> describe_predictions(const db::StepRecord& record) const;
 

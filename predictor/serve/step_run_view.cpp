@@ -126,6 +126,18 @@ Result<void> StepRun::diagnose() const {
   return diagnosis;
 }
 
+// Extrapolation leaves out what the capture itself took.
+void StepRun::tell_capture_cost() {
+  CaptureCost cost;
+  for (const auto& [number, stream] : streams_) {
+    if (!stream->cost) continue;
+    cost.recording_s += stream->cost->recording_s;
+    cost.counting_s += std::max(stream->cost->node.direct_s - stream->cost->recording_s, 0.0);
+  }
+  predictor_->set_capture_cost(cost);
+  for (const auto& pass : late_passes_) pass->set_capture_cost(cost);
+}
+
 // In the order of targets_.
 std::vector<StepRun::Predicted> StepRun::predicted() const {
   std::vector<Predicted> all;
@@ -345,6 +357,7 @@ void StepRun::publish() {
   describe_calls(record, notes);
   if (predictor_ != nullptr) {
     predictor_->advance();
+    tell_capture_cost();
     const PredictorStats stats = predictor_->stats();
     record.messages = stats.messages;
     record.collectives = stats.collectives;
@@ -395,8 +408,8 @@ void StepRun::publish() {
     if (stream->cost) costs.push_back(*stream->cost);
   }
   if (!costs.empty()) {
-    record.cost = cost_of_step(costs, view->predictions.empty() ? 1 : view->predictions.front().seen_share);
-    for (std::string& note : cost_notes(*record.cost)) notes.push_back(std::move(note));
+    record.cost = cost_of_step(costs, view->predictions.empty() ? 1 : view->predictions.front().seen_share, finished_);
+    for (std::string& note : cost_notes(*record.cost, record.measured_s.value_or(0))) notes.push_back(std::move(note));
   }
   record.notes = std::move(notes);
   view->generation = ++generation_;

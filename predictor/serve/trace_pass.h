@@ -49,6 +49,7 @@ class TracePass {
   const std::string& failure() const { return failure_; }
   std::vector<Prediction> predictions();
   const Predictor& predictor() const { return *predictor_; }
+  void set_capture_cost(const CaptureCost& cost) { predictor_->set_capture_cost(cost); }
   // Of the program as these targets see it (Predictor::diagnosis). REQUIRES: is_done().
   Result<void> diagnosis() const { return predictor_->diagnosis(); }
 

@@ -197,6 +197,10 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
   header->window.store(1, std::memory_order_relaxed);
   header->recording_window.store(process.mode.counting ? 0 : process.mode.window, std::memory_order_relaxed);
   header->grant.store(process.first_grant, std::memory_order_relaxed);
+  header->counted_grant.store(process.first_grant < ~std::uint64_t{0} / ring::kFirstCountedPerRecorded
+                                  ? process.first_grant * ring::kFirstCountedPerRecorded
+                                  : 0,
+                              std::memory_order_relaxed);
   header->slurm_procid = int_from_environment("SLURM_PROCID", -1);
   header->start_ticks = tick_clock.start_ticks;
   header->start_monotonic_ns = tick_clock.start_monotonic_ns;

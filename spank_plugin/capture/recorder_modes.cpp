@@ -64,6 +64,22 @@ bool is_used_up(const ring::Header& header) noexcept {
   return grant != 0 && header.recorded.executions.load(std::memory_order_relaxed) >= grant;
 }
 
+bool is_counting_used_up(const ring::Header& header) noexcept {
+  const std::uint64_t grant = header.counted_grant.load(std::memory_order_relaxed);
+  return grant != 0 && header.counted.executions.load(std::memory_order_relaxed) >= grant;
+}
+
+// The next call ends the capture where the counted ones are used up.
+void look_at_counted_grant(Thread& thread) noexcept {
+  if (is_counting_used_up(*thread.header)) thread.expected_control.store(kNever, std::memory_order_relaxed);
+}
+
+// Where the capture is regulated a ring that fills closes the window before anything is lost: the relay has not
+// kept up. Looked at as often as calls are sampled.
+bool is_nearly_full(Thread& thread) noexcept {
+  return thread.header->grant.load(std::memory_order_relaxed) != 0 && thread.ring.nearly_full();
+}
+
 void set_attention(Thread& thread) noexcept {
   if (thread.counting) {
     thread.attention_at = 0;
@@ -241,22 +257,15 @@ void leave_thread() noexcept {
   thread_state = ThreadState::kOff;
 }
 
-// For the rest of the run. The records end with a gap: what this rank did after it is not known.
+// For the rest of the run, from where the last window closed: nothing is lost, but from there on this rank's end of
+// every message is one that nobody recorded. What was counted since then need not be known.
 // REQUIRES: no other thread is inside the recorder.
 void go_off(Thread& self, std::uint16_t function) noexcept {
   RecordingMode& mode = process.mode;
-  std::uint64_t now = ticks_now();
-  if (mode.counting) {
-    write_all_counts(self, function);
-    now = ticks_now();
-    self.ring.use_kept_back();
-    append_mark(self.ring, EventKind::kWindowOpen, mode.close_ticks, now, mode.window, function);
-    begin_window(self, mode.window, now);
-  } else {
-    judge_gap_until(self, now);
-  }
-  self.ring.lose_calls(1 + mode.uncounted.exchange(0, std::memory_order_relaxed), now);
-  close_window(self, function);
+  if (!mode.counting) close_window(self, function);
+  mode.uncounted.store(0, std::memory_order_relaxed);
+  self.ring.use_kept_back();
+  write_skipped(self.ring, {0, kAnyRank, kAnyTag, SkippedSide::kEverything}, 1, mode.close_ticks, function, true);
   mode.off.store(true, std::memory_order_release);
   stop_procedures();
   for_each_thread([](Thread& thread) { thread.header->off.store(1, std::memory_order_relaxed); });
@@ -277,7 +286,8 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
   catch_up(self);
   const Control control = read_control(*self.header);
   bool again = false;
-  if (control.order == ring::CaptureOrder::kOff || mode.ordered_off) {
+  if (control.order == ring::CaptureOrder::kOff || mode.ordered_off ||
+      (mode.counting && is_counting_used_up(*self.header))) {
     const ModeChange change(self);
     go_off(self, function);
     return false;
@@ -285,13 +295,13 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
   const bool opens = control.order == ring::CaptureOrder::kOpen && control.window > mode.window;
   const bool closes =
       opens || (control.order == ring::CaptureOrder::kCounting && control.window >= mode.window);
-  if (!mode.counting && (closes || is_used_up(*self.header))) {
+  if (!mode.counting && (closes || is_used_up(*self.header) || is_nearly_full(self))) {
     const ModeChange change(self);
     close_window(self, function);
   }
   if (mode.counting && opens) {
     const ModeChange change(self);
-    again = !open_window(self, control.window, function);
+    again = is_nearly_full(self) || !open_window(self, control.window, function);
   }
   self.expected_control.store(again ? kNever : control.word, std::memory_order_relaxed);
   set_attention(self);
@@ -306,7 +316,8 @@ bool Call::begin_otherwise() noexcept {
   Thread& thread = *thread_;
   ring::Header& header = *thread.header;
   const bool is_new = control_word(header) != thread.expected_control.load(std::memory_order_relaxed);
-  if ((is_new || (!thread.counting && is_used_up(header))) && !attend(thread, function_)) return false;
+  if ((is_new || (!thread.counting && (is_used_up(header) || is_nearly_full(thread)))) && !attend(thread, function_))
+    return false;
   if (thread.counting) {
     flags_ |= kCounts;
     if (header.counted.executions.load(std::memory_order_relaxed) >= thread.counted_sampler.due()) begin_timing();
@@ -328,6 +339,7 @@ void Call::begin_timing() noexcept {
   const ring::PrimitiveCounter& primitive = counts() ? thread.header->counted : thread.header->recorded;
   (counts() ? thread.counted_sampler : thread.recorded_sampler)
       .advance(primitive.executions.load(std::memory_order_relaxed));
+  if (counts()) look_at_counted_grant(thread);
   set_attention(thread);
   flags_ |= kTimed | kAttention;
   begin_ticks_ = ticks_now();
@@ -373,6 +385,7 @@ void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
 }
 
 std::uint64_t begin_timed_count(Thread& thread) noexcept {
+  look_at_counted_grant(thread);
   thread.counted_sampler.advance(thread.header->counted.executions.load(std::memory_order_relaxed));
   set_attention(thread);
   return ticks_now();

@@ -36,6 +36,10 @@ enum class CaptureOrder : std::uint32_t {
   kOff = 2,       // nothing any more, for the rest of the run; never taken back
 };
 
+// Until the relay has looked: so many calls may be counted for each that may be recorded (LBF_CAPTURE_GRANT). With a
+// tenth of the budget for the latter (cost/first_grant.h) it is half of it for counting, at 20 ns a call.
+inline constexpr std::uint64_t kFirstCountedPerRecorded = 75;
+
 // One primitive of the capture (recording a call, counting a call), for C_obs (cost/observed_cost.h). Written
 // by the producer alone, relaxed. Ticks are of the clock_source.
 struct PrimitiveCounter {
@@ -101,6 +105,10 @@ struct Header {
   alignas(64) std::atomic<std::uint32_t> order;  // CaptureOrder
   std::atomic<std::uint32_t> window;
   std::atomic<std::uint64_t> grant;
+  // How many calls it may count in all while no window is open; 0: without bound. A thread that uses it up ends the
+  // capture of its process for good, as with kOff (looked at when a counted call is sampled). A relay that does
+  // not know of it leaves 0.
+  std::atomic<std::uint64_t> counted_grant;
   // The producer's answer: in which window it records; 0: it counts, or is off.
   alignas(64) std::atomic<std::uint32_t> recording_window;
   std::atomic<std::uint32_t> off;  // 1: nothing any more (ordered, or the counts were lost)

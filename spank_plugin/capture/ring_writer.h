@@ -133,6 +133,12 @@ class RingWriter {
   bool write_procedure(ring::ProcedureWord word, std::uint32_t id, const char* name, std::size_t name_bytes,
                        const char* text, std::size_t text_bytes) noexcept;
 
+  // Less than an eighth is free, as the consumer says now.
+  bool nearly_full() noexcept {
+    tail_ = header_->tail.load(std::memory_order_acquire);
+    return head_ - tail_ > capacity_ - capacity_ / 8;
+  }
+
   // From here on records may use the room that is kept back for those that must not be missing: kWindowClose,
   // the last kWindowOpen, kGap and kExit. keep_back: no more. At most 5 records between the two.
   void use_kept_back() noexcept { kept_back_ = 0; }

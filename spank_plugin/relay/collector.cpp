@@ -300,12 +300,17 @@ void Collector::keep_alive(Process& process, ClockReading now, BatchBuilder& out
   process.cpu_at_bytes = consumed;
 }
 
+std::uint64_t Collector::end_ticks(const Process& process, ClockReading now) const {
+  std::uint64_t end = 0;  // MPI_Finalize may be called by another thread than MPI_Init
+  for (const Ring& ring : process.rings) end = std::max(end, ring.status.finalize_enter_ticks);
+  if (end != 0) return end;
+  return process.rings.front().reader.identity().clock_source == 0 ? now.ticks : now.monotonic_ns;
+}
+
 Seconds Collector::elapsed_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const {
   const Ring& first = process.rings.front();
   const bool tsc = first.reader.identity().clock_source == 0;
-  std::uint64_t end = 0;  // MPI_Finalize may be called by another thread than MPI_Init
-  for (const Ring& ring : process.rings) end = std::max(end, ring.status.finalize_enter_ticks);
-  if (end == 0) end = tsc ? now.ticks : now.monotonic_ns;
+  const std::uint64_t end = end_ticks(process, now);
   const std::uint64_t begin = first.status.init_leave_ticks;
   return end > begin ? static_cast<double>(end - begin) * (tsc ? seconds_per_tick : 1e-9) : 0;
 }
@@ -361,7 +366,9 @@ void Collector::end(Process& process, const char* how, ClockReading now, Seconds
   process.ended = true;
   if (!process.taken) return;
   release(process, now, seconds_per_tick, true, out);
-  process.converter.close([&](const Event& event) { out.add(process.rank, event, now.monotonic_ns); });
+  const Seconds tick_s = process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
+  process.converter.close(end_ticks(process, now), tick_s,
+                          [&](const Event& event) { out.add(process.rank, event, now.monotonic_ns); });
   if (process.stopped_s > 0) {
     std::array<char, 32> seconds{};
     std::snprintf(seconds.data(), seconds.size(), "%.1f", process.stopped_s);

@@ -152,6 +152,8 @@ class Collector {
   void meter(Process& process, ClockReading now, Seconds seconds_per_tick);
   template <typename Use>
   void for_each_ring(const Use& use);
+  // When it called MPI_Finalize; NOW if it has not. By the clock of its rings.
+  std::uint64_t end_ticks(const Process& process, ClockReading now) const;
   Seconds elapsed_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const;
   void forget(Process& process);
 

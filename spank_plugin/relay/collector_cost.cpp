@@ -62,7 +62,7 @@ void Collector::give_orders(std::span<const RingOrder> orders, ClockReading now,
   for_each_ring([&](Process& process, Ring& ring) {
     if (i == orders.size()) return;
     const RingOrder& order = orders[i++];
-    if (auto done = ring.reader.write_control(order.order, order.window, order.grant); !done) {
+    if (auto done = ring.reader.write_control(order.order, order.window, order.grant, order.counted_grant); !done) {
       close_ring(process, ring, done.error(), now, out);
     }
   });

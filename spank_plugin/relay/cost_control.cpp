@@ -13,6 +13,11 @@ constexpr Seconds kRateMemoryS = 0.5;
 // This part of a grant is shared equally, the rest by call rates: a silent rank may begin to call.
 constexpr double kEqualPart = 0.5;
 constexpr double kMostCallsPerCpuS = 1e9;
+// Of what the node may count each ring gets this many equal parts, or twice its part by call rates: one that uses it up
+// ends its capture for good, and most do not need theirs.
+constexpr double kCountParts = 4;
+// Rings that are all off, though the node has more ranks: the others do not come any more.
+constexpr Seconds kLateRingsS = 2;
 
 cost::RegulatorSettings regulator_settings(const CostSettings& settings) {
   cost::RegulatorSettings out;
@@ -22,6 +27,7 @@ cost::RegulatorSettings regulator_settings(const CostSettings& settings) {
   out.recorded_call_s = settings.primitives.recorded_s + settings.primitives.relayed_s;
   out.counted_call_s = settings.primitives.counted_s;
   out.calls_per_s = settings.calls_per_cpu_s * settings.ranks;
+  out.alone = settings.alone;
   return out;
 }
 
@@ -94,6 +100,9 @@ std::span<const RingOrder> CostControl::decide(Nanoseconds now_ns, cost::NodeUsa
   std::erase_if(rings_, [](const auto& entry) { return !entry.second.seen; });
   for (auto& [id, ring] : rings_) ring.seen = false;
 
+  const bool all_off =
+      !rings.empty() && std::all_of(rings.begin(), rings.end(), [](const RingUse& use) { return use.off; });
+  if (all_off && (rings.size() >= settings_.ranks || regulated_s_ > kLateRingsS)) regulator_.end();
   const cost::Order order = regulator_.decide(now_ns, usage);
   until_ns_ = order.until_ns;
   const bool opens = order.state == cost::CaptureState::kOpen && !was_open;
@@ -108,13 +117,13 @@ std::span<const RingOrder> CostControl::decide(Nanoseconds now_ns, cost::NodeUsa
     ring.told.window = window_;
     ring.looked_in_window = false;
   }
-  if (order.state == cost::CaptureState::kOpen) share_out(order.call_grant, rings);
+  if (order.state != cost::CaptureState::kOff) share_out(order, rings);
   orders_.clear();
   for (const RingUse& use : rings) orders_.push_back(rings_.at(use.id).told);
   return orders_;
 }
 
-void CostControl::share_out(std::uint64_t grant, std::span<const RingUse> rings) {
+void CostControl::share_out(const cost::Order& order, std::span<const RingUse> rings) {
   double calls_per_s = 0;
   std::size_t taking = 0;
   for (const RingUse& use : rings) {
@@ -124,9 +133,15 @@ void CostControl::share_out(std::uint64_t grant, std::span<const RingUse> rings)
   }
   for (const RingUse& use : rings) {
     Ring& ring = rings_.at(use.id);
-    double share = taking > 0 ? 1.0 / static_cast<double>(taking) : 0;
-    if (calls_per_s > 0) share = kEqualPart * share + (1 - kEqualPart) * ring.calls_per_s / calls_per_s;
-    const auto calls = static_cast<std::uint64_t>(share * static_cast<double>(grant));
+    const double equal = taking > 0 ? 1.0 / static_cast<double>(taking) : 0;
+    const double by_rate = calls_per_s > 0 ? ring.calls_per_s / calls_per_s : equal;
+    const double counted = std::min(1.0, std::max(kCountParts * equal, 2 * by_rate));
+    ring.told.counted_grant =
+        use.counted_calls + std::max<std::uint64_t>(
+                                static_cast<std::uint64_t>(counted * static_cast<double>(order.count_grant)), 1);
+    if (order.state != cost::CaptureState::kOpen) continue;
+    const double share = kEqualPart * equal + (1 - kEqualPart) * by_rate;
+    const auto calls = static_cast<std::uint64_t>(share * static_cast<double>(order.call_grant));
     // 0 would be without bound.
     ring.told.grant = std::max<std::uint64_t>(use.off ? use.recorded_calls : use.recorded_calls + calls, 1);
   }

@@ -23,6 +23,7 @@ struct CostSettings {
   double relay_limit = 0;  // the relay's own part; 0: any part of `limit`
   std::uint64_t seed = 0;  // of the step, alike on all its nodes: where the windows are
   std::uint32_t ranks = 1;  // of this node
+  bool alone = false;       // they are all ranks of the step
   double calls_per_cpu_s = cost::kDefaultCallsPerCpuS;
   PrimitiveCosts primitives{cost::kDefaultRecordedCallS / 2, cost::kDefaultCountedCallS,
                             cost::kDefaultRecordedCallS / 2};
@@ -40,7 +41,8 @@ struct RingUse {
 struct RingOrder {
   ring::CaptureOrder order = ring::CaptureOrder::kOpen;
   std::uint32_t window = 1;
-  std::uint64_t grant = 0;  // as Header::grant: in all since the ring began
+  std::uint64_t grant = 0;          // as Header::grant: in all since the ring began
+  std::uint64_t counted_grant = 0;  // as Header::counted_grant; 0: without bound
 };
 
 class CostControl {
@@ -79,7 +81,7 @@ class CostControl {
     RingOrder told;
   };
   bool used_up(const Ring& ring, const RingUse& use, bool is_new) const;
-  void share_out(std::uint64_t grant, std::span<const RingUse> rings);
+  void share_out(const cost::Order& order, std::span<const RingUse> rings);
 
   CostSettings settings_;
   cost::Regulator regulator_;

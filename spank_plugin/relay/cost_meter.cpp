@@ -80,6 +80,7 @@ void CostMeter::observe(const RingStatus& status, Seconds seconds_per_tick, Seco
   counted_ = status.counted;
   cost.recorded_calls += recorded.executions;
   cost.counted_calls += counted.executions;
+  cost.recording_s += recorded.cost.direct_s;
   for (const Use& use : {recorded, counted}) {
     cost.observed.direct_s += use.cost.direct_s;
     cost.observed.ideal_s += use.cost.ideal_s;

@@ -23,6 +23,7 @@ struct PrimitiveCosts {
 // What the capture of one rank cost so far, all its threads, ended ones included.
 struct RankCost {
   cost::ObservedCost observed;
+  Seconds recording_s = 0;  // of observed.direct_s: recorded calls
   std::uint64_t recorded_calls = 0;
   std::uint64_t counted_calls = 0;
   std::uint64_t procedure_calls = 0;  // of measured procedures

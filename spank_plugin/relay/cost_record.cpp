@@ -20,6 +20,7 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
   for (const auto& [rank, cost] : ranks) {
     all.observed.direct_s += cost.observed.direct_s;
     all.observed.ideal_s += cost.observed.ideal_s;
+    all.recording_s += cost.recording_s;
     all.recorded_calls += cost.recorded_calls;
     all.counted_calls += cost.counted_calls;
     all.disbelieved += cost.disbelieved;
@@ -35,6 +36,7 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
                       {"program_cpu_s", program_cpu_s},
                       {"direct_s", all.observed.direct_s},
                       {"ideal_s", all.observed.ideal_s},
+                      {"recording_s", all.recording_s},
                       {"relay_cpu_s", facts.relay_cpu_s},
                       {"recorded_calls", all.recorded_calls},
                       {"counted_calls", all.counted_calls},

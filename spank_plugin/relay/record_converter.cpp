@@ -120,6 +120,12 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
     sink(off);
   }
   exited_ = event.kind == EventKind::kExit;
+  if (event.kind == EventKind::kWindowClose) closed_ = true;
+  if (event.kind == EventKind::kSkipped && skipped_side(event) == SkippedSide::kEverything) off_ = true;
+  if (event.kind == EventKind::kWindowOpen) {
+    closed_ = false;
+    window_ = event.bytes;
+  }
   sink(event);
   return {};
 }
@@ -193,9 +199,22 @@ void RecordConverter::keep_alive(Seconds process_s, const RelayEventSink& sink) 
   sink(event);
 }
 
-void RecordConverter::close(const RelayEventSink& sink) {
+void RecordConverter::close(std::uint64_t end_ticks, Seconds seconds_per_tick, const RelayEventSink& sink) {
   if (exited_) return;
   exited_ = true;
+  if (closed_) {
+    Event rest;
+    rest.kind = EventKind::kSkipped;
+    rest.op = static_cast<CollectiveOp>(SkippedSide::kEverything);
+    rest.bytes = 1;
+    if (!off_) sink(rest);
+    Event open;
+    open.kind = EventKind::kWindowOpen;
+    open.bytes = window_;
+    const std::uint64_t ticks = end_ticks > last_leave_ticks_ ? end_ticks - last_leave_ticks_ : 0;
+    open.call_s = static_cast<double>(ticks) * seconds_per_tick;
+    sink(open);
+  }
   Event event;
   event.kind = EventKind::kExit;
   sink(event);

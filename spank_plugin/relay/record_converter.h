@@ -52,8 +52,10 @@ class RecordConverter {
   // ends this gap is written. The gaps that follow are shortened by as much.
   void keep_alive(Seconds process_s, const RelayEventSink& sink);
 
-  // Ends the process where its events end, when it will not say so itself (killed, aborted).
-  void close(const RelayEventSink& sink);
+  // Ends the process, which will not say so itself: it was killed or aborted, or its capture had ended before it. Where
+  // no window is open the time from the last one's close to END_TICKS goes into an empty one, so that the events say
+  // how long the process ran, and all that it did in between is said to be unknown.
+  void close(std::uint64_t end_ticks, Seconds seconds_per_tick, const RelayEventSink& sink);
 
   bool exited() const { return exited_; }
   std::uint64_t last_leave_ticks() const { return last_leave_ticks_; }
@@ -75,6 +77,9 @@ class RecordConverter {
   Seconds credit_s_ = 0;  // given by keep-alives, not yet taken from a gap
   Rank world_size_ = 0;
   bool exited_ = false;
+  bool closed_ = false;        // between two windows
+  bool off_ = false;           // ... and no other one comes
+  std::uint64_t window_ = 1;   // the last one's number
   bool definitions_known_ = true;
   std::vector<bool> defined_;  // by the process's own number of the communicator
   std::uint64_t events_without_communicator_ = 0;

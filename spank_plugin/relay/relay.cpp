@@ -131,7 +131,8 @@ class Relay {
         request_(request),
         description_(std::move(description)),
         directory_(std::move(directory)),
-        finder_(directory_) {}
+        finder_(directory_),
+        shared_cpu_s_(options.cpu_before_s) {}
   Result<std::unique_ptr<StreamRun>> make_stream(std::string description, std::string run);
   bool pass(ClockReading now);
   void start_runs(std::uint64_t now_ns);

@@ -27,6 +27,7 @@ struct RelayOptions {
   double cpu_limit = 0;                        // the relay's share of the program's processor time; 0: none of its own
   Bytes memory_limit_bytes = Bytes{32} << 20;  // of batches that wait
   double network_limit_bytes_per_s = 0;        // 0: none
+  Seconds cpu_before_s = 0;       // processor time of this process that went into something else before
   int end_fd = -1;                // end of file or the byte 'e': the step has ended
   Seconds deliver_timeout_s = 5;  // after the end; then the rest is spooled
 };

@@ -173,7 +173,8 @@ Result<RingStatus> RingReader::read_status() const {
   return status;
 }
 
-Result<void> RingReader::write_control(ring::CaptureOrder order, std::uint32_t window, std::uint64_t grant) {
+Result<void> RingReader::write_control(ring::CaptureOrder order, std::uint32_t window, std::uint64_t grant,
+                                       std::uint64_t counted_grant) {
   const auto put = [&](const void* from, std::size_t bytes, std::size_t offset) {
     ssize_t done = 0;
     do {
@@ -183,6 +184,9 @@ Result<void> RingReader::write_control(ring::CaptureOrder order, std::uint32_t w
   };
   bool ok = true;
   if (!control_ || control_->grant != grant) ok &= put(&grant, sizeof grant, offsetof(ring::Header, grant));
+  if (!control_ || control_->counted_grant != counted_grant) {
+    ok &= put(&counted_grant, sizeof counted_grant, offsetof(ring::Header, counted_grant));
+  }
   if (!control_ || control_->window != window) ok &= put(&window, sizeof window, offsetof(ring::Header, window));
   if (!control_ || control_->order != order) {
     // Pairs with the producer's acquire load of the order.
@@ -191,7 +195,7 @@ Result<void> RingReader::write_control(ring::CaptureOrder order, std::uint32_t w
     ok &= put(&word, sizeof word, offsetof(ring::Header, order));
   }
   if (!ok) return Error{ErrorCode::kIo, "ring " + name_ + ": " + std::strerror(errno)};
-  control_ = Control{order, window, grant};
+  control_ = Control{order, window, grant, counted_grant};
   return {};
 }
 

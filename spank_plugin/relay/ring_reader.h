@@ -106,9 +106,10 @@ class RingReader {
   // error (kInvalidInput) the ring cannot be read any further; the records handed on before it stand.
   Result<std::uint64_t> drain(std::uint64_t limit_bytes, const RecordSink& sink);
 
-  // The control word (ring.h, "Control"): window and grant first, then the order; what is there already is not written
+  // The control word (ring.h, "Control"): window and grants first, then the order; what is there already is not written
   // again. Errors: kIo.
-  Result<void> write_control(ring::CaptureOrder order, std::uint32_t window, std::uint64_t grant);
+  Result<void> write_control(ring::CaptureOrder order, std::uint32_t window, std::uint64_t grant,
+                             std::uint64_t counted_grant = 0);
 
   std::uint64_t consumed_bytes() const { return tail_; }
 
@@ -125,6 +126,7 @@ class RingReader {
     ring::CaptureOrder order = ring::CaptureOrder::kOpen;
     std::uint32_t window = 0;
     std::uint64_t grant = 0;
+    std::uint64_t counted_grant = 0;
   };
   std::optional<Control> control_;  // as written
   std::vector<std::uint64_t> buffer_;

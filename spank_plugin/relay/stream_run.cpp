@@ -48,6 +48,7 @@ std::optional<CostControl> control_of(const RelayOptions& options, const StepIde
   settings.relay_limit = options.cpu_limit;
   settings.seed = window_seed(identity.key);
   settings.ranks = std::max(identity.local_tasks > 0 ? identity.local_tasks : 1U, 1U);
+  settings.alone = identity.local_tasks > 0 && static_cast<std::int64_t>(identity.local_tasks) == identity.tasks;
   settings.primitives = primitives;
   return CostControl(settings);
 }

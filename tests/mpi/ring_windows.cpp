@@ -7,12 +7,12 @@
 //   Until SIGTERM: opens and closes windows at random times, about MEAN_US apart, through the control words of
 //   all rings in DIR: by order, by a grant that is used up, or by the next window's number. off: after 20 of them
 //   orders the capture off.
-// usage: ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--unpaired]
+// usage: ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] [--unpaired]
 //   The records of each rank are in an order that the matcher accepts, and it loses nothing. Of each two ends of
 //   a message both have the same size. --expect: sends and collectives, recorded or skipped, are as many as the
 //   program itself counted. --whole: on each channel as many messages, recorded or skipped, as in the rings in
 //   DIR, of the same program captured without windows. --least: windows, all ranks together. --partial: gaps are
-//   allowed, and channels are not compared. --unpaired: sizes are not compared (one-sided programs).
+//   allowed, and channels are not compared. --ended: the capture of each rank ended for good. --unpaired: sizes are not compared (one-sided programs).
 // Exit status 0: all checks held; 1: one line for each that did not.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -259,6 +259,7 @@ Totals totals_of(const Ranks& ranks) {
           add(r, SkippedSide::kCollectives, 1);
           break;
         case EventKind::kSkipped:
+          if (static_cast<SkippedSide>(r.words_and_op >> 24) == SkippedSide::kEverything) break;
           add(r, static_cast<SkippedSide>(r.words_and_op >> 24), static_cast<std::int64_t>(r.bytes));
           break;
         default:
@@ -369,6 +370,7 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
   }
   check(partial || matcher.why_partial().empty(), "partial: " + matcher.why_partial());
   if (partial || !pairs) return;
+  for (lbf::Rank rank = 0; rank < ranks; ++rank) matcher.close(rank);
   struct Ends {
     std::int64_t sent = -1;
     std::int64_t received = -1;
@@ -378,7 +380,6 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
   for (lbf::Rank rank = 0; rank < ranks; ++rank) {
     const std::vector<Event>& events = trace.events[static_cast<std::size_t>(rank)];
     std::size_t at = 0;
-    matcher.close(rank);
     store.for_each_ahead(static_cast<lbf::ProcessIndex>(rank), {}, [&](const lbf::Op& op) {
       if ((op.flags & lbf::kOpEndsEvent) == 0) return;
       if (at >= events.size()) return check(false, "more ends of events than events");
@@ -408,13 +409,15 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
 int check_rings(int argc, char** argv) {
   const Ranks ranks = read_rings(argv[2]);
   if (failures != 0) return 1;
-  bool partial = false, pairs = true;
+  bool partial = false, pairs = true, ended = false;
   std::string whole, expect;
   std::uint64_t least = 0;
   for (int i = 3; i < argc; ++i) {
     const std::string option = argv[i];
     if (option == "--partial") {
       partial = true;
+    } else if (option == "--ended") {
+      ended = true;
     } else if (option == "--unpaired") {
       pairs = false;
     } else if (option == "--whole" && i + 1 < argc) {
@@ -434,6 +437,13 @@ int check_rings(int argc, char** argv) {
   std::uint64_t opened = 0, skipped = 0, recorded = 0;
   for (const auto& [number, rank] : ranks) {
     check(rank.lost == 0 || partial, "rank " + std::to_string(number) + " lost records");
+    const auto is_end = [](const Entry& entry) {
+      return kind_of(entry) == EventKind::kSkipped &&
+             static_cast<SkippedSide>(entry.record.words_and_op >> 24) == SkippedSide::kEverything;
+    };
+    const auto ends = std::count_if(rank.entries.begin(), rank.entries.end(), is_end);
+    check(ends == (ended ? 1 : 0) && rank.off == ended, "rank " + std::to_string(number) + ": ended " + std::to_string(ends) + " times");
+    check(!ended || is_end(rank.entries.back()), "rank " + std::to_string(number) + ": records after the end");
     for (const Entry& entry : rank.entries) {
       opened += kind_of(entry) == EventKind::kWindowOpen;
       skipped += kind_of(entry) == EventKind::kSkipped ? entry.record.bytes : 0;
@@ -457,6 +467,6 @@ int main(int argc, char** argv) {
   if (mode == "control" && (argc == 5 || off)) return control(argv[2], std::stoull(argv[3]), std::stoi(argv[4]), off);
   if (mode == "check" && argc >= 3) return check_rings(argc, argv);
   std::cerr << "usage: ring_windows control DIR SEED MEAN_US [off]\n"
-               "       ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--unpaired]\n";
+               "       ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] [--unpaired]\n";
   return 2;
 }

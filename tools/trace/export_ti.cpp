@@ -303,6 +303,7 @@ class Export final : public TiExport, private OpWalk::Visitor {
       case OpKind::kCompute:
       case OpKind::kWindowOpen:
       case OpKind::kWindowClose:
+      case OpKind::kBlockEnd:
         break;
     }
   }

@@ -64,13 +64,53 @@ TEST_P(LimitHolds, FromTwoSecondsOn) {
   }
 }
 
-// Calls that are counted cost 0.8 % at a million a second: what is below that is in EndsTheCapture.
+// Calls that are counted cost 0.8 % at a million a second: below that the capture ends.
 INSTANTIATE_TEST_SUITE_P(Regulator, LimitHolds,
                          testing::Values(Case{100, 0.001}, Case{10'000, 0.001}, Case{100'000, 0.001},
                                          Case{10'000, 0.005}, Case{100'000, 0.005}, Case{10'000, 0.01},
                                          Case{100'000, 0.01}, Case{1'000'000, 0.01}, Case{100'000, 0.02},
                                          Case{1'000'000, 0.02}, Case{1'000'000, 0.05},
-                                         Case{2'000'000, 0.10}));
+                                         Case{2'000'000, 0.10}, Case{1'000'000, 0.001}, Case{1'000'000, 0.005},
+                                         Case{7'000'000, 0.005}, Case{7'000'000, 0.01}, Case{7'000'000, 0.02},
+                                         Case{7'000'000, 0.05}, Case{7'000'000, 0.10}));
+
+// The relay's own 20 us a second are all that is spent once the capture ended, and what was noticed late is 5 % of
+// the bucket.
+TEST(Regulator, HoldsALimitThatIsHardlyAnything) {
+  SimulatedProgram program = steady(7'000'000);
+  program.counted_call_s = 25e-9;  // more than anybody believed
+  for (const Moment& moment : simulate(program, limit_of(0.001), kGrid, 30)) {
+    if (moment.at_s < 2) continue;
+    ASSERT_LE(moment.cost_s, 1.1 * 0.001 * moment.program_cpu_s) << "after " << moment.at_s << " s";
+  }
+}
+
+TEST(Regulator, AStormAfterSilenceEndsTheCaptureBeforeItCostsMuch) {
+  for (const double limit : {0.001, 0.005, 0.01, 0.02}) {
+    SimulatedProgram program;
+    program.calls_per_s = [](Seconds at_s) { return at_s < 20 ? 0.0 : 7'000'000.0; };
+    program.counted_call_s = 20e-9;
+    const auto moments = simulate(program, limit_of(limit), kGrid, 30);
+    EXPECT_EQ(moments.back().state, CaptureState::kOff) << limit;
+    const double full_s = limit * 2 * program.ranks;
+    ASSERT_LE(moments.back().cost_s - moments[19'999].cost_s, 1.1 * full_s + limit * 4 * 10) << limit;
+  }
+}
+
+// Where counting is too much, what is left goes into several windows, not one.
+TEST(Regulator, ANodeThatIsAloneSeesMoreThanTheStart) {
+  RegulatorSettings settings = limit_of(0.02);
+  settings.alone = true;
+  const auto moments = simulate(steady(5'000'000), settings, kGrid, 10);
+  EXPECT_EQ(moments.back().state, CaptureState::kOff);
+  std::size_t openings = 0;
+  for (const Moment& moment : moments) openings += moment.opened ? 1 : 0;
+  EXPECT_GE(openings, 3u);
+  for (const Moment& moment : moments) {
+    if (moment.at_s < 2) continue;
+    ASSERT_LE(moment.cost_s, 1.02 * 0.02 * moment.program_cpu_s) << moment.at_s;
+  }
+}
 
 TEST(Regulator, StaysOpenBelowTheLimit) {
   for (const Moment& moment : simulate(steady(20'000), limit_of(0.02), kGrid, 20)) {
@@ -130,13 +170,13 @@ TEST(Regulator, EndsTheCaptureWhereCountingAloneIsTooMuch) {
   EXPECT_EQ(moments.back().state, CaptureState::kOff);
   const auto off = std::find_if(moments.begin(), moments.end(),
                                 [](const Moment& m) { return m.state == CaptureState::kOff; });
-  EXPECT_LT(off->at_s, 3);
-  EXPECT_LE(moments.back().cost_s, 0.002 * moments.back().program_cpu_s);
+  EXPECT_LT(off->at_s, 2);
+  EXPECT_LE(moments.back().cost_s, 0.001 * moments.back().program_cpu_s);
 }
 
 TEST(Regulator, ABurstThatCountsTooMuchDoesNotEndTheCapture) {
   SimulatedProgram program;
-  program.calls_per_s = [](Seconds at_s) { return at_s > 10 && at_s < 10.3 ? 2'000'000.0 : 10'000.0; };
+  program.calls_per_s = [](Seconds at_s) { return at_s > 10 && at_s < 10.2 ? 2'000'000.0 : 10'000.0; };
   const auto moments = simulate(program, limit_of(0.005), kGrid, 60);
   EXPECT_NE(moments.back().state, CaptureState::kOff);
   EXPECT_GT(share_open(moments, 30), 0.2);

@@ -13,6 +13,8 @@ std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings 
   std::vector<Moment> moments;
   Order order;
   double grant = 0;
+  double count_grant = 1e18;
+  bool ended = false;
   Nanoseconds decide_ns = kStart_ns;
   double recorded = 0;
   double counted = 0;
@@ -28,13 +30,20 @@ std::vector<Moment> simulate(const SimulatedProgram& program, RegulatorSettings 
       order = regulator.decide(now_ns, usage);
       opened = !was_open && order.state == CaptureState::kOpen;
       grant = static_cast<double>(order.call_grant);
+      count_grant = static_cast<double>(order.count_grant);
       decide_ns =
           std::min(now_ns + static_cast<Nanoseconds>(pace_s * 1e9), std::max(order.until_ns, now_ns + 1));
     }
     const Seconds tick_s = seconds_from_ns(kTick_ns);
     const double calls = program.calls_per_s(at_s) * program.ranks * tick_s;
-    const double open_calls = order.state == CaptureState::kOpen ? std::min(calls, grant) : 0;
-    const double counted_calls = order.state == CaptureState::kOff ? 0 : calls - open_calls;
+    const double open_calls = order.state == CaptureState::kOpen && !ended ? std::min(calls, grant) : 0;
+    double counted_calls = order.state == CaptureState::kOff || ended ? 0 : calls - open_calls;
+    if (counted_calls >= count_grant) {
+      counted_calls = count_grant;
+      ended = true;
+      regulator.end();
+    }
+    count_grant -= counted_calls;
     grant -= open_calls;
     recorded += open_calls;
     counted += counted_calls;

@@ -104,6 +104,30 @@ TEST(CostControl, OneBusyRankAmongManyGetsWhatTheOthersDoNotNeed) {
   EXPECT_EQ(ranks[7].recording_window, ranks[7].last_window);
 }
 
+TEST(CostControl, RingsThatMayCountNoMoreEndTheCapture) {
+  for (const double limit : {0.001, 0.005, 0.01}) {
+    CostControl control(settings_of(limit, 2));
+    auto ranks = ranks_of(2, limit, [](Seconds at_s) { return at_s < 5 ? 0.0 : 7'000'000.0; });
+    SimulatedCosts costs;
+    costs.counted_s = 20e-9;
+    const auto moments = simulate(control, ranks, 12, costs);
+    EXPECT_EQ(control.state(), cost::CaptureState::kOff) << limit;
+    for (const SimulatedRank& rank : ranks) EXPECT_TRUE(rank.off);
+    // Noticed late: each ring may count what all of them may.
+    ASSERT_LE(moments.back().cost_s, 1.2 * limit * moments.back().program_cpu_s) << limit;
+  }
+}
+
+TEST(CostControl, ARingThatCountsAloneIsNotEndedForTheOthers) {
+  CostControl control(settings_of(0.02, 16));
+  auto ranks = ranks_of(16, 0.02, [](Seconds) { return 1'000.0; });
+  // Recording it is too much; counting it is 3 % of one processor of 16.
+  ranks[3].calls_per_s = [](Seconds at_s) { return at_s < 3 ? 10.0 : 4'000'000.0; };
+  simulate(control, ranks, 15);
+  EXPECT_NE(control.state(), cost::CaptureState::kOff);
+  EXPECT_FALSE(ranks[3].off);
+}
+
 TEST(CostControl, GrantsNeverSumUpToMoreThanIsGranted) {
   CostControl control(settings_of(0.01, 3));
   std::vector<RingUse> rings{{1, 0, 0, true, false}, {2, 0, 0, true, false}, {3, 0, 0, true, false}};

@@ -266,8 +266,51 @@ TEST(RecordConverter, NothingFollowsTheExit) {
   Recorded out;
   ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kExit, 5, 5), {}, kNs, out.sink()).ok());
   ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kSend, 6, 7), {}, kNs, out.sink()).ok());
-  converter.close(out.sink());
+  converter.close(8, kNs, out.sink());
   EXPECT_EQ(out.events.size(), 1U);
+}
+
+TEST(RecordConverter, AnEndThatNobodySawKeepsItsTime) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  ring::Record open = RingFile::record(EventKind::kWindowOpen, 20, 30);
+  open.bytes = 17;
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kWindowClose, 20, 20), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(open, {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kWindowClose, 50, 50), {}, kNs, out.sink()).ok());
+  ASSERT_EQ(out.events.size(), 3U);
+  converter.close(1'000'000'050, kNs, out.sink());
+  ASSERT_EQ(out.events.size(), 6U);
+  EXPECT_EQ(out.events[3].kind, EventKind::kSkipped);
+  EXPECT_EQ(skipped_side(out.events[3]), SkippedSide::kEverything);
+  EXPECT_EQ(out.events[4].kind, EventKind::kWindowOpen);
+  EXPECT_EQ(out.events[4].bytes, 17U);
+  EXPECT_DOUBLE_EQ(out.events[4].call_s, 1);
+  EXPECT_EQ(out.events[5].kind, EventKind::kExit);
+}
+
+TEST(RecordConverter, TheCapturesOwnWordThatItEndedIsNotSaidTwice) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  ring::Record end = RingFile::record(EventKind::kSkipped, 20, 20);
+  end.words_and_op |= static_cast<std::uint32_t>(SkippedSide::kEverything) << 24;
+  end.peer = kAnyRank;
+  end.bytes = 1;
+  ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kWindowClose, 20, 20), {}, kNs, out.sink()).ok());
+  ASSERT_TRUE(converter.convert(end, {}, kNs, out.sink()).ok());
+  converter.close(10, kNs, out.sink());  // a clock that lies
+  ASSERT_EQ(out.events.size(), 4U);
+  EXPECT_EQ(out.events[2].kind, EventKind::kWindowOpen);
+  EXPECT_DOUBLE_EQ(out.events[2].call_s, 0);
+  EXPECT_EQ(out.events[3].kind, EventKind::kExit);
+}
+
+TEST(RecordConverter, AProcessThatDiesInAWindowJustEnds) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  converter.close(100, kNs, out.sink());
+  ASSERT_EQ(out.events.size(), 1U);
+  EXPECT_EQ(out.events[0].kind, EventKind::kExit);
 }
 
 TEST(TickRate, NeedsABaselineAndIsFixedInTheEnd) {

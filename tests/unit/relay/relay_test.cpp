@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -100,6 +101,10 @@ class RelayTest : public testing::Test {
     options_.spool_dir = spool_.path();
     options_.end_fd = end_read_.get();
     options_.deliver_timeout_s = 1;
+    // The tests before this one in the process.
+    timespec used{};
+    ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    options_.cpu_before_s = static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9;
     options_.step_description =
         R"({"cluster":"test","job":7,"step":0,"nodes":["n1"],"node_index":0,"tasks":2})";
   }

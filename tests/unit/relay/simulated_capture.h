@@ -47,6 +47,10 @@ struct SimulatedRank {
       calls -= now;
       if (calls > 0) recording_window = 0;
     }
+    if (control.counted_grant != 0 && counted + calls >= static_cast<double>(control.counted_grant)) {
+      calls = std::max(static_cast<double>(control.counted_grant) - counted, 0.0);
+      off = true;
+    }
     counted += calls;
   }
 };
@@ -80,7 +84,10 @@ inline std::vector<SimulatedMoment> simulate(CostControl& control, std::vector<S
   Seconds program_cpu_s = 0;
   Nanoseconds decide_ns = kSimulationStartNs;
   double relayed = 0;
-  for (SimulatedRank& rank : ranks) rank.control.grant = rank.first_grant;
+  for (SimulatedRank& rank : ranks) {
+    rank.control.grant = rank.first_grant;
+    rank.control.counted_grant = rank.first_grant * ring::kFirstCountedPerRecorded;
+  }
   for (Nanoseconds now_ns = kSimulationStartNs; seconds_from_ns(now_ns - kSimulationStartNs) < duration_s;
        now_ns += kTickNs) {
     const Seconds at_s = seconds_from_ns(now_ns - kSimulationStartNs);

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include "predictor/match/blocks.h"
+
 #include <algorithm>
+#include <cmath>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace lbf {
@@ -31,7 +35,8 @@ TEST(Extrapolation, ByHand) {
   const std::vector<SeenStretch> windows{{1, 1}, {1, 2}};
   const Extrapolated run = extrapolate({0, 0}, windows, 12);
   EXPECT_DOUBLE_EQ(run.predicted_s, 3 + 15);
-  EXPECT_DOUBLE_EQ(run.high_s, 18 + 12.706 * 0.5 * 10);
+  // The 10 s that nobody saw scatter by themselves, too.
+  EXPECT_DOUBLE_EQ(run.high_s, 18 + 12.706 * 0.5 * std::sqrt(1 + 2.0 / 10) * 10);
   EXPECT_DOUBLE_EQ(run.low_s, 3);  // not below what was seen
 }
 
@@ -54,6 +59,89 @@ TEST(Extrapolation, NothingSeenSaysNothing) {
   EXPECT_DOUBLE_EQ(run.predicted_s, 0);
   EXPECT_DOUBLE_EQ(run.high_s, kNeverS);
   EXPECT_DOUBLE_EQ(run.seen_share, 0);
+}
+
+TEST(Extrapolation, FewWindowsSpeakThroughTheirBlocks) {
+  const std::vector<SeenStretch> windows{{2, 4}, {2, 2}};
+  const std::vector<SeenStretch> blocks{{1, 1.5}, {1, 2.5}, {1, 0.5}, {1, 1.5}};
+  const Extrapolated run = extrapolate({1, 5}, windows, 17, blocks);  // 12 s unseen, at a ratio of 1.5
+  EXPECT_DOUBLE_EQ(run.predicted_s, 5 + 6 + 18);
+  // Residuals 0, 1, -1, 0: deviation of the ratio sqrt(2 * 4 / 3) / 4; that of one block twice as much. The run is two
+  // doublings of what was seen.
+  const double of_one = std::sqrt(8.0 / 3) / 2;
+  const double half_s = 3.182 * of_one * std::sqrt((1 + 4.0 / 12) / 4 + 2) * 12;
+  EXPECT_DOUBLE_EQ(run.high_s, 29 + half_s);
+  EXPECT_DOUBLE_EQ(run.low_s, std::max(29 - half_s, 11.0));
+  EXPECT_EQ(extrapolate({1, 5}, windows, 17, std::span(blocks).first(3)).high_s, extrapolate({1, 5}, windows, 17).high_s);
+}
+
+TEST(Extrapolation, ManyWindowsNeedNoBlocks) {
+  const std::vector<SeenStretch> windows{{1, 1}, {1, 2}, {1, 1}, {1, 2}};
+  const std::vector<SeenStretch> blocks(8, {0.5, 0.5});
+  EXPECT_EQ(extrapolate({1, 1}, windows, 20, blocks).high_s, extrapolate({1, 1}, windows, 20).high_s);
+}
+
+TEST(Blocks, AreJoinedToEqualLengths) {
+  // A window of 100 units and a half: blocks as they grow, each with its own length as measured time.
+  std::vector<SeenStretch> of_window;
+  double units = 0;
+  for (std::uint32_t number = 0; units < 100.5; ++number) {
+    const double length = std::min(blocks::length(number), 100.5 - units);
+    of_window.push_back({length, 2 * length});
+    units += length;
+  }
+  const auto joined = blocks::joined(std::span<const SeenStretch>(of_window));
+  ASSERT_GE(joined.size(), 8u);
+  ASSERT_LE(joined.size(), 17u);
+  double sum = 0;
+  for (std::size_t i = 0; i < joined.size(); ++i) {
+    sum += joined[i].measured_s;
+    EXPECT_DOUBLE_EQ(joined[i].predicted_s, 2 * joined[i].measured_s);
+    if (i + 1 == joined.size()) break;
+    EXPECT_DOUBLE_EQ(joined[i].measured_s, joined[0].measured_s) << i;
+  }
+  EXPECT_DOUBLE_EQ(sum, 100.5);
+  EXPECT_TRUE(blocks::joined(std::span<const SeenStretch>()).empty());
+}
+
+// A run whose capture ended early: its ratio is a stationary process, seen from the start on for SEEN of CELLS cells.
+// CORRELATION: of one cell with the next. How often the interval covers the truth, of 1000 runs.
+int covered_from_the_start(int seen, int cells, double correlation) {
+  std::mt19937 random(20261122);
+  std::normal_distribution<double> normal;
+  int covered = 0;
+  for (int run = 0; run < 1000; ++run) {
+    double state = normal(random);
+    std::vector<SeenStretch> blocks;
+    SeenStretch start;
+    SeenStretch block;
+    Seconds truth_s = 0;
+    for (int cell = 0; cell < cells; ++cell) {
+      state = correlation * state + std::sqrt(1 - correlation * correlation) * normal(random);
+      const SeenStretch stretch{1, 1.2 * (1 + 0.2 * state)};
+      truth_s += stretch.predicted_s;
+      if (cell >= seen) continue;
+      for (SeenStretch* sum : {&start, &block}) {
+        sum->measured_s += stretch.measured_s;
+        sum->predicted_s += stretch.predicted_s;
+      }
+      if ((cell + 1) % (seen / 8) != 0) continue;
+      blocks.push_back(block);
+      block = {};
+    }
+    const Extrapolated estimate = extrapolate(start, {}, cells, blocks);
+    covered += estimate.low_s <= truth_s && truth_s <= estimate.high_s ? 1 : 0;
+  }
+  return covered;
+}
+
+TEST(Extrapolation, TheStartsIntervalCoversTheTruth) {
+  for (const double correlation : {0.0, 0.9, 0.98}) {
+    // 0.98: what is correlated lasts for half of what was seen. Then the scatter of blocks knows half of it.
+    EXPECT_GE(covered_from_the_start(80, 160, correlation), correlation > 0.95 ? 850 : 900) << correlation;
+    EXPECT_GE(covered_from_the_start(80, 1600, correlation), 900) << correlation;
+    EXPECT_GE(covered_from_the_start(80, 8000, correlation), 900) << correlation;
+  }
 }
 
 // A program whose ratio varies from moment to moment, seen in windows of varying length: the interval covers

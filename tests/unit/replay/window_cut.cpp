@@ -27,7 +27,9 @@ class Cutter {
   Cutter(CutTrace& cut, Rank rank) : cut_(cut), events_(cut.events[static_cast<std::size_t>(rank)]) {}
 
   void take(const Event& event, std::size_t number) {
-    if (open_) {
+    if (ended_) {
+      away_s_ += event.process_s + event.call_s + event.off_s;
+    } else if (open_) {
       record(event, number);
     } else {
       count(event, number);
@@ -64,6 +66,26 @@ class Cutter {
     open_ = true;
     post_waiting();
   }
+  // The capture ends for good. Of what was counted since the last window some may be said, none need be.
+  void end(std::mt19937_64& random) {
+    if (open_) close();
+    for (const auto& [key, count] : counts_) {
+      const auto& [side, comm, peer, tag] = key;
+      if (random() % 3 == 0) skipped(side, comm, peer, tag, 1 + random() % count);
+    }
+    skipped(SkippedSide::kEverything, 0, kAnyRank, kAnyTag, 1);
+    ended_ = true;
+  }
+  // ... and the program.
+  void exit(const Event& event, std::size_t number) {
+    Event open;
+    open.kind = EventKind::kWindowOpen;
+    open.bytes = window_;
+    open.call_s = away_s_;
+    made(open);
+    events_.push_back({event, number});
+  }
+  bool has_ended() const { return ended_; }
   bool is_open() const { return open_; }
   bool inside_a_receive() const { return active_.contains(kBlocking); }
 
@@ -192,6 +214,7 @@ class Cutter {
   CutTrace& cut_;
   std::vector<CutEvent>& events_;
   bool open_ = true;
+  bool ended_ = false;
   std::uint32_t window_ = 0;
   Seconds away_s_ = 0;
   std::map<std::uint32_t, Posted> active_;
@@ -201,7 +224,7 @@ class Cutter {
 
 }  // namespace
 
-CutTrace cut_windows(const Trace& trace, double share, std::mt19937_64& random) {
+CutTrace cut_windows(const Trace& trace, double share, std::mt19937_64& random, double ending) {
   CutTrace cut;
   cut.events.resize(static_cast<std::size_t>(trace.ranks));
   std::uniform_real_distribution<double> uniform(0, 1);
@@ -215,13 +238,20 @@ CutTrace cut_windows(const Trace& trace, double share, std::mt19937_64& random) 
       changes.push_back((w + share) / windows + 0.1 * (uniform(random) - 0.5) / windows);
       changes.push_back((w + 1.0) / windows + 0.1 * (uniform(random) - 0.5) / windows);
     }
+    const double end_at = uniform(random) < ending ? uniform(random) : 2;
     std::size_t change = 0;
     for (std::size_t i = 0; i < events.size(); ++i) {
       const bool last = events[i].kind == EventKind::kExit;
       const double at = static_cast<double>(i) / static_cast<double>(events.size());
-      while (!last && change < changes.size() && at >= changes[change] && !cutter.inside_a_receive()) {
+      const bool may_change = !last && !cutter.has_ended() && !cutter.inside_a_receive();
+      if (may_change && at >= end_at) cutter.end(random);
+      while (may_change && !cutter.has_ended() && change < changes.size() && at >= changes[change]) {
         (change % 2 == 0) ? cutter.close() : cutter.open();
         ++change;
+      }
+      if (last && cutter.has_ended()) {
+        cutter.exit(events[i], i);
+        continue;
       }
       if (last && !cutter.is_open()) cutter.open();  // an empty window, for the last counts
       cutter.take(events[i], i);

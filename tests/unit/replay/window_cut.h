@@ -25,7 +25,8 @@ struct CutTrace {
 };
 
 // Random windows, each rank's of its own length: its window number n begins and ends near the same share of
-// its events as those of the others. `share`: of the events that stay, about.
-CutTrace cut_windows(const Trace& trace, double share, std::mt19937_64& random);
+// its events as those of the others. `share`: of the events that stay, about. `ending`: of the ranks whose capture ends
+// for good somewhere, each at a place of its own.
+CutTrace cut_windows(const Trace& trace, double share, std::mt19937_64& random, double ending = 0);
 
 }  // namespace lbf::random_trace

@@ -34,7 +34,7 @@ TEST(StepCost, NodesAddUp) {
   other["predicted_percent"] = 1.5;
   other["ranks"] = json::array({json::array({3, 1.0, 0.5, 1000, 3000, 100.0})});
   const StreamCost two = cost_of(other, 1);
-  const db::CostRecord cost = cost_of_step({one, two}, 0.6);
+  const db::CostRecord cost = cost_of_step({one, two}, 0.6, true);
   EXPECT_EQ(cost.limit_percent, 1.5);
   EXPECT_EQ(cost.predicted_percent, 1.0);
   EXPECT_EQ(cost.state, "counting");
@@ -44,19 +44,23 @@ TEST(StepCost, NodesAddUp) {
   EXPECT_EQ(cost.seen_share, 0.6);
   ASSERT_EQ(cost.ranks.size(), 3u);
   EXPECT_EQ(cost.ranks[2].rank, 3);
-  EXPECT_THAT(cost_notes(cost), ElementsAre(HasSubstr("60.0 % of the run was captured, in 3 windows")));
+  EXPECT_THAT(cost_notes(cost, 60), ElementsAre(HasSubstr("60.0 % of the run was captured, in 3 windows")));
 }
 
 TEST(StepCost, WhatWasSeenWholeNeedsNoNote) {
-  EXPECT_TRUE(cost_notes(cost_of_step({cost_of(record_of("open"), 0)}, 1)).empty());
+  EXPECT_TRUE(cost_notes(cost_of_step({cost_of(record_of("open"), 0)}, 1, true), 60).empty());
 }
 
 TEST(StepCost, ACaptureThatEndedSaysSo) {
   const db::CostRecord cost =
-      cost_of_step({cost_of(record_of("off"), 0), cost_of(record_of("open"), 1)}, 1);
+      cost_of_step({cost_of(record_of("off"), 0), cost_of(record_of("open"), 1)}, 1, false);
   EXPECT_EQ(cost.state, "off");
   EXPECT_DOUBLE_EQ(cost.seen_share, 0.25) << "the replay knows nothing of the rest";
-  EXPECT_THAT(cost_notes(cost), testing::Contains(HasSubstr("ended before the program on 1 of 2 nodes")));
+  EXPECT_THAT(cost_notes(cost, 0), testing::Contains(HasSubstr("ended before the program on 1 of 2 nodes")));
+  const db::CostRecord whole =
+      cost_of_step({cost_of(record_of("off"), 0), cost_of(record_of("open"), 1)}, 0.005, true);
+  EXPECT_DOUBLE_EQ(whole.seen_share, 0.005);
+  EXPECT_THAT(cost_notes(whole, 60), testing::Contains(HasSubstr("the capture ended after 0.3 s of 60 on 1 of 2 nodes")));
 }
 
 TEST(StepCost, HostileRecordsGiveFiniteNumbers) {
@@ -69,7 +73,7 @@ TEST(StepCost, HostileRecordsGiveFiniteNumbers) {
   hostile["limit_percent"] = json::array();
   hostile["ranks"] = {{-1, 0, 0, 0, 0, 0}, {9, 0, 0, 0, 0, 0}, {0, -1, 0, 0, 0, 0}, {0, 0}, "x",
                       {1, 1e308, 0, 18446744073709551615ULL, 0, 0}};
-  const db::CostRecord cost = cost_of_step({cost_of(hostile, 0)}, std::numeric_limits<double>::quiet_NaN());
+  const db::CostRecord cost = cost_of_step({cost_of(hostile, 0)}, std::numeric_limits<double>::quiet_NaN(), true);
   EXPECT_EQ(cost.state, "open");
   EXPECT_EQ(cost.program_cpu_s, 0);
   EXPECT_FALSE(cost.low_percent());

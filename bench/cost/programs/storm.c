@@ -1,0 +1,123 @@
+/* The extremes of bench/cost: as many MPI calls as the machine makes, for a given time.
+
+   usage: storm KIND SECONDS [SILENT_SECONDS]
+   KIND: pingpong  8 bytes there and back between ranks 0 and 1
+         alltoall  one byte from each rank to each
+         threads   4 threads of each rank, each a ping-pong of its own (MPI_THREAD_MULTIPLE)
+   First each rank computes for SILENT_SECONDS without a call. Then it storms until SECONDS after the start. Rank 0 prints
+   a line for every half second since the start: the seconds, the rounds done so far by all of its threads. Rounds are
+   timed by the system's clock, not by MPI's: a call of its own would be captured, too. */
+#include <mpi.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { kThreads = 4, kMarks = 4096, kStep = 256 };
+
+static double start_s, end_s;
+static int rank, size;
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* Rounds by half second; one thread's. */
+struct marks {
+  long at[kMarks];
+  int count;
+};
+
+static void mark(struct marks* marks, long rounds, double at_s) {
+  while (marks->count < kMarks && at_s - start_s >= 0.5 * (marks->count + 1)) marks->at[marks->count++] = rounds;
+}
+
+/* Rank 0 says with each message whether it is the last. */
+static void ping_pong(int tag, struct marks* marks) {
+  char buffer[8] = {0};
+  for (long round = 0;; ++round) {
+    if (rank == 0) {
+      if (round % kStep == 0) {
+        const double at_s = now_s();
+        mark(marks, round, at_s);
+        buffer[0] = at_s >= end_s;
+      }
+      MPI_Send(buffer, 8, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
+      MPI_Recv(buffer, 8, MPI_BYTE, 1, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Recv(buffer, 8, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      MPI_Send(buffer, 8, MPI_BYTE, 0, tag, MPI_COMM_WORLD);
+    }
+    if (buffer[0]) return;
+  }
+}
+
+static void all_to_all(struct marks* marks) {
+  char* send = calloc((size_t)size, 1);
+  char* receive = calloc((size_t)size, 1);
+  for (long round = 0;; ++round) {
+    if (rank == 0 && round % kStep == 0) {
+      const double at_s = now_s();
+      mark(marks, round, at_s);
+      if (at_s >= end_s) memset(send, 1, (size_t)size);
+    }
+    MPI_Alltoall(send, 1, MPI_BYTE, receive, 1, MPI_BYTE, MPI_COMM_WORLD);
+    if (receive[0]) break;
+  }
+  free(send);
+  free(receive);
+}
+
+static struct marks all_marks[kThreads];
+static void* thread_main(void* number) {
+  const int tag = (int)(size_t)number;
+  ping_pong(tag, &all_marks[tag]);
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    fprintf(stderr, "usage: storm pingpong|alltoall|threads SECONDS [SILENT_SECONDS]\n");
+    return 2;
+  }
+  const int threads = strcmp(argv[1], "threads") == 0;
+  const int collective = strcmp(argv[1], "alltoall") == 0;
+  int provided = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  if (threads && provided < MPI_THREAD_MULTIPLE) {
+    fprintf(stderr, "storm: this MPI has no MPI_THREAD_MULTIPLE\n");
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  start_s = now_s();
+  end_s = start_s + atof(argv[2]);
+  const double silent_s = argc > 3 ? atof(argv[3]) : 0;
+  while (now_s() - start_s < silent_s) {
+  }
+  if (threads && rank < 2) {
+    pthread_t handles[kThreads];
+    for (size_t i = 0; i < kThreads; ++i) pthread_create(&handles[i], NULL, thread_main, (void*)i);
+    for (int i = 0; i < kThreads; ++i) pthread_join(handles[i], NULL);
+  } else if (collective) {
+    all_to_all(&all_marks[0]);
+  } else if (rank < 2) {
+    ping_pong(0, &all_marks[0]);
+  }
+  if (rank == 0) {
+    int count = kMarks;
+    for (int i = 0; i < (threads ? kThreads : 1); ++i) count = all_marks[i].count < count ? all_marks[i].count : count;
+    for (int m = 0; m < count; ++m) {
+      long rounds = 0;
+      for (int i = 0; i < (threads ? kThreads : 1); ++i) rounds += all_marks[i].at[m];
+      printf("rounds %.1f %ld\n", 0.5 * (m + 1), rounds);
+    }
+  }
+  MPI_Barrier(MPI_COMM_WORLD);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,216 @@
+"""The tables of bench/cost/run, from its rows."""
+
+import statistics
+
+from jobs import LIMIT, OPEN, SILENT_S, STORM_LIMITS, STORM_S
+
+BEGIN, END = "<!-- bench/cost: begin -->", "<!-- bench/cost: end -->"
+FROM_S = 2.0  # the limit is promised from here on
+
+
+def percent(value, digits=2):
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def table(head, rows):
+    return [" | ".join(["", *head, ""]).strip(), "|" + "---|" * len(head), *(" | ".join(["", *row, ""]).strip() for row in rows)]
+
+
+def median(values):
+    values = [value for value in values if value is not None]
+    return statistics.median(values) if values else None
+
+
+def spread(values):
+    """Half the range around the median, in percent of it: what two runs of the same differ by."""
+    return 100 * (max(values) - min(values)) / 2 / statistics.median(values) if len(values) > 1 else None
+
+
+def cost_of(row):
+    return row["step"]["cost"]
+
+
+def overhead(rows):
+    """Figs. 1 and 2: the processor time that pairs differ by, against what was observed; Fig. 3: predicted against observed."""
+    timed, forecast = [], []
+    for case in dict.fromkeys(row["case"] for row in rows):
+        of_case = {row["id"].split(".", 2)[2]: row for row in rows if row["case"] == case}
+        pairs = [(of_case[f"bare.{n}"], of_case[f"captured.{n}"]) for n in range(100)
+                 if f"bare.{n}" in of_case and f"captured.{n}" in of_case]
+        if not pairs:
+            continue
+        added = [100 * (c["cpu_s"] + (cost_of(c).get("relay_cpu_s") or 0) - b["cpu_s"]) / b["cpu_s"] for b, c in pairs]
+        wall = [100 * (c["rank_s"] - b["rank_s"]) / b["rank_s"] for b, c in pairs]
+        low, high = (median(cost_of(c)[f"{end}_percent"] for _, c in pairs) for end in ("low", "high"))
+        noise = spread([b["cpu_s"] for b, _ in pairs])
+        inside = low is not None and low <= median(added) <= high
+        if inside:
+            verdict = "inside"
+        elif noise is None or low is None:
+            verdict = "one run"
+        elif low - noise <= median(added) <= high + noise:
+            verdict = "inside, within the noise"
+        else:
+            verdict = "outside"
+        timed.append([case, percent(median(b["cpu_s"] for b, _ in pairs)), f"{percent(low)} to {percent(high)}", percent(median(added)),
+                      f"{percent(min(added))} to {percent(max(added))}", percent(median(wall)), percent(noise), verdict])
+        # In the order in which they ran: the first has no history.
+        in_time = sorted((c for _, c in pairs), key=lambda row: row["started"])
+        first, later = cost_of(in_time[0]), cost_of(in_time[-1]) if len(in_time) > 1 else {}
+        forecast.append([case, percent(first.get("predicted_percent")), percent(later.get("predicted_percent")),
+                         percent(median(cost_of(c).get("corrected_percent") for _, c in pairs)), percent(low), percent(high),
+                         percent(median(100 * (cost_of(c).get("seen_share") or 0) for _, c in pairs), 0)])
+    return ["### Timed and observed overhead (Figs. 1 and 2)", "",
+            f"Two ranks, limit {LIMIT:g} %, pairs of runs, bare and captured in turn. Percent of the bare run's processor time (user and "
+            "system of the ranks, as the shell times them, and the relay's). Noise: half the range of the bare runs.", "",
+            *table(["program", "bare, CPU s", "observed low to high", "timed, median", "timed, range", "wall time", "noise", "timed is"],
+                   timed), "",
+            "### Predicted and observed cost (Fig. 3)", "",
+            "Percent of the program's processor time. Predicted before the first call, with no history and with that of the runs before; "
+            "corrected: of recording every call, by what was seen.", "",
+            *table(["program", "predicted, no history", "predicted, history", "corrected", "observed low", "observed high", "seen"],
+                   forecast), ""]
+
+
+def rounds_in(row, from_s, to_s):
+    """How many rounds were done between the two moments (half seconds since the start)."""
+    at = {0.0: 0, **{t: n for t, n in row["rounds"]}}
+    latest = max((t for t in at if t <= to_s), default=0.0)
+    if latest <= from_s:
+        return None
+    return at[latest] - at.get(from_s, 0), latest - from_s
+
+
+def slowdown(rows, bare, from_s, to_s, all_s):
+    """Of each row: percent by which the program took longer from FROM_S on, the storm being part of ALL_S seconds."""
+    rates = [r[0] / r[1] for r in (rounds_in(row, from_s, to_s) for row in bare) if r]
+    usual = statistics.median(rates)
+    out = []
+    for row in rows:
+        if done := rounds_in(row, from_s, to_s):
+            out.append(100 * (usual / (done[0] / done[1]) - 1) * done[1] / all_s)
+    return out, spread(rates)
+
+
+def storms(rows):
+    lines = ["### Storms of calls", "",
+             f"Two ranks, {STORM_S:g} s of as many calls as the machine makes, after {SILENT_S:g} s without one in the last case. Timed: "
+             f"by how much rounds took longer than in bare runs from {FROM_S:g} s after the start on (median of the runs; where there was "
+             "silence first, in percent of all the time since then). Noise: half the range of bare runs. Observed: the range for the "
+             "whole run.", ""]
+    out = []
+    for case in dict.fromkeys(row["case"] for row in rows):
+        of_case = [row for row in rows if row["case"] == case]
+        silent = case.startswith("silence")
+        bare = [row for row in of_case if row["limit"] is None]
+        end_s = STORM_S + (SILENT_S if silent else 0)
+        from_s = SILENT_S if silent else FROM_S
+        for limit in STORM_LIMITS:
+            runs = [row for row in of_case if row["limit"] == limit]
+            if not runs or not bare:
+                continue
+            slower, noise = slowdown(runs, bare, from_s, end_s, end_s - FROM_S)
+            timed = median(slower)
+            selfs = [next((p for p in row["step"]["predictions"] if p["kind"] == "self"), {}) for row in runs]
+            bound = limit + (noise or 0)
+            out.append([case, f"{limit:g}", percent(timed, 1), percent(noise, 1), "yes" if timed <= bound else "no",
+                        f"{percent(median(cost_of(r).get('low_percent') for r in runs))} to "
+                        f"{percent(median(cost_of(r).get('high_percent') for r in runs))}",
+                        "/".join(sorted({cost_of(r).get("state", "-") for r in runs})),
+                        percent(median(100 * cost_of(r)["seen_share"] for r in runs if cost_of(r).get("seen_share") is not None), 1),
+                        "/".join(sorted({r["step"]["state"] for r in runs})),
+                        f"{sum(1 for p in selfs if p.get('predicted_s') and p.get('high_s'))} of {len(runs)}"])
+    return lines + table(["storm", "limit, %", "timed, %", "noise, %", "timed <= limit + noise", "observed, %", "capture", "seen, %",
+                          "step", "prediction with interval"], out) + [""]
+
+
+def per_round(row, seconds):
+    """Runs of a fixed time differ in what they do: predictions are compared per round."""
+    return seconds / row["rounds"][-1][1] if row["rounds"] else seconds
+
+
+def coverage(rows):
+    by_id = {row["id"]: row for row in rows}
+    out, covered, asked = [], 0, 0
+    for case in dict.fromkeys(row["case"] for row in rows):
+        limited, whole = by_id.get(f"coverage.{case}.limited"), by_id.get(f"coverage.{case}.open")
+        if limited is None or whole is None:
+            continue
+        truth = {(p["target"], p["network"]): p for p in whole["step"]["predictions"]}
+        # Itself, and the target that differs most.
+        chosen = [p for p in limited["step"]["predictions"] if p["kind"] == "self"][:1]
+        chosen += [p for p in limited["step"]["predictions"] if p["kind"] == "LBF+NF"][:1] or \
+                  [p for p in limited["step"]["predictions"] if p["kind"] != "self"][:1]
+        for prediction in chosen:
+            real = truth.get((prediction["target"], prediction["network"]))
+            if real is None or real["predicted_s"] is None or prediction["predicted_s"] is None:
+                continue
+            asked += 1
+            wanted = per_round(whole, real["predicted_s"])
+            value = per_round(limited, prediction["predicted_s"])
+            low, high = prediction["low_s"], prediction["high_s"]
+            # Everything was seen: a number, no interval; within what two runs differ by.
+            if high is None and prediction["seen_share"] >= 0.9995:
+                inside, interval = abs(value / wanted - 1) <= 0.05, "all seen"
+            elif high is None:
+                inside, interval = False, "none"
+            else:
+                low, high = per_round(limited, low), per_round(limited, high)
+                inside, interval = low <= wanted <= high, f"{100 * (low / wanted - 1):+.0f} to {100 * (high / wanted - 1):+.0f}"
+            covered += inside
+            out.append([case, f"{limited['limit']:g}", cost_of(limited).get("state", "-"), percent(100 * prediction["seen_share"], 1),
+                        prediction["kind"] if prediction["kind"] == "self" else f"{prediction['target']} on {prediction['network']}",
+                        f"{100 * (value / wanted - 1):+.1f}", interval, "yes" if inside else "no"])
+    return ["### Intervals and the truth", "",
+            f"Each case once under its limit and once fully open (limit {OPEN:g} %), whose prediction is the truth (times per round, where a "
+            "run lasts a fixed time). Error and interval in percent of it.", "",
+            f"**Covered: {covered} of {asked}.**", "",
+            *table(["program", "limit, %", "capture", "seen, %", "target", "error", "interval", "covers"], out), ""]
+
+
+def search(rows):
+    lines = ["### The search (Fig. 4)", "",
+             f"lbf-advise on recorded runs of 4 ranks, a cluster of 8 nodes of 4 cores and three networks. Under the limit: {LIMIT:g} % of the "
+             "program's processor time (one pass is always made); a fixed number: two node counts, block and cyclic, one network. Cost: processor "
+             "time of the search in percent of the program's; over all programs.", ""]
+    policies = {"limit": f"limit of {LIMIT:g} %", "fixed": "a fixed number", "unlimited": "unlimited"}
+    out = []
+    for policy, name in policies.items():
+        runs = [row for row in rows if row["id"].endswith(f".{policy}")]
+        if not runs:
+            continue
+        costs = [100 * row["search_cpu_s"] / row["program_cpu_s"] for row in runs]
+        replayed = sum(row["verdicts"].get("replayed", 0) for row in runs)
+        deferred = sum(row["verdicts"].get("deferred", 0) for row in runs)
+        best = []
+        for row in runs:
+            least = min((other["best_s"] for other in rows if other["case"] == row["case"] and other.get("best_s")), default=None)
+            if least and row["best_s"]:
+                best.append(100 * (row["best_s"] / least - 1))
+        out.append([name, str(sum(row["hypotheses"] for row in runs)), str(replayed), str(deferred),
+                    f"{statistics.mean(row['wall_s'] for row in runs):.2f}", f"{statistics.mean(costs):.1f}", f"{max(costs):.1f}",
+                    f"{statistics.pstdev(costs):.1f}", f"{statistics.mean(best):+.1f}" if best else "-"])
+    return lines + table(["policy", "hypotheses", "replayed", "deferred", "time to the advice, s", "cost, mean %", "max %", "deviation",
+                          "best found, % above the best of all"], out) + [""]
+
+
+def lines(rows, facts):
+    rows = list(rows)
+    out = [f"*{facts}.*", ""]
+    for part, make in (("overhead", overhead), ("storms", storms), ("coverage", coverage), ("search", search)):
+        of_part = [row for row in rows if row["part"] == part]
+        if of_part:
+            out += make(of_part)
+    return out
+
+
+def write_docs(path, new):
+    """Puts the tables between the markers."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{path}: the markers {BEGIN} and {END} are missing")
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(before + begin + "\n" + "\n".join(new).rstrip() + "\n" + end + after)

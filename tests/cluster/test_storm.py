@@ -1,0 +1,42 @@
+#!/usr/bin/python3
+"""A program that makes no call for a while and then as many as it can, under an overhead limit (docs/cost-system.md)."""
+
+import sys
+
+sys.dont_write_bytecode = True
+import cluster_case  # noqa: E402
+from cluster_case import ClusterCase  # noqa: E402
+
+LIMIT = 1
+
+
+class Storm(ClusterCase):
+    nodes_needed = 1
+
+    def test_silence_then_a_storm(self):
+        """The step is whole, says what was seen, keeps to the limit, and has its prediction with an interval."""
+        done, job = self.predict(f"--lbf-overhead={LIMIT}", "--nodes=1", "--ntasks=2", self.program("storm"), "pingpong", "5", "2")
+        self.assertEqual(0, done.status, done)
+        step = self.step(job)
+        self.assertEqual(("complete", ""), (step["state"], step["why_partial"]))
+        cost = step["cost"]
+        self.assertEqual(LIMIT, cost["limit_percent"])
+        # Counted or off, but for a window that happens to be open at the end.
+        self.assertLess(cost["seen_share"], 0.9)
+        self.assertGreater(cost["seen_share"], 0)
+        self.assertLessEqual(cost["high_percent"], 1.5 * LIMIT, cost)
+        own = step["predictions"][0]
+        self.assertEqual("self", own["kind"])
+        self.assertIsNotNone(own["predicted_s"])
+        self.assertEqual(cost["seen_share"], own["seen_share"])
+        self.assertIsNotNone(own["high_s"], own)
+        self.assertLessEqual(own["low_s"], own["predicted_s"])
+        self.assertLessEqual(own["predicted_s"], own["high_s"])
+        # The whole run's, not that of what was seen.
+        self.assertGreater(own["predicted_s"], 0.3 * step["measured_s"])
+        if cost["state"] == "off":
+            self.assertTrue(any(note.startswith("the capture ended after") for note in step["notes"]), step["notes"])
+
+
+if __name__ == "__main__":
+    cluster_case.main()
