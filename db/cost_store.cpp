@@ -93,12 +93,16 @@ void CostStore::replace(SQLite::Database& connection, StepRow step, const std::o
   insert.exec();
 }
 
-std::optional<CostRecord> CostStore::of_step(SQLite::Database& connection, StepRow step, bool with_parts) {
-  SQLite::Statement query(
-      connection,
-      "SELECT limit_percent, predicted_percent, corrected_percent, state, program_cpu_s, direct_s, ideal_s, "
-      "relay_cpu_s, recorded_calls, counted_calls, disbelieved, windows, seen_share, nodes_json, ranks_json "
-      "FROM cost WHERE step_row = ?");
+CostStore::Reader::Reader(SQLite::Database& connection)
+    : query_(
+          connection,
+          "SELECT limit_percent, predicted_percent, corrected_percent, state, program_cpu_s, direct_s, ideal_s, "
+          "relay_cpu_s, recorded_calls, counted_calls, disbelieved, windows, seen_share, nodes_json, ranks_json "
+          "FROM cost WHERE step_row = ?") {}
+
+std::optional<CostRecord> CostStore::Reader::of_step(StepRow step, bool with_parts) {
+  SQLite::Statement& query = query_;
+  query.reset();
   query.bind(1, step);
   if (!query.executeStep()) return std::nullopt;
   CostRecord cost;

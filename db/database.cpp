@@ -74,8 +74,10 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path,
                                                  std::chrono::milliseconds busy_timeout) {
   try {
     const bool created = ::access(path.c_str(), F_OK) != 0;
-    auto connection = std::make_unique<SQLite::Database>(path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE,
-                                                         static_cast<int>(busy_timeout.count()));
+    // mutex_ is around every use of it: sqlite's own, taken for each column that is read, would be a tenth of a list.
+    auto connection = std::make_unique<SQLite::Database>(
+        path, SQLite::OPEN_READWRITE | SQLite::OPEN_CREATE | SQLite::OPEN_NOMUTEX,
+        static_cast<int>(busy_timeout.count()));
     connection->exec("PRAGMA foreign_keys = ON");
     // With WAL, NORMAL can lose the last transactions when the power fails: the trace store has them, and the
     // predictions are made again from there.

@@ -391,8 +391,9 @@ Result<std::vector<StoredStepRecord>> StepStore::find(const StepQuery& query, bo
     for (std::size_t i = 0; i < where.values.size(); ++i) where.values[i](statement, static_cast<int>(i) + 1);
     while (statement.executeStep()) found.push_back(read_row(statement));
     SQLite::Statement replayed(connection, "SELECT lbfd_cpu_s FROM run WHERE step_row = ?");
+    CostStore::Reader costs(connection);
     for (StoredStepRecord& stored : found) {
-      stored.record.cost = CostStore::of_step(connection, stored.row, with_calls);
+      stored.record.cost = costs.of_step(stored.row, with_calls);
       if (with_calls) {
         read_calls(connection, stored);
         stored.record.procedures = ProcedureStore::of_step(connection, stored.row);

@@ -196,6 +196,7 @@ int run(const lbf::DaemonConfig& config) {
   options.step_retention = std::chrono::hours(24) * config.step_retention_days;
   options.replay_threads = config.replay_threads;
   options.step_trace_limit_bytes = config.step_trace_limit_mb << 20;
+  options.picture_limit_s = config.picture_limit_s;
   options.run.budget.cpu_percent = config.step_cpu_percent;
   options.run.memory = std::make_shared<lbf::ReplayMemory>(std::uint64_t{config.replay_memory_mb} << 20);
   lbf::Steps steps(**traces, **database, *networks, options);

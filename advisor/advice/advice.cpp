@@ -4,30 +4,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "advisor/advice/how.h"
 #include "advisor/advice/reasons.h"
+#include "advisor/report/times.h"
 
 namespace lbf::advisor {
 namespace {
 
-bool counts(const Ranked& one, const Objective& objective) {
-  return one.verdict == Verdict::kReplayed && objective.allows(one.time_s, one.node_hours());
-}
+// What candidates are compared by. With starts: the seconds from asking Slurm to the end.
+struct Comparison {
+  const Objective& objective;
+  const Schedule* schedule;  // nullptr: starts do not count
 
-double value_of(const Ranked& one, const Objective& objective) {
-  return objective.value(one.time_s, one.node_hours());
-}
+  bool counts(const Ranked& one) const {
+    return one.verdict == Verdict::kReplayed && objective.allows(one.time_s, one.node_hours()) &&
+           (schedule == nullptr || one.start.at_s.has_value());
+  }
+  Seconds waiting_s(const Ranked& one) const {
+    return schedule != nullptr && one.start.at_s ? *one.start.at_s - schedule->asked_at_s : 0;
+  }
+  double value(const Ranked& one, Seconds time_s) const {
+    if (schedule != nullptr) return waiting_s(one) + time_s;
+    return objective.value(time_s, one.candidate.node_hours(time_s));
+  }
+  double value(const Ranked& one) const { return value(one, one.time_s); }
+};
 
 // The first one; a simpler one that is as good as that.
-std::optional<std::size_t> best_of(const Ranking& ranking, const Objective& objective) {
-  if (ranking.ranked.empty() || !counts(ranking.ranked.front(), objective)) return std::nullopt;
+std::optional<std::size_t> best_of(const Ranking& ranking, const Comparison& by) {
+  if (ranking.ranked.empty() || !by.counts(ranking.ranked.front())) return std::nullopt;
   const Ranked& first = ranking.ranked.front();
   if (!first.candidate.is_map()) return 0;
-  const double enough = value_of(first, objective) * (1 + kLeastErrorPercent / 100);
+  const double enough = by.value(first) * (1 + kLeastErrorPercent / 100);
   for (std::size_t i = 1; i < ranking.ranked.size(); ++i) {
     const Ranked& one = ranking.ranked[i];
-    if (counts(one, objective) && !one.candidate.is_map() && value_of(one, objective) <= enough) return i;
+    if (by.counts(one) && !one.candidate.is_map() && by.value(one) <= enough) return i;
   }
   return 0;
 }
@@ -55,6 +68,29 @@ bool is_same_place(const Candidate& a, const Candidate& b) {
          (b.set.partition.empty() || a.set.partition == b.set.partition);
 }
 
+std::string starts(const Ranked& one, const Schedule& schedule) {
+  return *one.start.at_s <= schedule.asked_at_s ? "can start now"
+                                                : "starts at " + report::format_timestamp(*one.start.at_s);
+}
+
+// Why what ends first is not what runs fastest, or not what runs now.
+std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked& chosen, const Baseline& baseline,
+                                           const Schedule& schedule) {
+  std::vector<std::string> lines;
+  const Ranked* fastest = &chosen;
+  for (const Ranked& one : ranking.ranked) {
+    if (one.start.at_s && one.time_s < fastest->time_s) fastest = &one;
+  }
+  if (fastest != &chosen) {
+    lines.push_back(fmt::format("it {}; {} would run {:.3g} % shorter, but {}", starts(chosen, schedule),
+                                describe(fastest->candidate, false), 100 * (1 - fastest->time_s / chosen.time_s),
+                                starts(*fastest, schedule)));
+  }
+  if (baseline.now.start.at_s && *baseline.now.start.at_s > *chosen.start.at_s)
+    lines.push_back("what runs now " + starts(baseline.now, schedule));
+  return lines;
+}
+
 }  // namespace
 
 Seconds Baseline::time_s() const {
@@ -62,9 +98,10 @@ Seconds Baseline::time_s() const {
 }
 
 Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& trust, const CommGraph& graph,
-              const Objective& objective) {
+              const Objective& objective, const Schedule* schedule) {
+  const Comparison by{objective, schedule != nullptr && schedule->known > 0 ? schedule : nullptr};
   Advice advice;
-  const std::optional<std::size_t> best = best_of(ranking, objective);
+  const std::optional<std::size_t> best = best_of(ranking, by);
   if (!best) {
     advice.why_not = nothing_allowed(ranking, objective);
     return advice;
@@ -77,11 +114,17 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   }
   const Seconds now_s = baseline.time_s();
   const double now_hours = baseline.now.candidate.node_hours(now_s);
-  advice.gain = gain_of(objective.value(now_s, now_hours), value_of(chosen, objective), trust);
+  // Where Slurm would not start what runs now, only the run times can be compared.
+  const bool now_starts = by.schedule == nullptr || baseline.now.start.at_s.has_value();
+  const double waiting_s = now_starts ? by.waiting_s(chosen) : 0;
+  advice.gain = gain_of(by.value(baseline.now, now_s), now_starts ? by.value(chosen) : chosen.time_s, trust, waiting_s);
   // What runs now may itself be outside the limits: then anything within them is worth having.
-  const bool now_allowed = objective.allows(now_s, now_hours);
+  const bool now_allowed = now_starts && objective.allows(now_s, now_hours);
+  const char* const nothing_better = by.schedule == nullptr
+                                         ? "nothing that was replayed is better than what runs now: keep it"
+                                         : "nothing that Slurm can start ends before what runs now: keep it";
   if (now_allowed && is_same_place(chosen.candidate, baseline.now.candidate)) {
-    advice.why_not = "nothing that was replayed is better than what runs now: keep it";
+    advice.why_not = nothing_better;
     return advice;
   }
   if (now_allowed && !advice.gain.is_certain()) {
@@ -91,11 +134,15 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
                   "the best candidate ({}) gains {:.1f} %, which is within the error of the prediction "
                   "(+-{:.1f} %): keep what runs now",
                   describe(chosen.candidate, false), advice.gain.percent, trust.half_width_percent())
-            : "nothing that was replayed is better than what runs now: keep it";
+            : nothing_better;
     return advice;
   }
   advice.chosen = best;
-  advice.reasons = reasons(chosen, baseline.now, graph);
+  if (by.schedule != nullptr) advice.reasons = reasons_of_starts(ranking, chosen, baseline, *by.schedule);
+  // One that runs longer is not advised for what its replay says.
+  if (by.schedule == nullptr || chosen.time_s < now_s) {
+    for (std::string& reason : reasons(chosen, baseline.now, graph)) advice.reasons.push_back(std::move(reason));
+  }
   return advice;
 }
 

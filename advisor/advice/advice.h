@@ -5,22 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "advisor/advice/schedule.h"
 #include "advisor/advice/trust.h"
 #include "advisor/mapping/comm_graph.h"
 #include "advisor/ranking/ranking.h"
 
 namespace lbf::advisor {
-
-// What the gain is counted from.
-struct Baseline {
-  Ranked now;  // the configuration that ran, or, where the trace does not say, what srun would do
-  bool is_what_ran = false;
-  std::optional<Seconds> measured_s;  // of what ran
-
-  // The smaller one of measured and predicted time, so that an error which all predictions share is never
-  // sold as a gain.
-  Seconds time_s() const;
-};
 
 struct Advice {
   std::optional<std::size_t> chosen;  // index of Ranking::ranked; none: nothing is advised
@@ -32,7 +22,8 @@ struct Advice {
 // The best candidate that the objective allows; of those that are less than kLeastErrorPercent worse than it,
 // one that needs no host file. Nothing is advised where the gain is within the error, where no candidate was
 // replayed that the objective allows, or where it is what runs already.
+// With a `schedule` that knows a start: the one that ends first, and the gain is in the time from asking to the end.
 Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& trust, const CommGraph& graph,
-              const Objective& objective);
+              const Objective& objective, const Schedule* schedule = nullptr);
 
 }  // namespace lbf::advisor

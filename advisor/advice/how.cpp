@@ -45,6 +45,15 @@ std::string srun_flags(const Candidate& candidate, const std::string& host_file)
   return flags;
 }
 
+std::string srun_flags_of_what_ran(const Candidate& candidate) {
+  if (!candidate.is_map()) return srun_flags(candidate, {});
+  const Target& target = candidate.target;
+  std::string flags;
+  if (!candidate.set.partition.empty()) flags += fmt::format("--partition={} ", candidate.set.partition);
+  flags += fmt::format("-N{} -n{}", target.nodes, target.node_of_rank.size());
+  return candidate.overcommits ? flags + " --overcommit" : flags;
+}
+
 std::string host_file_of(const Candidate& candidate) {
   std::string text;
   if (!candidate.is_map()) return text;

@@ -13,6 +13,9 @@ namespace lbf::advisor {
 // '/', which srun then takes for a file; used by computed mappings only.
 std::string srun_flags(const Candidate& candidate, const std::string& host_file);
 
+// Of a run whose nodes nobody knows any more: a map of them cannot be asked for by their names.
+std::string srun_flags_of_what_ran(const Candidate& candidate);
+
 // For SLURM_HOSTFILE and --distribution=arbitrary: one line per rank with the name of its node; empty for
 // candidates that srun can spread itself.
 std::string host_file_of(const Candidate& candidate);

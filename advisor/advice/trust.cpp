@@ -63,10 +63,10 @@ std::vector<std::string> Trust::notes() const {
   return lines;
 }
 
-Gain gain_of(double now, double then, const Trust& trust) {
+Gain gain_of(double now, double then, const Trust& trust, double waiting) {
   const double half = trust.half_width_percent() / 100;
-  const auto percent = [now](double value) { return 100 * (1 - value / now); };
-  return {percent(then), percent(then * (1 + half)), percent(then * std::max(0.0, 1 - half))};
+  const auto percent = [&](double factor) { return 100 * (1 - (waiting + (then - waiting) * factor) / now); };
+  return {percent(1), percent(1 + half), percent(std::max(0.0, 1 - half))};
 }
 
 }  // namespace lbf::advisor

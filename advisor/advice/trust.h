@@ -58,7 +58,8 @@ struct Gain {
 
   bool is_certain() const { return low_percent > 0; }
 };
-// `now`, `then`: values of the objective (seconds or node-hours). REQUIRES: now > 0.
-Gain gain_of(double now, double then, const Trust& trust);
+// `now`, `then`: values of the objective (seconds or node-hours); `waiting`: the part of `then` that no prediction is in.
+// REQUIRES: now > 0.
+Gain gain_of(double now, double then, const Trust& trust, double waiting = 0);
 
 }  // namespace lbf::advisor

@@ -1,28 +1,24 @@
 // Sources of clusters, see cluster_source.h.
 #include "advisor/candidate/cluster_source.h"
 
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <chrono>
-#include <cstdio>
+#include <csignal>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <utility>
 
-#include "base/scoped_fd.h"
+#include "base/child_process.h"
 
 namespace lbf::advisor {
 namespace {
 
 namespace fs = std::filesystem;
+// The inventory ends by itself before that.
+constexpr Seconds kPatienceS = 60;
 constexpr const char* kAdvice = "; --cluster FILE describes the nodes without Slurm";
 
 class FileSource final : public ClusterSource {
@@ -33,23 +29,6 @@ class FileSource final : public ClusterSource {
  private:
   std::string path_;
 };
-
-std::string read_all(int fd) {
-  std::string text;
-  std::array<char, 1 << 14> block{};
-  for (;;) {
-    const ssize_t n = ::read(fd, block.data(), block.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n <= 0 || text.size() > Cluster::kMaxFileBytes) return text;
-    text.append(block.data(), static_cast<std::size_t>(n));
-  }
-}
-
-// The last line that says something: libslurm warns before it gives up.
-std::string last_line(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
 
 class SlurmSource final : public ClusterSource {
  public:
@@ -81,36 +60,12 @@ class SlurmSource final : public ClusterSource {
   }
 
   Result<std::string> ask() const {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-      return Error{ErrorCode::kIo, std::string("pipe: ") + std::strerror(errno)};
-    ScopedFd reading(ends[0]);
-    ScopedFd writing(ends[1]);
-    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> words(std::tmpfile(), &std::fclose);
-    if (words == nullptr)
-      return Error{ErrorCode::kIo, std::string("no temporary file: ") + std::strerror(errno)};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, writing.get(), STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, ::fileno(words.get()), STDERR_FILENO);
-    std::array<char*, 2> arguments{const_cast<char*>(options_.program.c_str()), nullptr};
-    pid_t child = 0;
-    const int spawned =
-        ::posix_spawn(&child, options_.program.c_str(), &actions, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&actions);
-    if (spawned != 0)
-      return Error{ErrorCode::kUnavailable,
-                   "cannot run " + options_.program + ": " + std::strerror(spawned) + kAdvice};
-    writing.reset();
-    std::string answer = read_all(reading.get());
-    reading.reset();
-    int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
-    }
-    if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return answer;
-    std::rewind(words.get());
-    std::string why = last_line(read_all(::fileno(words.get())));
-    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) why = "slurmctld did not answer in time";
+    Result<ChildOutput> answer = run_child({options_.program}, kPatienceS);
+    if (!answer) return Error{ErrorCode::kUnavailable, answer.error().message + kAdvice};
+    if (answer->succeeded()) return std::move(answer->out);
+    // libslurm warns before it gives up.
+    std::string why = last_line(answer->err);
+    if (answer->timed_out || answer->signal == SIGALRM) why = "slurmctld did not answer in time";
     return Error{ErrorCode::kUnavailable, "cannot ask Slurm what the cluster has: " +
                                               (why.empty() ? "no reason given" : why) + kAdvice};
   }

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,13 @@ enum class Verdict : std::uint8_t {
   kStuck,     // the program would wait for ever there
 };
 
+// When Slurm would start a candidate (advisor/advice/schedule.h).
+struct Start {
+  std::string time_limit;      // srun's --time that it was asked with and is to be run with; empty: nobody asked
+  std::optional<double> at_s;  // seconds since the epoch
+  std::string why_not;         // Slurm's words; empty without at_s: it was not asked
+};
+
 struct Ranked {
   Candidate candidate;
   Bound bound;
@@ -42,8 +50,13 @@ struct Ranked {
   std::string why_stuck;
   bool on_front = false;  // no replayed one beats it in time and node-hours
   bool searched = false;  // its mapping comes from the search on the replay
+  Start start;
 
   double node_hours() const { return candidate.node_hours(time_s); }
+  // Seconds since the epoch; nullopt: nobody knows when it starts.
+  std::optional<double> ends_at_s() const {
+    return start.at_s ? std::optional(*start.at_s + time_s) : std::nullopt;
+  }
 };
 
 struct RankingOptions {
@@ -82,7 +95,8 @@ struct SearchSpace {
 std::vector<std::uint32_t> mapping_capacities(const Cluster& cluster, const NodeSet& set,
                                               const CandidateOptions& options);
 
-// Local search on the real objective: steps that the cheap objective likes best are replayed, a batch in one
+// Local search on the real objective: steps that the cheap objective likes best, and such that balance the load where that
+// matters (advisor/mapping/load.h), are replayed, a batch in one
 // pass, the best one is kept; from the best ranked candidate on, until nothing is better or the budget is
 // over. Adds what it finds to `ranking`. Errors: those of `replay`.
 Result<void> search_by_replay(Ranking& ranking, const SearchSpace& space, const CommGraph& graph,

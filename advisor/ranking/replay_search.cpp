@@ -3,6 +3,7 @@
 #include <numeric>
 #include <utility>
 
+#include "advisor/mapping/load.h"
 #include "advisor/mapping/local_search.h"
 #include "advisor/ranking/ranking.h"
 
@@ -12,6 +13,30 @@ namespace {
 // Below this share a gain is rounding.
 constexpr double kSmallestGain = 1e-4;
 constexpr std::uint32_t kPassesWithoutGain = 2;
+
+// What the cheap objective likes best and, where it matters, what takes most from the busiest node, in turns.
+std::vector<Step> steps_worth_a_replay(const MappingProblem& problem, const std::vector<std::uint32_t>& mapping,
+                                       std::size_t count) {
+  const std::vector<Step> nearer = best_steps(problem, mapping, {}, count);
+  if (!load_matters(problem)) return nearer;
+  const std::vector<Step> balancing = balancing_steps(problem, mapping, count);
+  std::vector<Step> both;
+  const auto add = [&](const std::vector<Step>& from, std::size_t i) {
+    if (i >= from.size()) return;
+    const Step& step = from[i];
+    const bool known = std::any_of(both.begin(), both.end(), [&](const Step& other) {
+      const bool same = other.rank == step.rank && other.other == step.other && other.to == step.to;
+      return same || (other.rank == step.other && other.other == step.rank);
+    });
+    if (!known) both.push_back(step);
+  };
+  for (std::size_t i = 0; i < count && both.size() < count; ++i) {
+    add(balancing, i);
+    add(nearer, i);
+  }
+  if (both.size() > count) both.resize(count);
+  return both;
+}
 
 class ReplaySearch {
  public:
@@ -33,7 +58,7 @@ class ReplaySearch {
     std::size_t offset = 0;
     bool found = false;
     while (without_gain < kPassesWithoutGain && spent(start_s) + pass_s <= options_.budget_s) {
-      const std::vector<Step> steps = best_steps(problem, mapping, {}, offset + options_.targets_a_pass);
+      const std::vector<Step> steps = steps_worth_a_replay(problem, mapping, offset + options_.targets_a_pass);
       if (steps.size() <= offset) break;
       const Seconds before_s = options_.processor_time_s();
       Result<bool> better =

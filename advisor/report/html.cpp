@@ -246,7 +246,7 @@ std::string render_html(const HtmlPage& page) {
   const bool drawn = page.picture && chosen != nullptr;
   out += section("matrix", "Who sends to whom", drawn ? html::matrix_figures(*page.picture, *chosen)
                                                       : missing("No communication matrix: " + no_picture));
-  out += section("timeline", "What the ranks do when", drawn ? html::timeline_figures(*page.picture, *chosen)
+  out += section("timeline", "What the ranks do when", drawn ? html::timeline_figures(*page.picture, step, *chosen)
                                                              : missing("No timelines: " + no_picture));
   if (step.procedures) out += section("procedures", "What if a procedure ran elsewhere", html::procedures_body(step));
   out += section("cost", "What the capture cost", cost_body(step, page.step_json));

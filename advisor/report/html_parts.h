@@ -23,7 +23,7 @@ std::string bytes_text(double bytes);
 std::string curves_figure(const Step& step);
 std::string pareto_figure(const Step& step, const TargetPrediction* chosen);
 std::string matrix_figures(const Picture& picture, const TargetPrediction& chosen);
-std::string timeline_figures(const Picture& picture, const TargetPrediction& chosen);
+std::string timeline_figures(const Picture& picture, const Step& step, const TargetPrediction& chosen);
 
 // Of a step with procedures.
 std::string procedures_body(const Step& step);

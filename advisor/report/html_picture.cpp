@@ -172,6 +172,19 @@ std::string partial_note(const Picture& picture) {
   return "<p class=\"missing\">Not the whole run: " + escaped(picture.why_partial) + "</p>";
 }
 
+// Below this share of the measured time the events leave out something that a reader would look for.
+constexpr double kAllOfIt = 0.95;
+
+// The events have no time in which a rank was ready and another one had its processor.
+std::string missing_time(const Picture& picture, const Step& step) {
+  const Seconds drawn_s = picture.column_s * static_cast<double>(picture.measured.columns);
+  if (!step.measured_s || !picture.why_partial.empty() || drawn_s >= kAllOfIt * *step.measured_s) return {};
+  return fmt::format(
+      "<p>What was recorded ends at {} of the {} that were measured: time in which a rank was ready and others had its "
+      "processor is not in the events.</p>",
+      format_duration(drawn_s, 3), format_duration(*step.measured_s, 3));
+}
+
 }  // namespace
 
 std::string matrix_figures(const Picture& picture, const TargetPrediction& chosen) {
@@ -201,7 +214,7 @@ std::string matrix_figures(const Picture& picture, const TargetPrediction& chose
          "</div>" + scale(least, most) + partial_note(picture) + "</figure>";
 }
 
-std::string timeline_figures(const Picture& picture, const TargetPrediction& chosen) {
+std::string timeline_figures(const Picture& picture, const Step& step, const TargetPrediction& chosen) {
   const std::size_t columns = std::max(picture.measured.columns, picture.predicted.columns);
   if (columns == 0) return "<p class=\"missing\">Nothing was recorded of what the ranks did when.</p>";
   const std::string each = picture.ranks_per_row > 1
@@ -211,6 +224,7 @@ std::string timeline_figures(const Picture& picture, const TargetPrediction& cho
          "</figcaption><ul class=\"legend\">" + swatch("computing", "computing") + swatch("mpi", "in MPI") +
          swatch("blocked", "off the processor (I/O, sleep)") + "</ul>" +
          timeline(picture, picture.measured, columns, "Measured", "time-measured") +
+         missing_time(picture, step) +
          timeline(picture, picture.predicted, columns, "Predicted on " + escaped(describe(chosen, true)),
                   "time-predicted") +
          partial_note(picture) + "</figure>";

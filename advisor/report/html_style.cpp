@@ -33,7 +33,7 @@ svg{display:block;width:100%;height:auto}
 svg text{font:12px system-ui,"DejaVu Sans",sans-serif;fill:var(--soft)}
 svg text.strong{fill:var(--ink);font-weight:600}
 .desk{display:none}
-@media(min-width:40rem){.desk{display:block}.phone{display:none}.pair{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem}}
+@media(min-width:40rem){.desk{display:block}.phone{display:none}.pair{display:grid;grid-template-columns:1fr 1fr;gap:1.5rem;align-items:end}}
 .grid{stroke:var(--line);stroke-width:1}
 .axis{stroke:var(--soft);stroke-width:1}
 .hit{fill:transparent}

@@ -358,6 +358,74 @@ Result<Step> read_step(const Json& json, std::size_t number) {
   return out;
 }
 
+// Where the document is {"steps":[{...},...]} and nothing else, as lbfd writes it: the text of each step. Read one by one
+// they use the same memory again and again. nullopt: anything else.
+std::optional<std::vector<std::string_view>> texts_of_steps(std::string_view json) {
+  constexpr std::string_view kBegin = "{\"steps\":[";
+  constexpr std::string_view kEnd = "]}";
+  while (!json.empty() && (json.back() == '\n' || json.back() == ' ')) json.remove_suffix(1);
+  if (!json.starts_with(kBegin) || !json.ends_with(kEnd)) return std::nullopt;
+  json = json.substr(kBegin.size(), json.size() - kBegin.size() - kEnd.size());
+  std::vector<std::string_view> texts;
+  while (!json.empty()) {
+    if (!texts.empty()) {
+      if (json.front() != ',') return std::nullopt;
+      json.remove_prefix(1);
+    }
+    std::size_t depth = 0;
+    bool in_string = false;
+    std::size_t at = 0;
+    for (; at < json.size(); ++at) {
+      const char c = json[at];
+      if (in_string) {
+        if (c == '\\') ++at;
+        in_string = c != '"';
+      } else if (c == '"') {
+        in_string = true;
+      } else if (c == '{' || c == '[') {
+        ++depth;
+      } else if ((c == '}' || c == ']') && (depth == 0 || --depth == 0)) {
+        break;
+      }
+      if (depth == 0) return std::nullopt;
+    }
+    if (at >= json.size()) return std::nullopt;
+    texts.push_back(json.substr(0, at + 1));
+    json.remove_prefix(at + 1);
+  }
+  return texts;
+}
+
+// nullopt: something in there is no JSON; what, the whole document says.
+std::optional<Result<std::vector<Step>>> steps_one_by_one(std::string_view json) {
+  const auto texts = texts_of_steps(json);
+  if (!texts) return std::nullopt;
+  std::vector<Step> out;
+  out.reserve(texts->size());
+  for (const std::string_view text : *texts) {
+    const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (document.is_discarded()) return std::nullopt;
+    auto step = read_step(document, out.size() + 1);
+    if (!step) return Result<std::vector<Step>>(step.error());
+    out.push_back(std::move(*step));
+  }
+  return Result<std::vector<Step>>(std::move(out));
+}
+
+// An array's tasks and a heterogeneous job's components together and in their own order, whatever job ids they have.
+void put_in_order(std::vector<Step>& steps) {
+  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+    const auto key = [](const Step& step) {
+      const std::uint64_t array_job = step.array_job.value_or(0);
+      const std::uint64_t het_job = step.het_job.value_or(0);
+      return std::make_tuple(array_job != 0 ? array_job : (het_job != 0 ? het_job : step.job),
+                             step.array_task.value_or(0), step.het_offset.value_or(0), step.job, step.step,
+                             step.restart);
+    };
+    return key(a) < key(b);
+  });
+}
+
 }  // namespace
 
 const TargetPrediction* Step::self() const {
@@ -455,6 +523,10 @@ std::string command_line(const Step& step) {
 }
 
 Result<std::vector<Step>> parse_steps(std::string_view json) {
+  if (auto steps = steps_one_by_one(json)) {
+    if (*steps) put_in_order(**steps);
+    return std::move(*steps);
+  }
   const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded() || !document.is_object()) return answer_error("it is not a JSON object");
   std::vector<Step> out;
@@ -471,18 +543,7 @@ Result<std::vector<Step>> parse_steps(std::string_view json) {
     if (!step) return step.error();
     out.push_back(std::move(*step));
   }
-  // An array's tasks and a heterogeneous job's components together and in their own order, whatever job ids they
-  // have.
-  std::stable_sort(out.begin(), out.end(), [](const Step& a, const Step& b) {
-    const auto key = [](const Step& step) {
-      const std::uint64_t array_job = step.array_job.value_or(0);
-      const std::uint64_t het_job = step.het_job.value_or(0);
-      return std::make_tuple(array_job != 0 ? array_job : (het_job != 0 ? het_job : step.job),
-                             step.array_task.value_or(0), step.het_offset.value_or(0), step.job, step.step,
-                             step.restart);
-    };
-    return key(a) < key(b);
-  });
+  put_in_order(out);
   return out;
 }
 

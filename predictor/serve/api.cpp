@@ -15,6 +15,7 @@
 #include "base/munge_credential.h"
 #include "predictor/network/hostlist.h"
 #include "predictor/serve/step_json.h"
+#include "predictor/serve/step_summary.h"
 #include "predictor/serve/users.h"
 
 namespace lbf {
@@ -487,6 +488,14 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
                                                        : StepDetail::kList;
   const auto steps = steps_.find(query, detail);
   if (!steps) return error_response(steps.error());
+  if (detail == StepDetail::kSummary) {
+    std::string body = "{\"steps\":[";
+    for (const StepView& step : *steps) {
+      if (&step != &steps->front()) body += ',';
+      append_summary(step, body);
+    }
+    return {200, "application/json", body + "]}", nullptr};
+  }
   json list = json::array();
   for (const StepView& step : *steps) list.push_back(step_json(step, detail));
   return json_response({{"steps", std::move(list)}});

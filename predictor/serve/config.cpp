@@ -193,6 +193,13 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
          config.step_cpu_percent = *value;
          return {};
        }},
+      {"picture_limit_s",
+       [&](const toml::node& node) -> Result<void> {
+         const auto value = number(node, 0, 3600);
+         if (!value) return value.error();
+         config.picture_limit_s = *value;
+         return {};
+       }},
       {"step_retention_days", to_whole_number(config.step_retention_days, 0, 36500)},
       {"worker_threads", to_whole_number(config.worker_threads, 1, 64)},
       {"replay_threads", to_whole_number(config.replay_threads, 1, 64)},

@@ -718,8 +718,17 @@ Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, 
   options.picture = &picture;
   options.stream_start_timeout = std::chrono::milliseconds(0);
   StepRun run(std::move(stored).value(), networks_, options);
+  using Clock = std::chrono::steady_clock;
+  const auto began = Clock::now();
   // More came meanwhile where the step is running: that is for the next picture.
   while (!stopping_ && run.work() == StepRun::Progress::kMore) {
+    const std::chrono::duration<double> taken = Clock::now() - began;
+    if (options_.picture_limit_s > 0 && taken.count() > options_.picture_limit_s) {
+      return Error{ErrorCode::kLimit,
+                   fmt::format("the picture of step {} ({} events) was not made within {:g} s, picture_limit_s of "
+                               "lbfd.toml: lbf-trace export makes a timeline of any trace",
+                               key.text(), step->record.events, options_.picture_limit_s)};
+    }
   }
   const auto view = run.view();
   const std::string& why_partial = view->record.why_partial;

@@ -45,6 +45,7 @@ struct StepsOptions {
   std::chrono::seconds prune_interval{3600};
   unsigned replay_threads = 2;
   std::uint64_t step_trace_limit_bytes = 0;  // of one step; what comes above it is not kept; 0: no limit
+  Seconds picture_limit_s = 0;               // how long a picture may be made; 0: no limit
 };
 
 // The answer to a relay that registers its stream.
@@ -94,9 +95,9 @@ class Steps {
   Result<std::shared_ptr<StepTrace>> trace(const Caller& caller, const StepKey& key);
 
   // The run and one of its targets, replayed from the stored trace (docs/formats/http-v1.md, PICTURE). One at a
-  // time, and only of steps with at most kPictureEvents events: it takes a thread of those that answer for some
-  // seconds. Errors: as trace; kInvalidInput (no such target), kLimit (too many events), kUnavailable (another one
-  // is being made).
+  // time, only of steps with at most kPictureEvents events, and for at most picture_limit_s: it takes a thread of those
+  // that answer for some seconds. Errors: as trace; kInvalidInput (no such target), kLimit (too many events, too long),
+  // kUnavailable (another one is being made).
   Result<nlohmann::json> picture(const Caller& caller, const StepKey& key, std::size_t target,
                                  const PictureSize& size);
   static constexpr std::uint64_t kPictureEvents = 30'000'000;

@@ -186,7 +186,9 @@ class Refusals(unittest.TestCase):
         self.assertIn("another program holds it", words)
 
     def test_something_that_is_no_lbfd(self):
-        self.assertIn("is that address lbfd's?", self.failed(lambda *_: (200, ["x"]), "-j", "7"))
+        for arguments, words in ((["-j", "7"], "does not keep to HTTP API version 1"), ([], "does not keep to HTTP API version 1"),
+                                 (["-j", "7", "--json"], "is that address lbfd's?")):
+            self.assertIn(words, self.failed(lambda *_: (200, ["x"]), *arguments), arguments)
 
 
 class Page(unittest.TestCase):

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "advisor/advice/how.h"
@@ -20,37 +21,95 @@ constexpr std::size_t kMostRows = 10;
 using advisor::Ranked;
 using advisor::Verdict;
 
+std::string placement_of(const Ranked& one) {
+  if (one.candidate.target.nodes == 1) return "-";
+  return one.candidate.is_map() ? "computed" : one.candidate.target.placement;
+}
+
 std::string row(const Ranked& one, const char* mark) {
   const Target& target = one.candidate.target;
-  const std::string placement = target.nodes == 1        ? "-"
-                                : one.candidate.is_map() ? "computed"
-                                                         : target.placement;
+  const std::string placement = placement_of(one);
   return fmt::format("{:1} {:>12} {:>10.4g} {:>5} {} {} {}\n", mark, report::format_duration(one.time_s),
                      one.node_hours(), target.nodes, report::fit(placement, 10, true),
                      report::fit(report::printable(one.candidate.set.partition), 12, true),
                      report::printable(target.network->name()));
 }
 
+// "12:00:00" of today, else "11-23 12:00"; "-" where it is not known.
+std::string moment(std::optional<double> at_s) {
+  if (!at_s) return "-";
+  const auto at = static_cast<std::time_t>(std::ceil(*at_s));
+  const std::time_t now = std::time(nullptr);
+  const bool today = report::start_of_day(at) == report::start_of_day(now);
+  std::tm local{};
+  std::array<char, 32> text{};
+  ::localtime_r(&at, &local);
+  const std::size_t length = std::strftime(text.data(), text.size(), today ? "%H:%M:%S" : "%m-%d %H:%M", &local);
+  return {text.data(), length};
+}
+
+std::string row_with_start(const Ranked& one, const char* mark) {
+  const Target& target = one.candidate.target;
+  return fmt::format("{:1} {:>11} {:>11} {:>12} {:>5} {} {} {}\n", mark, moment(one.start.at_s),
+                     moment(one.ends_at_s()), report::format_duration(one.time_s), target.nodes,
+                     report::fit(placement_of(one), 10, true),
+                     report::fit(report::printable(one.candidate.set.partition), 10, true),
+                     report::printable(target.network->name()));
+}
+
 std::string table(const AdviseResult& result) {
-  std::string out = fmt::format("{:1} {:>12} {:>10} {:>5} {:10} {:12} {}\n", "", "Predicted", "Node-hours",
-                                "Nodes", "Placement", "Partition", "Network");
+  const bool starts = result.schedule.has_value();
+  std::string out = starts ? fmt::format("{:1} {:>11} {:>11} {:>12} {:>5} {:10} {:10} {}\n", "", "Start", "End",
+                                         "Predicted", "Nodes", "Placement", "Partition", "Network")
+                           : fmt::format("{:1} {:>12} {:>10} {:>5} {:10} {:12} {}\n", "", "Predicted", "Node-hours",
+                                         "Nodes", "Placement", "Partition", "Network");
+  const auto add = [&](const Ranked& one, const char* mark) {
+    out += starts ? row_with_start(one, mark) : row(one, mark);
+  };
   std::size_t rows = 0;
   for (std::size_t i = 0; i < result.ranking.ranked.size(); ++i) {
     const Ranked& one = result.ranking.ranked[i];
     if (one.verdict != Verdict::kReplayed) continue;
     if (rows >= kMostRows && !one.on_front && result.advice.chosen != i) continue;
-    out += row(one, one.on_front ? "*" : "");
+    add(one, one.on_front ? "*" : "");
     ++rows;
   }
   const Ranked& now = result.baseline.now;
   if (now.verdict == Verdict::kReplayed) {
-    out += row(now, "=");
+    add(now, "=");
     const std::string what =
         result.baseline.is_what_ran
             ? "what ran"
             : "what srun does without further flags: the trace does not say where it ran";
     out +=
         report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.", kWidth, 0);
+  }
+  return out;
+}
+
+// What Slurm was asked, and what it did not say.
+std::string questions(const AdviseResult& result) {
+  if (!result.schedule) return {};
+  const advisor::Schedule& asked = *result.schedule;
+  std::string text = fmt::format("Slurm was asked {} times when they would start (srun --test-only)", asked.questions);
+  if (asked.not_asked > 0)
+    text += fmt::format("; not for {} that cannot end first, or want the nodes of a faster one", asked.not_asked);
+  if (asked.beyond_bound > 0)
+    text += fmt::format("; not for {} more: {} questions are the most", asked.beyond_bound, advisor::kMostQuestions);
+  std::string out = report::wrap(text + ". It may change its mind: starts are estimates.", kWidth, 0);
+  if (!asked.why_stopped.empty())
+    out += report::wrap("Then it could not be asked any more: " + report::printable(asked.why_stopped) + ".", kWidth, 2);
+  std::size_t named = 0;
+  const auto refused = [&](const Ranked& one, const std::string& what) {
+    if (one.start.why_not.empty() || ++named > 4) return;
+    out += report::wrap(
+        fmt::format("Slurm does not start {}: {}.", what, report::printable(one.start.why_not)), kWidth, 2);
+  };
+  refused(result.baseline.now, "what runs now");
+  for (const Ranked& one : result.ranking.ranked) refused(one, advisor::describe(one.candidate, true));
+  if (asked.known == 0) {
+    out += report::wrap(
+        "No start is known, so what follows is by predicted time alone, as without --when.", kWidth, 0);
   }
   return out;
 }
@@ -83,19 +142,33 @@ std::string counts(const AdviseResult& result, const AdvisePrint& print) {
   return lines;
 }
 
+std::string headline(const AdviseResult& result, const AdvisePrint& print, const Ranked& chosen) {
+  const advisor::Gain& gain = result.advice.gain;
+  const std::string what = "Advice: " + advisor::describe(chosen.candidate, true);
+  const std::string interval = fmt::format("({:.1f} to {:.1f} %)", gain.low_percent, gain.high_percent);
+  const Seconds now_s = result.baseline.time_s();
+  const std::optional<double> now_starts_s = result.baseline.now.start.at_s;
+  if (chosen.start.at_s && now_starts_s) {
+    return fmt::format("{}: ends {} instead of {}, {:.1f} % sooner {}; it runs {} instead of {}.", what,
+                       moment(chosen.ends_at_s()), moment(*now_starts_s + now_s), gain.percent, interval,
+                       report::format_duration(chosen.time_s), report::format_duration(now_s));
+  }
+  if (chosen.start.at_s) {
+    return fmt::format("{}: ends {}; Slurm would not start what runs now. It runs {} instead of {}.", what,
+                       moment(chosen.ends_at_s()), report::format_duration(chosen.time_s),
+                       report::format_duration(now_s));
+  }
+  return fmt::format("{}: {} and {:.3g} node-hours instead of {} and {:.3g}, a gain of {:.1f} % in {} {}.", what,
+                     report::format_duration(chosen.time_s), chosen.node_hours(), report::format_duration(now_s),
+                     result.baseline.now.candidate.node_hours(now_s), gain.percent, print.objective, interval);
+}
+
 std::string advice(const AdviseResult& result, const AdvisePrint& print) {
   const advisor::Advice& advised = result.advice;
   if (!advised.chosen)
     return report::wrap("No advice: " + report::printable(advised.why_not) + ".", kWidth, 0);
   const Ranked& chosen = result.ranking.ranked[*advised.chosen];
-  std::string out = report::wrap(
-      fmt::format("Advice: {}: {} and {:.3g} node-hours instead of {} and {:.3g}, a gain of {:.1f} % in {} "
-                  "({:.1f} to {:.1f} %).",
-                  advisor::describe(chosen.candidate, true), report::format_duration(chosen.time_s),
-                  chosen.node_hours(), report::format_duration(result.baseline.time_s()),
-                  result.baseline.now.candidate.node_hours(result.baseline.time_s()), advised.gain.percent,
-                  print.objective, advised.gain.low_percent, advised.gain.high_percent),
-      kWidth, 0);
+  std::string out = report::wrap(headline(result, print, chosen), kWidth, 0);
   for (const std::string& reason : advised.reasons) out += report::wrap("- " + reason, kWidth, 2);
   out += "\n  srun " + advise_flags(result, print.host_file) + " ...\n";
   if (chosen.candidate.is_map()) {
@@ -132,12 +205,16 @@ std::string sensitivity(const advisor::Sensitivity& curves) {
          line("processor speed", curves.speed);
 }
 
-// Of what runs now. A map of nobody knows which nodes cannot be asked for by their names.
-std::string flags_of(const Ranked& now, const std::string& host_file) {
-  if (!now.candidate.is_map()) return advisor::srun_flags(now.candidate, host_file);
-  const Target& target = now.candidate.target;
-  const std::string flags = fmt::format("-N{} -n{}", target.nodes, target.node_of_rank.size());
-  return now.candidate.overcommits ? flags + " --overcommit" : flags;
+std::string flags_of_now(const AdviseResult& result) {
+  return advisor::flags_with_limit(advisor::srun_flags_of_what_ran(result.baseline.now.candidate),
+                                   result.baseline.now.start);
+}
+
+// The node of each rank, by name.
+std::vector<std::string> hosts_of(const advisor::Candidate& candidate) {
+  std::vector<std::string> names;
+  for (const std::uint32_t node : candidate.target.node_of_rank) names.push_back(candidate.node_names[node]);
+  return names;
 }
 
 nlohmann::json json_of(const Ranked& one, const std::string& host_file) {
@@ -154,7 +231,15 @@ nlohmann::json json_of(const Ranked& one, const std::string& host_file) {
                          {"chain_bound_s", one.bound.chain_s},
                          {"pareto", one.on_front},
                          {"searched", one.searched},
-                         {"flags", advisor::srun_flags(one.candidate, host_file)}};
+                         {"flags", advisor::flags_with_limit(
+                                       advisor::srun_flags(one.candidate, host_file), one.start)}};
+  // Asked for, or kept from being asked (neither).
+  if (one.start.at_s) {
+    json["start"] = *one.start.at_s;
+    json["end"] = *one.ends_at_s();
+  } else if (!one.start.why_not.empty()) {
+    json["why_no_start"] = one.start.why_not;
+  }
   if (one.verdict == Verdict::kReplayed) {
     json["lbf_s"] = one.time_s;
     json["node_hours"] = one.node_hours();
@@ -186,9 +271,9 @@ nlohmann::json json_of(const advisor::Sensitivity& curves) {
 }  // namespace
 
 std::string advise_flags(const AdviseResult& result, const std::string& host_file) {
-  if (result.advice.chosen)
-    return advisor::srun_flags(result.ranking.ranked[*result.advice.chosen].candidate, host_file);
-  return flags_of(result.baseline.now, host_file);
+  if (!result.advice.chosen) return flags_of_now(result);
+  const Ranked& chosen = result.ranking.ranked[*result.advice.chosen];
+  return advisor::flags_with_limit(advisor::srun_flags(chosen.candidate, host_file), chosen.start);
 }
 
 std::string advise_host_file(const AdviseResult& result) {
@@ -198,10 +283,12 @@ std::string advise_host_file(const AdviseResult& result) {
 
 std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
   std::string out = report::wrap(
-      fmt::format("{}: {} ranks, {} messages; objective: {}; cluster: {}.", report::printable(print.trace),
-                  result.ranks, result.messages, print.objective, report::printable(print.cluster)),
+      fmt::format("{}: {} ranks, {} messages; objective: {}{}; cluster: {}.", report::printable(print.trace),
+                  result.ranks, result.messages, print.objective,
+                  result.schedule && result.schedule->known > 0 ? ", by the end" : "",
+                  report::printable(print.cluster)),
       kWidth, 0);
-  out += counts(result, print) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
+  out += counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
   for (const std::string& note : result.trust.notes())
     out += report::wrap("Note: " + report::printable(note) + ".", kWidth, 0);
@@ -232,11 +319,14 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   if (!result.why_no_mapping.empty()) json["why_no_mapping"] = result.why_no_mapping;
   if (!print.mpi_note.empty()) json["notes"].push_back(print.mpi_note);
   json["now"] = json_of(result.baseline.now, print.host_file);
-  json["now"]["flags"] = flags_of(result.baseline.now, print.host_file);
+  json["now"]["flags"] = flags_of_now(result);
   json["now"]["is_what_ran"] = result.baseline.is_what_ran;
   if (result.baseline.measured_s) json["now"]["measured_s"] = *result.baseline.measured_s;
   json["candidates"] = nlohmann::json::array();
-  for (const Ranked& one : result.ranking.ranked) json["candidates"].push_back(json_of(one, print.host_file));
+  for (const Ranked& one : result.ranking.ranked) {
+    json["candidates"].push_back(json_of(one, print.host_file));
+    if (one.candidate.is_map()) json["candidates"].back()["hosts"] = hosts_of(one.candidate);
+  }
   if (result.advice.chosen) {
     json["advice"] = {{"candidate", *result.advice.chosen},
                       {"flags", advise_flags(result, print.host_file)},
@@ -247,13 +337,19 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
     const Ranked& chosen = result.ranking.ranked[*result.advice.chosen];
     if (chosen.candidate.is_map()) {
       json["advice"]["host_file"] = print.host_file;
-      json["advice"]["hosts"] = nlohmann::json::array();
-      for (const std::uint32_t node : chosen.candidate.target.node_of_rank)
-        json["advice"]["hosts"].push_back(chosen.candidate.node_names[node]);
+      json["advice"]["hosts"] = hosts_of(chosen.candidate);
     }
   } else {
     json["advice"] = nullptr;
     json["why_no_advice"] = result.advice.why_not;
+  }
+  if (result.schedule) {
+    json["when"] = {{"asked_at", result.schedule->asked_at_s},
+                    {"questions", result.schedule->questions},
+                    {"starts_known", result.schedule->known},
+                    {"not_asked", result.schedule->not_asked},
+                    {"beyond_bound", result.schedule->beyond_bound}};
+    if (!result.schedule->why_stopped.empty()) json["when"]["why_stopped"] = result.schedule->why_stopped;
   }
   if (result.sensitivity) json["sensitivity"] = json_of(*result.sensitivity);
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

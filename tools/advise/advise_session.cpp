@@ -1,6 +1,7 @@
 #include "tools/advise/advise_session.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <ctime>
 #include <numeric>
@@ -8,6 +9,7 @@
 
 #include "advisor/candidate/layout.h"
 #include "advisor/candidate/node_choice.h"
+#include "advisor/mapping/load.h"
 #include "advisor/mapping/local_search.h"
 #include "advisor/mapping/partition.h"
 
@@ -67,8 +69,9 @@ class Session {
     if (candidates.empty())
       return invalid_input("no candidate fits: no distribution that was asked for can place the ranks");
     if (Result<void> done = rank_all(std::move(candidates)); !done) return done.error();
-    result_.advice =
-        advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_, options_.objective);
+    if (Result<void> asked = ask_for_starts(); !asked) return asked.error();
+    result_.advice = advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_, options_.objective,
+                                     result_.schedule ? &*result_.schedule : nullptr);
     return std::move(result_);
   }
 
@@ -97,6 +100,7 @@ class Session {
     target.waiting = options_.candidates.waiting;
     target.network = ran.network != nullptr ? ran.network : sets.front().network;
     now.set.network = target.network;
+    if (!ran.partition.empty() && cluster_.find_partition(ran.partition) != nullptr) now.set.partition = ran.partition;
     for (std::uint32_t node = 0; node < target.nodes; ++node)
       now.node_names.push_back("node" + std::to_string(node));
     now.overcommits = target.cores_per_node < *std::max_element(ranks_of_node.begin(), ranks_of_node.end());
@@ -263,30 +267,40 @@ class Session {
       const advisor::MappingProblem problem(
           graph_, advisor::bare_target(cluster_, *prospect.set, options_.candidates),
           advisor::mapping_capacities(cluster_, *prospect.set, options_.candidates));
-      if (problem.is_uniform()) {
+      const bool balance = advisor::load_matters(problem);
+      if (problem.is_uniform() && !balance) {
         result_.why_no_mapping =
             graph_.pairs() == 0 ? "the ranks exchange no messages: no mapping is better than another"
                                 : "all ranks exchange about the same with all others: no mapping is better "
                                   "than another";
         return;
       }
-      Result<std::vector<std::uint32_t>> mapping = advisor::partition(problem);
-      if (!mapping) {
-        result_.why_no_mapping = mapping.error().message;
-        return;
+      if (balance) add_mapping(*prospect.set, advisor::balanced(problem), candidates);
+      if (!problem.is_uniform()) {
+        Result<std::vector<std::uint32_t>> mapping = advisor::partition(problem);
+        if (!mapping) {
+          result_.why_no_mapping = mapping.error().message;
+          return;
+        }
+        advisor::improve(problem, *mapping);
+        add_mapping(*prospect.set, std::move(*mapping), candidates);
       }
-      advisor::improve(problem, *mapping);
       longest_s = std::max(longest_s, processor_time_s() - before_s);
-      ++result_.mappings_computed;
-      advisor::Candidate made =
-          advisor::mapped_candidate(cluster_, *prospect.set, options_.candidates, std::move(*mapping));
-      const bool known =
-          std::any_of(candidates.begin(), candidates.end(), [&](const advisor::Candidate& other) {
-            return other.target.node_of_rank == made.target.node_of_rank &&
-                   other.set.network == made.set.network && other.set.partition == made.set.partition;
-          });
-      if (!known) candidates.push_back(std::move(made));
     }
+  }
+
+  // Unless a distribution of srun is the same.
+  void add_mapping(const advisor::NodeSet& set, std::vector<std::uint32_t> mapping,
+                   std::vector<advisor::Candidate>& candidates) {
+    ++result_.mappings_computed;
+    advisor::Candidate made =
+        advisor::mapped_candidate(cluster_, set, options_.candidates, std::move(mapping));
+    const bool known =
+        std::any_of(candidates.begin(), candidates.end(), [&](const advisor::Candidate& other) {
+          return other.target.node_of_rank == made.target.node_of_rank && other.set.network == made.set.network &&
+                 other.set.partition == made.set.partition;
+        });
+    if (!known) candidates.push_back(std::move(made));
   }
 
   // --- ranking
@@ -312,6 +326,21 @@ class Session {
         return done;
     }
     result_.ranking.spent_s = processor_time_s() - start_s_;
+    return {};
+  }
+
+  Result<void> ask_for_starts() {
+    if (options_.starts.slurm == nullptr) return {};
+    advisor::ScheduleOptions how;
+    how.now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+    how.cluster = &cluster_;
+    how.time_limit = options_.starts.time_limit;
+    how.error_percent = result_.trust.half_width_percent();
+    how.progress = options_.starts.progress;
+    Result<advisor::Schedule> made = advisor::schedule(result_.ranking, result_.baseline, options_.objective,
+                                                       *options_.starts.slurm, how);
+    if (!made) return made.error();
+    result_.schedule = std::move(*made);
     return {};
   }
 

@@ -1,6 +1,7 @@
 // One question to the advisor: a trace and a cluster in, advice out. What lbf-advise and bench/advisor run.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,9 +18,17 @@ namespace lbf {
 struct RunDescription {
   std::optional<std::uint32_t> nodes;
   std::string placement = "block";
+  std::string partition;                   // empty: not known
   std::optional<std::uint32_t> cores;      // processors per node
   std::shared_ptr<const Network> network;  // nullptr: the first of the candidates'
   std::optional<Seconds> measured_s;
+};
+
+// Whom to ask when candidates would start, and with which limit.
+struct AskForStarts {
+  advisor::StartSource* slurm = nullptr;  // nullptr: nobody
+  std::string time_limit;                 // empty: from each candidate's predicted time
+  std::function<void(double share)> progress;
 };
 
 struct AdviseOptions {
@@ -29,6 +38,7 @@ struct AdviseOptions {
   Seconds budget_s = 5;  // of processor time
   bool sensitivity = true;
   RunDescription ran;
+  AskForStarts starts;
   advisor::OutcomeErrors program;  // what lbfd says of the run's program
   advisor::OutcomeErrors site;
 };
@@ -44,11 +54,13 @@ struct AdviseResult {
   std::uint32_t mappings_computed = 0;
   std::uint32_t mappings_deferred = 0;  // node sets for which none was computed: the budget was over
   std::string why_no_mapping;           // not empty: none is worth computing
+  std::optional<advisor::Schedule> schedule;  // where starts were asked for
   advisor::Advice advice;
   std::optional<advisor::Sensitivity> sensitivity;
 };
 
-// Errors: those of the trace; no partition of a name, nothing that fits (advisor::node_sets).
+// Errors: those of the trace; no partition of a name, nothing that fits (advisor::node_sets); starts were to be asked for
+// and Slurm cannot be asked.
 Result<AdviseResult> advise(AdviseTrace& trace, const advisor::Cluster& cluster, AdviseOptions options);
 
 }  // namespace lbf

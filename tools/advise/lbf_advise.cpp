@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "advisor/candidate/cluster_source.h"
+#include "advisor/candidate/start_source.h"
 #include "advisor/report/accuracy.h"
 #include "advisor/report/selection.h"
 #include "advisor/report/step.h"
@@ -72,6 +73,8 @@ struct CommandLine {
   std::string mpi_library;
   std::string networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
   std::string server = from_environment("LBF_SERVER", "unix:/run/lbf/lbfd.sock");
+  bool when = false;
+  std::string time_limit;
   bool flags = false;
   std::string host_file;
   bool json = false;
@@ -120,6 +123,10 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_option("--networks-dir", line.networks_dir,
                  "where networks are looked up by name (default LBF_NETWORKS_DIR or /etc/lbf/networks.d)");
   app.add_option("--server", line.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
+  app.add_flag("--when", line.when,
+               "rank by the end: Slurm's own start estimate (srun --test-only) plus the predicted time");
+  app.add_option("--time", line.time_limit,
+                 "with --when: the jobs' time limit, as srun takes it (default: from the predicted time)");
   app.add_flag("--flags", line.flags, "print the flags of srun and nothing else");
   app.add_option(
       "--hostfile", line.host_file,
@@ -175,7 +182,7 @@ Result<void> ask_for_run(CommandLine& line, lbf::AdviseOptions& options) {
   Result<lbf::HttpClient> client = lbf::HttpClient::make(line.server);
   if (!client) return client.error();
   Result<lbf::HttpResponse> answer =
-      client->request("GET", "/v1/steps?brief=1&" + lbf::report::query_of(jobs->front()));
+      client->request("GET", "/v1/steps?summary=1&" + lbf::report::query_of(jobs->front()));
   if (!answer) return answer.error();
   if (answer->status != 200) return lbf::error_of_response(*answer);
   const Result<std::vector<lbf::report::Step>> steps = lbf::report::parse_steps(answer->body);
@@ -184,6 +191,7 @@ Result<void> ask_for_run(CommandLine& line, lbf::AdviseOptions& options) {
   if (steps->empty()) return {};
   const lbf::report::Step& step = steps->back();
   if (line.ran_network.empty()) line.ran_network = step.network;
+  ran.partition = step.partition;
   if (!step.running()) ran.measured_s = step.measured_s;
   if (const lbf::report::TargetPrediction* const self = step.self(); self != nullptr && line.ran_cores == 0)
     ran.cores = self->cores;
@@ -252,6 +260,11 @@ lbf::AdviseOptions session_options(const CommandLine& line) {
 
 std::string why_wrong(const CommandLine& line) {
   if (line.trace.empty() == line.job.empty()) return "give one of TRACE and -j JOB; lbf-advise --help";
+  if (!line.time_limit.empty() && !line.when) return "--time goes with --when";
+  if (!line.time_limit.empty() && !lbf::advisor::parse_time_limit(line.time_limit))
+    return "--time: MINUTES[:SECONDS], HOURS:MINUTES:SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]], as srun takes it";
+  if (line.when && line.objective != "time")
+    return "--when ranks by the end; --node-hours-limit keeps it within a budget";
   if (line.flags && line.json) return "--flags and --json exclude each other";
   if (line.host_file.find_first_of(" \t\n") != std::string::npos)
     return "--hostfile: a path with blanks cannot be among the flags of srun";
@@ -279,6 +292,8 @@ int answer(const CommandLine& line, const lbf::AdviseResult& result, lbf::Advise
   std::string text;
   if (line.flags) {
     text = advise_flags(result, print.host_file) + "\n";
+    if (result.schedule && result.schedule->known == 0)
+      std::fprintf(stderr, "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
     if (!result.advice.chosen)
       std::fprintf(stderr, "lbf-advise: no advice: %s\n",
                    lbf::report::printable(result.advice.why_not).c_str());
@@ -316,6 +331,12 @@ int run(int argc, char** argv) {
   if (const Result<void> found = find_networks(line, *cluster, options); !found)
     return fail(kFailure, found.error().message);
 
+  std::unique_ptr<lbf::advisor::StartSource> slurm;
+  lbf::Progress asking("lbf-advise", "of the questions to Slurm");
+  if (line.when) {
+    slurm = lbf::advisor::srun_start_source();
+    options.starts = {slurm.get(), line.time_limit, [&](double share) { asking.show(share); }};
+  }
   lbf::AdvisePrint print{what, options.objective.text(), cluster->source, "", false, options.budget_s, ""};
   Result<lbf::AdviseResult> result = lbf::AdviseResult{};
   {

@@ -41,8 +41,8 @@ Result<std::string> ask(HttpClient& client, Selection& selection) {
     if (response->status != 200) return refused(selection, error_of_response(*response));
     answers.push_back(std::move(response->body));
   }
-  // A list for people: parse_steps sorts it, and nothing is in there twice.
-  if (answers.size() == 1 && selection.summary) return std::move(answers.front());
+  // For people: parse_steps sorts it, and nothing is in there twice.
+  if (answers.size() == 1 && !selection.detail) return std::move(answers.front());
   return join_answers(answers);
 }
 

@@ -31,6 +31,28 @@ TEST(ParseSteps, ReadsEveryKey) {
   EXPECT_NEAR(*step.unmodelled_percent(), 3.0, 1e-9);
 }
 
+TEST(ParseSteps, OneByOneOrAllAtOnceIsTheSame) {
+  const std::string tricky = R"({"job":2,"step":0,"state":"complete","job_name":"a}]{\"\\","nodes":["n[1]"]})";
+  const std::string plain = R"({"job":1,"step":0,"state":"running"})";
+  // As lbfd writes it; with blanks, or another key, it is read as a whole.
+  for (const std::string& document :
+       {R"({"steps":[)" + tricky + "," + plain + "]}", R"({"steps":[)" + tricky + "," + plain + "]}\n",
+        R"({ "steps" : [)" + tricky + " , " + plain + "]}", R"({"steps":[)" + tricky + "," + plain + R"(],"more":[]})"}) {
+    const auto steps = parse_steps(document);
+    ASSERT_TRUE(steps.ok()) << document << steps.error().message;
+    ASSERT_EQ(steps->size(), 2U) << document;
+    EXPECT_EQ((*steps)[0].job, 1U);
+    EXPECT_EQ((*steps)[1].job_name, "a}]{\"\\");
+    EXPECT_EQ((*steps)[1].nodes.size(), 1U);
+  }
+  EXPECT_TRUE(parse_steps(R"({"steps":[]})")->empty());
+  for (const char* broken : {R"({"steps":[{"job":1})", R"({"steps":[{"job":1}{}]})", R"({"steps":[{"job":1,]})",
+                             R"({"steps":[1]})", R"({"steps":[{"job":"x"}]})", R"({"steps":["]})", R"({"steps":[,]})",
+                             R"({"steps":[}]})", R"({"steps":[{"job":1}],"steps":[]}})"}) {
+    EXPECT_FALSE(parse_steps(broken).ok()) << broken;
+  }
+}
+
 TEST(ParseSteps, MissingAndNullKeysAreUnknownNotZero) {
   const auto steps = fixture("no_predictions.json");
   ASSERT_EQ(steps.size(), 1U);

@@ -95,6 +95,20 @@ TEST_F(PictureTest, Refusals) {
   }
 }
 
+TEST_F(PictureTest, ItsTimeIsLimited) {
+  write_config("picture_limit_s = 1e-9\n");
+  start();
+  send_all(RingProgram(), 7);
+  wait_until_final(7);
+  const std::string why = json_request("GET", key(7) + "/picture", "", 507)["error"].get<std::string>();
+  EXPECT_THAT(why, HasSubstr("picture_limit_s"));
+  EXPECT_THAT(why, HasSubstr("lbf-trace export"));
+  ASSERT_EQ(stop(SIGTERM), 0);
+  write_config("picture_limit_s = 0\n");
+  start();
+  EXPECT_EQ(request("GET", key(7) + "/picture").status, 200);
+}
+
 TEST_F(PictureTest, ADamagedTraceSaysSo) {
   start();
   send_all(RingProgram(), 7);

@@ -189,6 +189,81 @@ TEST_F(Advise, NoSlurm) {
   expect_refused(1, trace_ + " --network " + network_, "--cluster FILE describes the nodes without Slurm");
 }
 
+// A program in srun's place: says when by the number of nodes.
+class AdviseWhen : public Advise {
+ protected:
+  void srun_says(const std::string& script) {
+    const std::string path = write("srun", "#!/bin/sh\n" + script + "\n");
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+  }
+  Outcome when(const std::string& arguments) {
+    return run(usual_ + " --overcommit --ran-nodes 2 --ran-placement cyclic --when " + arguments, "PATH=" + dir_ + ":$PATH");
+  }
+  // Two nodes in an hour, one now.
+  static std::string held() {
+    return R"(case "$*" in *-N1*) at=$(date +%s);; *) at=$(($(date +%s) + 3600));; esac
+echo "srun: Job 7 to start at $at using 4 processors on nodes n1 in partition main" >&2)";
+  }
+};
+
+TEST_F(AdviseWhen, TheOneThatEndsFirst) {
+  srun_says(held());
+  const Outcome result = when("--json");
+  ASSERT_EQ(result.status, 0) << result.err;
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  ASSERT_TRUE(json["advice"].is_object()) << json["why_no_advice"];
+  EXPECT_EQ(json["advice"]["candidate"], 0);
+  EXPECT_THAT(json["advice"]["flags"], HasSubstr("-N1 -n4 --overcommit --cpus-per-task=2 --time=2"));
+  const nlohmann::json& first = json["candidates"][0];
+  EXPECT_NEAR(first["end"].get<double>() - first["start"].get<double>(), first["lbf_s"], 1e-6);
+  EXPECT_NEAR(first["start"].get<double>(), json["when"]["asked_at"], 1.5);
+  EXPECT_GT(json["now"]["start"].get<double>(), first["end"]);
+  EXPECT_GT(json["advice"]["gain_percent"], 99);
+  EXPECT_LE(json["when"]["questions"], 4);
+}
+
+TEST_F(AdviseWhen, TextAndFlags) {
+  srun_says(held());
+  Outcome result = when("");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Start         End"), HasSubstr("objective: time, by the"),
+                                HasSubstr("Advice: 1 node of main"), HasSubstr("% sooner"),
+                                HasSubstr("srun --partition=main -N1 -n4"), HasSubstr("Slurm was asked")));
+  std::istringstream lines(result.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100U) << line;
+  result = when("--time 1:00:00 --flags");
+  EXPECT_EQ(result.out, "--partition=main -N1 -n4 --overcommit --cpus-per-task=2 --time=1:00:00\n");
+  EXPECT_EQ(result.err, "");
+}
+
+TEST_F(AdviseWhen, SlurmsOwnWordsWhereItRefuses) {
+  srun_says("echo 'srun: error: Unable to allocate resources: Invalid partition name specified' >&2; exit 1");
+  Outcome result = when("");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Slurm does not start what runs now: Invalid partition name specified."),
+                                HasSubstr("No start is known")));
+  result = when("--flags");
+  EXPECT_THAT(result.err, HasSubstr("Slurm does not say when"));
+  result = when("--json");
+  const nlohmann::json json = nlohmann::json::parse(result.out);
+  EXPECT_EQ(json["when"]["starts_known"], 0);
+  EXPECT_EQ(json["now"]["why_no_start"], "Invalid partition name specified");
+  EXPECT_FALSE(json["now"].contains("start"));
+}
+
+TEST_F(AdviseWhen, WithoutSlurm) {
+  srun_says("echo 'srun: error: Unable to contact slurm controller (connect failure)' >&2; exit 1");
+  const Outcome result = when("");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.out, "");
+  EXPECT_THAT(result.err, HasSubstr("lbf-advise: error: Slurm cannot be asked: Unable to contact slurm controller"));
+}
+
+TEST_F(AdviseWhen, WrongUsage) {
+  expect_refused(2, usual_ + " --time 3", "--time goes with --when");
+  expect_refused(2, usual_ + " --when --time 'x y'", "--time: MINUTES");
+  expect_refused(2, usual_ + " --when --objective node-hours", "--node-hours-limit");
+}
+
 TEST_F(Advise, WhenTheBudgetIsOverTheRestIsDeferred) {
   std::string many = "lbf_cluster = 1\n[[node]]\nname = \"n[1-4]\"\ncores_per_socket = 4\n";
   for (int p = 0; p < 12; ++p)

@@ -1,0 +1,20 @@
+// Baseline: what a gain is counted from.
+#pragma once
+
+#include <optional>
+
+#include "advisor/ranking/ranking.h"
+
+namespace lbf::advisor {
+
+struct Baseline {
+  Ranked now;  // the configuration that ran, or, where the trace does not say, what srun would do
+  bool is_what_ran = false;
+  std::optional<Seconds> measured_s;  // of what ran
+
+  // The smaller one of measured and predicted time, so that an error which all predictions share is never
+  // sold as a gain.
+  Seconds time_s() const;
+};
+
+}  // namespace lbf::advisor

@@ -1,0 +1,190 @@
+// STEP of lists, see step_summary.h.
+#include "predictor/serve/step_summary.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <concepts>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "predictor/serve/step_json.h"
+
+namespace lbf {
+namespace {
+
+// An object, key by key. Every overload of add() leaves out what a reader assumes anyway.
+class ObjectWriter {
+ public:
+  explicit ObjectWriter(std::string& out) : out_(out) { out_ += '{'; }
+  ~ObjectWriter() { out_ += '}'; }
+  ObjectWriter(const ObjectWriter&) = delete;
+  ObjectWriter& operator=(const ObjectWriter&) = delete;
+
+  std::string& value(std::string_view name) {
+    if (!first_) out_ += ',';
+    first_ = false;
+    out_ += '"';
+    out_ += name;
+    out_ += "\":";
+    return out_;
+  }
+  void add(std::string_view name, const std::string& text) {
+    if (!text.empty()) append(value(name), text);
+  }
+  void add(std::string_view name, bool yes) {
+    if (yes) value(name) += "true";
+  }
+  void add(std::string_view name, std::integral auto number) {
+    std::array<char, 24> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    value(name).append(digits.data(), end);
+  }
+  void add(std::string_view name, double number) {
+    if (!std::isfinite(number)) return;
+    std::array<char, 32> digits{};
+    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+    const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
+    value(name) += text;
+    // It stays a number with a fraction for readers that tell these apart.
+    if (text.find_first_of(".e") == std::string_view::npos) out_ += ".0";
+  }
+  template <typename T>
+  void add(std::string_view name, const std::optional<T>& known) {
+    if (known) add(name, *known);
+  }
+  void add(std::string_view name, const std::vector<std::string>& texts) {
+    if (texts.empty()) return;
+    value(name) += '[';
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+      if (i > 0) out_ += ',';
+      append(out_, texts[i]);
+    }
+    out_ += ']';
+  }
+
+ private:
+  static void append(std::string& out, const std::string& text) {
+    const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+      return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+    });
+    if (plain) {
+      out += '"';
+      out += text;
+      out += '"';
+    } else {
+      out += json_text(text);
+    }
+  }
+
+  std::string& out_;
+  bool first_ = true;
+};
+
+void append_prediction(const db::PredictionRecord& prediction, std::string& out) {
+  ObjectWriter object(out);
+  object.add("target", prediction.target);
+  object.add("nodes", prediction.nodes);
+  object.add("cores", prediction.cores_per_node);
+  object.add("placement", prediction.placement);
+  object.add("network", prediction.network);
+  object.add("contention", prediction.contention);
+  object.add("speed", prediction.speed);
+  object.add("kind", prediction.kind);
+  if (prediction.why_stuck.empty() && prediction.why_deferred.empty())
+    object.add("predicted_s", prediction.predicted_s);
+  object.add("why_stuck", prediction.why_stuck);
+  object.add("speedup", prediction.speedup);
+  object.add("self_error_percent", prediction.self_error_percent);
+  object.add("partial", prediction.partial);
+  object.add("progress_s", prediction.progress_s);
+  object.add("measured_at_progress_s", prediction.measured_at_progress_s);
+  object.add("seen_share", prediction.seen_share);
+  object.add("low_s", prediction.low_s);
+  object.add("high_s", prediction.high_s);
+  if (!prediction.topology.file.empty()) {
+    ObjectWriter topology(object.value("topology"));
+    topology.add("file", prediction.topology.file);
+    topology.add("nodes", prediction.topology.nodes);
+  }
+  object.add("why_deferred", prediction.why_deferred);
+  object.add("deferred_for_good", prediction.deferred_for_good);
+}
+
+void append_cost(const db::CostRecord& cost, std::string& out) {
+  ObjectWriter object(out);
+  object.add("limit_percent", cost.limit_percent);
+  object.add("predicted_percent", cost.predicted_percent);
+  object.add("corrected_percent", cost.corrected_percent);
+  object.add("low_percent", cost.low_percent());
+  object.add("high_percent", cost.high_percent());
+  object.add("state", cost.state);
+  object.add("program_cpu_s", cost.program_cpu_s);
+  object.add("direct_s", cost.direct_s);
+  object.add("ideal_s", cost.ideal_s);
+  object.add("relay_cpu_s", cost.relay_cpu_s);
+  object.add("recorded_calls", cost.recorded_calls);
+  object.add("counted_calls", cost.counted_calls);
+  object.add("disbelieved", cost.disbelieved);
+  object.add("windows", cost.windows);
+  object.add("seen_share", cost.seen_share);
+}
+
+}  // namespace
+
+void append_summary(const StepView& step, std::string& out) {
+  const db::StepRecord& record = step.record;
+  ObjectWriter object(out);
+  object.add("cluster", record.cluster);
+  object.add("job", record.job);
+  object.add("step", record.step);
+  object.add("restart", record.restart);
+  object.add("array_job", record.array_job);
+  object.add("array_task", record.array_task);
+  object.add("het_job", record.het_job);
+  object.add("het_offset", record.het_offset);
+  object.add("user", record.user_name);
+  object.add("uid", record.uid);
+  object.add("account", record.account);
+  object.add("partition", record.partition);
+  object.add("job_name", record.job_name);
+  if (record.command_words) {
+    object.add("command", *record.command_words);
+  } else {
+    object.add("command", record.command);
+  }
+  object.add("command_cut", record.command_cut);
+  object.add("state", std::string(db::name_of(record.state)));
+  object.add("why_partial", record.why_partial);
+  object.add("nodes", record.nodes);
+  object.add("ranks", record.ranks);
+  object.add("network", record.network);
+  object.add("start", record.start_s);
+  object.add("end", record.end_s);
+  object.add("measured_s", record.measured_s);
+  object.add("events", record.events);
+  object.add("messages", record.messages);
+  object.add("collectives", record.collectives);
+  object.add("bytes_on_wire", record.wire_bytes);
+  object.add("bytes_stored", record.stored_bytes);
+  object.add("wildcard_receives", record.wildcard_receives);
+  object.add("mpi_s", record.mpi_s);
+  object.add("unmodelled_s", record.unmodelled_s);
+  object.add("capture_s", record.capture_s);
+  object.add("relay_cpu_s", record.relay_cpu_s);
+  object.add("lbfd_cpu_s", record.lbfd_cpu_s);
+  object.add("lost_events", record.lost_events);
+  if (record.cost) append_cost(*record.cost, object.value("cost"));
+  if (step.predictions.empty()) return;
+  object.value("predictions") += '[';
+  for (std::size_t i = 0; i < step.predictions.size(); ++i) {
+    if (i > 0) out += ',';
+    append_prediction(step.predictions[i], out);
+  }
+  out += ']';
+}
+
+}  // namespace lbf
