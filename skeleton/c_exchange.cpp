@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "skeleton/call_name.h"
 #include "skeleton/similarity.h"
 
 namespace lbf::skeleton {
@@ -18,53 +19,6 @@ std::string number(double value, const char* format = "%.4g") {
 
 std::string with_sign(std::int64_t value) {
   return (value < 0 ? " - " : " + ") + std::to_string(value < 0 ? -value : value);
-}
-
-// How the function's name goes on behind MPI_ or MPI_I, and whether its buffers hold a part for each rank.
-struct Name {
-  const char* blocking;
-  const char* nonblocking;
-  bool part_for_each_rank;
-};
-Name name_of(CollectiveOp op) {
-  switch (op) {
-    case CollectiveOp::kBarrier:
-      return {"Barrier", "Ibarrier", false};
-    case CollectiveOp::kBcast:
-      return {"Bcast", "Ibcast", false};
-    case CollectiveOp::kReduce:
-      return {"Reduce", "Ireduce", false};
-    case CollectiveOp::kAllreduce:
-    case CollectiveOp::kCommCreate:
-      return {"Allreduce", "Iallreduce", false};
-    case CollectiveOp::kGather:
-      return {"Gather", "Igather", true};
-    case CollectiveOp::kScatter:
-      return {"Scatter", "Iscatter", true};
-    case CollectiveOp::kAllgather:
-      return {"Allgather", "Iallgather", true};
-    case CollectiveOp::kAlltoall:
-      return {"Alltoall", "Ialltoall", true};
-    case CollectiveOp::kReduceScatterBlock:
-      return {"Reduce_scatter_block", "Ireduce_scatter_block", true};
-    case CollectiveOp::kScan:
-      return {"Scan", "Iscan", false};
-    case CollectiveOp::kExscan:
-      return {"Exscan", "Iexscan", false};
-    case CollectiveOp::kGatherv:
-      return {"Gatherv", "Igatherv", true};
-    case CollectiveOp::kScatterv:
-      return {"Scatterv", "Iscatterv", true};
-    case CollectiveOp::kAllgatherv:
-      return {"Allgatherv", "Iallgatherv", true};
-    case CollectiveOp::kAlltoallv:
-    case CollectiveOp::kAlltoallw:
-      return {"Alltoallv", "Ialltoallv", true};
-    case CollectiveOp::kReduceScatter:
-      return {"Reduce_scatter", "Ireduce_scatter", true};
-    default:
-      return {"Barrier", "Ibarrier", false};  // neighbour collectives: OperationReader refuses them
-  }
 }
 
 }  // namespace
@@ -262,7 +216,7 @@ void CExchangeWriter::statement(const SpmdOperation& o, const std::vector<Rank>&
 void CExchangeWriter::collective(const SpmdOperation& o, const std::vector<Rank>& ranks) {
   const Operation& operation = o.operation;
   const bool nonblocking = operation.kind == OperationKind::kIcollective;
-  const Name name = name_of(operation.op);
+  const CollectiveName name = collective_name(operation.op);
   const std::string slot = std::to_string(operation.slot);
   const std::string receive = nonblocking ? "arriving[" + slot + "]" : "in";
   const std::string tail =
@@ -309,7 +263,7 @@ void CExchangeWriter::vector_collective(const SpmdOperation& o, const std::vecto
   const std::string receive = nonblocking ? "arriving[" + slot + "]" : "in";
   const std::string tail =
       "comm[" + std::to_string(operation.comm) + "]" + (nonblocking ? ", &request[" + slot + "]);" : ");");
-  const Name name = name_of(operation.op);
+  const CollectiveName name = collective_name(operation.op);
   const std::string head = std::string("MPI_") + (nonblocking ? name.nonblocking : name.blocking) + "(";
   const std::size_t columns = o.sizes.front().size();
   const std::string n = std::to_string(columns);
@@ -367,7 +321,7 @@ void CExchangeWriter::reserve(const SpmdOperation& o, std::uint64_t comm_size) {
   }
   const bool is_collective =
       o.operation.kind == OperationKind::kCollective || o.operation.kind == OperationKind::kIcollective;
-  if (is_collective && name_of(o.operation.op).part_for_each_rank) most *= comm_size;
+  if (is_collective && collective_name(o.operation.op).part_for_each_rank) most *= comm_size;
   for (std::size_t i = 0; i < rows; ++i) {
     Bytes sum = 0;
     for (const std::uint64_t bytes : o.sizes[i]) sum += bytes;

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <set>
 
+#include "base/crc32c.h"
+#include "skeleton/about.h"
 #include "skeleton/c_exchange.h"
 #include "skeleton/c_prelude.h"
 #include "skeleton/spmd.h"
@@ -126,12 +128,18 @@ Result<std::string> c_program(const Signature& signature, const ScaledSignature&
     if (writer.statements() > kMostStatements) return too_long(kMostStatements);
   }
   if (scaled.factor > 2147483647) return invalid_input("a scaling factor above 2147483647");
-  std::string text = head(signature, scaled, source) + constants(signature, scaled, writer, variables);
-  text += kCPrelude;
+  std::string text = constants(signature, scaled, writer, variables) + kCPrelude;
   text += "\n" + comm_setup(signature, variables) + "\n" + writer.tables() + writer.functions();
   text += "\nstatic void run(void) {\n";
   write_elements(scaled, scaled.elements, 1, text);
-  return text + "}\n";
+  text += "}\n";
+  std::array<char, 9> id{};
+  std::snprintf(id.data(), id.size(), "%08x", crc32c(text));
+  const About about{signature.ranks, scaled.factor, signature.application_s, id.data()};
+  // Of external linkage: the compiler keeps it.
+  return head(signature, scaled, source) + text +
+         "\n/* For lbf-skeleton run. */\nextern const char lbf_skeleton_about[];\n" +
+         "const char lbf_skeleton_about[] = \"" + about_text(about) + "\";\n";
 }
 
 }  // namespace lbf::skeleton

@@ -275,6 +275,14 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
       trace_.blocked_s += event.off_s;
       return {};
     case EventKind::kUnmodelled:
+    case EventKind::kIo:
+    case EventKind::kOneSided:
+    case EventKind::kOneSidedSync:
+      if (event.kind == EventKind::kOneSided && has_request(event)) {
+        return at(rank,
+                  "a one-sided operation with a request (MPI_Rput ...), which skeletons do not support "
+                  "(docs/skeletons.md, limits)");
+      }
       state.idle_s += static_cast<float>(event.call_s);
       trace_.unmodelled_s += event.call_s;
       return {};
@@ -282,6 +290,14 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
       return at(rank, std::to_string(event.bytes) +
                           " events were lost here: no skeleton can be built from a partial trace; record it "
                           "again with a larger ring (LBF_CAPTURE_RING_BYTES)");
+    case EventKind::kWindowOpen:
+      return {};
+    case EventKind::kWindowClose:
+    case EventKind::kSkipped:
+      return at(rank,
+                "from here on calls were only counted, to stay within the overhead limit: no skeleton can be "
+                "built from a trace with lost windows; record it again with a higher limit (srun "
+                "--lbf-overhead, up to the site's overhead_limit; lbf-run --overhead 100)");
     case EventKind::kCommCreate:
       return create_comm(rank, event);
     case EventKind::kCommFree:

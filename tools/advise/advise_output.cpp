@@ -11,6 +11,7 @@
 #include "advisor/advice/how.h"
 #include "advisor/report/text.h"
 #include "advisor/report/times.h"
+#include "tools/advise/probe.h"
 
 namespace lbf {
 namespace {
@@ -248,6 +249,22 @@ nlohmann::json json_of(const Ranked& one, const std::string& host_file) {
   return json;
 }
 
+nlohmann::json json_of(const ProbeResult& probe) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const ProbeRow& row : probe.rows) {
+    nlohmann::json one = {{"where", row.where}, {"times_s", row.times_s}};
+    one["candidate"] = row.candidate ? nlohmann::json(*row.candidate) : nlohmann::json();
+    if (!row.times_s.empty()) one["application_s"] = row.application_s;
+    if (!row.why_failed.empty()) one["error"] = row.why_failed;
+    rows.push_back(std::move(one));
+  }
+  return {{"factor", probe.factor},
+          {"budget_node_s", probe.budget_node_s},
+          {"spent_node_s", probe.spent_node_s},
+          {"decision", probe.decision},
+          {"rows", std::move(rows)}};
+}
+
 nlohmann::json json_of(const advisor::Sensitivity& curves) {
   const auto points = [](const std::vector<advisor::SensitivityPoint>& list) {
     nlohmann::json array = nlohmann::json::array();
@@ -289,6 +306,7 @@ std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
                   report::printable(print.cluster)),
       kWidth, 0);
   out += counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
+  if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
   for (const std::string& note : result.trust.notes())
     out += report::wrap("Note: " + report::printable(note) + ".", kWidth, 0);
@@ -352,6 +370,7 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
     if (!result.schedule->why_stopped.empty()) json["when"]["why_stopped"] = result.schedule->why_stopped;
   }
   if (result.sensitivity) json["sensitivity"] = json_of(*result.sensitivity);
+  if (result.probe) json["probe"] = json_of(*result.probe);
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

@@ -11,6 +11,7 @@
 #include "advisor/candidate/candidate.h"
 #include "advisor/candidate/cluster.h"
 #include "tools/advise/advise_trace.h"
+#include "tools/advise/probe_result.h"
 
 namespace lbf {
 
@@ -57,6 +58,7 @@ struct AdviseResult {
   std::optional<advisor::Schedule> schedule;  // where starts were asked for
   advisor::Advice advice;
   std::optional<advisor::Sensitivity> sensitivity;
+  std::optional<ProbeResult> probe;  // where probes were asked for
 };
 
 // Errors: those of the trace; no partition of a name, nothing that fits (advisor::node_sets); starts were to be asked for

@@ -26,6 +26,7 @@
 #include "base/http_client.h"
 #include "tools/advise/advise_output.h"
 #include "tools/advise/advise_session.h"
+#include "tools/advise/probe.h"
 #include "tools/support/progress.h"
 #include "tools/whatif/whatif_targets.h"
 
@@ -75,6 +76,9 @@ struct CommandLine {
   std::string server = from_environment("LBF_SERVER", "unix:/run/lbf/lbfd.sock");
   bool when = false;
   std::string time_limit;
+  bool probe = false;
+  double probe_budget_node_s = 0;
+  std::string launcher = "srun";
   bool flags = false;
   std::string host_file;
   bool json = false;
@@ -127,6 +131,12 @@ void add_options(CLI::App& app, CommandLine& line) {
                "rank by the end: Slurm's own start estimate (srun --test-only) plus the predicted time");
   app.add_option("--time", line.time_limit,
                  "with --when: the jobs' time limit, as srun takes it (default: from the predicted time)");
+  app.add_flag("--probe", line.probe, "measure the best placements with a performance skeleton, and let that decide");
+  app.add_option("--probe-budget", line.probe_budget_node_s,
+                 "node-seconds that probes may take (default, and at most: the site's limit, else 600)")
+      ->check(CLI::PositiveNumber)
+      ->needs("--probe");
+  app.add_option("--launcher", line.launcher, "of the probes: srun and options of it (default srun)")->needs("--probe");
   app.add_flag("--flags", line.flags, "print the flags of srun and nothing else");
   app.add_option(
       "--hostfile", line.host_file,
@@ -171,6 +181,14 @@ void ask_for_errors(lbf::HttpClient& client, const lbf::report::Step& step, lbf:
   if (!fit) return;
   options.program = {fit->program.outcomes, fit->program.p90_percent.value_or(0)};
   options.site = {fit->site.outcomes, fit->site.p90_percent.value_or(0)};
+}
+
+// Node-seconds for probes: what the site allows, or less. Errors: the site's file is damaged, or allows none.
+Result<double> probe_budget(const CommandLine& line) {
+  const Result<double> limit = lbf::probe_limit_node_s();
+  if (!limit) return limit.error();
+  if (*limit <= 0) return lbf::Error{lbf::ErrorCode::kPermission, "--probe: this site allows no probes"};
+  return line.probe_budget_node_s > 0 ? std::min(line.probe_budget_node_s, *limit) : *limit;
 }
 
 // What lbfd knows of the run: its network, its processors and how long it took.
@@ -319,6 +337,9 @@ int run(int argc, char** argv) {
   if (const std::string wrong = why_wrong(line); !wrong.empty()) return fail(kUsage, wrong);
 
   lbf::AdviseOptions options = session_options(line);
+  const Result<double> probe_node_s = line.probe ? probe_budget(line) : Result<double>(0.0);
+  if (!probe_node_s) return fail(kFailure, probe_node_s.error().message);
+  const lbf::advisor::Objective objective = options.objective;
   const std::string what = line.trace.empty() ? line.job : line.trace;
   Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(what, line.server);
   if (!trace) return fail(kFailure, trace.error().message);
@@ -346,6 +367,11 @@ int run(int argc, char** argv) {
     result = lbf::advise(passes, *cluster, std::move(options));
   }
   if (!result) return fail(kFailure, result.error().message);
+  if (line.probe) {
+    const lbf::ProbeOptions how{what, line.server, line.launcher, from_environment("MPICC", "mpicc"), *probe_node_s};
+    if (const Result<void> done = lbf::probe(*result, objective, how); !done)
+      return fail(kFailure, done.error().message);
+  }
   return answer(line, *result, std::move(print));
 }
 

@@ -40,12 +40,13 @@ class Cluster:
         self.name = f"acc{zlib.crc32(output.encode()):08x}"
         self.nodes = len(os.sched_getaffinity(0))
         self.env, self.network = None, None
+        self.up_options = []  # further ones of `cluster up`
 
     def __enter__(self):
         # lbfd gets no networks: its own predictions are not used here, and it shares the nodes' cores. The capture is
         # open all the time: windows are another study's subject (docs/cost-system.md).
         command([HARNESS, "up", self.name, "--nodes", str(self.nodes), "--pin-nodes", "--lbf", self.build,
-                 "--plugin-args", "overhead_limit=100", "--keep", self.program_dir, "--keep", self.output])
+                 "--plugin-args", "overhead_limit=100", "--keep", self.program_dir, "--keep", self.output, *self.up_options])
         self.env = dict(os.environ)
         for line in command([HARNESS, "env", self.name]).splitlines():
             key, _, value = line.removeprefix("export ").partition("=")

@@ -1,0 +1,102 @@
+#!/usr/bin/python3
+"""Performance skeletons on the cluster: from a stored step to a prediction for node sets, and the advisor's probes."""
+
+import json
+import os
+import sys
+
+sys.dont_write_bytecode = True
+import cluster_case  # noqa: E402
+from cluster_case import BIN, CRASHED_STATUS, ClusterCase  # noqa: E402
+
+LAUNCHER = ("--launcher", "srun --mpi=pmix --overcommit")
+NETWORKS = os.path.join(cluster_case.HERE, "networks.d")
+
+
+class Skeletons(ClusterCase):
+    nodes_needed = 4
+
+    def tool(self, name, *arguments, timeout=180):
+        return self.run_command(os.path.join(BIN, name), *arguments, timeout=timeout)
+
+    def skeleton(self, *arguments):
+        return self.tool("lbf-skeleton", *arguments)
+
+    def recorded(self, *layout):
+        """A captured step without windows: what is left out, no skeleton does."""
+        for _ in range(4):
+            done, job = self.predict("--lbf-overhead=100", *layout, self.program("steps"), "400")
+            if done.status != CRASHED_STATUS:
+                break
+        self.assertEqual(0, done.status, done)
+        return job, self.step(job)
+
+    def assert_refused(self, says, done):
+        self.assertEqual(1, done.status, done)
+        self.assertEqual(1, len(done.err.strip().splitlines()), done)
+        self.assertIn(says, done.err)
+
+    def answer(self, *arguments):
+        """JSON of a command that runs skeletons; Open MPI may crash in MPI_Init (docs/cluster-harness.md)."""
+        for _ in range(3):
+            done = self.skeleton(*arguments, *LAUNCHER, "--json")
+            if done.status == 0:
+                return json.loads(done.out)
+        self.fail(done)
+
+    def test_from_a_step_to_a_prediction(self):
+        job, step = self.recorded("--nodes=2", "--ntasks=4")
+        done = self.skeleton("build", "-j", f"{job}.0", "-K", "4", "-o", "skel.c")
+        self.assertEqual(0, done.status, done)
+        same = self.skeleton("build", "-j", str(job), "-K", "4")
+        with open(os.path.join(self.work, "skel.c"), encoding="utf-8") as file:
+            about = [line for line in file if "@(#)lbf-skeleton" in line]
+        self.assertIn(about[0], same.out, "JOB and JOB.0 are one step")
+        self.assertAlmostEqual(step["measured_s"], float(about[0].split("application_s=")[1].split()[0]), 5)
+
+        reference = self.answer("run", "skel.c", "--reference", "--on", "node[1-2]", "--repeat", "2")
+        self.assertEqual(2, len(reference["sets"][0]["times_s"]))
+        self.assertEqual(4, reference["ranks"])
+        predicted = self.answer("predict", "skel.c", "--on", "node[1-2]", "--on", "node3", "-N", "4", "--repeat", "2")
+        self.assertEqual({"node[1-2]", "node3", "any 4 nodes"}, {one["nodes"] for one in predicted["predictions"]})
+        times = [one["predicted_s"] for one in predicted["predictions"]]
+        self.assertEqual(sorted(times), times, "the fastest first")
+        for one in predicted["predictions"]:
+            self.assertLessEqual(one["low_s"], one["predicted_s"])
+            self.assertGreaterEqual(one["high_s"], one["predicted_s"])
+
+        compared = self.answer("compare", f"{job}.0", "skel.c", "--on", "node[1-2]")
+        self.assertEqual(["application", "skel.c"], compared["programs"])
+        for program in (0, 1):
+            self.assertAlmostEqual(100, sum(row["percent"][program] for row in compared["rows"]), 3)
+
+    def test_what_cannot_be_is_said_in_one_line(self):
+        self.assert_refused("999999999", self.skeleton("build", "-j", "999999999.0", "-K", "4"))
+        job, _ = self.recorded("--nodes=2", "--ntasks=4")
+        self.assertEqual(0, self.skeleton("build", "-j", f"{job}.0", "-K", "4", "-o", "skel.c").status)
+        self.assert_refused("node99", self.skeleton("run", "skel.c", "--on", "node99", *LAUNCHER))
+        self.assert_refused("no run on the machine where the trace was recorded", self.skeleton("predict", "skel.c", "--on", "node1"))
+        self.assert_refused("did not end within 0.01 s", self.skeleton("run", "skel.c", "--on", "node1", "--limit", "0.01", *LAUNCHER))
+        # A node on which it cannot run: the program is not there.
+        os.remove(os.path.join(self.work, "skel"))
+        missing = self.skeleton("run", "skel.c", "--on", "node1", "--mpicc", "/nowhere/mpicc", *LAUNCHER)
+        self.assert_refused("/nowhere/mpicc: no such compiler here", missing)
+
+    def test_the_advisor_probes_within_its_budget(self):
+        job, _ = self.recorded("--nodes=4", "--ntasks=4")
+        for _ in range(3):
+            done = self.tool("lbf-advise", "-j", f"{job}.0", "--network", "test-fast", "--networks-dir", NETWORKS, "--refresh",
+                             "--probe", "--probe-budget", "40", *LAUNCHER, "--json", timeout=280)
+            self.assertEqual(0, done.status, done)
+            probe = json.loads(done.out)["probe"]
+            if all("error" not in row for row in probe["rows"]):
+                break
+        self.assertLessEqual(probe["spent_node_s"], 40)
+        self.assertGreaterEqual(len([row for row in probe["rows"] if row["times_s"]]), 2, done)
+        self.assertNotEqual("", probe["decision"])
+        # Nothing of it is left.
+        self.assertEqual([], [name for name in os.listdir(self.work) if name.startswith(".lbf-probe")])
+
+
+if __name__ == "__main__":
+    cluster_case.main()
