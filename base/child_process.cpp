@@ -72,34 +72,68 @@ void drain(ScopedFd& from, std::string& into) {
   into.append(block.data(), std::min(static_cast<std::size_t>(n), room));
 }
 
-// Until both are closed or the time is over; whether it is.
-bool read_both(ScopedFd& out, ScopedFd& err, Clock::time_point deadline, ChildOutput& output) {
+bool has_ended(pid_t child) {
+  siginfo_t info{};
+  return ::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == child;
+}
+
+// What is done to a child that takes longer than it may.
+class Patience {
+ public:
+  Patience(pid_t child, Seconds patience_s)
+      : child_(child), is_bounded_(patience_s > 0), next_(Clock::now() + of_clock(patience_s)) {}
+
+  bool was_lost() const { return signals_ > 0; }
+  // It is over, or will be at once: its outputs need not be waited for.
+  bool is_at_its_end() const { return signals_ > 1 || (signals_ == 1 && has_ended(child_)); }
+  // Until something is to be done, for poll().
+  int wait_ms() const {
+    if (!is_bounded_) return -1;
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(next_ - Clock::now()).count();
+    return static_cast<int>(std::clamp<std::int64_t>(left + 1, 0, was_lost() ? kLook_ms : 60'000));
+  }
+  void look() {
+    if (!is_bounded_ || Clock::now() < next_) return;
+    ::kill(child_, signals_ == 0 ? SIGTERM : SIGKILL);
+    ++signals_;
+    next_ += of_clock(kChildGraceS);
+  }
+
+ private:
+  static constexpr std::int64_t kLook_ms = 20;
+  static Clock::duration of_clock(Seconds seconds) {
+    return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  }
+  pid_t child_;
+  bool is_bounded_;
+  Clock::time_point next_;
+  int signals_ = 0;
+};
+
+// Until both are closed, or the child is at its end and nothing more is there.
+void read_both(ScopedFd& out, ScopedFd& err, Patience& patience, ChildOutput& output) {
   while (out || err) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now());
-    if (left.count() <= 0) return true;
+    patience.look();
+    const bool is_end = patience.is_at_its_end();
     // poll() passes over descriptors below 0.
     std::array<pollfd, 2> waiting{pollfd{out.get(), POLLIN, 0}, pollfd{err.get(), POLLIN, 0}};
-    const auto wait_ms = static_cast<int>(std::min<std::int64_t>(left.count() + 1, 60'000));
-    if (::poll(waiting.data(), waiting.size(), wait_ms) <= 0) continue;
+    if (::poll(waiting.data(), waiting.size(), is_end ? 0 : patience.wait_ms()) <= 0) {
+      if (is_end) return;
+      continue;
+    }
     if (waiting[0].revents != 0) drain(out, output.out);
     if (waiting[1].revents != 0) drain(err, output.err);
   }
-  return false;
 }
 
-// It may have closed both outputs and run on.
-int wait_for(pid_t child, Clock::time_point deadline, ChildOutput& output) {
+// It may have closed both outputs and run on. Its status, as waitpid gives it.
+int wait_for(pid_t child, Patience& patience) {
   int status = 0;
   for (;;) {
-    const pid_t ended = ::waitpid(child, &status, output.timed_out ? 0 : WNOHANG);
+    patience.look();
+    const pid_t ended = ::waitpid(child, &status, WNOHANG);
     if (ended == child || (ended < 0 && errno != EINTR)) return status;
-    if (output.timed_out) continue;
-    if (Clock::now() >= deadline) {
-      output.timed_out = true;
-      ::kill(child, SIGKILL);
-    } else {
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }
 }
 
@@ -107,8 +141,6 @@ int wait_for(pid_t child, Clock::time_point deadline, ChildOutput& output) {
 
 Result<ChildOutput> run_child(const std::vector<std::string>& words, Seconds patience_s,
                               const std::optional<std::vector<std::string>>& environment) {
-  const auto deadline =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(patience_s));
   Result<Pipe> out = make_pipe();
   if (!out) return out.error();
   Result<Pipe> err = make_pipe();
@@ -118,9 +150,10 @@ Result<ChildOutput> run_child(const std::vector<std::string>& words, Seconds pat
   out->writing.reset();
   err->writing.reset();
   ChildOutput output;
-  output.timed_out = read_both(out->reading, err->reading, deadline, output);
-  if (output.timed_out) ::kill(*child, SIGKILL);
-  const int status = wait_for(*child, deadline, output);
+  Patience patience(*child, patience_s);
+  read_both(out->reading, err->reading, patience, output);
+  const int status = wait_for(*child, patience);
+  output.timed_out = patience.was_lost();
   if (WIFEXITED(status)) output.exit_status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) output.signal = WTERMSIG(status);
   return output;

@@ -80,7 +80,7 @@ class Skeletons(ClusterCase):
         # A node on which it cannot run: the program is not there.
         os.remove(os.path.join(self.work, "skel"))
         missing = self.skeleton("run", "skel.c", "--on", "node1", "--mpicc", "/nowhere/mpicc", *LAUNCHER)
-        self.assert_refused("/nowhere/mpicc: no such compiler here", missing)
+        self.assert_refused("cannot run /nowhere/mpicc: No such file", missing)
 
     def test_the_advisor_probes_within_its_budget(self):
         job, _ = self.recorded("--nodes=4", "--ntasks=4")

@@ -57,8 +57,32 @@ TEST(RunChild, ItsTimeIsBounded) {
 TEST(RunChild, SoIsThatOfOneThatSaysNothingMore) {
   const Result<ChildOutput> done = shell("exec >&- 2>&-; exec sleep 30", 0.3);
   EXPECT_TRUE(done->timed_out);
+  EXPECT_EQ(done->signal, SIGTERM);
+}
+
+TEST(RunChild, ItIsAskedFirstAndMaySayMore) {
+  const Result<ChildOutput> done = shell("trap 'echo tidied; exit 4' TERM; echo early; while :; do sleep 0.05; done", 0.3);
+  EXPECT_TRUE(done->timed_out);
+  EXPECT_EQ(done->out, "early\ntidied\n");
+  EXPECT_EQ(done->exit_status, 4);
+  EXPECT_FALSE(done->succeeded());
+}
+
+TEST(RunChild, WhatMindsNothingIsKilled) {
+  const Result<ChildOutput> done = shell("trap '' TERM; while :; do sleep 0.05; done", 0.2);
+  EXPECT_TRUE(done->timed_out);
   EXPECT_EQ(done->signal, SIGKILL);
 }
+
+TEST(RunChild, WhatItLeftBehindIsNotWaitedFor) {
+  const auto before = std::chrono::steady_clock::now();
+  const Result<ChildOutput> done = shell("sleep 60 & wait", 0.2);
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - before;
+  EXPECT_TRUE(done->timed_out);
+  EXPECT_LT(took.count(), 20);
+}
+
+TEST(RunChild, WithoutABoundItIsWaitedFor) { EXPECT_EQ(shell("sleep 0.1; echo late", 0)->out, "late\n"); }
 
 TEST(RunChild, TheEnvironmentIsTheOneThatIsGiven) {
   const Result<ChildOutput> done =

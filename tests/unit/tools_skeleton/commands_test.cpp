@@ -145,7 +145,7 @@ TEST_F(SkeletonCommands, GoOnWhereOneNodeSetFails) {
 TEST_F(SkeletonCommands, RefuseInOneLine) {
   refuses(1, "run nothing.c", "nothing.c: cannot open the skeleton");
   refuses(1, "run ring.lbf", "ring.lbf: no skeleton that this lbf-skeleton made");
-  refuses(1, "run ring.c --mpicc /nowhere/mpicc", "/nowhere/mpicc: no such compiler here");
+  refuses(1, "run ring.c --mpicc /nowhere/mpicc", "cannot run /nowhere/mpicc: No such file");
   refuses(1, "run ring.c --on node[1-5]", "5 nodes for 4 ranks");
   refuses(1, "run ring.c --on 'node[1-'", "node[1-");
   refuses(2, "run ring.c --launcher ssh", "--launcher ssh");

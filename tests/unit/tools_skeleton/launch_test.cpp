@@ -81,7 +81,7 @@ TEST_F(Runs, SayInOneLineWhatFailed) {
   EXPECT_THAT(why("kill -9 $$\n"), HasSubstr("was ended by signal 9"));
   EXPECT_THAT(why("echo hello\n"), HasSubstr("did not say how long it ran: hello"));
   EXPECT_THAT(run_skeleton({"/nowhere/srun"}, "/bin/true", {}, 0).error().message,
-              HasSubstr("/nowhere/srun: No such file"));
+              HasSubstr("cannot run /nowhere/srun: No such file"));
 }
 
 TEST_F(Runs, AreEndedAfterTheirLimit) {
@@ -121,7 +121,7 @@ TEST_F(Runs, SayThatThereIsNoCompiler) {
   const std::string source = directory_.path() + "/skel.c";
   std::ofstream(source) << "x\n";
   EXPECT_THAT(program_of(source, "/nowhere/mpicc").error().message,
-              HasSubstr("/nowhere/mpicc: no such compiler here (No such file"));
+              HasSubstr("cannot run /nowhere/mpicc: No such file"));
   EXPECT_THAT(
       program_of(source, script("mpicc", "echo 'skel.c:1: error: bad' >&2; exit 1\n")).error().message,
       HasSubstr("could not compile " + source + ": skel.c:1: error: bad"));
