@@ -22,12 +22,13 @@ struct ChildOutput {
   bool succeeded() const { return exit_status == 0 && !timed_out; }
 };
 
+inline constexpr Seconds kChildGraceS = 5;
+
 // Runs `words` (the first one is looked up in PATH where it has no '/') with empty standard input, and waits. After
 // `patience_s` (0: never) timed_out is set and it is asked to end (SIGTERM), because srun and mpirun have programs of
 // their own to end; what is there kChildGraceS later is killed. What it started itself is not waited for then.
 // `environment`: "NAME=value" each; nullopt: the caller's. Errors: kUnavailable: it cannot be run; kIo: no pipe.
 // REQUIRES: !words.empty().
-inline constexpr Seconds kChildGraceS = 5;
 Result<ChildOutput> run_child(const std::vector<std::string>& words, Seconds patience_s,
                               const std::optional<std::vector<std::string>>& environment = std::nullopt);
 

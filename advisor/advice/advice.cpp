@@ -74,8 +74,8 @@ std::string starts(const Ranked& one, const Schedule& schedule) {
 }
 
 // Why what ends first is not what runs fastest, or not what runs now.
-std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked& chosen, const Baseline& baseline,
-                                           const Schedule& schedule) {
+std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked& chosen,
+                                           const Baseline& baseline, const Schedule& schedule) {
   std::vector<std::string> lines;
   const Ranked* fastest = &chosen;
   for (const Ranked& one : ranking.ranked) {
@@ -83,8 +83,8 @@ std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked&
   }
   if (fastest != &chosen) {
     lines.push_back(fmt::format("it {}; {} would run {:.3g} % shorter, but {}", starts(chosen, schedule),
-                                describe(fastest->candidate, false), 100 * (1 - fastest->time_s / chosen.time_s),
-                                starts(*fastest, schedule)));
+                                describe(fastest->candidate, false),
+                                100 * (1 - fastest->time_s / chosen.time_s), starts(*fastest, schedule)));
   }
   if (baseline.now.start.at_s && *baseline.now.start.at_s > *chosen.start.at_s)
     lines.push_back("what runs now " + starts(baseline.now, schedule));
@@ -117,7 +117,8 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   // Where Slurm would not start what runs now, only the run times can be compared.
   const bool now_starts = by.schedule == nullptr || baseline.now.start.at_s.has_value();
   const double waiting_s = now_starts ? by.waiting_s(chosen) : 0;
-  advice.gain = gain_of(by.value(baseline.now, now_s), now_starts ? by.value(chosen) : chosen.time_s, trust, waiting_s);
+  advice.gain =
+      gain_of(by.value(baseline.now, now_s), now_starts ? by.value(chosen) : chosen.time_s, trust, waiting_s);
   // What runs now may itself be outside the limits: then anything within them is worth having.
   const bool now_allowed = now_starts && objective.allows(now_s, now_hours);
   const char* const nothing_better = by.schedule == nullptr
@@ -141,7 +142,8 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   if (by.schedule != nullptr) advice.reasons = reasons_of_starts(ranking, chosen, baseline, *by.schedule);
   // One that runs longer is not advised for what its replay says.
   if (by.schedule == nullptr || chosen.time_s < now_s) {
-    for (std::string& reason : reasons(chosen, baseline.now, graph)) advice.reasons.push_back(std::move(reason));
+    for (std::string& reason : reasons(chosen, baseline.now, graph))
+      advice.reasons.push_back(std::move(reason));
   }
   return advice;
 }

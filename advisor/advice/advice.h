@@ -22,7 +22,8 @@ struct Advice {
 // The best candidate that the objective allows; of those that are less than kLeastErrorPercent worse than it,
 // one that needs no host file. Nothing is advised where the gain is within the error, where no candidate was
 // replayed that the objective allows, or where it is what runs already.
-// With a `schedule` that knows a start: the one that ends first, and the gain is in the time from asking to the end.
+// With a `schedule` that knows a start: the one that ends first, and the gain is in the time from asking to
+// the end.
 Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& trust, const CommGraph& graph,
               const Objective& objective, const Schedule* schedule = nullptr);
 

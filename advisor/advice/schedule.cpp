@@ -133,8 +133,8 @@ class Scheduler {
       const std::string& wanted = one.candidate.set.partition;
       const bool meant = wanted.empty() ? partition.is_default : partition.name == wanted;
       if (!meant || partition.max_time_s <= 0 || !limit_s || *limit_s <= partition.max_time_s) continue;
-      return fmt::format("its time limit ({:g} minutes) is above the partition's ({:g} minutes)", *limit_s / 60,
-                         partition.max_time_s / 60);
+      return fmt::format("its time limit ({:g} minutes) is above the partition's ({:g} minutes)",
+                         *limit_s / 60, partition.max_time_s / 60);
     }
     return {};
   }
@@ -204,8 +204,8 @@ std::optional<Seconds> parse_time_limit(std::string_view text) {
   return sum_s;
 }
 
-Result<Schedule> schedule(Ranking& ranking, Baseline& baseline, const Objective& objective, StartSource& slurm,
-                          const ScheduleOptions& options) {
+Result<Schedule> schedule(Ranking& ranking, Baseline& baseline, const Objective& objective,
+                          StartSource& slurm, const ScheduleOptions& options) {
   return Scheduler(slurm, options).run(ranking, baseline, objective);
 }
 

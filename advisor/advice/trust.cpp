@@ -39,9 +39,10 @@ std::vector<std::string> Trust::notes() const {
     if (basis() == Basis::kAssumption) lines.back() += fmt::format(": {:g} % is taken", kAssumedErrorPercent);
   }
   const auto fitted = [&](const char* whose, const OutcomeErrors& errors) {
-    lines.push_back(fmt::format("the interval is fitted to {} outcomes of {}: 90 % of its predictions for other "
-                                "configurations were within {:.1f} % of what was measured there later",
-                                errors.outcomes, whose, errors.p90_percent));
+    lines.push_back(
+        fmt::format("the interval is fitted to {} outcomes of {}: 90 % of its predictions for other "
+                    "configurations were within {:.1f} % of what was measured there later",
+                    errors.outcomes, whose, errors.p90_percent));
   };
   if (basis() == Basis::kProgram) fitted("this program", program);
   if (basis() == Basis::kSite) fitted("this site (too few of this program)", site);

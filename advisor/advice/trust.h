@@ -14,15 +14,15 @@ namespace lbf::advisor {
 inline constexpr double kAssumedErrorPercent = 8.0;
 // Two runs of the same job differ by more than this (advisor/report/advice.h).
 inline constexpr double kLeastErrorPercent = 1.0;
-// Of a prediction's error for each percent of receives whose match another placement may change: assumed where there
-// are no outcomes to fit it to.
+// Of a prediction's error for each percent of receives whose match another placement may change: assumed
+// where there are no outcomes to fit it to.
 inline constexpr double kErrorPerWildcard = 0.1;
 // So many outcomes make a fit: the 90th percentile of fewer is hardly more than the worst of them.
 inline constexpr std::uint64_t kLeastOutcomesOfProgram = 5;
 inline constexpr std::uint64_t kLeastOutcomesOfSite = 10;
 
-// What lbfd knows of predictions that were made for another configuration than the one that ran, and of what was
-// measured there later (docs/lbfd.md, "Programs and outcomes").
+// What lbfd knows of predictions that were made for another configuration than the one that ran, and of what
+// was measured there later (docs/lbfd.md, "Programs and outcomes").
 struct OutcomeErrors {
   std::uint64_t outcomes = 0;
   double p90_percent = 0;  // 90 % of them were at most so far off
@@ -58,8 +58,8 @@ struct Gain {
 
   bool is_certain() const { return low_percent > 0; }
 };
-// `now`, `then`: values of the objective (seconds or node-hours); `waiting`: the part of `then` that no prediction is in.
-// REQUIRES: now > 0.
+// `now`, `then`: values of the objective (seconds or node-hours); `waiting`: the part of `then` that no
+// prediction is in. REQUIRES: now > 0.
 Gain gain_of(double now, double then, const Trust& trust, double waiting = 0);
 
 }  // namespace lbf::advisor

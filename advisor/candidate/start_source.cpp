@@ -19,7 +19,7 @@ constexpr std::string_view kStarts = " to start at ";
 // Of Slurm's variables those that say who asks whom, and what users set for all their jobs. A job's own ones
 // (SLURM_JOB_ID, SLURM_NNODES ...) would make srun a step of it.
 constexpr std::array<std::string_view, 11> kKept = {
-    "SLURM_CONF",  "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_ACCOUNT", "SLURM_QOS",   "SLURM_RESERVATION",
+    "SLURM_CONF",  "SLURM_CONF_SERVER", "SLURM_CLUSTERS", "SLURM_ACCOUNT",   "SLURM_QOS", "SLURM_RESERVATION",
     "SLURM_WCKEY", "SLURM_JWT",         "SLURM_SACK_KEY", "SLURM_USER_NAME", "SLURM_HINT"};
 
 // Slurm itself does not answer, in its own words.

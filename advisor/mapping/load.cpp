@@ -132,8 +132,8 @@ std::vector<std::uint32_t> balanced(const MappingProblem& problem) {
   return node_of_rank;
 }
 
-std::vector<Step> balancing_steps(const MappingProblem& problem, const std::vector<std::uint32_t>& node_of_rank,
-                                  std::size_t count) {
+std::vector<Step> balancing_steps(const MappingProblem& problem,
+                                  const std::vector<std::uint32_t>& node_of_rank, std::size_t count) {
   const Loads loads(problem, node_of_rank);
   const std::uint32_t from = loads.busiest();
   const Seconds now_s = loads.time_s(from);
@@ -142,8 +142,7 @@ std::vector<Step> balancing_steps(const MappingProblem& problem, const std::vect
     if (to == from) continue;
     const Seconds others_s = loads.longest_but(from, to);
     const auto consider = [&](Rank rank, Rank other) {
-      const Seconds then_s =
-          std::max({others_s, loads.with(from, rank, other), loads.with(to, other, rank)});
+      const Seconds then_s = std::max({others_s, loads.with(from, rank, other), loads.with(to, other, rank)});
       if (then_s < now_s * (1 - kSmallestGain)) steps.push_back({rank, other, to, then_s - now_s});
     };
     const bool has_room = loads.ranks_of(to).size() < problem.capacity(to);

@@ -37,7 +37,7 @@ enum class Verdict : std::uint8_t {
 
 // When Slurm would start a candidate (advisor/advice/schedule.h).
 struct Start {
-  std::string time_limit;      // srun's --time that it was asked with and is to be run with; empty: nobody asked
+  std::string time_limit;  // srun's --time that it was asked with and is to be run with; empty: nobody asked
   std::optional<double> at_s;  // seconds since the epoch
   std::string why_not;         // Slurm's words; empty without at_s: it was not asked
 };
@@ -95,10 +95,10 @@ struct SearchSpace {
 std::vector<std::uint32_t> mapping_capacities(const Cluster& cluster, const NodeSet& set,
                                               const CandidateOptions& options);
 
-// Local search on the real objective: steps that the cheap objective likes best, and such that balance the load where that
-// matters (advisor/mapping/load.h), are replayed, a batch in one
-// pass, the best one is kept; from the best ranked candidate on, until nothing is better or the budget is
-// over. Adds what it finds to `ranking`. Errors: those of `replay`.
+// Local search on the real objective: steps that the cheap objective likes best, and such that balance the
+// load where that matters (advisor/mapping/load.h), are replayed, a batch in one pass, the best one is kept;
+// from the best ranked candidate on, until nothing is better or the budget is over. Adds what it finds to
+// `ranking`. Errors: those of `replay`.
 Result<void> search_by_replay(Ranking& ranking, const SearchSpace& space, const CommGraph& graph,
                               const ReplayBatch& replay, const RankingOptions& options);
 

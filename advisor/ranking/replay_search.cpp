@@ -15,8 +15,8 @@ constexpr double kSmallestGain = 1e-4;
 constexpr std::uint32_t kPassesWithoutGain = 2;
 
 // What the cheap objective likes best and, where it matters, what takes most from the busiest node, in turns.
-std::vector<Step> steps_worth_a_replay(const MappingProblem& problem, const std::vector<std::uint32_t>& mapping,
-                                       std::size_t count) {
+std::vector<Step> steps_worth_a_replay(const MappingProblem& problem,
+                                       const std::vector<std::uint32_t>& mapping, std::size_t count) {
   const std::vector<Step> nearer = best_steps(problem, mapping, {}, count);
   if (!load_matters(problem)) return nearer;
   const std::vector<Step> balancing = balancing_steps(problem, mapping, count);
@@ -58,7 +58,8 @@ class ReplaySearch {
     std::size_t offset = 0;
     bool found = false;
     while (without_gain < kPassesWithoutGain && spent(start_s) + pass_s <= options_.budget_s) {
-      const std::vector<Step> steps = steps_worth_a_replay(problem, mapping, offset + options_.targets_a_pass);
+      const std::vector<Step> steps =
+          steps_worth_a_replay(problem, mapping, offset + options_.targets_a_pass);
       if (steps.size() <= offset) break;
       const Seconds before_s = options_.processor_time_s();
       Result<bool> better =

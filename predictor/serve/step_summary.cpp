@@ -68,9 +68,8 @@ class ObjectWriter {
 
  private:
   static void append(std::string& out, const std::string& text) {
-    const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
-      return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
-    });
+    const bool plain = std::all_of(text.begin(), text.end(),
+                                   [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
     if (plain) {
       out += '"';
       out += text;

@@ -45,7 +45,8 @@ std::string moment(std::optional<double> at_s) {
   std::tm local{};
   std::array<char, 32> text{};
   ::localtime_r(&at, &local);
-  const std::size_t length = std::strftime(text.data(), text.size(), today ? "%H:%M:%S" : "%m-%d %H:%M", &local);
+  const std::size_t length =
+      std::strftime(text.data(), text.size(), today ? "%H:%M:%S" : "%m-%d %H:%M", &local);
   return {text.data(), length};
 }
 
@@ -60,10 +61,10 @@ std::string row_with_start(const Ranked& one, const char* mark) {
 
 std::string table(const AdviseResult& result) {
   const bool starts = result.schedule.has_value();
-  std::string out = starts ? fmt::format("{:1} {:>11} {:>11} {:>12} {:>5} {:10} {:10} {}\n", "", "Start", "End",
-                                         "Predicted", "Nodes", "Placement", "Partition", "Network")
-                           : fmt::format("{:1} {:>12} {:>10} {:>5} {:10} {:12} {}\n", "", "Predicted", "Node-hours",
-                                         "Nodes", "Placement", "Partition", "Network");
+  std::string out = starts ? fmt::format("{:1} {:>11} {:>11} {:>12} {:>5} {:10} {:10} {}\n", "", "Start",
+                                         "End", "Predicted", "Nodes", "Placement", "Partition", "Network")
+                           : fmt::format("{:1} {:>12} {:>10} {:>5} {:10} {:12} {}\n", "", "Predicted",
+                                         "Node-hours", "Nodes", "Placement", "Partition", "Network");
   const auto add = [&](const Ranked& one, const char* mark) {
     out += starts ? row_with_start(one, mark) : row(one, mark);
   };
@@ -92,14 +93,18 @@ std::string table(const AdviseResult& result) {
 std::string questions(const AdviseResult& result) {
   if (!result.schedule) return {};
   const advisor::Schedule& asked = *result.schedule;
-  std::string text = fmt::format("Slurm was asked {} times when they would start (srun --test-only)", asked.questions);
+  std::string text =
+      fmt::format("Slurm was asked {} times when they would start (srun --test-only)", asked.questions);
   if (asked.not_asked > 0)
-    text += fmt::format("; not for {} that cannot end first, or want the nodes of a faster one", asked.not_asked);
+    text +=
+        fmt::format("; not for {} that cannot end first, or want the nodes of a faster one", asked.not_asked);
   if (asked.beyond_bound > 0)
-    text += fmt::format("; not for {} more: {} questions are the most", asked.beyond_bound, advisor::kMostQuestions);
+    text += fmt::format("; not for {} more: {} questions are the most", asked.beyond_bound,
+                        advisor::kMostQuestions);
   std::string out = report::wrap(text + ". It may change its mind: starts are estimates.", kWidth, 0);
   if (!asked.why_stopped.empty())
-    out += report::wrap("Then it could not be asked any more: " + report::printable(asked.why_stopped) + ".", kWidth, 2);
+    out += report::wrap("Then it could not be asked any more: " + report::printable(asked.why_stopped) + ".",
+                        kWidth, 2);
   std::size_t named = 0;
   const auto refused = [&](const Ranked& one, const std::string& what) {
     if (one.start.why_not.empty() || ++named > 4) return;
@@ -109,8 +114,8 @@ std::string questions(const AdviseResult& result) {
   refused(result.baseline.now, "what runs now");
   for (const Ranked& one : result.ranking.ranked) refused(one, advisor::describe(one.candidate, true));
   if (asked.known == 0) {
-    out += report::wrap(
-        "No start is known, so what follows is by predicted time alone, as without --when.", kWidth, 0);
+    out += report::wrap("No start is known, so what follows is by predicted time alone, as without --when.",
+                        kWidth, 0);
   }
   return out;
 }
@@ -159,9 +164,10 @@ std::string headline(const AdviseResult& result, const AdvisePrint& print, const
                        moment(chosen.ends_at_s()), report::format_duration(chosen.time_s),
                        report::format_duration(now_s));
   }
-  return fmt::format("{}: {} and {:.3g} node-hours instead of {} and {:.3g}, a gain of {:.1f} % in {} {}.", what,
-                     report::format_duration(chosen.time_s), chosen.node_hours(), report::format_duration(now_s),
-                     result.baseline.now.candidate.node_hours(now_s), gain.percent, print.objective, interval);
+  return fmt::format("{}: {} and {:.3g} node-hours instead of {} and {:.3g}, a gain of {:.1f} % in {} {}.",
+                     what, report::format_duration(chosen.time_s), chosen.node_hours(),
+                     report::format_duration(now_s), result.baseline.now.candidate.node_hours(now_s),
+                     gain.percent, print.objective, interval);
 }
 
 std::string advice(const AdviseResult& result, const AdvisePrint& print) {
@@ -221,19 +227,19 @@ std::vector<std::string> hosts_of(const advisor::Candidate& candidate) {
 nlohmann::json json_of(const Ranked& one, const std::string& host_file) {
   static const char* const kVerdicts[] = {"replayed", "ruled_out", "deferred", "stuck"};
   const Target& target = one.candidate.target;
-  nlohmann::json json = {{"verdict", kVerdicts[static_cast<int>(one.verdict)]},
-                         {"nodes", target.nodes},
-                         {"placement", target.placement},
-                         {"network", target.network->name()},
-                         {"partition", one.candidate.set.partition},
-                         {"bound_s", one.bound.at_least_s()},
-                         {"processors_bound_s", one.bound.processors_s},
-                         {"links_bound_s", one.bound.links_s},
-                         {"chain_bound_s", one.bound.chain_s},
-                         {"pareto", one.on_front},
-                         {"searched", one.searched},
-                         {"flags", advisor::flags_with_limit(
-                                       advisor::srun_flags(one.candidate, host_file), one.start)}};
+  nlohmann::json json = {
+      {"verdict", kVerdicts[static_cast<int>(one.verdict)]},
+      {"nodes", target.nodes},
+      {"placement", target.placement},
+      {"network", target.network->name()},
+      {"partition", one.candidate.set.partition},
+      {"bound_s", one.bound.at_least_s()},
+      {"processors_bound_s", one.bound.processors_s},
+      {"links_bound_s", one.bound.links_s},
+      {"chain_bound_s", one.bound.chain_s},
+      {"pareto", one.on_front},
+      {"searched", one.searched},
+      {"flags", advisor::flags_with_limit(advisor::srun_flags(one.candidate, host_file), one.start)}};
   // Asked for, or kept from being asked (neither).
   if (one.start.at_s) {
     json["start"] = *one.start.at_s;

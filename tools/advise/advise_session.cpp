@@ -70,8 +70,8 @@ class Session {
       return invalid_input("no candidate fits: no distribution that was asked for can place the ranks");
     if (Result<void> done = rank_all(std::move(candidates)); !done) return done.error();
     if (Result<void> asked = ask_for_starts(); !asked) return asked.error();
-    result_.advice = advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_, options_.objective,
-                                     result_.schedule ? &*result_.schedule : nullptr);
+    result_.advice = advisor::advise(result_.ranking, result_.baseline, result_.trust, graph_,
+                                     options_.objective, result_.schedule ? &*result_.schedule : nullptr);
     return std::move(result_);
   }
 
@@ -100,7 +100,8 @@ class Session {
     target.waiting = options_.candidates.waiting;
     target.network = ran.network != nullptr ? ran.network : sets.front().network;
     now.set.network = target.network;
-    if (!ran.partition.empty() && cluster_.find_partition(ran.partition) != nullptr) now.set.partition = ran.partition;
+    if (!ran.partition.empty() && cluster_.find_partition(ran.partition) != nullptr)
+      now.set.partition = ran.partition;
     for (std::uint32_t node = 0; node < target.nodes; ++node)
       now.node_names.push_back("node" + std::to_string(node));
     now.overcommits = target.cores_per_node < *std::max_element(ranks_of_node.begin(), ranks_of_node.end());
@@ -297,8 +298,8 @@ class Session {
         advisor::mapped_candidate(cluster_, set, options_.candidates, std::move(mapping));
     const bool known =
         std::any_of(candidates.begin(), candidates.end(), [&](const advisor::Candidate& other) {
-          return other.target.node_of_rank == made.target.node_of_rank && other.set.network == made.set.network &&
-                 other.set.partition == made.set.partition;
+          return other.target.node_of_rank == made.target.node_of_rank &&
+                 other.set.network == made.set.network && other.set.partition == made.set.partition;
         });
     if (!known) candidates.push_back(std::move(made));
   }
@@ -337,8 +338,8 @@ class Session {
     how.time_limit = options_.starts.time_limit;
     how.error_percent = result_.trust.half_width_percent();
     how.progress = options_.starts.progress;
-    Result<advisor::Schedule> made = advisor::schedule(result_.ranking, result_.baseline, options_.objective,
-                                                       *options_.starts.slurm, how);
+    Result<advisor::Schedule> made =
+        advisor::schedule(result_.ranking, result_.baseline, options_.objective, *options_.starts.slurm, how);
     if (!made) return made.error();
     result_.schedule = std::move(*made);
     return {};

@@ -53,16 +53,16 @@ struct AdviseResult {
   advisor::Trust trust;
   advisor::Ranking ranking;
   std::uint32_t mappings_computed = 0;
-  std::uint32_t mappings_deferred = 0;  // node sets for which none was computed: the budget was over
-  std::string why_no_mapping;           // not empty: none is worth computing
+  std::uint32_t mappings_deferred = 0;        // node sets for which none was computed: the budget was over
+  std::string why_no_mapping;                 // not empty: none is worth computing
   std::optional<advisor::Schedule> schedule;  // where starts were asked for
   advisor::Advice advice;
   std::optional<advisor::Sensitivity> sensitivity;
   std::optional<ProbeResult> probe;  // where probes were asked for
 };
 
-// Errors: those of the trace; no partition of a name, nothing that fits (advisor::node_sets); starts were to be asked for
-// and Slurm cannot be asked.
+// Errors: those of the trace; no partition of a name, nothing that fits (advisor::node_sets); starts were to
+// be asked for and Slurm cannot be asked.
 Result<AdviseResult> advise(AdviseTrace& trace, const advisor::Cluster& cluster, AdviseOptions options);
 
 }  // namespace lbf

@@ -112,7 +112,8 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->check(CLI::IsMember({"block", "cyclic", "plane", "map"}));
   app.add_option("--mem-per-rank", line.memory_per_rank_mib, "MiB that each rank needs");
   app.add_flag("--overcommit", line.overcommit, "also more ranks than processors on a node");
-  app.add_option("--waiting", line.waiting, "what a rank does that waits: yield, block or spin (default yield)")
+  app.add_option("--waiting", line.waiting,
+                 "what a rank does that waits: yield, block or spin (default yield)")
       ->check(CLI::IsMember({"yield", "block", "spin"}));
   app.add_option("--ran-nodes", line.ran_nodes, "nodes of the run, where the trace does not say")
       ->check(CLI::Range(1u, 1u << 18));
@@ -171,7 +172,8 @@ Result<std::shared_ptr<const lbf::Network>> network_named(const CommandLine& lin
   return std::shared_ptr<const lbf::Network>(std::move(changed));
 }
 
-// How far predictions from this step's program, and of the site, were off. An older lbfd does not know it: then nothing is.
+// How far predictions from this step's program, and of the site, were off. An older lbfd does not know it:
+// then nothing is.
 void ask_for_errors(lbf::HttpClient& client, const lbf::report::Step& step, lbf::AdviseOptions& options) {
   const std::string target = "/v1/steps/" + step.cluster + '/' + std::to_string(step.job) + '/' +
                              std::to_string(step.step) + '/' + std::to_string(step.restart) + "/accuracy";
@@ -280,7 +282,8 @@ std::string why_wrong(const CommandLine& line) {
   if (line.trace.empty() == line.job.empty()) return "give one of TRACE and -j JOB; lbf-advise --help";
   if (!line.time_limit.empty() && !line.when) return "--time goes with --when";
   if (!line.time_limit.empty() && !lbf::advisor::parse_time_limit(line.time_limit))
-    return "--time: MINUTES[:SECONDS], HOURS:MINUTES:SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]], as srun takes it";
+    return "--time: MINUTES[:SECONDS], HOURS:MINUTES:SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]], as srun "
+           "takes it";
   if (line.when && line.objective != "time")
     return "--when ranks by the end; --node-hours-limit keeps it within a budget";
   if (line.flags && line.json) return "--flags and --json exclude each other";
@@ -311,7 +314,8 @@ int answer(const CommandLine& line, const lbf::AdviseResult& result, lbf::Advise
   if (line.flags) {
     text = advise_flags(result, print.host_file) + "\n";
     if (result.schedule && result.schedule->known == 0)
-      std::fprintf(stderr, "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
+      std::fprintf(stderr,
+                   "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
     if (!result.advice.chosen)
       std::fprintf(stderr, "lbf-advise: no advice: %s\n",
                    lbf::report::printable(result.advice.why_not).c_str());

@@ -72,11 +72,17 @@ class PlacementCluster(Cluster):
         if not os.path.exists(trace) or not os.path.exists(advice):
             os.makedirs(os.path.dirname(trace), exist_ok=True)
             self.use_network(plan.PROGRAMS[program][0])
-            label = f"adv-{uuid.uuid4().hex[:12]}"
             since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 2))
-            flags = [f"--job-name={label}", f"--nodes={self.nodes}", f"--ntasks={plan.RANKS}", "--distribution=block",
-                     "--overcommit", "--lbf-predict"]
-            self.srun(flags, self.program_words(program))
+            flags = [f"--nodes={self.nodes}", f"--ntasks={plan.RANKS}", "--distribution=block", "--overcommit", "--lbf-predict"]
+            for last in (False, True):
+                # A name for each attempt: a run that crashed in MPI_Init may have left a step of its own.
+                label = f"adv-{uuid.uuid4().hex[:12]}"
+                try:
+                    self.srun([f"--job-name={label}", *flags], self.program_words(program), attempts=1)
+                    break
+                except MeasureError:
+                    if last:
+                        raise
             step = self.finished_step(label, since)
             name = f"{step['job']}.{step['step']}"
             network = self.network_file(plan.PROGRAMS[program][0])

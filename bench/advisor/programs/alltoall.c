@@ -1,5 +1,5 @@
-// Everybody exchanges large pieces with everybody and computes little, as a transposition does: bound by the bandwidth
-// between the nodes.
+// Everybody exchanges large pieces with everybody and computes little, as a transposition does: bound by the
+// bandwidth between the nodes.
 //
 // Check: the piece from each rank carries its number and the round's.
 //

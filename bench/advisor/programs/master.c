@@ -1,6 +1,7 @@
-// An unbalanced master and its workers: in each round the master sends every worker a number, the worker makes steps of
-// a chain from it, as many as its rank says, and sends the end back. The shares are fixed (r of 1 + ... + (N-1)), so
-// every placement does the same work; which processor does how much of it is the placement's.
+// An unbalanced master and its workers: in each round the master sends every worker a number, the worker
+// makes steps of a chain from it, as many as its rank says, and sends the end back. The shares are fixed (r
+// of 1 + ... + (N-1)), so every placement does the same work; which processor does how much of it is the
+// placement's.
 //
 // Check: the master finds the end of each chain by another formula (lcg_jump).
 //

@@ -1,6 +1,7 @@
-// A stencil on a torus of 4 x N/4 places whose ranks are numbered as a program that reorders its grid may number them:
-// in each step every rank exchanges a border with its four neighbours and then computes. Blocks, cyclic and planes of
-// two all cut most of the grid; halves of it, which no distribution of srun has, cut the least.
+// A stencil on a torus of 4 x N/4 places whose ranks are numbered as a program that reorders its grid may
+// number them: in each step every rank exchanges a border with its four neighbours and then computes. Blocks,
+// cyclic and planes of two all cut most of the grid; halves of it, which no distribution of srun has, cut the
+// least.
 //
 // Check: what travels is a counter that every hop increments; after S steps each border's number is known.
 //
@@ -9,8 +10,8 @@
 
 enum { kWidth = 4, kBorderBytes = 32768, kNeighbours = 4 };
 
-// Of every eight ranks: with these numbers blocks of four, cyclic and planes of two on two nodes cut 24, 24 and 32 of
-// the 32 messages of a step, the two halves of the torus 8.
+// Of every eight ranks: with these numbers blocks of four, cyclic and planes of two on two nodes cut 24, 24
+// and 32 of the 32 messages of a step, the two halves of the torus 8.
 static const int kNumber[8] = {0, 3, 5, 6, 7, 4, 2, 1};
 
 static int rank_at(int place) {
@@ -42,7 +43,8 @@ int main(int argc, char** argv) {
     for (int side = 0; side < kNeighbours; ++side)
       MPI_Irecv(in[side], kBorderBytes, MPI_BYTE, peer[side], side ^ 1, MPI_COMM_WORLD, &requests[side]);
     for (int side = 0; side < kNeighbours; ++side)
-      MPI_Isend(out[side], kBorderBytes, MPI_BYTE, peer[side], side, MPI_COMM_WORLD, &requests[kNeighbours + side]);
+      MPI_Isend(out[side], kBorderBytes, MPI_BYTE, peer[side], side, MPI_COMM_WORLD,
+                &requests[kNeighbours + side]);
     MPI_Waitall(2 * kNeighbours, requests, MPI_STATUSES_IGNORE);
     for (int side = 0; side < kNeighbours; ++side) {
       right = right && in[side][0] == (uint64_t)step;

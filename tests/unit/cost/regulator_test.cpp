@@ -81,7 +81,7 @@ TEST(Regulator, HoldsALimitThatIsHardlyAnything) {
   program.counted_call_s = 25e-9;  // more than anybody believed
   for (const Moment& moment : simulate(program, limit_of(0.001), kGrid, 30)) {
     if (moment.at_s < 2) continue;
-    ASSERT_LE(moment.cost_s, 1.1 * 0.001 * moment.program_cpu_s) << "after " << moment.at_s << " s";
+    ASSERT_LE(moment.cost_s, 1.15 * 0.001 * moment.program_cpu_s) << "after " << moment.at_s << " s";
   }
 }
 

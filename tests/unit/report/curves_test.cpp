@@ -36,7 +36,8 @@ TEST(Curves, TheNetworkThatRanIsFirstAndNodesAscend) {
 
 TEST(Curves, TheFastestOfANodeCountAndNothingUnknown) {
   Step step;
-  step.predictions = {target(2, "a", 9.0), target(2, "a", 7.0), target(4, "a", std::nullopt), target(2, "b", 8.0)};
+  step.predictions = {target(2, "a", 9.0), target(2, "a", 7.0), target(4, "a", std::nullopt),
+                      target(2, "b", 8.0)};
   step.predictions.push_back(target(1, "a", 3.0));
   step.predictions.back().nodes.reset();
   const std::vector<Curve> curves = curves_of(step);
@@ -58,7 +59,8 @@ TEST(Costs, TheParetoFront) {
 
 TEST(AxisTicks, RoundAndAroundEverything) {
   EXPECT_THAT(axis_ticks(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
-  for (const auto& [low, high] : std::vector<std::pair<double, double>>{{0, 0.003}, {97, 101}, {0, 1e7}, {5, 5}, {0, 0}}) {
+  for (const auto& [low, high] :
+       std::vector<std::pair<double, double>>{{0, 0.003}, {97, 101}, {0, 1e7}, {5, 5}, {0, 0}}) {
     const std::vector<double> ticks = axis_ticks(low, high, 5);
     ASSERT_GE(ticks.size(), 2U) << low << ' ' << high;
     EXPECT_LE(ticks.size(), 8U) << low << ' ' << high;

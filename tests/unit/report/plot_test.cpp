@@ -34,7 +34,8 @@ std::pair<int, int> place_of(const std::vector<std::string>& lines, char mark) {
   return {-1, -1};
 }
 
-TargetPrediction target(std::uint32_t nodes, const std::string& network, const std::string& kind, Seconds seconds) {
+TargetPrediction target(std::uint32_t nodes, const std::string& network, const std::string& kind,
+                        Seconds seconds) {
   TargetPrediction made;
   made.target = std::to_string(nodes) + " nodes, block";
   made.nodes = nodes;
@@ -61,7 +62,8 @@ PlotStyle ascii(std::size_t width = 80, std::size_t height = 16) {
 
 TEST(Plot, LongerIsHigherAndMoreNodesAreFurtherRight) {
   const std::vector<std::string> lines = lines_of(render_plot(two_networks(), ascii()));
-  // 'o' of the network that ran: first 40 s on 1 node. '^' of the other one: 5 s on 4 nodes. X: measured 20 s on 2 nodes.
+  // 'o' of the network that ran: first 40 s on 1 node. '^' of the other one: 5 s on 4 nodes. X: measured 20 s
+  // on 2 nodes.
   const auto [slow_line, slow_column] = place_of(lines, 'o');
   const auto [fast_line, fast_column] = place_of(lines, '^');
   const auto [measured_line, measured_column] = place_of(lines, 'X');
@@ -153,7 +155,8 @@ TEST(Plot, ManyNetworksAndNodeCounts) {
   step.predictions.clear();
   for (std::uint32_t nodes = 1; nodes <= 4096; nodes *= 2) {
     for (int network = 0; network < 10; ++network)
-      step.predictions.push_back(target(nodes, "n" + std::to_string(network), "LBF", 100.0 / nodes + network));
+      step.predictions.push_back(
+          target(nodes, "n" + std::to_string(network), "LBF", 100.0 / nodes + network));
   }
   const std::string text = render_plot(step, ascii(60));
   EXPECT_THAT(text, HasSubstr("n9: fastest on 4096 nodes"));

@@ -22,8 +22,8 @@ class Advise : public testing::Test {
  protected:
   test::Outcome run(const std::string& arguments, const std::string& environment = "") {
     // A cache of its own, and no Slurm.
-    return test::run_command("cd " + dir_ + " && XDG_CACHE_HOME=" + dir_ + " SLURM_CONF=/nonexistent " + environment +
-                             " " LBF_ADVISE " " + arguments);
+    return test::run_command("cd " + dir_ + " && XDG_CACHE_HOME=" + dir_ + " SLURM_CONF=/nonexistent " +
+                             environment + " " LBF_ADVISE " " + arguments);
   }
   static std::string read(const std::string& path) {
     std::ifstream in(path);
@@ -157,6 +157,27 @@ TEST_F(Advise, Objectives) {
   EXPECT_EQ(json["objective"], "time within 0.5 s");
 }
 
+TEST_F(Advise, LoadIsBalancedWhereRanksShareProcessors) {
+  // Two nodes of one processor: blocks compute 4 + 3 s on one of them, cyclic 4 + 2 s, the best is 4 + 1 and
+  // 3 + 2.
+  std::string text = "lbf-trace 1\nranks 4\n";
+  for (const auto& [rank, work] :
+       {std::pair{"0", "4"}, std::pair{"1", "3"}, std::pair{"2", "2"}, std::pair{"3", "1"}})
+    text += std::string(rank) + " compute " + work + "\n" + rank + " exit 0\n";
+  write("uneven.lbf", text);
+  write("two.toml", "lbf_cluster = 1\n[[node]]\nname = \"n[1-2]\"\n");
+  const nlohmann::json json =
+      json_of("uneven.lbf --cluster two.toml --overcommit --ran-nodes 2 --ran-cores 1 --network " + network_);
+  EXPECT_EQ(json["now"]["lbf_s"], 7.0);
+  ASSERT_TRUE(json["advice"].is_object()) << json["why_no_advice"];
+  const nlohmann::json& chosen = json["candidates"][json["advice"]["candidate"].get<std::size_t>()];
+  EXPECT_EQ(chosen["lbf_s"], 5.0);
+  EXPECT_EQ(chosen["hosts"][0], chosen["hosts"][3]);
+  EXPECT_EQ(chosen["hosts"][1], chosen["hosts"][2]);
+  EXPECT_NE(chosen["hosts"][0], chosen["hosts"][1]);
+  EXPECT_EQ(json["advice"]["hosts"], chosen["hosts"]);
+}
+
 TEST_F(Advise, PartialTrace) {
   std::string cut = pairs();
   cut.resize(cut.find("3 startRecv"));  // rank 1 sent, rank 3 never came
@@ -197,7 +218,8 @@ class AdviseWhen : public Advise {
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   }
   Outcome when(const std::string& arguments) {
-    return run(usual_ + " --overcommit --ran-nodes 2 --ran-placement cyclic --when " + arguments, "PATH=" + dir_ + ":$PATH");
+    return run(usual_ + " --overcommit --ran-nodes 2 --ran-placement cyclic --when " + arguments,
+               "PATH=" + dir_ + ":$PATH");
   }
   // Two nodes in an hour, one now.
   static std::string held() {
@@ -239,8 +261,9 @@ TEST_F(AdviseWhen, SlurmsOwnWordsWhereItRefuses) {
   srun_says("echo 'srun: error: Unable to allocate resources: Invalid partition name specified' >&2; exit 1");
   Outcome result = when("");
   EXPECT_EQ(result.status, 0) << result.err;
-  EXPECT_THAT(result.out, AllOf(HasSubstr("Slurm does not start what runs now: Invalid partition name specified."),
-                                HasSubstr("No start is known")));
+  EXPECT_THAT(result.out,
+              AllOf(HasSubstr("Slurm does not start what runs now: Invalid partition name specified."),
+                    HasSubstr("No start is known")));
   result = when("--flags");
   EXPECT_THAT(result.err, HasSubstr("Slurm does not say when"));
   result = when("--json");
@@ -255,7 +278,8 @@ TEST_F(AdviseWhen, WithoutSlurm) {
   const Outcome result = when("");
   EXPECT_EQ(result.status, 1);
   EXPECT_EQ(result.out, "");
-  EXPECT_THAT(result.err, HasSubstr("lbf-advise: error: Slurm cannot be asked: Unable to contact slurm controller"));
+  EXPECT_THAT(result.err,
+              HasSubstr("lbf-advise: error: Slurm cannot be asked: Unable to contact slurm controller"));
 }
 
 TEST_F(AdviseWhen, WrongUsage) {

@@ -40,7 +40,8 @@ class FakeSlurm final : public StartSource {
     asked.push_back(line);
     if (asked.size() > fails_after) return Error{ErrorCode::kUnavailable, "Slurm cannot be asked: gone"};
     const auto known = starts_in_s.find(nodes);
-    if (known == starts_in_s.end()) return StartAnswer{std::nullopt, "Requested node configuration is not available"};
+    if (known == starts_in_s.end())
+      return StartAnswer{std::nullopt, "Requested node configuration is not available"};
     return StartAnswer{kNow + known->second, ""};
   }
   std::map<std::string, double> starts_in_s;
@@ -60,7 +61,8 @@ class ScheduleTest : public testing::Test {
     target.cores_per_node = 4;
     target.network = network_;
     made.candidate.set.network = network_;
-    for (std::uint32_t i = 0; i < target.nodes; ++i) made.candidate.node_names.push_back("n" + std::to_string(i));
+    for (std::uint32_t i = 0; i < target.nodes; ++i)
+      made.candidate.node_names.push_back("n" + std::to_string(i));
     made.time_s = time_s;
     made.verdict = Verdict::kReplayed;
     return made;
@@ -110,7 +112,8 @@ TEST_F(ScheduleTest, TheOneThatEndsFirstIsFirst) {
   EXPECT_EQ(*advice.chosen, 0U);
   EXPECT_NEAR(advice.gain.percent, 100 * (1 - 100.0 / 660), 1e-9) << "of the time to the end";
   EXPECT_NEAR(advice.gain.low_percent, 100 * (1 - 102.0 / 660), 1e-9);
-  EXPECT_THAT(advice.reasons.front(), AllOf(HasSubstr("can start now"), HasSubstr("4 nodes, block would run 60 %")));
+  EXPECT_THAT(advice.reasons.front(),
+              AllOf(HasSubstr("can start now"), HasSubstr("4 nodes, block would run 60 %")));
   EXPECT_THAT(advice.reasons, Contains(HasSubstr("what runs now starts at")));
 }
 
@@ -195,7 +198,8 @@ TEST_F(ScheduleTest, AComputedMappingIsAskedForWithItsHosts) {
   ranking_.ranked = {ranked("map", {1, 0, 1, 0}, 50), ranked("map", {0, 1, 0, 1}, 55)};
   slurm_.starts_in_s = {{"2", 0}};
   ASSERT_TRUE(make().ok());
-  EXPECT_THAT(slurm_.host_files, ElementsAre("n1\nn0\nn1\nn0\n")) << "two ranks on each of the same nodes: once";
+  EXPECT_THAT(slurm_.host_files, ElementsAre("n1\nn0\nn1\nn0\n"))
+      << "two ranks on each of the same nodes: once";
 }
 
 TEST_F(ScheduleTest, TheNumberOfQuestionsIsBounded) {
@@ -216,7 +220,8 @@ TEST_F(ScheduleTest, TheNumberOfQuestionsIsBounded) {
 
 TEST_F(ScheduleTest, NobodyIsAskedForMoreThanAPartitionAllows) {
   const Cluster limited = test::cluster(
-      "[[node]]\nname = \"n[1-4]\"\n[[partition]]\nname = \"short\"\nnodes = \"n[1-4]\"\ndefault = true\nmax_time_s = "
+      "[[node]]\nname = \"n[1-4]\"\n[[partition]]\nname = \"short\"\nnodes = \"n[1-4]\"\ndefault = "
+      "true\nmax_time_s = "
       "150\n");
   slurm_.starts_in_s = {{"1", 0}, {"2", 0}, {"4", 9000}};
   ScheduleOptions options;
@@ -229,7 +234,8 @@ TEST_F(ScheduleTest, NobodyIsAskedForMoreThanAPartitionAllows) {
   EXPECT_EQ(made->questions, 1U);
   EXPECT_EQ(ranking_.ranked.front().candidate.target.nodes, 4U);
   EXPECT_EQ(baseline_.now.start.why_not, "its time limit (3 minutes) is above the partition's (2.5 minutes)");
-  EXPECT_EQ(ranking_.ranked.back().start.why_not, "its time limit (4 minutes) is above the partition's (2.5 minutes)");
+  EXPECT_EQ(ranking_.ranked.back().start.why_not,
+            "its time limit (4 minutes) is above the partition's (2.5 minutes)");
 }
 
 TEST(TimeLimit, SrunsForms) {
