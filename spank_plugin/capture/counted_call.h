@@ -42,24 +42,13 @@ inline std::uint64_t control_word(const ring::Header& header) noexcept {
 // No request's completion has to be seen in any mode. (Those that a call waits for were made before it.)
 inline bool nothing_watched() noexcept { return process.watched.empty(); }
 
-// What a counting wrapper does next.
-enum class CountedBegin : std::uint8_t {
-  kHere,       // forward, the program's call, returned, count if it succeeded, finish
-  kTimed,      // the same in the wrapper's twin that takes its time
-  kElsewhere,  // the recorder's wrapper has to look at this call
-};
-
-// What the twin notes.
-struct CountedTimes {
-  std::uint64_t begin;
-  std::uint64_t forward;
-  std::uint64_t returned;
-};
-// It is the next one that the sampler wants; from when it is timed.
+// It is the next one that the sampler wants: from when it is timed.
 std::uint64_t begin_timed_count(Thread& thread) noexcept;
-void finish_timed_count(Thread& thread, const CountedTimes& times) noexcept;
+// Its parts: from `begin` to `forward`, and from `returned` to now. By value, so that the call's state stays in registers.
+void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forward, std::uint64_t returned) noexcept;
 
-template <bool kIsTimed>
+// begin, forward, the program's call, returned, count if it succeeded, finish. Where begin says false, the recorder's
+// wrapper has to look at the call.
 class CountedCall {
  public:
   explicit CountedCall(std::uint16_t function) noexcept : function_(function) {}
@@ -67,26 +56,20 @@ class CountedCall {
   CountedCall& operator=(const CountedCall&) = delete;
 
   // A call that is no message: a probe.
-  [[gnu::always_inline]] CountedBegin begin() noexcept { return begin_with<0>({}, 0, 0, 0, 0, 0); }
+  [[gnu::always_inline]] bool begin() noexcept { return begin_with<0>({}, 0, 0, 0, 0, 0); }
   // Its requests were counted when they were posted.
-  [[gnu::always_inline]] CountedBegin begin_completion() noexcept {
-    if (!nothing_watched()) [[unlikely]]
-      return CountedBegin::kElsewhere;
-    return begin();
-  }
-  // One message, or a collective (kAnyRank, kAnyTag). Wildcards are never remembered: elsewhere.
-  [[gnu::always_inline]] CountedBegin begin(SkippedSide side, std::uint64_t comm, int peer, int tag) noexcept {
+  [[gnu::always_inline]] bool begin_completion() noexcept { return nothing_watched() && begin(); }
+  // One message, or a collective (kAnyRank, kAnyTag). Receives with wildcards are never remembered: false.
+  [[gnu::always_inline]] bool begin(SkippedSide side, std::uint64_t comm, int peer, int tag) noexcept {
     return begin_with<1>(side, comm, peer, tag, 0, 0);
   }
   // A receive that takes its place when it is posted.
-  [[gnu::always_inline]] CountedBegin begin_posted(std::uint64_t comm, int peer, int tag) noexcept {
-    if (!nothing_watched()) [[unlikely]]
-      return CountedBegin::kElsewhere;
-    return begin(SkippedSide::kReceives, comm, peer, tag);
+  [[gnu::always_inline]] bool begin_posted(std::uint64_t comm, int peer, int tag) noexcept {
+    return nothing_watched() && begin(SkippedSide::kReceives, comm, peer, tag);
   }
   // A message each way.
-  [[gnu::always_inline]] CountedBegin begin_exchange(std::uint64_t comm, int dest, int send_tag, int source,
-                                                     int recv_tag) noexcept {
+  [[gnu::always_inline]] bool begin_exchange(std::uint64_t comm, int dest, int send_tag, int source,
+                                             int recv_tag) noexcept {
     return begin_with<2>(SkippedSide::kSends, comm, dest, send_tag, source, recv_tag);
   }
 
@@ -94,57 +77,73 @@ class CountedCall {
     available_thread = nullptr;
     thread_->outer_frame = wrapper_frame();
     thread_->outer_return = wrapper_return();
-    if constexpr (kIsTimed) times_.forward = ticks_now();
+    if (timed_) [[unlikely]]
+      forward_ticks_ = ticks_now();
   }
   [[gnu::always_inline]] void returned() noexcept {
-    if constexpr (kIsTimed) times_.returned = ticks_now();
+    if (timed_) [[unlikely]]
+      returned_ticks_ = ticks_now();
   }
   // REQUIRES: began with one message or collective; count_both: with two.
-  [[gnu::always_inline]] void count() noexcept { ++*counters_[0]; }
+  [[gnu::always_inline]] void count() noexcept { ++*first_; }
   [[gnu::always_inline]] void count_both() noexcept {
-    ++*counters_[0];
-    ++*counters_[1];
+    ++*first_;
+    ++*second_;
   }
   [[gnu::always_inline]] void finish() noexcept {
     ring::Header* const header = thread_->header;
     add(header->calls[function_].count, 1);
     add(header->counted.executions, 1);
-    if constexpr (kIsTimed) finish_timed_count(*thread_, times_);
     available_thread = thread_;
+    if (timed_) [[unlikely]]
+      finish_timed_count(*thread_, begin_ticks_, forward_ticks_, returned_ticks_);
   }
 
  private:
   template <int kMessages>
-  [[gnu::always_inline]] CountedBegin begin_with(SkippedSide side, std::uint64_t comm, int peer, int tag, int source,
-                                                 int recv_tag) noexcept {
-    Thread* const thread = available_thread;
-    if (thread == nullptr) [[unlikely]]
-      return CountedBegin::kElsewhere;
-    if constexpr (kIsTimed) times_.begin = begin_timed_count(*thread);
-    const ring::Header* const header = thread->header;
-    if (control_word(*header) != thread->expected_control.load(std::memory_order_relaxed)) [[unlikely]]
-      return CountedBegin::kElsewhere;
-    if constexpr (kMessages > 0) {
-      if (thread->counts.names_epoch() != process.comm_epoch.load(std::memory_order_relaxed)) [[unlikely]]
-        return CountedBegin::kElsewhere;
-      if (!thread->counts.recall(side, comm, peer, tag, counters_[0])) [[unlikely]]
-        return CountedBegin::kElsewhere;
+  [[gnu::always_inline]] bool begin_with(SkippedSide side, std::uint64_t comm, int peer, int tag, int source,
+                                         int recv_tag) noexcept {
+    bool timed = false;
+    for (;;) {
+      Thread* const thread = available_thread;
+      if (thread == nullptr) [[unlikely]]
+        return false;
+      const ring::Header* const header = thread->header;
+      if (control_word(*header) != thread->expected_control.load(std::memory_order_relaxed)) [[unlikely]]
+        return false;
+      if constexpr (kMessages > 0) {
+        if (thread->counts.names_epoch() != process.comm_epoch.load(std::memory_order_relaxed)) [[unlikely]]
+          return false;
+        if (!thread->counts.recall(side, comm, peer, tag, first_)) [[unlikely]]
+          return false;
+      }
+      if constexpr (kMessages > 1) {
+        if (!thread->counts.recall(SkippedSide::kReceives, comm, source, recv_tag, second_)) [[unlikely]]
+          return false;
+      }
+      const std::uint64_t attention_at = thread->counted_attention_at;
+      if (header->counted.executions.load(std::memory_order_relaxed) < attention_at) [[likely]] {
+        thread_ = thread;
+        timed_ = timed;
+        return true;
+      }
+      if (attention_at == 0) return false;
+      // Once more, and the time is taken of the very code that the others run: a copy of it would be timed with what it waits
+      // for when it comes into the cache.
+      begin_ticks_ = begin_timed_count(*thread);
+      timed = true;
+      asm("" : "+r"(timed));  // unknown to the compiler, which would make that copy
     }
-    if constexpr (kMessages > 1) {
-      if (!thread->counts.recall(SkippedSide::kReceives, comm, source, recv_tag, counters_[1])) [[unlikely]]
-        return CountedBegin::kElsewhere;
-    }
-    const std::uint64_t attention_at = thread->counted_attention_at;
-    if (header->counted.executions.load(std::memory_order_relaxed) >= attention_at) [[unlikely]]
-      return attention_at != 0 ? CountedBegin::kTimed : CountedBegin::kElsewhere;
-    thread_ = thread;
-    return CountedBegin::kHere;
   }
 
-  Thread* thread_;
-  std::uint64_t* counters_[2];
-  CountedTimes times_;
+  Thread* thread_ = nullptr;
+  std::uint64_t* first_ = nullptr;
+  std::uint64_t* second_ = nullptr;
+  std::uint64_t begin_ticks_ = 0;  // these where it is timed
+  std::uint64_t forward_ticks_ = 0;
+  std::uint64_t returned_ticks_ = 0;
   std::uint16_t function_;
+  bool timed_ = false;
 };
 
 }  // namespace lbf::capture

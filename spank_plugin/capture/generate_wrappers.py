@@ -3,8 +3,8 @@
 
 A wrapper holds no logic: it begins a Call, forwards the program's own arguments to the next function of that name
 (a PMPI tool behind us, or the library), says that it returned, tells the recorder (spank_plugin/capture/recorder.h) what came out with the
-arguments as C kinds, and finishes the Call. Functions of the kinds in COUNTING have a second wrapper, and a twin of it that takes its time, which only
-count the call (spank_plugin/capture/counted_call.h), and go on in the first one where that does not do. What a kind of call means is written by hand in recorder_*.cpp; which
+arguments as C kinds, and finishes the Call. Functions of the kinds in COUNTING have a second wrapper, which only
+counts the call (spank_plugin/capture/counted_call.h), and goes on in the first one where that does not do. What a kind of call means is written by hand in recorder_*.cpp; which
 recorder function a role goes to, and with which arguments, is the table below.
 
 usage: generate_wrappers.py mpi_functions.yml FAMILY OUTPUT_DIRECTORY
@@ -406,8 +406,8 @@ class Generator:
             lines.append('process_leave();')
         return lines
 
-    def counting_wrappers(self, slot, binding, returns, declared, call, result, outcome):
-        """The wrapper that counts, and its twin. `result`, `outcome`: text of the call's result, or None and what says it."""
+    def counting_wrapper(self, slot, binding, returns, declared, call, result, outcome):
+        """The wrapper that counts. `result`, `outcome`: text of the call's result, or None and what says it."""
         function = slot.function
         if function['role'] not in COUNTING:
             return
@@ -424,28 +424,23 @@ class Generator:
         begins = f'call.{begin}({", ".join(values)})'
         out = self.text[slot.binding]
         names = ', '.join(name for name in call[1])
-        for timed in (True, False):
-            out.append(f'{"[[gnu::noinline]] static " if timed else ""}{returns} {"time" if timed else "count"}_{slot.number}({declared}) {{')
-            out.append(f'  CountedCall<{"true" if timed else "false"}> call({function["id"]});  // {function["name"]}')
-            if timed:
-                out.append(f'  if ({begins} != CountedBegin::kHere) return wrap_{slot.number}({names});')
-            else:
-                out.append(f'  if (const CountedBegin what = {begins}; what != CountedBegin::kHere) [[unlikely]] {{')
-                out.append(f'    return what == CountedBegin::kTimed ? time_{slot.number}({names}) : wrap_{slot.number}({names});')
-                out.append('  }')
-            out.append(f'  const auto next = reinterpret_cast<{call[0]}>(next_function({slot.number}));')
-            if outcome and not result:
-                out += OWN_ERROR
-            out.append('  call.forward();')
-            out.append(f'  {"const int result = " if result else ""}next({", ".join(call[2])});')
-            out.append('  call.returned();')
-            if count:
-                out.append(f'  {recordable(function, result or outcome, binding)}[[likely]]\n    call.{count}();' if outcome or result
-                           else f'  call.{count}();')
-            out.append('  call.finish();')
-            if result:
-                out.append('  return result;')
-            out.append('}')
+        out.append(f'{returns} count_{slot.number}({declared}) {{')
+        out.append(f'  CountedCall call({function["id"]});  // {function["name"]}')
+        out.append(f'  if (!{begins}) [[unlikely]]')
+        out.append(f'    return wrap_{slot.number}({names});')
+        out.append(f'  const auto next = reinterpret_cast<{call[0]}>(next_function({slot.number}));')
+        if outcome and not result:
+            out += OWN_ERROR
+        out.append('  call.forward();')
+        out.append(f'  {"const int result = " if result else ""}next({", ".join(call[2])});')
+        out.append('  call.returned();')
+        if count:
+            out.append(f'  {recordable(function, result or outcome, binding)}[[likely]]\n    call.{count}();' if outcome or result
+                       else f'  call.{count}();')
+        out.append('  call.finish();')
+        if result:
+            out.append('  return result;')
+        out.append('}')
         self.counting.append(slot.number)
 
     # --- C ---
@@ -492,7 +487,7 @@ class Generator:
         out.append('  return result;')
         out.append('}')
         if not function.get('variadic'):
-            self.counting_wrappers(slot, binding, returns, declared or 'void',
+            self.counting_wrapper(slot, binding, returns, declared or 'void',
                                    (f'{returns} (*)({declared})', arguments, arguments), 'result', None)
 
     # --- Fortran ---
@@ -552,7 +547,7 @@ class Generator:
         out += ['  ' + line for line in self.after_lines(function, binding, after, own_status, success)]
         out.append('}')
         given = ['error' if n == 'ierror' and ierror else n for n in names]
-        self.counting_wrappers(slot, binding, 'void', parameters, (f'void (*)({parameters})', names, given), None,
+        self.counting_wrapper(slot, binding, 'void', parameters, (f'void (*)({parameters})', names, given), None,
                                '*error' if ierror else None)
 
     def write(self, directory, table):

@@ -366,9 +366,19 @@ void Call::returned_with_attention() noexcept {
 
 namespace {
 
-void note_sample(const Sampler& sampler, ring::PrimitiveCounter& primitive, std::uint64_t ticks) noexcept {
+// What the timing of an execution adds to it, in ticks: measured where the ideal costs are (measure_ideal). The readings
+// keep the processor from overlapping what is timed with what surrounds it, and it does not foresee that they come: more than
+// they take by themselves.
+struct Timing {
+  std::atomic<std::uint64_t> of_recorded{0};
+  std::atomic<std::uint64_t> of_counted{0};
+};
+constinit Timing timing;
+
+void note_sample(const Sampler& sampler, ring::PrimitiveCounter& primitive, std::uint64_t ticks,
+                 const std::atomic<std::uint64_t>& added) noexcept {
   if (sampler.warms_up()) return;
-  Sampler::count(primitive, ticks, 2 * tick_clock.tick_read,
+  Sampler::count(primitive, ticks, added.load(std::memory_order_relaxed),
                  tick_clock.off_cpu_tolerance != 0 ? tick_clock.off_cpu_tolerance : kNever);
 }
 
@@ -377,7 +387,8 @@ void note_sample(const Sampler& sampler, ring::PrimitiveCounter& primitive, std:
 void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
   if ((flags_ & kTimed) != 0) {
     note_sample(counts() ? thread_->counted_sampler : thread_->recorded_sampler, primitive,
-                forward_ticks_ - begin_ticks_ + (ticks_now() - returned_ticks_));
+                forward_ticks_ - begin_ticks_ + (ticks_now() - returned_ticks_),
+                counts() ? timing.of_counted : timing.of_recorded);
     update_estimate(*thread_);
   }
   begin_procedure_interval(counts() ? ticks_now() : thread_->last_leave);
@@ -391,9 +402,8 @@ std::uint64_t begin_timed_count(Thread& thread) noexcept {
   return ticks_now();
 }
 
-void finish_timed_count(Thread& thread, const CountedTimes& times) noexcept {
-  note_sample(thread.counted_sampler, thread.header->counted,
-              times.forward - times.begin + (ticks_now() - times.returned));
+void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forward, std::uint64_t returned) noexcept {
+  note_sample(thread.counted_sampler, thread.header->counted, forward - begin + (ticks_now() - returned), timing.of_counted);
   update_estimate(thread);
 }
 
@@ -539,6 +549,7 @@ void place_those_behind(Call& call) noexcept {
 void measure_ideal(Thread& thread) noexcept {
   constexpr int kBatches = 16;
   constexpr int kCalls = 32;  // their records fit the smallest ring
+  constexpr int kBatchesWithSamples = 512;  // some 16 samples of each primitive; half a millisecond in all
   ring::Header& header = *thread.header;
   std::byte* const data = reinterpret_cast<std::byte*>(&header) + header.header_bytes;
   const auto record_batch = [&] {
@@ -555,15 +566,20 @@ void measure_ideal(Thread& thread) noexcept {
   };
   const auto count_batch = [&] {
     for (int i = 0; i < kCalls; ++i) {
-      CountedCall<false> call(0);
-      if (call.begin(SkippedSide::kSends, key_of(library.comm_world), 0, 0) != CountedBegin::kHere) break;
+      CountedCall call(0);
+      if (!call.begin(SkippedSide::kSends, key_of(library.comm_world), 0, 0)) break;
       call.forward();
       call.returned();
       call.count();
       call.finish();
     }
   };
-  const auto measure = [](auto batch, ring::PrimitiveCounter& primitive) {
+  // Without samples; then, once in a process, with samples as they are taken later.
+  const auto measure = [&](auto batch, bool counting, ring::PrimitiveCounter& primitive,
+                           std::atomic<std::uint64_t>& added) {
+    thread.counting = counting;
+    thread.attention_at = counting ? 0 : kNever;
+    thread.counted_attention_at = counting ? kNever : 0;
     std::uint64_t least = kNever;
     for (int i = 0; i < kBatches; ++i) {
       const std::uint64_t begin = ticks_now();
@@ -572,16 +588,31 @@ void measure_ideal(Thread& thread) noexcept {
       if (ticks < least) least = ticks;
     }
     primitive.ideal_ticks_256.store(least * 256 / kCalls, std::memory_order_relaxed);
+    if (added.load(std::memory_order_relaxed) != 0) return;
+    set_attention(thread);
+    std::uint64_t samples[kBatchesWithSamples];
+    int count = 0;
+    for (int i = 0; i < kBatchesWithSamples; ++i) {
+      const std::uint64_t before = primitive.sampled_ticks.load(std::memory_order_relaxed);
+      batch();
+      const std::uint64_t sample = primitive.sampled_ticks.load(std::memory_order_relaxed) - before;
+      if (sample == 0) continue;
+      int at = count++;  // in order
+      for (; at > 0 && samples[at - 1] > sample; --at) samples[at] = samples[at - 1];
+      samples[at] = sample;
+    }
+    if (count == 0) return;
+    const std::uint64_t median = samples[count / 2];
+    added.store(median > least / kCalls ? median - least / kCalls : 0, std::memory_order_relaxed);
   };
   thread.expected_control.store(control_word(header), std::memory_order_relaxed);
   available_thread = &thread;
-  thread.attention_at = kNever;
-  measure(record_batch, header.recorded);
+  measure(record_batch, false, header.recorded, timing.of_recorded);
   const ChannelEnd end{0, 0, 0, SkippedSide::kSends};
   thread.counts.count(end);
   thread.counts.remember(process.comm_epoch.load(std::memory_order_relaxed), end, key_of(library.comm_world), 0, 0);
-  thread.counted_attention_at = kNever;
-  measure(count_batch, header.counted);
+  measure(count_batch, true, header.counted, timing.of_counted);
+  thread.counting = false;
   available_thread = nullptr;
   thread.attention_at = 0;
   thread.counted_attention_at = 0;
