@@ -68,9 +68,13 @@ bool is_same_place(const Candidate& a, const Candidate& b) {
          (b.set.partition.empty() || a.set.partition == b.set.partition);
 }
 
+// Slurm answers some time after it was asked, in whole seconds.
+constexpr Seconds kNowWithinS = 5;
+
 std::string starts(const Ranked& one, const Schedule& schedule) {
-  return *one.start.at_s <= schedule.asked_at_s ? "can start now"
-                                                : "starts at " + report::format_timestamp(*one.start.at_s);
+  return *one.start.at_s <= schedule.asked_at_s + kNowWithinS
+             ? "can start now"
+             : "starts at " + report::format_timestamp(*one.start.at_s);
 }
 
 // Why what ends first is not what runs fastest, or not what runs now.

@@ -157,7 +157,7 @@ class When(AdviseCase):
         flags = self.advise(*self.usual, "--when", "--flags").out.split()
         run = self.run_command("srun", *flags, "hostname", timeout=30)
         self.assertEqual((0, 4), (run.status, len(run.out.splitlines())), run)
-        text = self.advise(*self.usual, "--when").out
+        text = " ".join(self.advise(*self.usual, "--when").out.split())
         self.assertIn("it can start now; 2 nodes, block would run 50 % shorter, but starts at", text)
 
     def test_slurm_refuses_in_its_own_words(self):

@@ -23,13 +23,17 @@ class Skeletons(ClusterCase):
         return self.tool("lbf-skeleton", *arguments)
 
     def recorded(self, *layout):
-        """A captured step without windows: what is left out, no skeleton does."""
-        for _ in range(4):
-            done, job = self.predict("--lbf-overhead=100", *layout, self.program("steps"), "400")
-            if done.status != CRASHED_STATUS:
-                break
-        self.assertEqual(0, done.status, done)
-        return job, self.step(job)
+        """A captured step without lost windows, which no skeleton can be built from; on a machine busy with other work the
+        capture of a short program may reach its limit."""
+        for _ in range(5):
+            done, job = self.predict(*layout, self.program("steps"), "60")
+            if done.status == CRASHED_STATUS:
+                continue
+            self.assertEqual(0, done.status, done)
+            step = self.step(job)
+            if "lost windows" not in self.skeleton("show", "-j", f"{job}.0").err:
+                return job, step
+        self.skipTest("this machine is too busy: every capture reached its limit")
 
     def assert_refused(self, says, done):
         self.assertEqual(1, done.status, done)
@@ -91,7 +95,8 @@ class Skeletons(ClusterCase):
             probe = json.loads(done.out)["probe"]
             if all("error" not in row for row in probe["rows"]):
                 break
-        self.assertLessEqual(probe["spent_node_s"], 40)
+        # Ending the run in which the budget ends takes srun a moment.
+        self.assertLessEqual(probe["spent_node_s"], 40 + 4 * 2)
         self.assertGreaterEqual(len([row for row in probe["rows"] if row["times_s"]]), 2, done)
         self.assertNotEqual("", probe["decision"])
         # Nothing of it is left.

@@ -34,6 +34,8 @@ constexpr const char* kConfig = "/etc/lbf/advise.toml";
 constexpr const char* kLimitKey = "probe_node_seconds";
 constexpr std::size_t kMostCandidates = 4;  // beside what runs now
 constexpr std::size_t kWidth = 80;
+// Ending a run takes srun a moment, which counts.
+constexpr Seconds kEndS = 1;
 
 double elapsed_s(std::chrono::steady_clock::time_point since) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count();
@@ -205,7 +207,8 @@ class Prober {
       return;
     }
     const auto start = std::chrono::steady_clock::now();
-    const Result<SkeletonRun> ran = run_skeleton(row.words, program, rate, left_node_s / nodes);
+    const Result<SkeletonRun> ran =
+        run_skeleton(row.words, program, rate, std::max(0.1, left_node_s / nodes - kEndS));
     probe.spent_node_s += nodes * elapsed_s(start);
     if (!ran) {
       row.row.why_failed = ran.error().message;

@@ -217,7 +217,7 @@ class AdviseWhen : public Advise {
     const std::string path = write("srun", "#!/bin/sh\n" + script + "\n");
     std::filesystem::permissions(path, std::filesystem::perms::owner_all);
   }
-  Outcome when(const std::string& arguments) {
+  test::Outcome when(const std::string& arguments) {
     return run(usual_ + " --overcommit --ran-nodes 2 --ran-placement cyclic --when " + arguments,
                "PATH=" + dir_ + ":$PATH");
   }
@@ -230,7 +230,7 @@ echo "srun: Job 7 to start at $at using 4 processors on nodes n1 in partition ma
 
 TEST_F(AdviseWhen, TheOneThatEndsFirst) {
   srun_says(held());
-  const Outcome result = when("--json");
+  const test::Outcome result = when("--json");
   ASSERT_EQ(result.status, 0) << result.err;
   const nlohmann::json json = nlohmann::json::parse(result.out);
   ASSERT_TRUE(json["advice"].is_object()) << json["why_no_advice"];
@@ -246,7 +246,7 @@ TEST_F(AdviseWhen, TheOneThatEndsFirst) {
 
 TEST_F(AdviseWhen, TextAndFlags) {
   srun_says(held());
-  Outcome result = when("");
+  test::Outcome result = when("");
   EXPECT_THAT(result.out, AllOf(HasSubstr("Start         End"), HasSubstr("objective: time, by the"),
                                 HasSubstr("Advice: 1 node of main"), HasSubstr("% sooner"),
                                 HasSubstr("srun --partition=main -N1 -n4"), HasSubstr("Slurm was asked")));
@@ -259,7 +259,7 @@ TEST_F(AdviseWhen, TextAndFlags) {
 
 TEST_F(AdviseWhen, SlurmsOwnWordsWhereItRefuses) {
   srun_says("echo 'srun: error: Unable to allocate resources: Invalid partition name specified' >&2; exit 1");
-  Outcome result = when("");
+  test::Outcome result = when("");
   EXPECT_EQ(result.status, 0) << result.err;
   EXPECT_THAT(result.out,
               AllOf(HasSubstr("Slurm does not start what runs now: Invalid partition name specified."),
@@ -275,7 +275,7 @@ TEST_F(AdviseWhen, SlurmsOwnWordsWhereItRefuses) {
 
 TEST_F(AdviseWhen, WithoutSlurm) {
   srun_says("echo 'srun: error: Unable to contact slurm controller (connect failure)' >&2; exit 1");
-  const Outcome result = when("");
+  const test::Outcome result = when("");
   EXPECT_EQ(result.status, 1);
   EXPECT_EQ(result.out, "");
   EXPECT_THAT(result.err,
