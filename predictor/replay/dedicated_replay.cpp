@@ -294,6 +294,11 @@ void DedicatedReplay::run(ProcessIndex index) {
   bool resumed = process.waits_for != kNoMessage;  // the op's work is done
   process.waits_for = kNoMessage;
   while (const Op* op = store_.front(index, process.cursor)) {
+    if (is_timed<kTargets>() && op->kind == OpKind::kBlockEnd) {  // nothing to be shown
+      note_window(index, *op);
+      OpStore::pop(process.cursor);
+      continue;
+    }
     if (is_timed<kTargets>() && !resumed) timeline_->take(index, *op, process.events_done, clock[0]);
     if ((op->flags & kOpVaries) != 0) [[unlikely]] {
       for (std::size_t k = 0; k < targets; ++k) {

@@ -329,8 +329,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kExit:
         process.exited = true;
         break;
-      case OpKind::kBlockEnd:
-        window_clocks_.end_block(index, op.message, process.measured_s, {&now_s, 1});
+      case OpKind::kBlockEnd:  // not here, run() has it
         break;
       case OpKind::kWindowClose:
         window_clocks_.close(index, op.message, process.measured_s + op.work_s + op.call_s, {&now_s, 1});
@@ -371,6 +370,11 @@ void SharedReplay::run(ProcessIndex index, Seconds now_s) {
   bool reported = false;
   for (;;) {
     const Op* op = process.exited ? nullptr : store_.front(index, process.cursor);
+    if (op != nullptr && op->kind == OpKind::kBlockEnd) [[unlikely]] {  // no step: nobody sees it but the clocks
+      window_clocks_.end_block(index, op->message, process.measured_s, {&now_s, 1});
+      OpStore::pop(process.cursor);
+      continue;
+    }
     bool goes_on = false;
     if (op == nullptr) {
       const bool ends = process.exited || store_.ended(index, process.cursor);

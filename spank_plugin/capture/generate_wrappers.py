@@ -505,6 +505,9 @@ class Generator:
             out.append('}')
             return
         declarations, names, ierror = fortran_parameters(function, f08)
+        if self.family == 'mpich' and f08 and function['name'] == 'MPI_Pcontrol':  # an ierror that MPI does not have
+            declarations.append('MPI_Fint* ierror')
+            names.append('ierror')
         parameters = ', '.join(declarations)
         out.append(f'void wrap_{slot.number}({parameters}) {{')
         out.append(f'  const auto next = reinterpret_cast<void (*)({parameters})>(next_function({slot.number}));')

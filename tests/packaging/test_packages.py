@@ -148,7 +148,8 @@ class Packages(unittest.TestCase):
         # Removed: configuration and data stay; Slurm no longer reads lbf.conf, so srun says nothing of a plugin that is missing.
         self.dpkg("--remove", NAMES)
         left = self.changes() - before
-        self.assertEqual({f"{PLUGSTACK}.removed", "/etc/lbf/lbfd.toml", "/var/lib/lbf/lbf.db", "/var/spool/lbf/1000.spool"},
+        self.assertEqual({f"{PLUGSTACK}.removed", "/etc/lbf/advise.toml", "/etc/lbf/lbfd.toml", "/var/lib/lbf/lbf.db",
+                          "/var/spool/lbf/1000.spool"},
                          {path for _, path in left if not self.is_folder(path) and "/nominal/" not in path})
         self.assertNotIn("lbf", self.ok("LBF_PREDICT=on srun --help"))
         self.assertNotIn("error", self.ok("srun --version"))

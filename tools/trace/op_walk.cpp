@@ -70,6 +70,10 @@ OpWalk::Slot& OpWalk::slot_of(MessageIndex message) {
 Result<void> OpWalk::run(ProcessIndex index, bool force) {
   Process& process = processes_[index];
   while (const Op* op = store_.front(index, process.cursor)) {
+    if (op->kind == OpKind::kBlockEnd) {
+      OpStore::pop(process.cursor);
+      continue;
+    }
     const Message* message = op->message != kNoMessage ? &store_.message(op->message) : nullptr;
     bool sent = true;
     if (message != nullptr && (op->kind == OpKind::kRecv || op->kind == OpKind::kPeek)) {

@@ -116,13 +116,17 @@ CREATE TABLE step (
   notes_json TEXT NOT NULL, array_job INTEGER, array_task INTEGER, het_job INTEGER, het_offset INTEGER, command_json TEXT, command_cut INTEGER NOT NULL DEFAULT 0 CHECK (command_cut IN (0, 1)), account TEXT NOT NULL DEFAULT '', partition_name TEXT NOT NULL DEFAULT '', fastest_position INTEGER, self_position INTEGER,
   UNIQUE (cluster, job, step, restart)
 );
-INSERT INTO "step" VALUES(1,'c',7,0,0,'u',1000,'name','./app a b','complete','','["n1","n2"]',2,'[0,1]','lan',1.0,9.0,7.5,10,4,1,100,90,0,0,1.5,0.25,0.01,0.02,'["a note"]',NULL,NULL,NULL,NULL,NULL,0,'','',NULL,NULL);
+INSERT INTO "step" VALUES(1,'c',7,0,0,'u',1000,'name','./app a b','complete','','["n1","n2"]',2,'[0,1]','lan',1.0,9.0,7.5,10,4,1,100,90,0,0,1.5,0.25,0.01,0.02,'["a note"]',NULL,NULL,NULL,NULL,NULL,0,'','',1,0);
 INSERT INTO "step" VALUES(2,'c',8,0,0,'u',1000,'name','./app a b','running','','["n1","n2"]',2,'[0,1]','lan',1.0,NULL,NULL,10,4,1,100,90,0,0,1.5,0.25,0.01,0.02,'["a note"]',NULL,NULL,NULL,NULL,NULL,0,'','',NULL,NULL);
 CREATE TABLE step_node (
   node TEXT NOT NULL,
   step_row INTEGER NOT NULL REFERENCES step (step_row) ON DELETE CASCADE,
   PRIMARY KEY (node, step_row)
 ) WITHOUT ROWID;
+INSERT INTO "step_node" VALUES('n1',1);
+INSERT INTO "step_node" VALUES('n2',1);
+INSERT INTO "step_node" VALUES('n1',2);
+INSERT INTO "step_node" VALUES('n2',2);
 CREATE INDEX step_by_user ON step (uid, start_s);
 CREATE INDEX step_by_start ON step (start_s);
 CREATE INDEX step_by_job ON step (job, step, restart);
