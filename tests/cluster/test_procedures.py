@@ -18,6 +18,13 @@ class Procedures(ClusterCase):
             totals[match[1]] = totals.get(match[1], 0) + int(match[2])
         return totals
 
+    def assert_calls(self, own, one, step):
+        """All of them where the capture was open all the time; where it had to close, those of its windows."""
+        if step["cost"]["seen_share"] == 1 and step["cost"]["windows"] <= 1:
+            self.assertEqual(own, one["calls"], step)
+        else:
+            self.assertTrue(0 < one["calls"] <= own, step)
+
     def test_a_program_is_measured_and_reported(self):
         done, job = self.predict("--lbf-procedures=solve,inner,no_such_one", *LAYOUT, self.program("procedures"), "40")
         self.assertEqual(0, done.status, done)
@@ -26,13 +33,14 @@ class Procedures(ClusterCase):
         step = self.step(job)
         by_name = {one["name"]: one for one in step["procedures"]["procedures"]}
         for name in ("solve", "inner"):
-            self.assertEqual((own[name], 4), (by_name[name]["calls"], by_name[name]["ranks"]), step["procedures"])
+            self.assertEqual(4, by_name[name]["ranks"], step["procedures"])
+            self.assert_calls(own[name], by_name[name], step)
             self.assertGreater(by_name[name]["receiver_s"], 0)
         self.assertEqual("refused", by_name["no_such_one"]["state"])
         self.assertIn("no_such_one", done.err)
         report = self.report("--procedures", "-j", str(job))
         self.assertEqual(0, report.status, report)
-        self.assertRegex(report.out, rf"(?m)^solve +measured +{own['solve']} ")
+        self.assertRegex(report.out, rf"(?m)^solve +measured +{by_name['solve']['calls']} ")
         self.assertIn("critical path ", report.out)
         self.assert_no_relays_or_rings_left()
 
@@ -45,7 +53,8 @@ class Procedures(ClusterCase):
                                 "--lbf-procedures=solve", *LAYOUT, script)
         self.assertEqual(0, done.status, done)
         step = self.step(self.job_of(name))
-        self.assertEqual([("solve", 4 * 20)], [(one["name"], one["calls"]) for one in step["procedures"]["procedures"]])
+        self.assertEqual(["solve"], [one["name"] for one in step["procedures"]["procedures"]])
+        self.assert_calls(4 * 20, step["procedures"]["procedures"][0], step)
 
     def test_without_the_option_nothing_is_measured(self):
         done, job = self.predict(*LAYOUT, self.program("procedures"), "5")
