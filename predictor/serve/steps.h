@@ -108,7 +108,8 @@ class Steps {
   bool disk_full() const { return trace_disk_.is_full() || database_disk_.is_full(); }
 
  private:
-  struct Entry;
+  using Clock = std::chrono::steady_clock;
+  struct Entry;  // steps_entry.h
   using EntryPtr = std::shared_ptr<Entry>;
 
   Result<EntryPtr> find_or_load(const StepKey& key);  // kNotFound: no such trace
@@ -154,7 +155,7 @@ class Steps {
   db::StepRow deferred_row_ = 0;  // looked at up to here
   std::mutex tick_mutex_;
   std::mutex picture_mutex_;
-  std::chrono::steady_clock::time_point last_prune_{};
+  Clock::time_point last_prune_{};
   bool database_has_old_steps_ = false;  // more than one turn removes; guarded by tick_mutex_ after recover()
   std::atomic<bool> stopping_{false};
   boost::asio::thread_pool replay_pool_;

@@ -30,7 +30,7 @@ bool write_words(Thread& thread, ring::ProcedureWord word, std::uint32_t id, con
 
 // Names and remarks that the ring does not have yet, as far as there is room. REQUIRES: the lock is held.
 void say_words(Thread& thread) noexcept {
-  const lbf_procedures& loaded = *procedure_times.library;
+  const lbf_procedures& loaded = *procedures_library();
   for (; procedure_times.names_said < loaded.procedures(); ++procedure_times.names_said) {
     const char* const name = loaded.name(procedure_times.names_said);
     if (name == nullptr || loaded.state(procedure_times.names_said) == 0) continue;  // refused
@@ -81,8 +81,8 @@ double limit_of_environment() noexcept {
 // Samples are enough: the best are measured from here on.
 void select(Thread& thread) noexcept {
   if (procedure_times.lock.test_and_set(std::memory_order_acquire)) return;
-  if (!procedure_times.measuring && procedure_times.library->wants_select() != 0) {
-    procedure_times.measuring = procedure_times.library->select() > 0;
+  if (!procedure_times.measuring && procedures_library()->wants_select() != 0) {
+    procedure_times.measuring = procedures_library()->select() > 0;
     say_words(thread);
   }
   procedure_times.lock.clear(std::memory_order_release);
@@ -94,7 +94,7 @@ void charge(Thread& thread, std::uint64_t calls, std::uint64_t ticks) noexcept {
   const auto add = [](std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
     counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   };
-  const double call_ticks = procedure_times.library->call_ticks();
+  const double call_ticks = procedures_library()->call_ticks();
   use.call_ticks_256.store(static_cast<std::uint64_t>(call_ticks * 256), std::memory_order_relaxed);
   add(use.calls, calls);
   add(use.record_ticks, ticks);
@@ -112,10 +112,10 @@ void start_procedures(Thread& thread) noexcept {
   if (loaded == nullptr) return;
   const std::uint32_t measured = loaded->start(list, limit_of_environment(), process.rank != 0);
   procedure_times.measuring = measured > 0;
-  procedure_times.library = loaded;
+  procedure_times.library.store(loaded, std::memory_order_release);
   say_words(thread);
   if (measured == 0 && strcmp(list, "auto") != 0) {
-    procedure_times.library = nullptr;  // calls go their usual way
+    procedure_times.library.store(nullptr, std::memory_order_release);  // calls go their usual way
     return;
   }
   thread.intervals_stale = false;  // nothing was measured before
@@ -127,7 +127,7 @@ void start_procedures(Thread& thread) noexcept {
 void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t gap,
                             std::uint16_t function) noexcept {
   const std::uint64_t begin = ticks_now();
-  const lbf_procedures& loaded = *procedure_times.library;
+  const lbf_procedures& loaded = *procedures_library();
   if (!procedure_times.measuring) {
     thread.gap_off_ticks = 0;
     if (loaded.wants_select() != 0) select(thread);
@@ -182,7 +182,7 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
 }
 
 void say_procedures_off(Thread& thread) noexcept {
-  const lbf_procedures* const loaded = procedure_times.library;
+  const lbf_procedures* const loaded = procedures_library();
   if (loaded == nullptr) return;
   if (!procedure_times.measuring) {
     if (loaded->remarks() > 0) return;  // why not was said
@@ -204,9 +204,9 @@ void say_procedures_off(Thread& thread) noexcept {
 }
 
 void stop_procedures() noexcept {
-  const lbf_procedures* const loaded = procedure_times.library;
+  const lbf_procedures* const loaded = procedures_library();
   if (loaded == nullptr) return;
-  procedure_times.library = nullptr;
+  procedure_times.library.store(nullptr, std::memory_order_release);
   loaded->stop();
 }
 

@@ -20,7 +20,7 @@ namespace lbf::capture {
 inline constexpr double kDefaultProcedureLimit = 0.01;
 
 struct ProcedureTimes {
-  const lbf_procedures* library = nullptr;  // not null: every recorded call comes here
+  std::atomic<const lbf_procedures*> library{nullptr};  // not null: every recorded call comes here
   bool measuring = false;                   // else samples are taken first ("auto")
   std::uint32_t names_said = 0;
   std::uint32_t remarks_said = 0;
@@ -28,6 +28,11 @@ struct ProcedureTimes {
   std::atomic_flag lock = ATOMIC_FLAG_INIT;
 };
 extern constinit ProcedureTimes procedure_times;
+
+// nullptr: no procedure is asked for, or the capture is off.
+inline const lbf_procedures* procedures_library() noexcept {
+  return procedure_times.library.load(std::memory_order_acquire);
+}
 
 // What a thread keeps for it.
 struct ProcedureIntervals {
@@ -41,11 +46,11 @@ struct ProcedureIntervals {
 void start_procedures(Thread& thread) noexcept;
 
 // A recorded call begins at `enter`, `gap` ticks after the one before, and the gap is judged: the records of the
-// interval. REQUIRES: procedure_times.library is not null; nothing of the call is in the ring yet.
+// interval. REQUIRES: procedures_library() is not null; nothing of the call is in the ring yet.
 void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t gap, std::uint16_t function) noexcept;
 // A call, recorded or not, is over: time passes in procedures again.
 inline void begin_procedure_interval(std::uint64_t leave) noexcept {
-  if (procedure_times.library != nullptr) procedure_times.library->resume(leave);
+  if (const lbf_procedures* const loaded = procedures_library()) loaded->resume(leave);
 }
 
 // MPI_Finalize: what was switched off meanwhile is said. REQUIRES: nothing of a call is in the ring uncommitted.

@@ -466,7 +466,7 @@ inline std::uint32_t new_request_id() noexcept {
     if (id != 0) return id;
   }
 }
-// --- requests across windows (recorder_modes.cpp)
+// --- requests across windows (recorder_watched.cpp)
 // Whether the request began in the window that is open, so that records have it.
 inline bool is_seen(std::uint32_t id) noexcept {
   return id != 0 && static_cast<std::int32_t>(id - process.mode.first_request) > 0;

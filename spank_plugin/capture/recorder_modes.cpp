@@ -87,7 +87,7 @@ void set_attention(Thread& thread) noexcept {
     return;
   }
   thread.counted_attention_at = 0;
-  if (procedure_times.library != nullptr) {
+  if (procedures_library() != nullptr) {
     thread.attention_at = 0;
     return;
   }
@@ -326,7 +326,7 @@ bool Call::begin_otherwise() noexcept {
   if (header.recorded.executions.load(std::memory_order_relaxed) >= thread.recorded_sampler.due()) begin_timing();
   set_attention(thread);
   begin_recording();
-  if (procedure_times.library != nullptr) {
+  if (procedures_library() != nullptr) {
     end_procedure_interval(thread, enter_, gap_, function_);
     flags_ |= kAttention;
     if ((flags_ & kTimed) != 0) begin_ticks_ += ticks_now() - enter_;  // charged to the procedures
@@ -481,67 +481,6 @@ std::uint64_t open_last_window(Call& call) noexcept {
   }
   update_estimate(self);
   return now;
-}
-
-// --- requests
-
-void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept {
-  info.watch = 0;
-  if (family::shared_queue(handle) >= 0) return call.lose_count(1);
-  const TableLock lock;
-  const bool wildcard = info.kind == RequestKind::kRecv && wildcards(info.peer, info.tag) != 0;
-  info.watch = process.watched.add(handle, info.id, recorded ? info.id : 0, info.kind == RequestKind::kRecv, wildcard);
-  if (info.watch == 0 && !recorded) call.lose_count(1);
-}
-
-void rewatch(const RequestInfo& info, std::uint64_t handle) noexcept {
-  const TableLock lock;
-  if (WatchedRequests::Node* node = process.watched.find(info.watch, info.id)) node->handle = handle;
-}
-
-Watched take_watched(const RequestInfo& info) noexcept {
-  Watched result{false, info.id};
-  const TableLock lock;
-  if (WatchedRequests::Node* node = process.watched.find(info.watch, info.id)) {
-    result = {!node->placed, node->recorded_as};
-    process.watched.remove(node);
-  }
-  return result;
-}
-
-namespace {
-
-// As the matcher has it (must_wait_for_place). REQUIRES: the tables' lock is held.
-bool is_behind(const WatchedRequests::Node* before, const Communicator& comm, int peer, int tag) noexcept {
-  return process.watched.any_before(before, [&](const WatchedRequests::Node& node) {
-    const RequestInfo* const info = find_request(node.handle);
-    return info != nullptr && info->id == node.id && info->comm == &comm &&
-           (info->peer == MPI_ANY_SOURCE || info->peer == peer) && (info->tag == MPI_ANY_TAG || info->tag == tag);
-  });
-}
-
-}  // namespace
-
-bool is_behind_wildcard(const Communicator& comm, int peer, int tag) noexcept {
-  if (nothing_watched()) return false;
-  const TableLock lock;
-  return is_behind(nullptr, comm, peer, tag);
-}
-
-void place_those_behind(Call& call) noexcept {
-  if (process.watched.waiting() == 0) return;
-  const TableLock lock;
-  process.watched.for_each([&](WatchedRequests::Node& node) {
-    if (!node.waits()) return;
-    const RequestInfo* const info = find_request(node.handle);
-    if (info == nullptr || info->id != node.id) return process.watched.remove(&node);
-    if (is_behind(&node, *info->comm, info->peer, info->tag)) return;
-    process.watched.place(node);
-    if (!call.counts() || call.late()) return;  // the matcher finds it out by itself
-    const ChannelEnd end = receives(*info->comm, info->peer, info->tag);
-    process.watched.remove(&node);
-    count_on(call, *info->comm, end);
-  });
 }
 
 // --- cost

@@ -1,0 +1,174 @@
+// Steps, answers to people: see steps.h.
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "predictor/serve/steps_entry.h"
+#include "predictor/serve/users.h"
+
+namespace lbf {
+namespace {
+
+StepView copy_of(const StepView& view, StepDetail detail) {
+  if (detail == StepDetail::kFull) return view;
+  StepView copy;
+  copy.generation = view.generation;
+  copy.record = view.record;
+  if (detail == StepDetail::kBrief) {
+    copy.record.calls.clear();
+    copy.record.procedures.reset();
+    return copy;
+  }
+  if (detail == StepDetail::kSummary) {
+    const db::PredictionRecord* fastest = nullptr;
+    for (const db::PredictionRecord& prediction : view.predictions) {
+      const bool ends = prediction.why_stuck.empty() && prediction.why_deferred.empty();
+      if (ends && (fastest == nullptr || prediction.predicted_s < fastest->predicted_s)) fastest = &prediction;
+    }
+    for (const db::PredictionRecord& prediction : view.predictions) {
+      if (prediction.kind == "self" || &prediction == fastest)
+        copy.predictions.push_back(prediction.without_ranks());
+    }
+    return copy;
+  }
+  copy.predictions.reserve(view.predictions.size());
+  for (const db::PredictionRecord& prediction : view.predictions) {
+    copy.predictions.push_back(prediction.without_ranks());
+  }
+  return copy;
+}
+
+}  // namespace
+
+Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail detail) {
+  const bool brief = detail == StepDetail::kBrief;
+  const bool summary = detail == StepDetail::kSummary;
+  std::map<StepKey, StepView> found;
+  auto stored = step_store_.find(query, !brief && !summary);
+  if (!stored) return stored.error();
+  std::vector<std::vector<db::PredictionRecord>> summaries;
+  if (summary) {
+    std::vector<db::StepRow> rows;
+    for (const db::StoredStepRecord& step : *stored) rows.push_back(step.row);
+    auto read = prediction_store_.summaries(rows);
+    if (!read) return read.error();
+    summaries = std::move(read).value();
+  }
+  for (std::size_t i = 0; i < stored->size(); ++i) {
+    db::StoredStepRecord& step = (*stored)[i];
+    const StepKey key{step.record.cluster, step.record.job, step.record.step, step.record.restart};
+    StepView view;
+    view.record = std::move(step.record);
+    if (summary) {
+      view.predictions = std::move(summaries[i]);
+    } else if (!brief) {
+      auto predictions = prediction_store_.of_step(step.row, detail == StepDetail::kFull);
+      if (!predictions) return predictions.error();
+      view.predictions = std::move(predictions).value();
+    }
+    found.emplace(key, std::move(view));
+  }
+  for (const EntryPtr& entry : entries()) {
+    const std::shared_ptr<StepRun> run = entry->current_run();
+    if (run == nullptr || entry->is_hidden()) continue;
+    const auto view = run->view();
+    const StepKey& key = entry->trace->key();
+    found.erase(key);  // the view is the newer one, whether it still matches or not
+    if (!query.matches(view->record)) continue;
+    found.emplace(key, copy_of(*view, detail));
+  }
+  std::vector<StepView> views;
+  views.reserve(found.size());
+  for (auto& [key, view] : found) views.push_back(std::move(view));
+  std::stable_sort(views.begin(), views.end(),
+                   [](const StepView& a, const StepView& b) { return a.record.start_s < b.record.start_s; });
+  if (views.size() > query.limit)
+    views.erase(views.begin(), views.end() - static_cast<std::ptrdiff_t>(query.limit));
+  return views;
+}
+
+Result<StepView> Steps::get(const Caller& caller, const StepKey& key, StepDetail detail) {
+  db::StepQuery query;
+  query.cluster = key.cluster;
+  query.job = key.job;
+  query.step = key.step;
+  query.restart = key.restart;
+  auto found = find(query, detail);
+  if (!found) return found.error();
+  if (found->empty()) return Error{ErrorCode::kNotFound, "step " + key.text() + " is not known here"};
+  StepView& view = found->front();
+  if (!caller.is_operator && view.record.uid != caller.uid) {
+    return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " + view.record.user_name +
+                                             ", not to " + user_name_of(caller.uid)};
+  }
+  return std::move(view);
+}
+
+Result<db::ErrorFit> Steps::fit_of(const Caller& caller, const StepKey& key) {
+  auto step = get(caller, key, StepDetail::kBrief);
+  if (!step) return step.error();
+  return accuracy_store_.fit_of(key.cluster, key.job, key.step, key.restart);
+}
+
+Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const StepKey& key) {
+  auto step = get(caller, key, StepDetail::kBrief);
+  if (!step) return step.error();
+  if (EntryPtr entry = find_loaded(key)) return entry->trace;
+  const std::scoped_lock lock(load_mutex_);
+  auto trace = traces_.open_step(key);
+  if (!trace && trace.error().code == ErrorCode::kNotFound) {
+    return Error{ErrorCode::kNotFound,
+                 "the trace of step " + key.text() + " is not stored any more (retention)"};
+  }
+  return trace;
+}
+
+Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, std::size_t target,
+                                      const PictureSize& size) {
+  const auto step = get(caller, key, StepDetail::kList);
+  if (!step) return step.error();
+  if (target >= step->predictions.size()) {
+    return invalid_input(fmt::format("step {} has {} predictions: there is no number {}", key.text(),
+                                     step->predictions.size(), target));
+  }
+  if (step->record.events > kPictureEvents) {
+    return Error{ErrorCode::kLimit,
+                 fmt::format("step {} has {} events; a picture is made of {} at most: lbf-trace export makes a "
+                             "timeline of any trace",
+                             key.text(), step->record.events, kPictureEvents)};
+  }
+  const std::unique_lock alone(picture_mutex_, std::try_to_lock);
+  if (!alone) {
+    return Error{ErrorCode::kUnavailable, "another picture is being made: try again in some seconds"};
+  }
+  auto stored = trace(caller, key);
+  if (!stored) return stored.error();
+  RunPicture picture(target, size);
+  StepRunOptions options = options_.run;
+  options.picture = &picture;
+  options.stream_start_timeout = std::chrono::milliseconds(0);
+  StepRun run(std::move(stored).value(), networks_, options);
+  const auto began = Clock::now();
+  // More came meanwhile where the step is running: that is for the next picture.
+  while (!stopping_ && run.work() == StepRun::Progress::kMore) {
+    const std::chrono::duration<double> taken = Clock::now() - began;
+    if (options_.picture_limit_s > 0 && taken.count() > options_.picture_limit_s) {
+      return Error{ErrorCode::kLimit,
+                   fmt::format("the picture of step {} ({} events) was not made within {:g} s, picture_limit_s of "
+                               "lbfd.toml: lbf-trace export makes a timeline of any trace",
+                               key.text(), step->record.events, options_.picture_limit_s)};
+    }
+  }
+  const auto view = run.view();
+  const std::string& why_partial = view->record.why_partial;
+  if (!picture.started()) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("step {} cannot be replayed{}{}", key.text(), why_partial.empty() ? "" : ": ",
+                             why_partial)};
+  }
+  nlohmann::json json = picture.to_json();
+  json["why_partial"] = why_partial;
+  return json;
+}
+
+}  // namespace lbf

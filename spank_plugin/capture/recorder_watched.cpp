@@ -1,0 +1,66 @@
+// Recorder, requests across windows: those whose completion has to be seen while calls are only counted, and which of
+// them have their places in the channels. See recorder.h; watched_requests.h; docs/capture.md, "Counting".
+#include "spank_plugin/capture/recorder.h"
+
+namespace lbf::capture {
+
+void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept {
+  info.watch = 0;
+  if (family::shared_queue(handle) >= 0) return call.lose_count(1);
+  const TableLock lock;
+  const bool wildcard = info.kind == RequestKind::kRecv && wildcards(info.peer, info.tag) != 0;
+  info.watch = process.watched.add(handle, info.id, recorded ? info.id : 0, info.kind == RequestKind::kRecv, wildcard);
+  if (info.watch == 0 && !recorded) call.lose_count(1);
+}
+
+void rewatch(const RequestInfo& info, std::uint64_t handle) noexcept {
+  const TableLock lock;
+  if (WatchedRequests::Node* node = process.watched.find(info.watch, info.id)) node->handle = handle;
+}
+
+Watched take_watched(const RequestInfo& info) noexcept {
+  Watched result{false, info.id};
+  const TableLock lock;
+  if (WatchedRequests::Node* node = process.watched.find(info.watch, info.id)) {
+    result = {!node->placed, node->recorded_as};
+    process.watched.remove(node);
+  }
+  return result;
+}
+
+namespace {
+
+// As the matcher has it (must_wait_for_place). REQUIRES: the tables' lock is held.
+bool is_behind(const WatchedRequests::Node* before, const Communicator& comm, int peer, int tag) noexcept {
+  return process.watched.any_before(before, [&](const WatchedRequests::Node& node) {
+    const RequestInfo* const info = find_request(node.handle);
+    return info != nullptr && info->id == node.id && info->comm == &comm &&
+           (info->peer == MPI_ANY_SOURCE || info->peer == peer) && (info->tag == MPI_ANY_TAG || info->tag == tag);
+  });
+}
+
+}  // namespace
+
+bool is_behind_wildcard(const Communicator& comm, int peer, int tag) noexcept {
+  if (nothing_watched()) return false;
+  const TableLock lock;
+  return is_behind(nullptr, comm, peer, tag);
+}
+
+void place_those_behind(Call& call) noexcept {
+  if (process.watched.waiting() == 0) return;
+  const TableLock lock;
+  process.watched.for_each([&](WatchedRequests::Node& node) {
+    if (!node.waits()) return;
+    const RequestInfo* const info = find_request(node.handle);
+    if (info == nullptr || info->id != node.id) return process.watched.remove(&node);
+    if (is_behind(&node, *info->comm, info->peer, info->tag)) return;
+    process.watched.place(node);
+    if (!call.counts() || call.late()) return;  // the matcher finds it out by itself
+    const ChannelEnd end = receives(*info->comm, info->peer, info->tag);
+    process.watched.remove(&node);
+    count_on(call, *info->comm, end);
+  });
+}
+
+}  // namespace lbf::capture
