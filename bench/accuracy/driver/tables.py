@@ -58,7 +58,8 @@ class Report:
 
     def head(self):
         facts = self.facts
-        lines = [f"Measured {facts['date']}, {facts['machine']}; {facts['versions']}. Commands: `{facts['command']}`.", ""]
+        lines = [f"Measured {facts['date']}, {facts['machine']}; {facts['versions']}. Command: `{facts['command']}`.",
+                 *(f"Then {later['date']}, {later['versions']}: `{later['command']}`." for later in facts.get("later", [])), ""]
         if facts["nodes"] < plan.PAPER_NODES:
             lines += [f"**{facts['nodes']} nodes of one core, not the papers' {plan.PAPER_NODES}:** this machine has no more "
                       "cores to pin.", ""]
