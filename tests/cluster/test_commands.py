@@ -290,6 +290,7 @@ class Calibrate(CommandCase):
         self.assertIn(f'"{name}"', text)
         self.assertIn("65536", text)
         self.assertRegex(text, r"node1\b.*node2", "the file says where it was measured")
+        self.assertIn(f"footprint_bytes = {32 << 20}\n", text)
         figure = os.path.join(os.path.dirname(cluster_case.HERE), "golden", "fig3.lbf")
         replayed = self.command("lbf-whatif", figure, "--nodes", "3", "--network", path, "--json")
         self.assertEqual(0, replayed.status, replayed)
@@ -311,14 +312,16 @@ class Calibrate(CommandCase):
     def test_one_of_the_two_measurements_to_stdout(self):
         name = f"m{uuid.uuid4().hex[:6]}"
         done = self.calibrate(name, "--only", "self-node", "--sizes", "0,1K", "--repeats", "3", "--seconds", "1", "-o", "-",
-                              "-w", "node1")
+                              "-w", "node1", "--footprint", "0")
         self.assertEqual(0, done.status, done)
+        self.assertIn("footprint_bytes = 0\n", done.out)
         self.assertIn("self-node", done.out)
         self.assertNotIn("remote", done.out.split("[about]", maxsplit=1)[0])
         self.assertNotIn("[contention]", done.out)
 
     def test_wrong_usage(self):
-        for arguments in (("--sizes", "1Q"), ("--repeats", "0"), ("--seconds", "-1"), ("--only", "both")):
+        for arguments in (("--sizes", "1Q"), ("--repeats", "0"), ("--seconds", "-1"), ("--only", "both"),
+                          ("--footprint", "2G")):
             done = self.calibrate("x", "--output", os.path.join(self.work, "x.toml"), *arguments)
             self.assertEqual(2, done.status, f"{arguments}: {done}")
             self.assertFalse(os.path.exists(os.path.join(self.work, "x.toml")))

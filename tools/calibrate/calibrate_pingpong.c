@@ -8,13 +8,17 @@
  * - work BYTES NS NS          processor time of sending, and of receiving, one message
  * - end
  *
- * Usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...], the sizes ascending.
+ * Usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES RING BYTES [BYTES ...], the sizes ascending.
  * With `link`, `contact` or `turn` as the first argument it measures something else: calibrate_link.h,
  * calibrate_contact.h, calibrate_turn.h.
  *
  * The sizes take turns in short batches, so that a disturbance of some seconds spoils no single size. Every
  * size gets an equal share of SECONDS, at least MIN_SAMPLES samples where that takes less than three times
  * its share, and kFewestSamples in any case.
+ *
+ * Messages leave from one ring of RING bytes and arrive in another, each behind the last one, so that their
+ * data come from outside the caches that RING does not fit into, as in a program that has other things to do
+ * between two messages. RING 0: all use the same buffer, as ping-pongs usually do.
  *
  * Processor work cannot be seen in a ping-pong: a waiting rank polls. So, between two nodes and for messages
  * that are sent eagerly, a few are sent while the receiver sleeps, who takes them when they have long
@@ -57,6 +61,19 @@ struct Batch {
 };
 enum { kBatchFields = 5 };
 
+/* Where messages leave from, or arrive. */
+struct Ring {
+  char* memory;
+  int64_t bytes;
+  int64_t next;
+  int turns; /* 0: all messages have the same buffer */
+};
+enum { kCacheLineBytes = 64 };
+
+struct Buffers {
+  struct Ring outgoing, incoming;
+};
+
 struct Size {
   int64_t bytes;
   int64_t samples;
@@ -88,7 +105,38 @@ static int64_t parse_number(const char* text, int64_t least, int64_t most, const
   return value;
 }
 
-static void answer(char* buffer) {
+/* Touched, so that no page is missing when a message comes. */
+static void make_ring(struct Ring* ring, int64_t bytes, int turns) {
+  ring->memory = aligned_alloc(kCacheLineBytes, (size_t)bytes);
+  if (ring->memory == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  memset(ring->memory, 1, (size_t)bytes);
+  ring->bytes = bytes;
+  ring->next = 0;
+  ring->turns = turns;
+}
+
+static int64_t whole_lines(int64_t bytes) {
+  return (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+}
+
+/* The buffer of the next message of so many bytes. */
+static char* take(struct Ring* ring, int64_t bytes) {
+  if (ring->next + bytes > ring->bytes) ring->next = 0;
+  char* buffer = ring->memory + ring->next;
+  if (ring->turns) ring->next += whole_lines(bytes);
+  return buffer;
+}
+
+static void send(struct Buffers* buffers, int64_t bytes, int to) {
+  MPI_Send(take(&buffers->outgoing, bytes), (int)bytes, MPI_BYTE, to, kTag, MPI_COMM_WORLD);
+}
+
+static void receive(struct Buffers* buffers, int64_t bytes, int from) {
+  MPI_Recv(take(&buffers->incoming, bytes), (int)bytes, MPI_BYTE, from, kTag, MPI_COMM_WORLD,
+           MPI_STATUS_IGNORE);
+}
+
+static void answer(struct Buffers* buffers) {
   for (;;) {
     struct Batch batch;
     MPI_Recv(&batch, kBatchFields, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -98,20 +146,20 @@ static void answer(char* buffer) {
       nanosleep(&settle, NULL);
       const int64_t before_ns = processor_ns();
       for (int64_t i = 0; i < batch.burst; ++i) {
-        MPI_Recv(buffer, (int)batch.bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        receive(buffers, batch.bytes, 0);
       }
       const int64_t work_ns = (processor_ns() - before_ns) / batch.burst;
       MPI_Send(&work_ns, 1, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD);
       continue;
     }
     for (int64_t i = 0; i < batch.exchanges + batch.warm_ups; ++i) {
-      MPI_Recv(buffer, (int)batch.bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-      MPI_Send(buffer, (int)batch.bytes, MPI_BYTE, 0, kTag, MPI_COMM_WORLD);
+      receive(buffers, batch.bytes, 0);
+      send(buffers, batch.bytes, 0);
     }
   }
 }
 
-static void measure(struct Size* size, int64_t exchanges, char* buffer) {
+static void measure(struct Size* size, int64_t exchanges, struct Buffers* buffers) {
   const int slow = size->samples > 0 && size->half_sum_ns / size->samples > kSlowNs;
   struct Batch batch = {size->bytes, exchanges, 0, 0, slow ? 0 : kWarmUps};
   MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
@@ -119,8 +167,8 @@ static void measure(struct Size* size, int64_t exchanges, char* buffer) {
   int64_t half_ns[kLongestBatch];
   for (int64_t i = -batch.warm_ups; i < exchanges; ++i) {
     const double sent_s = now_s();
-    MPI_Send(buffer, (int)size->bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD);
-    MPI_Recv(buffer, (int)size->bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    send(buffers, size->bytes, 1);
+    receive(buffers, size->bytes, 1);
     if (i >= 0) half_ns[i] = (int64_t)((now_s() - sent_s) * 0.5e9 + 0.5);
   }
   size->spent_s += now_s() - start_s;
@@ -132,7 +180,7 @@ static void measure(struct Size* size, int64_t exchanges, char* buffer) {
   fflush(stdout);
 }
 
-static void measure_work(const struct Size* size, char* buffer) {
+static void measure_work(const struct Size* size, struct Buffers* buffers) {
   int64_t burst = size->bytes > 0 ? kLargestBurstBytes / size->bytes : kLongestBurst;
   if (burst > kLongestBurst) burst = kLongestBurst;
   /* Long enough for all of them to arrive, one after the other. */
@@ -144,7 +192,7 @@ static void measure_work(const struct Size* size, char* buffer) {
   nanosleep(&pause, NULL);
   const int64_t before_ns = processor_ns();
   for (int64_t i = 0; i < burst; ++i) {
-    MPI_Send(buffer, (int)size->bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD);
+    send(buffers, size->bytes, 1);
   }
   const int64_t sending_ns = (processor_ns() - before_ns) / burst;
   const struct timespec rest = {settle_ns / 1000000000, settle_ns % 1000000000};
@@ -162,7 +210,7 @@ static double half_s_at(int64_t bytes, const struct Size* sizes, int count) {
   return 1e-9 * (double)sizes[i].half_sum_ns / (double)sizes[i].samples;
 }
 
-static int is_eager(int64_t bytes, int twice, double half_s, char* buffer) {
+static int is_eager(int64_t bytes, int twice, double half_s, struct Buffers* buffers) {
   const double settle_s = 1e-9 * kEagerSettleNs + 2 * half_s; /* an eager send may wait for the link, too */
   /* Where the network is slow, so much time cannot be a disturbance. */
   const int tries = (settle_s > kLongSettle_s ? 1 : kEagerTries) * (twice ? 2 : 1);
@@ -171,7 +219,7 @@ static int is_eager(int64_t bytes, int twice, double half_s, char* buffer) {
     struct Batch batch = {bytes, 0, 1, (int64_t)(settle_s * 1e9), 0};
     const double told_s = now_s();
     MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
-    MPI_Send(buffer, (int)bytes, MPI_BYTE, 1, kTag, MPI_COMM_WORLD);
+    send(buffers, bytes, 1);
     eager = now_s() - told_s < settle_s;
     const struct timespec rest = {(time_t)settle_s, (long)((settle_s - (double)(time_t)settle_s) * 1e9)};
     if (eager) nanosleep(&rest, NULL); /* as in measure_work */
@@ -185,7 +233,7 @@ enum { kAllEager = -1, kEagerUnknown = -2 };
 
 /* Upwards in doubles to the first size that waits, so that long messages are not sent for nothing, then by
  * halves. That the size right above the limit waits is looked at once more in the end. */
-static int64_t eager_limit(const struct Size* sizes, int count, char* buffer) {
+static int64_t eager_limit(const struct Size* sizes, int count, struct Buffers* buffers) {
   const int64_t largest = sizes[count - 1].bytes;
   const double give_up_s = now_s() + kEagerPatience_s;
   int64_t low = 0; /* eager: a message of 0 bytes is, wherever any is */
@@ -195,19 +243,19 @@ static int64_t eager_limit(const struct Size* sizes, int count, char* buffer) {
       if (low == largest) return kAllEager;
       high = low < kEagerFirstBytes ? kEagerFirstBytes : 2 * low;
       if (high > largest) high = largest;
-      if (!is_eager(high, 0, half_s_at(high, sizes, count), buffer)) break;
+      if (!is_eager(high, 0, half_s_at(high, sizes, count), buffers)) break;
       low = high;
     }
     while (high - low > 1 && now_s() < give_up_s) {
       const int64_t middle = low + (high - low) / 2;
-      if (is_eager(middle, 0, half_s_at(middle, sizes, count), buffer)) {
+      if (is_eager(middle, 0, half_s_at(middle, sizes, count), buffers)) {
         low = middle;
       } else {
         high = middle;
       }
     }
     if (high - low > 1) break;
-    if (!is_eager(high, 1, half_s_at(high, sizes, count), buffer)) return low;
+    if (!is_eager(high, 1, half_s_at(high, sizes, count), buffers)) return low;
     low = high; /* a disturbance made it look as if it waited */
   }
   return kEagerUnknown;
@@ -230,9 +278,9 @@ int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "link") == 0) return measure_link(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "contact") == 0) return measure_contact(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "turn") == 0) return measure_turn(argc - 1, argv + 1);
-  if (argc < 4) {
+  if (argc < 5) {
     fprintf(stderr,
-            "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES BYTES [BYTES ...]\n"
+            "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES RING BYTES [BYTES ...]\n"
             "       lbf-calibrate-pingpong link MILLISECONDS PAIRS BYTES\n"
             "       lbf-calibrate-pingpong contact PAIRS\n"
             "       lbf-calibrate-pingpong turn self|remote\n");
@@ -240,12 +288,13 @@ int main(int argc, char** argv) {
   }
   const double seconds = (double)parse_number(argv[1], 1, 86400, "SECONDS");
   const int64_t min_samples = parse_number(argv[2], 1, kMostSamples, "MIN_SAMPLES");
-  const int sizes_given = argc - 3;
+  const int64_t ring_bytes = parse_number(argv[3], 0, 1 << 30, "RING");
+  const int sizes_given = argc - 4;
   struct Size* sizes = calloc((size_t)sizes_given, sizeof *sizes);
   if (sizes == NULL) return 1;
   int64_t largest = 1;
   for (int i = 0; i < sizes_given; ++i) {
-    sizes[i].bytes = parse_number(argv[3 + i], 0, 1 << 30, "BYTES");
+    sizes[i].bytes = parse_number(argv[4 + i], 0, 1 << 30, "BYTES");
     if (sizes[i].bytes > largest) largest = sizes[i].bytes;
   }
 
@@ -270,15 +319,19 @@ int main(int argc, char** argv) {
     MPI_Finalize();
     return 1;
   }
-  char* buffer = malloc((size_t)largest);
-  if (buffer == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
-  memset(buffer, 1, (size_t)largest);
+  struct Buffers buffers;
+  make_ring(&buffers.outgoing, whole_lines(ring_bytes > largest ? ring_bytes : largest), ring_bytes > 0);
+  if (ring_bytes > 0) {
+    make_ring(&buffers.incoming, buffers.outgoing.bytes, 1);
+  } else {
+    buffers.incoming = buffers.outgoing;
+  }
 
   char host[256] = "";
   gethostname(host, sizeof host - 1);
   if (rank == 1) {
     MPI_Send(host, sizeof host, MPI_CHAR, 0, kTag, MPI_COMM_WORLD);
-    answer(buffer);
+    answer(&buffers);
   } else {
     char other[256];
     MPI_Recv(other, sizeof other, MPI_CHAR, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -293,11 +346,11 @@ int main(int argc, char** argv) {
       for (int i = 0; i < sizes_given; ++i) {
         const int64_t exchanges = next_batch(&sizes[i], share_s, min_samples);
         if (exchanges == 0) continue;
-        measure(&sizes[i], exchanges, buffer);
+        measure(&sizes[i], exchanges, &buffers);
         wanted = 1;
       }
     }
-    const int64_t limit = eager_limit(sizes, sizes_given, buffer);
+    const int64_t limit = eager_limit(sizes, sizes_given, &buffers);
     if (limit >= 0) {
       printf("eager %lld\n", (long long)limit);
     } else {
@@ -308,7 +361,7 @@ int main(int argc, char** argv) {
       for (int i = 0; i < sizes_given; ++i) {
         if (sizes[i].bytes > kLargestBurstBytes || (limit >= 0 && sizes[i].bytes > limit)) continue;
         const int slow = sizes[i].half_sum_ns / sizes[i].samples * kLongestBurst > kLongSettleNs;
-        if (!slow || round < kFewBursts) measure_work(&sizes[i], buffer);
+        if (!slow || round < kFewBursts) measure_work(&sizes[i], &buffers);
       }
     }
     const struct Batch end = {0, 0, 0, 0, 0};
@@ -316,7 +369,8 @@ int main(int argc, char** argv) {
     printf("end\n");
     fflush(stdout);
   }
-  free(buffer);
+  if (ring_bytes > 0) free(buffers.incoming.memory);
+  free(buffers.outgoing.memory);
   free(sizes);
   MPI_Finalize();
   return 0;

@@ -367,6 +367,7 @@ std::string network_file(const Calibration& calibration) {
     text += fmt::format("self_node_yield_when_idle = {}\n", calibration.self_node->yielded);
   }
   text += "table = \"medians as measured, not smoothed\"\n";
+  text += fmt::format("footprint_bytes = {}\n", calibration.footprint_bytes);
   if (calibration.remote != nullptr && !split_costs(*calibration.remote).empty()) {
     text += fmt::format(
         "remote_cpu = \"median processor time of eager sends to a sleeping receiver and of its receives "

@@ -84,6 +84,7 @@ struct Calibration {
   std::string name;
   std::string date;                     // "2026-11-21T12:00:00Z"
   std::string command;                  // as it was typed
+  Bytes footprint_bytes = 0;            // of the buffers in turn; 0: always the same one
   const PingPong* self_node = nullptr;  // either may be missing
   const PingPong* remote = nullptr;
   const LinkRates* link = nullptr;  // nothing: no contention in the file

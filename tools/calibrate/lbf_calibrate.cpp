@@ -38,6 +38,8 @@ constexpr int kExitUsage = 2;
 constexpr Seconds kDefaultSeconds = 20;
 constexpr Seconds kQuickSeconds = 5;
 constexpr int kDefaultRepeats = 20;
+constexpr Bytes kDefaultFootprint = Bytes{32} << 20;  // more than second-level caches and TLBs hold
+constexpr Bytes kMostFootprint = Bytes{1} << 30;
 constexpr int kDefaultPairs = 2;
 constexpr int kMostPairs = 64;           // as in calibrate_link.c
 constexpr Seconds kShortestRound = 0.2;  // of the streams
@@ -63,6 +65,7 @@ struct Options {
   std::string contention = "nic";
   int pairs = kDefaultPairs;
   int repeats = kDefaultRepeats;
+  Bytes footprint = kDefaultFootprint;
   Seconds seconds = kDefaultSeconds;
   bool quick = false;
 };
@@ -194,7 +197,7 @@ Result<PingPong> measure(const Options& options, const std::vector<std::string>&
   }
   if (!nodes.empty()) command.push_back("--nodelist=" + nodes);
   command.insert(command.end(), {program, std::to_string(static_cast<long>(options.seconds)),
-                                 std::to_string(options.repeats)});
+                                 std::to_string(options.repeats), std::to_string(options.footprint)});
   for (const Bytes bytes : sizes) command.push_back(std::to_string(bytes));
 
   PingPong measured;
@@ -354,6 +357,7 @@ int calibrate(const Options& given, const std::string& typed) {
   calibration.name = options.name;
   calibration.date = utc_now();
   calibration.command = typed;
+  calibration.footprint_bytes = options.footprint;
   PingPong remote;
   PingPong self_node;
   LinkRates link;
@@ -462,6 +466,13 @@ int main_of(int argc, char** argv) {
   app.add_option("--repeats", options.repeats, "least samples of each size")
       ->check(CLI::Range(1, 4000))
       ->capture_default_str();
+  app.add_option(
+         "--footprint", options.footprint,
+         "bytes, with K or M, of the buffers that messages leave from and arrive in by turns; 0: always the "
+         "same one, which stays in the cache")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::Range(Bytes{0}, kMostFootprint))
+      ->default_str("32M");
   app.add_option("--seconds", options.seconds, "time for each of the two measurements")
       ->check(CLI::Range(1, 86400))
       ->capture_default_str();

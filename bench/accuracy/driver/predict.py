@@ -3,11 +3,12 @@
 import csv
 import json
 import os
+import sys
 import time
 
 from .cluster import command, trace_of
 from .measure import clock, read_runs
-from .simgrid import Network, Trace
+from .simgrid import Network, SimGridFailed, Trace
 
 COLUMNS = ("id", "predictor", "nodes", "network", "predicted_s")
 
@@ -43,7 +44,11 @@ def predict_all(options, networks):
             left_s = (time.monotonic() - began) / done * (len(jobs) - done) if done else 0
             print(f"  {clock(time.monotonic() - began)} done{f', about {clock(left_s)} to go' if done else ''}: "
                   f"{row['case']}, {predict.__name__.removeprefix('with_')}", flush=True)
-            predictor, answer = predict(options, networks, row, targets)
+            try:
+                predictor, answer = predict(options, networks, row, targets)
+            except SimGridFailed as error:  # it is not ours to mend: its cells stay empty
+                print(f"  {row['case']}: {error}", file=sys.stderr, flush=True)
+                continue
             known[row["id"], predictor] = answer
     finally:
         write_predictions(options.output, known)

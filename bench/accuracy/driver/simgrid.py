@@ -14,6 +14,10 @@ from .cluster import MeasureError, command
 FLOPS_PER_SECOND = 1e9  # lbf-trace export writes seconds of process time times this
 
 
+class SimGridFailed(Exception):
+    """smpirun ended without a simulated time: in words."""
+
+
 class Link:
     """Of one locality: T(bytes) = latency + bytes / bandwidth."""
 
@@ -72,7 +76,7 @@ def model_options(network):
     eager_limit = network.remote.eager_limit
     return [f"--cfg={option}" for option in (
         "network/model:CM02", "network/TCP-gamma:0", "network/crosstraffic:0", "smpi/coll-selector:ompi",
-        f"smpi/async-small-thresh:{eager_limit}", f"smpi/send-is-detached-thresh:{eager_limit}")]
+        "smpi/bcast:binomial_tree", f"smpi/async-small-thresh:{eager_limit}", f"smpi/send-is-detached-thresh:{eager_limit}")]
 
 
 class Trace:
@@ -106,5 +110,6 @@ class Trace:
             raise MeasureError(f"{' '.join(words)}: {error}") from error
         found = re.search(r"Simulation time (\S+)", done.stderr + done.stdout)
         if done.returncode != 0 or not found:
-            raise MeasureError(f"{' '.join(words)}: exit status {done.returncode}\n{done.stderr[-1500:]}")
+            said = [line for line in done.stderr.splitlines() if line and "INFO" not in line]
+            raise SimGridFailed(f"smpirun: exit status {done.returncode}: {' '.join(said)[-200:]}")
         return float(found[1])
