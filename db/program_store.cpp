@@ -193,7 +193,7 @@ std::string command_text(const StepRecord& step) {
 
 void put_run(SQLite::Database& connection, StepRow row, const StepRecord& step,
              std::optional<std::int64_t> program) {
-  SQLite::Statement put(connection, "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  SQLite::Statement put(connection, "INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   put.bind(1, row);
   if (program) {
     put.bind(2, *program);
@@ -210,6 +210,11 @@ void put_run(SQLite::Database& connection, StepRow row, const StepRecord& step,
   put.bind(9, static_cast<std::int64_t>(run.calls));
   put.bind(10, run.rank_s);
   put.bind(11, step.lbfd_cpu_s);
+  if (run.seen_process_s) {
+    put.bind(12, *run.seen_process_s);
+  } else {
+    put.bind(12);
+  }
   put.exec();
 }
 
@@ -275,7 +280,8 @@ void ProgramStore::record(SQLite::Database& connection, StepRow row, const StepR
   SQLite::Statement remove(connection, "DELETE FROM outcome WHERE step_row = ?");
   remove.bind(1, row);
   remove.exec();
-  const bool known = step.state == StepState::kComplete && step.program && !step.program->build_id.empty();
+  const bool known = step.state == StepState::kComplete && step.program && !step.program->build_id.empty() &&
+                     !step.program->seen_process_s;
   if (!known) return put_run(connection, row, step, std::nullopt);
   const std::int64_t program = program_row_of(connection, step);
   put_run(connection, row, step, program);
@@ -294,7 +300,8 @@ Result<std::optional<double>> ProgramStore::expected_calls_per_s(const ProgramHi
       if (expected || value.empty()) return;
       SQLite::Statement query(connection,
                               "SELECT r.calls, r.rank_s FROM run r JOIN step s ON s.step_row = r.step_row "
-                              "WHERE r.uid = ? AND r.program_row IS NOT NULL AND r.rank_s > 0 AND " +
+                              "WHERE r.uid = ? AND (r.program_row IS NOT NULL OR r.seen_process_s IS NOT NULL) AND "
+                              "r.rank_s > 0 AND " +
                                   condition + " ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?");
       query.bind(1, static_cast<std::int64_t>(hint.uid));
       query.bind(2, value);

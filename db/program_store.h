@@ -66,11 +66,12 @@ class ProgramStore {
   // Calls per second and rank that the user's earlier runs of this program let expect, corrected run by run
   // (cost/predicted_cost.h); the ranks' time is wall time, since MPI libraries poll while they wait. Runs with the
   // same build id or the same command and as many ranks; else with any number of ranks; else of the same
-  // first word. Nothing: it never ran. Errors: as Database.
+  // first word. Of a run whose capture ended before the program, what was recorded counts. Nothing: it never ran. Errors: as
+  // Database.
   Result<std::optional<double>> expected_calls_per_s(const ProgramHint& hint) const;
 
   // Inside the caller's transaction (StepStore::put): the step's run, its program and its outcomes, instead of what
-  // was stored of them. Of a step that is not complete the run only. Throws SQLite::Exception.
+  // was stored of them. Of a step that is not complete, or whose capture ended before the program, the run only. Throws SQLite::Exception.
   static void record(SQLite::Database& connection, StepRow row, const StepRecord& step,
                      const std::vector<PredictionRecord>& predictions);
 

@@ -35,6 +35,9 @@ struct ProgramRun {
   std::optional<double> sent_bytes;  // of a rank, the mean; nothing: not all of the run was captured
   std::uint64_t calls = 0;           // of all ranks, of every function
   Seconds rank_s = 0;                // sum of the ranks' times from MPI_Init to MPI_Finalize
+  // The capture ended before the program: `calls` and `rank_s` are of what was recorded, this is the ranks' process time
+  // in it, all together, and the rest is not known. Such a run is not recognised, but tells how often the program calls.
+  std::optional<Seconds> seen_process_s;
 
   std::string identity() const { return script.empty() ? build_id : build_id + ' ' + script; }
 };

@@ -15,19 +15,20 @@ Trust::Basis Trust::basis() const {
 }
 
 double Trust::half_width_percent() const {
+  const double not_seen = lost_percent + extrapolated_percent.value_or(kUnknownExtrapolationPercent);
   const double self = std::max(std::fabs(self_error_percent.value_or(0)), kLeastErrorPercent);
   const double of_this_trace = unmodelled_percent + kErrorPerWildcard * wildcard_percent;
   switch (basis()) {
     case Basis::kProgram:
-      return std::max(self, program.p90_percent) + lost_percent;
+      return std::max(self, program.p90_percent) + not_seen;
     case Basis::kSite:
-      return std::max(self, site.p90_percent) + lost_percent + of_this_trace;
+      return std::max(self, site.p90_percent) + not_seen + of_this_trace;
     case Basis::kSelfError:
-      return self + lost_percent + of_this_trace;
+      return self + not_seen + of_this_trace;
     case Basis::kAssumption:
       break;
   }
-  return kAssumedErrorPercent + lost_percent + of_this_trace;
+  return kAssumedErrorPercent + not_seen + of_this_trace;
 }
 
 std::vector<std::string> Trust::notes() const {
@@ -50,6 +51,12 @@ std::vector<std::string> Trust::notes() const {
     lines.push_back("the interval is the self-prediction error: there are too few outcomes to fit it to");
   if (!why_partial.empty()) lines.push_back("the trace is partial: " + why_partial);
   if (lost_percent > 0) lines.push_back(fmt::format("{:.1f} % of the events were lost", lost_percent));
+  if (unseen_percent > 0) {
+    lines.push_back(fmt::format("{:.1f} % of the run was captured: times are extrapolated from it", 100 - unseen_percent));
+    lines.back() += extrapolated_percent
+                        ? fmt::format(", within {:.1f} % (95 %)", *extrapolated_percent)
+                        : fmt::format(", and too little was seen to say within what: {:g} % is taken", kUnknownExtrapolationPercent);
+  }
   if (unmodelled_percent > 0)
     lines.push_back(
         fmt::format("{:.1f} % of the time is in calls that are not modelled", unmodelled_percent));

@@ -12,6 +12,8 @@ namespace lbf::advisor {
 
 // Without a self-prediction error this is taken: TSE Fig. 7 and Fig. 10 stay within 8 %.
 inline constexpr double kAssumedErrorPercent = 8.0;
+// Where the interval of an extrapolation cannot be told.
+inline constexpr double kUnknownExtrapolationPercent = 100.0;
 // Two runs of the same job differ by more than this (advisor/report/advice.h).
 inline constexpr double kLeastErrorPercent = 1.0;
 // Of a prediction's error for each percent of receives whose match another placement may change: assumed
@@ -38,12 +40,15 @@ struct Trust {
   std::string why_partial;                   // empty: the trace is whole
   OutcomeErrors program;                     // of this program with this kind of input
   OutcomeErrors site;                        // of all programs
+  double unseen_percent = 0;                 // of the run's time: the capture was closed, or had ended
+  // Half width of the interval that what was seen gives for the run that was captured; nothing: it cannot be told.
+  std::optional<double> extrapolated_percent = 0.0;
 
   // What the interval rests on.
   enum class Basis { kAssumption, kSelfError, kSite, kProgram };
   Basis basis() const;
   // Half width of a prediction's interval, in percent of the prediction: the self-prediction error (at least
-  // kLeastErrorPercent), and what is lost, unmodelled or left to chance on top of it. With outcomes at least
+  // kLeastErrorPercent), and what is lost, not seen, unmodelled or left to chance on top of it. With outcomes at least
   // their 90th percentile; that of the program's own has what is unmodelled and left to chance in it already.
   double half_width_percent() const;
   // One line for each thing that is not as it should be.

@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kMostWordBytes = 200;
 constexpr std::size_t kMostPrograms = 8;  // of one step (srun --multi-prog)
+// Of the recorded time the program has this share at least, whatever the capture says of itself.
+constexpr double kLeastOfSeen = 0.1;
 
 std::string word_of(const nlohmann::json& record, const char* key) {
   const auto found = record.find(key);
@@ -88,14 +90,23 @@ void ProgramProfile::take_events(std::span<const Event> events) {
 }
 
 std::optional<db::ProgramRun> ProgramProfile::run(
-    const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s) const {
-  // Where the capture ended before the program, nobody counted the rest of the calls by which it is recognised.
-  if (build_ids_.empty() || calls_of_rank.empty() || capture_ended_) return std::nullopt;
+    const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s,
+    const Recorded& recorded) const {
+  if (build_ids_.empty() || calls_of_rank.empty()) return std::nullopt;
   const auto ranks = static_cast<double>(calls_of_rank.size());
   db::ProgramRun out;
   out.build_id = joined(build_ids_);
   out.script = joined(scripts_);
   out.name = name_;
+  if (capture_ended_) {
+    // Nobody counted the rest of the calls, by which it would be recognised. Those that were counted between windows have no
+    // time of their own (the last ones were counted after the last window). Recording made the calls rarer than they are.
+    out.rank_s = std::max(seen_s_ - recorded.capture_s, kLeastOfSeen * seen_s_);
+    if (recorded.calls == 0 || !(out.rank_s > 0)) return std::nullopt;
+    out.calls = recorded.calls;
+    out.seen_process_s = process_s_;
+    return out;
+  }
   out.rank_s = rank_s;
   std::vector<std::uint64_t> totals(mpi_function_count() + 1, 0);
   for (const auto* calls : calls_of_rank) {

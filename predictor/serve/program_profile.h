@@ -20,11 +20,17 @@ class ProgramProfile {
   void take_process(Rank rank, const nlohmann::json& record);
   void take_events(std::span<const Event> events);
 
+  // What was recorded while the capture was open, all ranks, as the relays said last.
+  struct Recorded {
+    std::uint64_t calls = 0;
+    Seconds capture_s = 0;  // what recording them took
+  };
   // `calls_of_rank`: calls and seconds by function id, as the ranks' `stats` records say; `rank_s`: sum of the ranks'
-  // times. Nothing: no process said which program it is, or
-  // the capture ended before the program.
+  // times. Where the capture ended before the program: of the recorded part (ProgramRun::seen_process_s). Nothing: no process
+  // said which program it is; or the capture ended, and no relay said what was recorded.
   std::optional<db::ProgramRun> run(
-      const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s) const;
+      const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s,
+      const Recorded& recorded) const;
 
  private:
   std::set<std::string> build_ids_;

@@ -91,6 +91,15 @@ StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
   return cost;
 }
 
+CaptureCost capture_cost_of(const std::vector<StreamCost>& streams) {
+  CaptureCost cost;
+  for (const StreamCost& stream : streams) {
+    cost.recording_s += stream.recording_s;
+    cost.counting_s += std::max(stream.node.direct_s - stream.recording_s, 0.0);
+  }
+  return cost;
+}
+
 db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_share, bool to_the_end) {
   db::CostRecord out;
   out.seen_share = std::isfinite(seen_share) ? std::clamp(seen_share, 0.0, 1.0) : 1;

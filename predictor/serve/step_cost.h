@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "db/cost_record.h"
+#include "predictor/metric/predictor.h"
 
 namespace lbf {
 
@@ -27,6 +28,10 @@ struct StreamCost {
 
 // RECORD comes from the user's program's node: wrong types read as "not said", ranks outside RANKS are left out.
 StreamCost stream_cost_of(const nlohmann::json& record, std::uint32_t node, Rank ranks);
+
+// What extrapolation leaves out (Predictor::set_capture_cost): of all nodes together. lbfd, lbf-whatif and lbf-advise
+// predict alike because they ask this.
+CaptureCost capture_cost_of(const std::vector<StreamCost>& streams);
 
 // Of all nodes together. REQUIRES: not empty. SEEN_SHARE: of the ranks' measured time, as replayed. TO_THE_END: the
 // replay knows of all of that time; else, where the capture ended for good, it knows nothing of what came after it.

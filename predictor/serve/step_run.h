@@ -32,6 +32,8 @@
 
 namespace lbf {
 
+struct StreamCost;
+
 struct StepRunOptions {
   // How long the replay waits for the relays of all nodes to register. Where each rank runs is known for sure
   // only then; after it, the rest is taken to be placed in blocks.
@@ -131,6 +133,7 @@ class StepRun {
     Prediction prediction;
     std::string why_deferred;
   };
+  std::vector<StreamCost> stream_costs() const;
   void tell_capture_cost();
   std::vector<Predicted> predicted() const;
   std::vector<db::PredictionRecord> describe_predictions(const db::StepRecord& record) const;

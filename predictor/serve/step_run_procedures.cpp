@@ -77,6 +77,7 @@ void StepRun::describe_procedures(db::StepRecord& record, std::vector<std::strin
   if (procedure_pass_ != nullptr) procedure_pass_->describe(report, finished_ && reasons_.empty());
   if (!procedures_.names().empty() && (procedure_pass_ == nullptr || !procedure_pass_->is_done()))
     report.why_deferred = why_procedures_deferred_;
+  if (finished_ && !report.why_deferred.empty()) notes.push_back("procedures are deferred: " + report.why_deferred);
   for (std::string& note : procedures_.notes()) notes.push_back(std::move(note));
   if (procedures_.names().size() > ProcedurePass::kMostPredicted) {
     notes.push_back(fmt::format("of {} procedures the {} with most time are predicted", procedures_.names().size(),

@@ -126,14 +126,17 @@ Result<void> StepRun::diagnose() const {
   return diagnosis;
 }
 
+std::vector<StreamCost> StepRun::stream_costs() const {
+  std::vector<StreamCost> costs;
+  for (const auto& [number, stream] : streams_) {
+    if (stream->cost) costs.push_back(*stream->cost);
+  }
+  return costs;
+}
+
 // Extrapolation leaves out what the capture itself took.
 void StepRun::tell_capture_cost() {
-  CaptureCost cost;
-  for (const auto& [number, stream] : streams_) {
-    if (!stream->cost) continue;
-    cost.recording_s += stream->cost->recording_s;
-    cost.counting_s += std::max(stream->cost->node.direct_s - stream->cost->recording_s, 0.0);
-  }
+  const CaptureCost cost = capture_cost_of(stream_costs());
   predictor_->set_capture_cost(cost);
   for (const auto& pass : late_passes_) pass->set_capture_cost(cost);
 }
@@ -394,6 +397,7 @@ void StepRun::publish() {
                                   first->why_stuck));
     }
   }
+  const std::vector<StreamCost> costs = stream_costs();
   if (finished_ && reasons_.empty()) {
     std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*> calls;
     Seconds rank_s = 0;
@@ -401,11 +405,12 @@ void StepRun::publish() {
       calls.push_back(&state.calls);
       rank_s += state.elapsed_s;
     }
-    record.program = profile_.run(calls, rank_s);
-  }
-  std::vector<StreamCost> costs;
-  for (const auto& [number, stream] : streams_) {
-    if (stream->cost) costs.push_back(*stream->cost);
+    ProgramProfile::Recorded recorded;
+    for (const StreamCost& cost : costs) {
+      recorded.calls += cost.recorded_calls;
+      recorded.capture_s += cost.recording_s;
+    }
+    record.program = profile_.run(calls, rank_s, recorded);
   }
   if (!costs.empty()) {
     record.cost = cost_of_step(costs, view->predictions.empty() ? 1 : view->predictions.front().seen_share, finished_);

@@ -42,10 +42,11 @@ inline std::uint64_t control_word(const ring::Header& header) noexcept {
 // No request's completion has to be seen in any mode. (Those that a call waits for were made before it.)
 inline bool nothing_watched() noexcept { return process.watched.empty(); }
 
-// It is the next one that the sampler wants: from when it is timed.
-std::uint64_t begin_timed_count(Thread& thread) noexcept;
-// Its parts: from `begin` to `forward`, and from `returned` to now. By value, so that the call's state stays in registers.
-void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forward, std::uint64_t returned) noexcept;
+// It is the next one that the sampler wants. true: as a null sample.
+bool begin_timed_count(Thread& thread) noexcept;
+// Its parts: from `begin` to `forward`, and from `returned` to `end`. By value, so that the call's state stays in registers.
+void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forward, std::uint64_t returned,
+                        std::uint64_t end) noexcept;
 
 // begin, forward, the program's call, returned, count if it succeeded, finish. Where begin says false, the recorder's
 // wrapper has to look at the call.
@@ -96,7 +97,7 @@ class CountedCall {
     add(header->counted.executions, 1);
     available_thread = thread_;
     if (timed_) [[unlikely]]
-      finish_timed_count(*thread_, begin_ticks_, forward_ticks_, returned_ticks_);
+      finish_timed_count(*thread_, begin_ticks_, forward_ticks_, returned_ticks_, ticks_now());
   }
 
  private:
@@ -129,10 +130,17 @@ class CountedCall {
       }
       if (attention_at == 0) return false;
       // Once more, and the time is taken of the very code that the others run: a copy of it would be timed with what it waits
-      // for when it comes into the cache.
-      begin_ticks_ = begin_timed_count(*thread);
+      // for when it comes into the cache. A null sample has that code behind it.
+      const bool is_null = begin_timed_count(*thread);
       timed = true;
       asm("" : "+r"(timed));  // unknown to the compiler, which would make that copy
+      if (is_null) {
+        thread_ = thread;
+        timed_ = timed;
+        begin_ticks_ = ticks_now();
+        return true;
+      }
+      begin_ticks_ = ticks_now();
     }
   }
 

@@ -312,25 +312,60 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
 
 // --- a call
 
+namespace {
+
+// The relay wants something else than the thread knows of, or has not come for too long.
+bool wants_attention(Thread& thread) noexcept {
+  const ring::Header& header = *thread.header;
+  const bool is_new = control_word(header) != thread.expected_control.load(std::memory_order_relaxed);
+  return is_new || (!thread.counting && (is_used_up(header) || is_nearly_full(thread)));
+}
+
+bool is_due(const ring::PrimitiveCounter& primitive, const Sampler& sampler) noexcept {
+  return primitive.executions.load(std::memory_order_relaxed) >= sampler.due();
+}
+
+// What a counted call did before it was known that it is timed, once more, so that it is in its time.
+[[gnu::noinline]] void enter_again(Thread& thread) noexcept {
+  const std::byte* frame = thread.outer_frame;
+  const void* from = thread.outer_return;
+  asm volatile("" : "+r"(frame), "+r"(from) : : "memory");
+  available_thread = nullptr;
+  thread.outer_frame = frame;
+  thread.outer_return = from;
+  bool looks = wants_attention(thread) || is_due(thread.header->counted, thread.counted_sampler);
+  asm volatile("" : "+r"(looks) : : "memory");
+}
+
+}  // namespace
+
 bool Call::begin_otherwise() noexcept {
   Thread& thread = *thread_;
   ring::Header& header = *thread.header;
-  const bool is_new = control_word(header) != thread.expected_control.load(std::memory_order_relaxed);
-  if ((is_new || (!thread.counting && (is_used_up(header) || is_nearly_full(thread)))) && !attend(thread, function_))
-    return false;
+  if (wants_attention(thread) && !attend(thread, function_)) return false;
   if (thread.counting) {
     flags_ |= kCounts;
-    if (header.counted.executions.load(std::memory_order_relaxed) >= thread.counted_sampler.due()) begin_timing();
+    if (!is_due(header.counted, thread.counted_sampler)) return true;
+    begin_timing();
+    if (thread.counted_sampler.is_null()) {
+      begin_ticks_ = ticks_now();
+    } else {
+      enter_again(thread);
+    }
     return true;
   }
-  if (header.recorded.executions.load(std::memory_order_relaxed) >= thread.recorded_sampler.due()) begin_timing();
-  set_attention(thread);
+  if (is_due(header.recorded, thread.recorded_sampler)) {
+    begin_timing();
+  } else {
+    set_attention(thread);
+  }
   begin_recording();
   if (procedures_library() != nullptr) {
     end_procedure_interval(thread, enter_, gap_, function_);
     flags_ |= kAttention;
     if ((flags_ & kTimed) != 0) begin_ticks_ += ticks_now() - enter_;  // charged to the procedures
   }
+  if ((flags_ & kTimed) != 0 && thread.recorded_sampler.is_null()) begin_ticks_ = ticks_now();
   return true;
 }
 
@@ -366,44 +401,36 @@ void Call::returned_with_attention() noexcept {
 
 namespace {
 
-// What the timing of an execution adds to it, in ticks: measured where the ideal costs are (measure_ideal). The readings
-// keep the processor from overlapping what is timed with what surrounds it, and it does not foresee that they come: more than
-// they take by themselves.
-struct Timing {
-  std::atomic<std::uint64_t> of_recorded{0};
-  std::atomic<std::uint64_t> of_counted{0};
-};
-constinit Timing timing;
-
-void note_sample(const Sampler& sampler, ring::PrimitiveCounter& primitive, std::uint64_t ticks,
-                 const std::atomic<std::uint64_t>& added) noexcept {
-  if (sampler.warms_up()) return;
-  Sampler::count(primitive, ticks, added.load(std::memory_order_relaxed),
-                 tick_clock.off_cpu_tolerance != 0 ? tick_clock.off_cpu_tolerance : kNever);
+// A null sample has nothing between `begin` and `forward` but what the timing adds, and a sample has that twice.
+void note_sample(Sampler& sampler, ring::PrimitiveCounter& primitive, std::uint64_t before_call,
+                 std::uint64_t after_call) noexcept {
+  sampler.note(primitive, sampler.is_null() ? 2 * before_call : before_call + after_call,
+               tick_clock.off_cpu_tolerance != 0 ? tick_clock.off_cpu_tolerance : kNever);
 }
 
 }  // namespace
 
 void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
   if ((flags_ & kTimed) != 0) {
+    const std::uint64_t end = ticks_now();
     note_sample(counts() ? thread_->counted_sampler : thread_->recorded_sampler, primitive,
-                forward_ticks_ - begin_ticks_ + (ticks_now() - returned_ticks_),
-                counts() ? timing.of_counted : timing.of_recorded);
+                forward_ticks_ - begin_ticks_, end - returned_ticks_);
     update_estimate(*thread_);
   }
   begin_procedure_interval(counts() ? ticks_now() : thread_->last_leave);
   thread_->busy.store(false, std::memory_order_release);
 }
 
-std::uint64_t begin_timed_count(Thread& thread) noexcept {
+bool begin_timed_count(Thread& thread) noexcept {
   look_at_counted_grant(thread);
   thread.counted_sampler.advance(thread.header->counted.executions.load(std::memory_order_relaxed));
   set_attention(thread);
-  return ticks_now();
+  return thread.counted_sampler.is_null();
 }
 
-void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forward, std::uint64_t returned) noexcept {
-  note_sample(thread.counted_sampler, thread.header->counted, forward - begin + (ticks_now() - returned), timing.of_counted);
+void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forward, std::uint64_t returned,
+                        std::uint64_t end) noexcept {
+  note_sample(thread.counted_sampler, thread.header->counted, forward - begin, end - returned);
   update_estimate(thread);
 }
 
@@ -488,7 +515,6 @@ std::uint64_t open_last_window(Call& call) noexcept {
 void measure_ideal(Thread& thread) noexcept {
   constexpr int kBatches = 16;
   constexpr int kCalls = 32;  // their records fit the smallest ring
-  constexpr int kBatchesWithSamples = 512;  // some 16 samples of each primitive; half a millisecond in all
   ring::Header& header = *thread.header;
   std::byte* const data = reinterpret_cast<std::byte*>(&header) + header.header_bytes;
   const auto record_batch = [&] {
@@ -513,9 +539,7 @@ void measure_ideal(Thread& thread) noexcept {
       call.finish();
     }
   };
-  // Without samples; then, once in a process, with samples as they are taken later.
-  const auto measure = [&](auto batch, bool counting, ring::PrimitiveCounter& primitive,
-                           std::atomic<std::uint64_t>& added) {
+  const auto measure = [&](auto batch, bool counting, ring::PrimitiveCounter& primitive) {
     thread.counting = counting;
     thread.attention_at = counting ? 0 : kNever;
     thread.counted_attention_at = counting ? kNever : 0;
@@ -527,30 +551,14 @@ void measure_ideal(Thread& thread) noexcept {
       if (ticks < least) least = ticks;
     }
     primitive.ideal_ticks_256.store(least * 256 / kCalls, std::memory_order_relaxed);
-    if (added.load(std::memory_order_relaxed) != 0) return;
-    set_attention(thread);
-    std::uint64_t samples[kBatchesWithSamples];
-    int count = 0;
-    for (int i = 0; i < kBatchesWithSamples; ++i) {
-      const std::uint64_t before = primitive.sampled_ticks.load(std::memory_order_relaxed);
-      batch();
-      const std::uint64_t sample = primitive.sampled_ticks.load(std::memory_order_relaxed) - before;
-      if (sample == 0) continue;
-      int at = count++;  // in order
-      for (; at > 0 && samples[at - 1] > sample; --at) samples[at] = samples[at - 1];
-      samples[at] = sample;
-    }
-    if (count == 0) return;
-    const std::uint64_t median = samples[count / 2];
-    added.store(median > least / kCalls ? median - least / kCalls : 0, std::memory_order_relaxed);
   };
   thread.expected_control.store(control_word(header), std::memory_order_relaxed);
   available_thread = &thread;
-  measure(record_batch, false, header.recorded, timing.of_recorded);
+  measure(record_batch, false, header.recorded);
   const ChannelEnd end{0, 0, 0, SkippedSide::kSends};
   thread.counts.count(end);
   thread.counts.remember(process.comm_epoch.load(std::memory_order_relaxed), end, key_of(library.comm_world), 0, 0);
-  measure(count_batch, true, header.counted, timing.of_counted);
+  measure(count_batch, true, header.counted);
   thread.counting = false;
   available_thread = nullptr;
   thread.attention_at = 0;
@@ -563,10 +571,6 @@ void measure_ideal(Thread& thread) noexcept {
        {&header.head, &header.lost_records, &header.recorded.executions, &header.counted.executions,
         &header.unread_gap_ticks, &header.call_enter_ticks, &header.calls[0].count, &header.calls[0].ticks}) {
     counter->store(0, std::memory_order_relaxed);
-  }
-  for (ring::PrimitiveCounter* primitive : {&header.recorded, &header.counted}) {
-    primitive->sampled.store(0, std::memory_order_relaxed);
-    primitive->sampled_ticks.store(0, std::memory_order_relaxed);
   }
   header.in_call.store(ring::kWhereUnknown, std::memory_order_relaxed);
   thread.recorded_sampler = Sampler{};

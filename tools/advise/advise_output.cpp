@@ -344,6 +344,11 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   if (!print.mpi_note.empty()) json["notes"].push_back(print.mpi_note);
   json["now"] = json_of(result.baseline.now, print.host_file);
   json["now"]["flags"] = flags_of_now(result);
+  if (result.seen_share < 1) {
+    json["now"]["seen_share"] = result.seen_share;
+    json["now"]["low_s"] = result.now_interval_s ? nlohmann::json(result.now_interval_s->first) : nlohmann::json();
+    json["now"]["high_s"] = result.now_interval_s ? nlohmann::json(result.now_interval_s->second) : nlohmann::json();
+  }
   json["now"]["is_what_ran"] = result.baseline.is_what_ran;
   if (result.baseline.measured_s) json["now"]["measured_s"] = *result.baseline.measured_s;
   json["candidates"] = nlohmann::json::array();

@@ -209,6 +209,16 @@ class Session {
     trust.unmodelled_percent = percent(stats.unmodelled_s, all_ranks_s);
     trust.approximated_percent =
         percent(static_cast<double>(stats.approximated_collectives), static_cast<double>(stats.collectives));
+    const Prediction& now = pass.predictions.front();
+    result_.seen_share = now.seen_share;
+    trust.unseen_percent = 100 * (1 - now.seen_share);
+    if (now.seen_share < 1) {
+      trust.extrapolated_percent.reset();
+      if (now.high_s != kNeverS && now.lbf_s > 0) {
+        result_.now_interval_s = {now.low_s, now.high_s};
+        trust.extrapolated_percent = 100 * std::max(now.high_s - now.lbf_s, now.lbf_s - now.low_s) / now.lbf_s;
+      }
+    }
     trust.why_partial = pass.why_partial;
     trust.program = options_.program;
     trust.site = options_.site;

@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "advisor/advice/advice.h"
@@ -50,6 +51,10 @@ struct AdviseResult {
   std::uint64_t messages = 0;
   std::uint64_t chain_messages = 0;  // of the longest chain
   advisor::Baseline baseline;
+  // Where the capture saw a part of the run only: that share, and the 95 % interval of the baseline's predicted time
+  // (nothing: it cannot be told).
+  double seen_share = 1;
+  std::optional<std::pair<Seconds, Seconds>> now_interval_s;
   advisor::Trust trust;
   advisor::Ranking ranking;
   std::uint32_t mappings_computed = 0;

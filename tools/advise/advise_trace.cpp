@@ -60,6 +60,7 @@ Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<Target>& targets
     return (*predictor)->feed(rank, events);
   };
   if (const Result<void> read = trace_->read(sink, progress_); !read) return read.error();
+  (*predictor)->set_capture_cost(trace_->capture_cost());
   for (Rank rank = 0; rank < ranks(); ++rank) (*predictor)->close(rank);
   (*predictor)->advance();
   Pass pass{(*predictor)->predictions(), (*predictor)->stats(), {}};

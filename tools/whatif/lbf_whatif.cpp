@@ -158,6 +158,8 @@ int run(int argc, char** argv) {
     };
     const lbf::Result<void> read = (*trace)->read(sink, [&](double share) { progress.show(share); });
     if (!read) return fail(kFailure, read.error().message);
+    (*predictor)->set_capture_cost((*trace)->capture_cost());
+    if (of_path) of_path->set_capture_cost((*trace)->capture_cost());
     for (lbf::Rank rank = 0; rank < result.ranks; ++rank) {
       (*predictor)->close(rank);
       if (of_path) of_path->close(rank);

@@ -82,6 +82,12 @@ std::string whatif_json(const WhatIfResult& result) {
     } else {
       entry["lbf_s"] = prediction.lbf_s;
     }
+    if (prediction.seen_share < 1) {
+      const bool told = !is_stuck(result, prediction) && prediction.high_s != kNeverS;
+      entry["low_s"] = told ? nlohmann::ordered_json(prediction.low_s) : nlohmann::ordered_json();
+      entry["high_s"] = told ? nlohmann::ordered_json(prediction.high_s) : nlohmann::ordered_json();
+      entry["seen_share"] = prediction.seen_share;
+    }
     entry["why_stuck"] = prediction.why_stuck;
     entry["rank_finish_s"] = prediction.rank_finish_s;
     entry["partial"] = !result.why_partial.empty() || !prediction.complete;
@@ -146,8 +152,12 @@ std::string whatif_table(const WhatIfResult& result) {
   for (const std::string& name : nominal)
     text += "  " + name + " is from public figures, not measured here\n";
   constexpr std::size_t kMaxPlacementWidth = 32;
-  const std::vector<std::string> titles{"NODES",      "CORES", "PLACEMENT",  "NETWORK",
-                                        "CONTENTION", "SPEED", "PREDICTED_S"};
+  std::vector<std::string> titles{"NODES", "CORES", "PLACEMENT", "NETWORK", "CONTENTION", "SPEED", "PREDICTED_S"};
+  const double seen_share = result.predictions.empty() ? 1 : result.predictions.front().seen_share;
+  if (seen_share < 1) {
+    text += "  " + number(100 * seen_share, "%.1f") + " % of the run was captured: times are extrapolated from it\n";
+    titles.insert(titles.end(), {"LOW_S", "HIGH_S"});  // 95 % interval
+  }
   std::vector<std::vector<std::string>> rows{titles};
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
     const Target& target = result.targets[t];
@@ -161,6 +171,12 @@ std::string whatif_table(const WhatIfResult& result) {
          is_stuck(result, result.predictions[t])
              ? "stuck"
              : number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
+    if (seen_share < 1) {
+      const Prediction& prediction = result.predictions[t];
+      const bool told = !is_stuck(result, prediction) && prediction.high_s != kNeverS;
+      rows.back().push_back(told ? number(prediction.low_s, "%.6f") : "-");
+      rows.back().push_back(told ? number(prediction.high_s, "%.6f") : "-");
+    }
   }
   std::vector<std::size_t> width(titles.size(), 0);
   for (const auto& row : rows) {

@@ -26,6 +26,7 @@
 #include "event/procedure_table.h"
 #include "event/wire.h"
 #include "predictor/ingest/stream_merge.h"
+#include "predictor/serve/step_cost.h"
 
 namespace lbf {
 namespace {
@@ -42,6 +43,7 @@ class TextTrace final : public WhatIfTrace {
   Rank ranks() const override { return header_.ranks; }
   const std::string& library() const override { return header_.library; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
+  CaptureCost capture_cost() const override { return {}; }  // text traces do not say
 
   Result<std::vector<std::string>> procedures() override {
     std::ifstream in(path_, std::ios::binary);
@@ -131,6 +133,11 @@ class StoredTrace final : public WhatIfTrace {
   Rank ranks() const override { return ranks_; }
   const std::string& library() const override { return library_; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
+  CaptureCost capture_cost() const override {
+    std::vector<StreamCost> costs;
+    for (const auto& [node, cost] : costs_) costs.push_back(cost);
+    return capture_cost_of(costs);
+  }
 
   Result<std::vector<std::string>> procedures() override {
     BatchSink sink;
@@ -168,6 +175,11 @@ class StoredTrace final : public WhatIfTrace {
     StreamMerge merge(communicators, ranks_, std::move(sources));
     BatchSink batch_sink;
     batch_sink.on_events = sink;
+    costs_.clear();
+    batch_sink.on_control = [this](std::string_view text) {
+      take_cost(text);
+      return Result<void>{};
+    };
     if (!procedures_.names().empty()) {
       batch_sink.on_events = [&](Rank rank, std::span<const Event> events) { return translate(rank, events, sink); };
     }
@@ -213,6 +225,17 @@ class StoredTrace final : public WhatIfTrace {
     const Result<BatchHeader> header = decoder.decode(batch.bytes, sink);
     if (header) return {};
     return located(batch, header.error());
+  }
+
+  // What a node's relay said last is what counts (http-v1.md, "cost").
+  void take_cost(std::string_view text) {
+    if (text.find("\"cost\"") == std::string_view::npos) return;
+    const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
+    if (!record.is_object() || record.value("type", nlohmann::json()) != "cost") return;
+    const auto node = record.find("node_index");
+    if (node == record.end() || !node->is_number_unsigned()) return;
+    const auto index = static_cast<std::uint32_t>(std::min<std::uint64_t>(node->get<std::uint64_t>(), kMaxRanks));
+    costs_[index] = stream_cost_of(record, index, ranks_);
   }
 
   // The ranks' numbers of procedures become the trace's; what has no name is time like any other.
@@ -326,6 +349,7 @@ class StoredTrace final : public WhatIfTrace {
   Rank ranks_ = 0;
   std::string library_;
   std::vector<std::uint32_t> node_of_rank_;
+  std::map<std::uint32_t, StreamCost> costs_;  // by node
 };
 
 Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {

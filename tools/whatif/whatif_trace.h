@@ -12,6 +12,7 @@
 
 #include "base/result.h"
 #include "event/text_trace.h"
+#include "predictor/metric/predictor.h"
 
 namespace lbf {
 
@@ -27,6 +28,9 @@ class WhatIfTrace {
   // Reads the whole trace for its procedures' names: what events name them by number from then on. A trace that names
   // none has none.
   virtual Result<std::vector<std::string>> procedures() = 0;
+  // What the capture took of the ranks' measured time, as the relays said last; nothing of a trace that does not know.
+  // REQUIRES: read() was called.
+  virtual CaptureCost capture_cost() const = 0;
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
   virtual Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) = 0;
 };

@@ -157,6 +157,26 @@ TEST_F(ProgramStoreTest, APredictionStandsBesideWhatWasMeasuredLater) {
   EXPECT_THAT(outcomes(), testing::ElementsAre("1<-1 self 10.0", "2<-1 nodes -20.0", "2<-2 self 0.0"));
 }
 
+// 1,000 calls in 40 s of ranks; then 200 in 2 s, of which more is not known.
+TEST_F(ProgramStoreTest, ARunWhoseCaptureEndedTellsHowOftenItCallsAndNothingElse) {
+  const ProgramHint hint{1000, 4, "gnu:aa", {"./app", "x"}};
+  StepRecord ended = step_of(2, 2000, 10);
+  ended.program->calls = 200;
+  ended.program->rank_s = 2;
+  ended.program->seen_process_s = 1.5;
+  put(ended, 4, 9, 10);
+  EXPECT_THAT(outcomes(), testing::IsEmpty());
+  const ProgramStore store(*database_);
+  EXPECT_NEAR(store.expected_calls_per_s(hint).value().value(), 100, 1e-9);
+  put(step_of(1, 1000, 10), 2, 11, 8);
+  EXPECT_NEAR(store.expected_calls_per_s(hint).value().value(), (25.0 + 100.0) / 2, 1e-9) << "corrected run by run";
+  double process_s = 0;
+  ASSERT_TRUE(database_->read([&](SQLite::Database& connection) {
+    process_s = connection.execAndGet("SELECT sum(seen_process_s) FROM run").getDouble();
+  }).ok());
+  EXPECT_EQ(process_s, 1.5);
+}
+
 TEST_F(ProgramStoreTest, AStepThatIsWrittenAgainHasItsOutcomesOnce) {
   put(step_of(1, 1000, 10), 2, 11, 8);
   put(step_of(2, 2000, 10), 4, 9, 10);

@@ -45,6 +45,14 @@ TEST(CostMeter, TheNodesMeasurementStandsInUntilTheCaptureHasItsOwn) {
   EXPECT_NEAR(cost.observed.ideal_s, 1000 * 66e-9, 1e-12);
 }
 
+TEST(CostMeter, SamplesScatterBelowTheIdealCostButNothingIsFaster) {
+  CostMeter meter;
+  RankCost cost;
+  meter.observe(status_of({}, {1000, 10, 10, 3 * 256}), 1e-9, 1, kNode, cost);
+  EXPECT_NEAR(cost.observed.low_s(), 1000 * 3e-9, 1e-12);
+  EXPECT_NEAR(cost.observed.high_s(), 1000 * 3e-9, 1e-12);
+}
+
 TEST(CostMeter, AThreadThatWasPutOffTheProcessorWhileItWasTimedCountsAsTheOthers) {
   CostMeter meter;
   RankCost cost;

@@ -140,6 +140,21 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
       encoder.add_control(stats.dump());
       if (batch + 1 == batches) {
         const bool killed = rank == killed_rank;
+        if (unseen_s > 0) {
+          Event close;
+          close.kind = EventKind::kWindowClose;
+          encoder.add(rank, close);
+          Event rest;
+          rest.kind = EventKind::kSkipped;
+          rest.op = static_cast<CollectiveOp>(SkippedSide::kEverything);
+          rest.bytes = 1;
+          encoder.add(rank, rest);
+          Event open;
+          open.kind = EventKind::kWindowOpen;
+          open.bytes = 1;
+          open.call_s = unseen_s;
+          encoder.add(rank, open);
+        }
         if (!killed) {
           Event exit;
           exit.kind = EventKind::kExit;
@@ -151,6 +166,11 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
                                  {"elapsed_s", 0.5 + 0.1 * rank + batch}}
                                 .dump());
       }
+    }
+    if (!cost.is_null()) {
+      json record = {{"type", "cost"}, {"node_index", node}};
+      record.update(cost);
+      encoder.add_control(record.dump());
     }
     if (batch + 1 == batches) {
       encoder.add_control(

@@ -24,6 +24,9 @@ struct RingProgram {
   std::string library = "Open MPI v4.1.4";  // MPI_Get_library_version, of every process
   std::string build_id;                     // of the program; empty: the relay does not say
   int killed_rank = -1;
+  // Above 0: the capture ended with the last batch, so long before each rank's end, and nobody saw the rest.
+  double unseen_s = 0;
+  nlohmann::json cost;                     // more keys of each node's `cost` record; null: there is none
   bool all_send_first = false;             // relies on buffers: where no message is eager nobody gets further
   std::vector<nlohmann::json> more_stats;  // keys for the stats of the ranks, by rank
 

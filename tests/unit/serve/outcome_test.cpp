@@ -137,6 +137,21 @@ TEST_F(OutcomeTest, AProgramThatRunsAgainElsewhereHasAnOutcome) {
   EXPECT_EQ(error_fit_json(*fit)["program"]["outcomes"], 1);
 }
 
+// Two nodes, each with 3,000 calls recorded, which took 0.05 s, in the ranks' time in events.
+TEST_F(OutcomeTest, ARunWhoseCaptureEndedCorrectsWhatIsExpected) {
+  program_.unseen_s = 100;
+  program_.cost = {{"recorded_calls", 3000}, {"recording_s", 0.05}, {"direct_s", 0.06}};
+  EXPECT_FALSE(run(1).expected_calls_per_s);
+  finished(1);
+  EXPECT_EQ(accuracy().all.outcomes, 0u) << "it is not recognised";
+  const auto expected = run(2).expected_calls_per_s;
+  ASSERT_TRUE(expected);
+  const double rounds = program_.rounds * program_.batches;
+  const double seen_s = rounds * (1e-3 * (1 + 2 + 3 + 4) + 4 * (1e-6 + 1e-5));
+  EXPECT_NEAR(*expected, 6000 / (seen_s - 0.1), 1e-6 * *expected);
+  finished(2);
+}
+
 TEST_F(OutcomeTest, AnotherBuildOfTheSameNameIsAnotherProgram) {
   run(1);
   finished(1);

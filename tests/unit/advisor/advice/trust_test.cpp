@@ -6,6 +6,7 @@
 namespace lbf::advisor {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 
@@ -20,6 +21,18 @@ TEST(Trust, TheIntervalIsAsWideAsWhatIsNotKnown) {
   trust.unmodelled_percent = 3;
   trust.wildcard_percent = 50;
   EXPECT_DOUBLE_EQ(trust.half_width_percent(), 15);
+}
+
+TEST(Trust, WhatWasNotSeenWidensTheInterval) {
+  Trust trust;
+  trust.self_error_percent = -5;
+  trust.unseen_percent = 90;
+  trust.extrapolated_percent = 12;
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 17);
+  EXPECT_THAT(trust.notes(), Contains(AllOf(HasSubstr("10.0 % of the run was captured"), HasSubstr("within 12.0 %"))));
+  trust.extrapolated_percent.reset();
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 105);
+  EXPECT_THAT(trust.notes(), Contains(HasSubstr("too little was seen")));
 }
 
 TEST(Trust, EveryDoubtIsSaid) {

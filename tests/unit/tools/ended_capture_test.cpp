@@ -1,0 +1,108 @@
+// A stored trace whose capture ended before the program: lbfd, lbf-whatif and lbf-advise say the same.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "predictor/serve/step_run.h"
+#include "tests/support/command.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/unit/ingest/batches.h"
+#include "tests/unit/serve/daemon_fixture.h"
+#include "tools/advise/advise_trace.h"
+
+namespace lbf {
+namespace {
+
+class EndedCapture : public testing::Test {
+ protected:
+  EndedCapture() {
+    std::ofstream(network_path())
+        << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 50.0], [1000, 90.0]]\n"
+           "[[path]]\nlocality = \"self-node\"\ntable = [[0, 1.0]]\n";
+    program_.rounds = 400;
+    program_.unseen_s = 60;
+    program_.cost = {{"recording_s", 0.4}, {"direct_s", 0.6}, {"recorded_calls", 3200}, {"state", "off"}};
+  }
+
+  // As lbfd has it; the trace stays in trace_path().
+  std::shared_ptr<const StepView> lbfd() {
+    const auto describe = [&](std::uint32_t node) {
+      return StepDescription::parse(program_.description(node, 7).dump()).value();
+    };
+    auto trace = std::move(StepTrace::create({"c", 7, 0, 0}, trace_path(), describe(0), 1)).value();
+    const auto nodes = static_cast<std::uint32_t>(program_.ranks_of_node.size());
+    for (std::uint32_t node = 0; node < nodes; ++node) EXPECT_TRUE(trace->register_stream(describe(node)).ok());
+    auto catalog = NetworkCatalog::load(directory_.path(), "");
+    EXPECT_TRUE(catalog.ok());
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      std::uint64_t sequence = 0;
+      for (const std::string& batch : program_.batches_of(node))
+        EXPECT_TRUE(trace->append(node, ++sequence, test::bytes_of(batch)).ok());
+      EXPECT_TRUE(trace->end_stream(node, {sequence, 0, "step_end", 0}).ok());
+    }
+    StepRun step(trace, *catalog, {});
+    StepRun::Progress progress = StepRun::Progress::kMore;
+    while (progress == StepRun::Progress::kMore) progress = step.work();
+    EXPECT_EQ(progress, StepRun::Progress::kFinished);
+    return step.view();
+  }
+  std::string network_path() const { return directory_.path() + "/default.toml"; }
+  std::string trace_path() const { return directory_.path() + "/trace"; }
+
+  test::TemporaryDirectory directory_;
+  test::RingProgram program_;
+};
+
+TEST_F(EndedCapture, WhatIfSaysWhatLbfdSays) {
+  const auto view = lbfd();
+  ASSERT_EQ(view->record.state, db::StepState::kComplete) << view->record.why_partial;
+  const db::PredictionRecord& self = view->predictions.at(0);
+  ASSERT_TRUE(self.low_s && self.high_s) << "the program is long enough for an interval";
+  ASSERT_LT(self.seen_share, 0.5);
+  const test::Outcome out =
+      test::run_command(LBF_WHATIF " " + trace_path() + " --nodes 2 --cores 2 --placement block --network " + network_path() +
+                        " --json");
+  ASSERT_EQ(out.status, 0) << out.err;
+  const nlohmann::json said = nlohmann::json::parse(out.out).at("predictions").at(0);
+  EXPECT_EQ(said.at("lbf_s").get<double>(), self.predicted_s);
+  EXPECT_EQ(said.at("low_s").get<double>(), *self.low_s);
+  EXPECT_EQ(said.at("high_s").get<double>(), *self.high_s);
+  EXPECT_EQ(said.at("seen_share").get<double>(), self.seen_share);
+}
+
+// The test above would pass, too, if nobody knew what the capture took.
+TEST_F(EndedCapture, WhatTheCaptureTookMatters) {
+  const Seconds with_s = lbfd()->predictions.at(0).predicted_s;
+  std::filesystem::remove_all(trace_path());
+  program_.cost = nullptr;
+  EXPECT_NE(lbfd()->predictions.at(0).predicted_s, with_s);
+}
+
+TEST_F(EndedCapture, AdviseReplaysItAlike) {
+  const auto view = lbfd();
+  const db::PredictionRecord& self = view->predictions.at(0);
+  auto opened = open_trace(trace_path(), "");
+  ASSERT_TRUE(opened.ok());
+  AdviseTrace trace(std::move(*opened), "", [](double) {});
+  Target ran;
+  ran.node_of_rank = {0, 0, 1, 1};
+  ran.nodes = 2;
+  ran.cores_per_node = 2;
+  ran.placement = "block";
+  auto network = Network::load(network_path());
+  ASSERT_TRUE(network.ok());
+  ran.network = std::make_shared<const Network>(std::move(*network));
+  for (int pass = 0; pass < 2; ++pass) {  // it is read again for each
+    const auto replayed = trace.replay({ran});
+    ASSERT_TRUE(replayed.ok());
+    EXPECT_EQ(replayed->predictions.at(0).lbf_s, self.predicted_s);
+    EXPECT_EQ(replayed->predictions.at(0).low_s, self.low_s);
+    EXPECT_EQ(replayed->predictions.at(0).high_s, self.high_s);
+  }
+}
+
+}  // namespace
+}  // namespace lbf
