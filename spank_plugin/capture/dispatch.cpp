@@ -10,23 +10,14 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <initializer_list>
 
 #include "spank_plugin/capture/loaded_symbol.h"
+#include "spank_plugin/capture/recorder_name.h"
 
 namespace lbf::capture {
 namespace {
 
-struct Family {
-  const char* version;   // what MPI_Get_library_version begins with
-  const char* recorder;  // beside the preload
-};
-// The version strings: ompi/mpi/c/get_library_version.c of v4.1.4 and v5.0.7, src/mpi/misc/version.c of MPICH
-// v4.0.2. Each digit that is listed is one whose handles and status the recorder was built for.
-constexpr Family kFamilies[] = {
-    {"Open MPI v4.", "liblbf_capture_ompi.so"},
-    {"Open MPI v5.", "liblbf_capture_ompi.so"},
-    {"MPICH Version:\t4.", "liblbf_capture_mpich.so"},
-};
 constexpr const char* kMpiLibraries[] = {"libmpi.so",        "libmpich.so",       "libmpi_mpifh",
                                          "libmpi_usempif08", "libmpichfort.so"};
 
@@ -95,9 +86,7 @@ const lbf_recorder* choose_recorder() noexcept {
   char version[kLongestVersion + 1] = {};
   int length = 0;
   get_version(version, &length);
-  for (const Family& family : kFamilies) {
-    if (strncmp(version, family.version, strlen(family.version)) == 0) return load_recorder(family.recorder);
-  }
+  if (const char* const name = recorder_name(version)) return load_recorder(name);
   version[strcspn(version, "\n")] = '\0';
   return say("it does not know this MPI library: ", version), nullptr;
 }

@@ -6,6 +6,8 @@
 // only for threads that are inside the recorder, never for one that is inside MPI.
 #include "spank_plugin/capture/recorder.h"
 
+#include <initializer_list>
+
 #include "spank_plugin/capture/procedure_times.h"
 
 namespace lbf::capture {

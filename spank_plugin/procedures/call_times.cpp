@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <initializer_list>
+
 #include "spank_plugin/procedures/code_write.h"
 
 // The list that the unwind information walks: threads that ever called a selected procedure. Blocks of

@@ -42,6 +42,20 @@ class Programs(ClusterCase):
     def test_mpi4py(self):
         self.assert_captures("/usr/bin/python3", os.path.join(PROGRAMS, "steps_mpi4py.py"), "100")
 
+    def test_mpich_on_one_node(self):
+        """An ordinary user's program of MPICH under srun. On one node: over several, MPICH 4.0.2 hangs in MPI_Finalize in
+        a third of the runs by itself (docs/compatibility.md)."""
+        if not os.path.exists(os.path.join(cluster_case.TEST_BIN, "steps_mpich")):
+            self.skipTest("mpicc.mpich is not installed (package libmpich-dev)")
+        done, job = self.predict("--mpi=pmi2", "--nodes=1", "--ntasks=2", self.program("steps_mpich"), "200", "100")
+        self.assertEqual(0, done.status, done)
+        printed = self.printed_counts(done)
+        self.assertGreater(len(printed), 3, done)
+        step = self.step(job)
+        self.assert_counts(printed, step)
+        self.assertEqual((2, 0, [0, 0]), (step["ranks"], step["lost_events"], step["node_of_rank"]))
+        self.assert_predicts(step)
+
     # -- programs that print no counts: a bare run under the counter of tests/cluster/call_counter.c
     def counted(self, run, *command, cwd=None):
         """Calls of a bare run, by function, the sum of all ranks."""

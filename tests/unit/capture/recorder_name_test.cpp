@@ -1,0 +1,28 @@
+#include "spank_plugin/capture/recorder_name.h"
+
+#include <gtest/gtest.h>
+
+namespace lbf::capture {
+namespace {
+
+TEST(RecorderName, TheFamiliesThatAreKnown) {
+  EXPECT_STREQ(recorder_name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4"), "liblbf_capture_ompi.so");
+  EXPECT_STREQ(recorder_name("Open MPI v5.0.7, package: Debian OpenMPI"), "liblbf_capture_ompi.so");
+  EXPECT_STREQ(recorder_name("MPICH Version:\t4.0.2\nMPICH Release date:\tThu Apr  7 12:34:45 CDT 2022"),
+               "liblbf_capture_mpich.so");
+}
+
+// Debian 13's MPICH puts spaces before its number, Debian 12's a tab.
+TEST(RecorderName, SpacesOrATabBeforeTheNumber) {
+  EXPECT_STREQ(recorder_name("MPICH Version:      4.2.1\nMPICH Release date: Wed Apr 17"), "liblbf_capture_mpich.so");
+}
+
+TEST(RecorderName, OthersAreNotTakenForThese) {
+  for (const char* version : {"", "MPICH", "MPICH Version:", "MPICH Version:      ", "MPICH Version:\t3.4.3", "MPICH Version:      40.1",
+                              "Open MPI v3.1.6", "Open MPI v44.0", "Intel(R) MPI Library 2021.4", "MVAPICH Version: 4.0"}) {
+    EXPECT_EQ(recorder_name(version), nullptr) << version;
+  }
+}
+
+}  // namespace
+}  // namespace lbf::capture
