@@ -41,6 +41,9 @@ class HeaderList {
   UniqueHandle<curl_slist*, FreeList> list_;
 };
 
+// A list of a thousand steps is megabytes: few reads of much.
+constexpr long kReceiveBytes = 256L << 10;
+
 struct Received {
   std::string body;
   Bytes limit_bytes = 0;
@@ -103,7 +106,8 @@ Result<HttpClient> HttpClient::make(std::string_view server, HttpClientOptions o
   }
 
   static std::once_flag initialised;
-  std::call_once(initialised, [] { curl_global_init(CURL_GLOBAL_DEFAULT); });
+  // Without TLS: lbfd has none, and setting it up takes milliseconds of every short command.
+  std::call_once(initialised, [] { curl_global_init(CURL_GLOBAL_NOTHING); });
   state->curl.reset(curl_easy_init());
   if (!state->curl) return Error{ErrorCode::kLimit, "libcurl: out of memory"};
   return HttpClient(std::move(state));
@@ -166,6 +170,7 @@ Result<HttpResponse> HttpClient::request(std::string_view method, std::string_vi
   curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, milliseconds(state.options.total_timeout_s));
   curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, &receive);
   curl_easy_setopt(curl, CURLOPT_WRITEDATA, &received);
+  curl_easy_setopt(curl, CURLOPT_BUFFERSIZE, kReceiveBytes);
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, why.data());
 
   const CURLcode code = curl_easy_perform(curl);

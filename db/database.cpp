@@ -18,6 +18,10 @@ namespace {
 // Above this a full check at every start would take too long; damage then shows when a page is used.
 constexpr long long kFullCheckLimitBytes = 256LL << 20;
 
+// A list of a thousand steps reads some ten thousand pages of 4 KiB that lie apart; sqlite's 2 MB would ask the system for
+// each of them, each time.
+constexpr int kCacheKib = 64 << 10;
+
 // sqlite has a code of its own for a full disk, but not for every file of its: the index of the log cannot
 // grow, and it is an I/O error or a file that cannot be opened.
 bool is_for_want_of_room(const std::string& path, sqlite3* handle) {
@@ -85,6 +89,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path,
     if (created) connection->exec("PRAGMA auto_vacuum = INCREMENTAL");
     connection->exec("PRAGMA journal_mode = WAL");
     connection->exec("PRAGMA synchronous = NORMAL");
+    connection->exec("PRAGMA cache_size = -" + std::to_string(kCacheKib));
     const long long bytes = connection->execAndGet("PRAGMA page_count").getInt64() *
                             connection->execAndGet("PRAGMA page_size").getInt64();
     if (bytes <= kFullCheckLimitBytes) {

@@ -28,6 +28,7 @@ std::string topology_text(const TopologyRecord& topology) {
 
 TopologyRecord topology_of(const std::string& text) {
   TopologyRecord topology;
+  if (text.empty()) return topology;
   const auto json = nlohmann::json::parse(text, nullptr, false);
   if (!json.is_object() || !json.contains("file") || !json["file"].is_string()) return topology;
   topology.file = json["file"].get<std::string>();
@@ -120,7 +121,9 @@ PredictionRecord read_row(SQLite::Statement& query) {
   prediction.low_s = optional_of(query.getColumn(18));
   prediction.high_s = optional_of(query.getColumn(19));
   prediction.seen_share = optional_of(query.getColumn(20)).value_or(1);
-  const auto finish = nlohmann::json::parse(query.getColumn(21).getString(), nullptr, false);
+  const std::string ranks = query.getColumn(21).getString();
+  if (ranks == "[]") return prediction;
+  const auto finish = nlohmann::json::parse(ranks, nullptr, false);
   if (finish.is_array()) {
     for (const auto& value : finish) {
       if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());
@@ -164,14 +167,9 @@ Result<void> PredictionStore::give_up_deferred(StepRow step, const std::string& 
 }
 
 Result<std::vector<PredictionRecord>> PredictionStore::of_step(StepRow step, bool with_ranks) const {
-  std::vector<PredictionRecord> predictions;
-  auto done = database_.read([&](SQLite::Database& connection) {
-    SQLite::Statement query(connection, selection(with_ranks, ""));
-    query.bind(1, step);
-    while (query.executeStep()) predictions.push_back(read_row(query));
-  });
-  if (!done) return done.error();
-  return predictions;
+  auto all = of_steps({step}, with_ranks);
+  if (!all) return all.error();
+  return std::move(all->front());
 }
 
 Result<std::vector<PredictionRecord>> PredictionStore::summary_of_step(StepRow step) const {
@@ -180,12 +178,22 @@ Result<std::vector<PredictionRecord>> PredictionStore::summary_of_step(StepRow s
   return std::move(all->front());
 }
 
+Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::of_steps(const std::vector<StepRow>& steps,
+                                                                             bool with_ranks) const {
+  return of_each(steps, selection(with_ranks, ""));
+}
+
 Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::summaries(
     const std::vector<StepRow>& steps) const {
+  return of_each(steps, selection(false, kShownInLists));
+}
+
+Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::of_each(const std::vector<StepRow>& steps,
+                                                                            const std::string& sql) const {
   std::vector<std::vector<PredictionRecord>> all;
   all.reserve(steps.size());
   auto done = database_.read([&](SQLite::Database& connection) {
-    SQLite::Statement query(connection, selection(false, kShownInLists));
+    SQLite::Statement query(connection, sql);
     for (const StepRow step : steps) {
       query.reset();
       query.bind(1, step);

@@ -20,6 +20,9 @@ class PredictionStore {
   // too, which is most of the bytes of a large step. Errors: as Database.
   Result<std::vector<PredictionRecord>> of_step(StepRow step, bool with_ranks = true) const;
 
+  // The same of many steps, in their order, in one transaction.
+  Result<std::vector<std::vector<PredictionRecord>>> of_steps(const std::vector<StepRow>& steps, bool with_ranks) const;
+
   // The first step above `after` that is over and has deferred targets which are still to be taken up. Errors: as
   // Database.
   Result<std::optional<StepRow>> next_deferred(StepRow after) const;
@@ -36,6 +39,9 @@ class PredictionStore {
                       const std::vector<PredictionRecord>& predictions);
 
  private:
+  Result<std::vector<std::vector<PredictionRecord>>> of_each(const std::vector<StepRow>& steps,
+                                                             const std::string& sql) const;
+
   Database& database_;
 };
 

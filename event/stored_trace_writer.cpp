@@ -31,16 +31,34 @@ StoredTraceWriter::StoredTraceWriter(Rank ranks, BatchWriter write, StoredTraceO
   }
   sequence_.resize(streams, 0);
   options_.ranks_per_stream = per_stream;
-  if (options_.with_world_size) {
-    encoders_.front()->add_control(R"({"type":"process","rank":0,"world_size":)" + std::to_string(ranks) +
-                                   library_member(options_.library) + "}");
+}
+
+// The processes' records, before any event: one that says how many ranks there are, or one for each rank with its node.
+Result<void> StoredTraceWriter::begin() {
+  begun_ = true;
+  if (!options_.with_world_size) return {};
+  const bool with_nodes = !options_.node_of_rank.empty();
+  const std::string of_world = R"(,"world_size":)" + std::to_string(ranks_) + library_member(options_.library);
+  for (Rank rank = 0; rank < (with_nodes ? ranks_ : 1); ++rank) {
+    const auto stream = static_cast<std::size_t>(rank / options_.ranks_per_stream);
+    std::string record = R"({"type":"process","rank":)" + std::to_string(rank) + of_world;
+    if (with_nodes) {
+      record += R"(,"node_index":)" + std::to_string(options_.node_of_rank[static_cast<std::size_t>(rank)]);
+    }
+    encoders_[stream]->add_control(record + '}');
+    if (encoders_[stream]->raw_bytes() < options_.batch_raw_bytes) continue;
+    if (Result<void> done = cut(stream); !done) return done;
   }
+  return {};
 }
 
 Result<void> StoredTraceWriter::add(Rank rank, const Event& event) {
   if (rank < 0 || rank >= ranks_) {
     return invalid_input("event of rank " + std::to_string(rank) + " in a trace of " +
                          std::to_string(ranks_) + " ranks");
+  }
+  if (!begun_) {
+    if (Result<void> done = begin(); !done) return done;
   }
   const auto stream = static_cast<std::size_t>(rank / options_.ranks_per_stream);
   // An event costs at most some hundred bytes beside its values, a value at most 10.
@@ -75,6 +93,9 @@ void StoredTraceWriter::name_procedure(Rank rank, std::uint64_t procedure, Batch
 }
 
 Result<void> StoredTraceWriter::finish() {
+  if (!begun_) {
+    if (Result<void> done = begin(); !done) return done;
+  }
   for (std::size_t stream = 0; stream < encoders_.size(); ++stream) {
     if (encoders_[stream]->empty()) continue;
     if (Result<void> done = cut(stream); !done) return done;

@@ -24,6 +24,8 @@ struct StoredTraceOptions {
   // without it take those that have events.
   bool with_world_size = true;
   std::string library{};  // MPI_Get_library_version of the run, for that record; empty: not known
+  // Node of each rank where the program ran, for those records (one for each rank then); empty: not known.
+  std::vector<std::uint32_t> node_of_rank{};
   // Names by procedure number: each rank's own control record comes before its first event of the procedure.
   std::vector<std::string> procedures{};
 };
@@ -33,6 +35,7 @@ class StoredTraceWriter {
   // Takes each finished batch; an error ends the writing.
   using BatchWriter = std::function<Result<void>(std::uint32_t stream, std::string batch)>;
 
+  // REQUIRES: options.node_of_rank is empty or has one node for each rank.
   StoredTraceWriter(Rank ranks, BatchWriter write, StoredTraceOptions options = {});
 
   // A rank's events in its order. Communicators: any numbers that the rank defines with kCommCreate events
@@ -46,6 +49,7 @@ class StoredTraceWriter {
   std::uint64_t bytes() const { return bytes_; }  // of all batches so far
 
  private:
+  Result<void> begin();
   Result<void> cut(std::size_t stream);
   void name_procedure(Rank rank, std::uint64_t procedure, BatchEncoder& encoder);
 
@@ -55,6 +59,7 @@ class StoredTraceWriter {
   std::vector<std::unique_ptr<BatchEncoder>> encoders_;  // by stream
   std::vector<std::uint64_t> sequence_;                  // of the last batch, by stream
   std::unordered_set<std::uint64_t> named_;              // rank << 16 | procedure
+  bool begun_ = false;
   std::uint64_t events_ = 0;
   std::uint64_t bytes_ = 0;
 };

@@ -1,6 +1,7 @@
 // Text trace, version 1 (docs/formats/text-trace-v1.md): for tests, golden files and interchange.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -18,6 +19,7 @@ struct TraceInfo {
   Rank ranks = 0;
   std::vector<std::string> procedures;  // by procedure id (kEnter/kLeave values[0])
   std::string library;                  // MPI_Get_library_version of the run; empty: not said
+  std::vector<std::uint32_t> node_of_rank;  // where the program ran; empty: not said
 };
 
 // Reads a whole text trace and hands every event to `sink`. `comm` lines become a kCommCreate event on
@@ -27,7 +29,7 @@ struct TraceInfo {
 // already or not active, a missing header, an event after exit, ranks < 1 or > 1 << 24.
 Result<TraceInfo> read_text_trace(std::istream& in, std::string_view name, const EventSink& sink);
 
-// The beginning of a text trace, without its events: ranks and library. Errors as read_text_trace's, as far
+// The beginning of a text trace, without its events: ranks, library, nodes. Errors as read_text_trace's, as far
 // as it reads.
 Result<TraceInfo> read_text_trace_header(std::istream& in, std::string_view name);
 
@@ -38,8 +40,9 @@ class TextTraceWriter {
   // Writes the header. REQUIRES: `out` outlives the writer. `procedures`: names by procedure id; an id beyond
   // them is written as "procedureID".
   // `library`: MPI_Get_library_version of the run; what the format has no room for becomes '?'.
+  // `node_of_rank`: empty (not known), or one number for each rank.
   TextTraceWriter(std::ostream& out, Rank ranks, std::vector<std::string> procedures = {},
-                  std::string_view library = {});
+                  std::string_view library = {}, const std::vector<std::uint32_t>& node_of_rank = {});
 
   // kRecv becomes a startRecv and an endRecv line; the time of kinds that are not in the format but change
   // nothing in a replay (kKeepAlive, kPhase, kCommFree) becomes a compute line; a communicator's

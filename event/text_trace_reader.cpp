@@ -80,8 +80,9 @@ class Reader : private Lines {
     if (first == "ranks") return read_ranks();
     if (first == "comm") return read_comm();
     if (first == "library") return read_library();
+    if (first == "nodes") return read_nodes();
     if (first == "lbf-trace") return fail("a second 'lbf-trace' line; a file holds one trace");
-    return fail(quoted(first) + " is neither a rank nor 'ranks', 'comm' or 'library'");
+    return fail(quoted(first) + " is neither a rank nor 'ranks', 'comm', 'library' or 'nodes'");
   }
   bool is_event() const { return peek() >= '0' && peek() <= '9'; }
 
@@ -124,6 +125,28 @@ class Reader : private Lines {
       return fail("the library's name has a quote or a character in it that cannot be printed");
     }
     info_.library = library;
+    return {};
+  }
+
+  Result<void> read_nodes() {
+    if (info_.ranks == 0 || have_event_) {
+      return fail("the line 'nodes' belongs behind 'ranks N' and before the first event");
+    }
+    if (!info_.node_of_rank.empty()) return fail("a second 'nodes' line");
+    std::string_view list = word();
+    if (!word().empty()) return fail("blanks in the list of nodes; write them as in 0,0,1");
+    const auto ranks = static_cast<std::size_t>(info_.ranks);
+    while (true) {
+      const std::size_t comma = list.find(',');
+      const Result<std::uint64_t> node = whole(list.substr(0, comma), "node", kMaxRanks - 1);
+      if (!node) return node.error();
+      info_.node_of_rank.push_back(static_cast<std::uint32_t>(*node));
+      if (comma == std::string_view::npos || info_.node_of_rank.size() > ranks) break;
+      list.remove_prefix(comma + 1);
+    }
+    if (info_.node_of_rank.size() != ranks) {
+      return fail("'nodes' has one number for each rank: " + std::to_string(ranks));
+    }
     return {};
   }
 

@@ -46,15 +46,20 @@ bool writable_seconds(Seconds value) {
 }  // namespace
 
 TextTraceWriter::TextTraceWriter(std::ostream& out, Rank ranks, std::vector<std::string> procedures,
-                                 std::string_view library)
+                                 std::string_view library, const std::vector<std::uint32_t>& node_of_rank)
     : out_(out), ranks_(ranks), procedures_(std::move(procedures)) {
   out_ << "lbf-trace 1\nranks " << ranks << '\n';
-  if (library.empty()) return;
-  std::string text(library.substr(0, text_trace::kMaxLibraryBytes));
-  for (char& c : text) {
-    if (c < ' ' || c > '~' || c == '"' || c == '#') c = '?';
+  if (!library.empty()) {
+    std::string text(library.substr(0, text_trace::kMaxLibraryBytes));
+    for (char& c : text) {
+      if (c < ' ' || c > '~' || c == '"' || c == '#') c = '?';
+    }
+    out_ << "library \"" << text << "\"\n";
   }
-  out_ << "library \"" << text << "\"\n";
+  for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
+    out_ << (rank == 0 ? "nodes " : ",") << node_of_rank[rank];
+  }
+  if (!node_of_rank.empty()) out_ << '\n';
 }
 
 Result<void> TextTraceWriter::add(Rank rank, const Event& event) {

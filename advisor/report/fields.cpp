@@ -105,7 +105,10 @@ const std::vector<Field> kFields{
     {"Measured", 10, false, false, [](S s, T) { return duration(s.measured_s); }},
     {"MeasuredRaw", 14, false, false, [](S s, T) { return number(s.measured_s); }},
     {"Messages", 12, false, false, [](S s, T) { return number(s.messages); }},
-    {"NNodes", 6, false, false, [](S s, T) { return s.nodes.empty() ? "" : std::to_string(s.nodes.size()); }},
+    {"NNodes", 6, false, false, [](S s, T) {
+       const std::uint64_t nodes = s.node_count.value_or(s.nodes.size());
+       return nodes == 0 ? std::string() : std::to_string(nodes);
+     }},
     {"NTasks", 6, false, false, [](S s, T) { return number(s.ranks); }},
     {"Network", 14, true, true, [](S, T t) { return t != nullptr ? t->network : std::string(); }},
     {"NodeList", 15, false, false, [](S s, T) { return hostlist(s.nodes); }},
@@ -178,32 +181,36 @@ std::string line_without_trailing_blanks(std::string line) {
   return line;
 }
 
+// The cells of a line. What does not change from one line to the next is formatted once.
 class LineWriter {
  public:
   LineWriter(const std::vector<Column>& columns, const TableStyle& style)
-      : columns_(columns), style_(style) {}
+      : columns_(columns), style_(style), cells_(columns.size()) {}
 
-  template <typename CellOf>
-  void line(std::string& out, const CellOf& cell_of) const {
-    std::string text;
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      const std::string cell = cell_of(columns_[i]);
-      if (style_.parsable) {
-        if (i > 0) text += style_.delimiter;
-        text += cell;
-      } else {
-        if (i > 0) text += ' ';
-        text += fit(cell, columns_[i].width, columns_[i].left);
-      }
+  void set(std::size_t column, std::string text) {
+    const Column& shown = columns_[column];
+    cells_[column] = style_.parsable ? std::move(text) : fit(text, shown.width, shown.left);
+  }
+
+  void append_to(std::string& out) const {
+    const std::size_t start = out.size();
+    const std::string_view separator = style_.parsable ? std::string_view(style_.delimiter) : " ";
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (i > 0) out += separator;
+      out += cells_[i];
     }
-    if (style_.parsable && style_.trailing) text += style_.delimiter;
-    out += style_.parsable ? text : line_without_trailing_blanks(std::move(text));
+    if (style_.parsable) {
+      if (style_.trailing) out += style_.delimiter;
+    } else {
+      while (out.size() > start && out.back() == ' ') out.pop_back();
+    }
     out += '\n';
   }
 
  private:
   const std::vector<Column>& columns_;
   const TableStyle& style_;
+  std::vector<std::string> cells_;
 };
 
 }  // namespace
@@ -244,9 +251,7 @@ Result<std::vector<Column>> parse_format(std::string_view format) {
 }
 
 bool needs_targets(const std::vector<Column>& columns) {
-  return std::any_of(columns.begin(), columns.end(), [](const Column& column) {
-    return column.field->of_target || column.field->name == "Notes";
-  });
+  return std::any_of(columns.begin(), columns.end(), [](const Column& column) { return column.field->of_target; });
 }
 
 std::string format_bytes(std::uint64_t bytes, const TableStyle& style) {
@@ -297,26 +302,32 @@ std::string help_format() {
 
 std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
                          const TableStyle& style) {
-  const LineWriter writer(columns, style);
+  LineWriter writer(columns, style);
   std::string out;
+  const auto line = [&](const auto& cell_of) {
+    for (std::size_t i = 0; i < columns.size(); ++i) writer.set(i, cell_of(columns[i]));
+    writer.append_to(out);
+  };
   if (style.header) {
-    writer.line(out, [](const Column& column) { return std::string(column.field->name); });
-    if (!style.parsable)
-      writer.line(out, [](const Column& column) { return std::string(column.width, '-'); });
+    line([](const Column& column) { return std::string(column.field->name); });
+    if (!style.parsable) line([](const Column& column) { return std::string(column.width, '-'); });
   }
   const bool per_target = std::any_of(columns.begin(), columns.end(),
                                       [](const Column& column) { return column.field->of_target; });
   for (const Step& step : steps) {
-    const auto row = [&](const TargetPrediction* target) {
-      writer.line(out, [&](const Column& column) {
-        const auto bytes = column.field->bytes != nullptr ? column.field->bytes(step) : std::nullopt;
-        return bytes ? format_bytes(*bytes, style) : column.field->value(step, target);
-      });
-    };
-    if (!per_target || step.predictions.empty()) {
-      row(nullptr);
-    } else {
-      for (const TargetPrediction& target : step.predictions) row(&target);
+    const TargetPrediction* const first =
+        per_target && !step.predictions.empty() ? &step.predictions.front() : nullptr;
+    line([&](const Column& column) {
+      const auto bytes = column.field->bytes != nullptr ? column.field->bytes(step) : std::nullopt;
+      return bytes ? format_bytes(*bytes, style) : column.field->value(step, first);
+    });
+    if (first == nullptr) continue;
+    for (const TargetPrediction& target : step.predictions) {
+      if (&target == first) continue;
+      for (std::size_t i = 0; i < columns.size(); ++i) {
+        if (columns[i].field->of_target) writer.set(i, columns[i].field->value(step, &target));
+      }
+      writer.append_to(out);
     }
   }
   return out;

@@ -184,6 +184,7 @@ std::vector<std::string> request_targets(const Selection& selection) {
   if (selection.until) window += fmt::format("&until={}", *selection.until);
   if (selection.detail) window += "&detail=1";
   if (selection.summary) window += "&summary=1";
+  if (!selection.rows.empty()) window += "&rows=" + selection.rows;
   if (!selection.states.empty()) window += "&state=" + percent_encoded(fmt::format("{}", fmt::join(selection.states, ",")));
   if (!selection.nodes.empty()) window += "&nodelist=" + percent_encoded(selection.nodes);
 

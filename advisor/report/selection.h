@@ -34,6 +34,7 @@ struct Selection {
   std::optional<std::time_t> until;
   bool detail = false;   // also what lists leave out: rank_finish_s
   bool summary = false;  // only what lists of steps show: two predictions of each
+  std::string rows;      // not empty: these values as rows (field_keys.h)
 };
 
 // "12,13.0,14.batch,15_3.0,15_[1-3,7],16+1". A job without _TASK or +OFFSET is all tasks of that array, all components

@@ -6,9 +6,11 @@
 #include <tuple>
 #include <array>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "advisor/report/answer.h"
 #include "advisor/report/text.h"
 
 namespace lbf::report {
@@ -121,11 +123,6 @@ class ObjectReader {
   std::string what_;
   std::string error_;
 };
-
-Error answer_error(const std::string& what) {
-  return invalid_input("the answer does not keep to HTTP API version 1: " + what +
-                       "; is this the lbfd that belongs to this lbf-report (lbf-report --version)?");
-}
 
 Result<TargetPrediction> read_prediction(const Json& json, const std::string& what) {
   if (!json.is_object()) return answer_error(what + " is not an object");
@@ -412,9 +409,15 @@ std::optional<Result<std::vector<Step>>> steps_one_by_one(std::string_view json)
   return Result<std::vector<Step>>(std::move(out));
 }
 
-// An array's tasks and a heterogeneous job's components together and in their own order, whatever job ids they have.
+}  // namespace
+
+Error answer_error(const std::string& what) {
+  return invalid_input("the answer does not keep to HTTP API version 1: " + what +
+                       "; is this the lbfd that belongs to this lbf-report (lbf-report --version)?");
+}
+
 void put_in_order(std::vector<Step>& steps) {
-  std::stable_sort(steps.begin(), steps.end(), [](const Step& a, const Step& b) {
+  const auto before = [](const Step& a, const Step& b) {
     const auto key = [](const Step& step) {
       const std::uint64_t array_job = step.array_job.value_or(0);
       const std::uint64_t het_job = step.het_job.value_or(0);
@@ -423,10 +426,10 @@ void put_in_order(std::vector<Step>& steps) {
                              step.restart);
     };
     return key(a) < key(b);
-  });
+  };
+  // Mostly they are: steps are large, and jobs begin in the order of their numbers.
+  if (!std::is_sorted(steps.begin(), steps.end(), before)) std::stable_sort(steps.begin(), steps.end(), before);
 }
-
-}  // namespace
 
 const TargetPrediction* Step::self() const {
   for (const TargetPrediction& prediction : predictions) {
@@ -481,15 +484,14 @@ std::string step_name(std::uint64_t step) {
 
 std::vector<Step> one_per_job(std::vector<Step> steps) {
   std::vector<Step> out;
+  std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, std::size_t> place_of_job;
   for (Step& step : steps) {
-    const auto same = std::find_if(out.begin(), out.end(), [&](const Step& other) {
-      return other.cluster == step.cluster && other.job == step.job && other.restart == step.restart;
-    });
+    const auto [place, is_new] = place_of_job.try_emplace({step.cluster, step.job, step.restart}, out.size());
     step.stands_for_job = true;
-    if (same == out.end()) {
+    if (is_new) {
       out.push_back(std::move(step));
-    } else if (step.measured_s.value_or(0) > same->measured_s.value_or(0)) {
-      *same = std::move(step);
+    } else if (Step& other = out[place->second]; step.measured_s.value_or(0) > other.measured_s.value_or(0)) {
+      other = std::move(step);
     }
   }
   return out;

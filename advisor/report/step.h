@@ -130,6 +130,7 @@ struct Step {
   StepState state = StepState::kRunning;
   std::string why_partial;
   std::vector<std::string> nodes;
+  std::optional<std::uint64_t> node_count;  // where lbfd told this and not their names
   std::optional<std::uint64_t> ranks;
   std::string network;            // that ran
   std::optional<double> start_s;  // since the epoch

@@ -1,5 +1,6 @@
 #include "advisor/report/text.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -100,9 +101,15 @@ std::string_view prefix(std::string_view utf8, std::size_t width) {
   return utf8.substr(0, end);
 }
 
+// Most texts are: a byte is a column then, and nothing has to be decoded.
+bool is_plain(std::string_view text) {
+  return std::all_of(text.begin(), text.end(), [](char c) { return c >= 0x20 && c < 0x7F; });
+}
+
 }  // namespace
 
 std::string printable(std::string_view utf8) {
+  if (is_plain(utf8)) return std::string(utf8);
   std::string out;
   out.reserve(utf8.size());
   while (!utf8.empty()) {
@@ -125,6 +132,7 @@ std::string printable(std::string_view utf8) {
 }
 
 std::size_t display_width(std::string_view utf8) {
+  if (is_plain(utf8)) return utf8.size();
   std::size_t width = 0;
   while (!utf8.empty()) {
     const CodePoint point = decode(utf8);
@@ -135,6 +143,11 @@ std::size_t display_width(std::string_view utf8) {
 }
 
 std::string fit(std::string_view utf8, std::size_t width, bool left) {
+  if (utf8.size() <= width && is_plain(utf8)) {
+    std::string out(width, ' ');
+    std::copy(utf8.begin(), utf8.end(), out.begin() + static_cast<std::ptrdiff_t>(left ? 0 : width - utf8.size()));
+    return out;
+  }
   std::string text(utf8);
   std::size_t used = display_width(text);
   if (used > width) {

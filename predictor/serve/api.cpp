@@ -10,11 +10,13 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
 #include "base/munge_credential.h"
 #include "predictor/network/hostlist.h"
 #include "predictor/serve/step_json.h"
+#include "predictor/serve/step_rows.h"
 #include "predictor/serve/step_summary.h"
 #include "predictor/serve/users.h"
 
@@ -427,10 +429,15 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
         Error{ErrorCode::kPermission, "only operators see everybody's steps: leave out all=1"});
   }
   if (!all) query.uid = caller.uid;
+  std::optional<RowColumns> rows;
   constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
   for (const auto& [name, value] : target.query) {
     if (name == "all" || name == "brief" || name == "detail" || name == "summary") continue;
-    if (name == "cluster") {
+    if (name == "rows") {
+      auto parsed = parse_rows(value);
+      if (!parsed) return error_response(parsed.error());
+      rows = std::move(parsed).value();
+    } else if (name == "cluster") {
       if (auto checked = check_cluster_name(value); !checked) return error_response(checked.error());
       query.cluster = value;
     } else if (name == "job" || name == "array_task" || name == "het_offset" || name == "step" ||
@@ -479,8 +486,15 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
       return error_response(
           invalid_input("unknown parameter '" + name.substr(0, 40) +
                         "': cluster, job, array_task, het_offset, step, restart, user, account, partition, state, nodelist, "
-                        "all, since, until, limit, brief, summary, detail"));
+                        "all, since, until, limit, brief, summary, detail, rows"));
     }
+  }
+  if (rows) {
+    db::ListValues values = rows->values();
+    values.every_target = !target.is_set("summary");
+    const auto listed = steps_.list(query, values);
+    if (!listed) return error_response(listed.error());
+    return {200, "application/json", rows_text(*listed, *rows), nullptr};
   }
   const StepDetail detail = target.is_set("brief")     ? StepDetail::kBrief
                             : target.is_set("summary") ? StepDetail::kSummary

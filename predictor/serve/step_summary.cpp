@@ -1,17 +1,13 @@
 // STEP of lists, see step_summary.h.
 #include "predictor/serve/step_summary.h"
 
-#include <algorithm>
-#include <array>
-#include <charconv>
 #include <cmath>
 #include <concepts>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <vector>
 
-#include "predictor/serve/step_json.h"
+#include "predictor/serve/json_append.h"
 
 namespace lbf {
 namespace {
@@ -33,24 +29,14 @@ class ObjectWriter {
     return out_;
   }
   void add(std::string_view name, const std::string& text) {
-    if (!text.empty()) append(value(name), text);
+    if (!text.empty()) append_json(value(name), text);
   }
   void add(std::string_view name, bool yes) {
     if (yes) value(name) += "true";
   }
-  void add(std::string_view name, std::integral auto number) {
-    std::array<char, 24> digits{};
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    value(name).append(digits.data(), end);
-  }
+  void add(std::string_view name, std::integral auto number) { append_json(value(name), number); }
   void add(std::string_view name, double number) {
-    if (!std::isfinite(number)) return;
-    std::array<char, 32> digits{};
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-    const std::string_view text(digits.data(), static_cast<std::size_t>(end - digits.data()));
-    value(name) += text;
-    // It stays a number with a fraction for readers that tell these apart.
-    if (text.find_first_of(".e") == std::string_view::npos) out_ += ".0";
+    if (std::isfinite(number)) append_json(value(name), number);
   }
   template <typename T>
   void add(std::string_view name, const std::optional<T>& known) {
@@ -58,27 +44,10 @@ class ObjectWriter {
   }
   void add(std::string_view name, const std::vector<std::string>& texts) {
     if (texts.empty()) return;
-    value(name) += '[';
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-      if (i > 0) out_ += ',';
-      append(out_, texts[i]);
-    }
-    out_ += ']';
+    append_json(value(name), texts);
   }
 
  private:
-  static void append(std::string& out, const std::string& text) {
-    const bool plain = std::all_of(text.begin(), text.end(),
-                                   [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
-    if (plain) {
-      out += '"';
-      out += text;
-      out += '"';
-    } else {
-      out += json_text(text);
-    }
-  }
-
   std::string& out_;
   bool first_ = true;
 };

@@ -23,6 +23,7 @@
 #include "db/accuracy.h"
 #include "db/prediction_store.h"
 #include "db/program_store.h"
+#include "db/step_list.h"
 #include "db/step_store.h"
 #include "predictor/ingest/trace_store.h"
 #include "predictor/serve/disk_watch.h"
@@ -85,6 +86,8 @@ class Steps {
   // Steps under way as they are now, finished ones from the database; oldest first, the latest `query.limit`.
   // REQUIRES: the caller may see what the query selects.
   Result<std::vector<StepView>> find(const db::StepQuery& query, StepDetail detail);
+  // The same of which only some values are wanted (`rows=`).
+  Result<std::vector<db::ListedStep>> list(const db::StepQuery& query, const db::ListValues& values);
   // Errors: kNotFound; kPermission (another user's).
   Result<StepView> get(const Caller& caller, const StepKey& key, StepDetail detail);
   // What was predicted and measured later: the caller's own runs, or everybody's for operators (`query.uid`).

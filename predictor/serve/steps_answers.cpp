@@ -1,6 +1,9 @@
 // Steps, answers to people: see steps.h.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "predictor/serve/steps_entry.h"
@@ -20,14 +23,9 @@ StepView copy_of(const StepView& view, StepDetail detail) {
     return copy;
   }
   if (detail == StepDetail::kSummary) {
-    const db::PredictionRecord* fastest = nullptr;
+    const db::PredictionRecord* const fastest = db::fastest_of(view.predictions);
     for (const db::PredictionRecord& prediction : view.predictions) {
-      const bool ends = prediction.why_stuck.empty() && prediction.why_deferred.empty();
-      if (ends && (fastest == nullptr || prediction.predicted_s < fastest->predicted_s)) fastest = &prediction;
-    }
-    for (const db::PredictionRecord& prediction : view.predictions) {
-      if (prediction.kind == "self" || &prediction == fastest)
-        copy.predictions.push_back(prediction.without_ranks());
+      if (db::is_listed(prediction, fastest)) copy.predictions.push_back(prediction.without_ranks());
     }
     return copy;
   }
@@ -46,26 +44,21 @@ Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail
   std::map<StepKey, StepView> found;
   auto stored = step_store_.find(query, !brief && !summary);
   if (!stored) return stored.error();
-  std::vector<std::vector<db::PredictionRecord>> summaries;
-  if (summary) {
+  std::vector<std::vector<db::PredictionRecord>> predictions;
+  if (!brief) {
     std::vector<db::StepRow> rows;
     for (const db::StoredStepRecord& step : *stored) rows.push_back(step.row);
-    auto read = prediction_store_.summaries(rows);
+    auto read = summary ? prediction_store_.summaries(rows)
+                        : prediction_store_.of_steps(rows, detail == StepDetail::kFull);
     if (!read) return read.error();
-    summaries = std::move(read).value();
+    predictions = std::move(read).value();
   }
   for (std::size_t i = 0; i < stored->size(); ++i) {
     db::StoredStepRecord& step = (*stored)[i];
     const StepKey key{step.record.cluster, step.record.job, step.record.step, step.record.restart};
     StepView view;
     view.record = std::move(step.record);
-    if (summary) {
-      view.predictions = std::move(summaries[i]);
-    } else if (!brief) {
-      auto predictions = prediction_store_.of_step(step.row, detail == StepDetail::kFull);
-      if (!predictions) return predictions.error();
-      view.predictions = std::move(predictions).value();
-    }
+    if (!brief) view.predictions = std::move(predictions[i]);
     found.emplace(key, std::move(view));
   }
   for (const EntryPtr& entry : entries()) {
@@ -85,6 +78,42 @@ Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail
   if (views.size() > query.limit)
     views.erase(views.begin(), views.end() - static_cast<std::ptrdiff_t>(query.limit));
   return views;
+}
+
+Result<std::vector<db::ListedStep>> Steps::list(const db::StepQuery& query, const db::ListValues& values) {
+  // The numbers tell which of them are under way.
+  db::ListValues with_key = values;
+  for (const db::StepValue part :
+       {db::StepValue::kCluster, db::StepValue::kJob, db::StepValue::kStep, db::StepValue::kRestart}) {
+    if (std::find(with_key.step.begin(), with_key.step.end(), part) == with_key.step.end())
+      with_key.step.push_back(part);
+  }
+  auto listed = db::list_steps(database_, query, with_key);
+  if (!listed) return listed.error();
+  std::set<StepKey> under_way;
+  std::vector<db::ListedStep> running;
+  for (const EntryPtr& entry : entries()) {
+    const std::shared_ptr<StepRun> run = entry->current_run();
+    if (run == nullptr || entry->is_hidden()) continue;
+    const auto view = run->view();
+    under_way.insert(entry->trace->key());  // the view is the newer one, whether it still matches or not
+    if (!query.matches(view->record)) continue;
+    StepView copy = copy_of(*view, values.every_target ? StepDetail::kList : StepDetail::kSummary);
+    const std::uint64_t nodes = copy.record.nodes.size();
+    running.push_back({std::move(copy.record), nodes, std::move(copy.predictions)});
+  }
+  if (under_way.empty()) return listed;
+  std::erase_if(*listed, [&](const db::ListedStep& step) {
+    const db::StepRecord& record = step.record;
+    return under_way.contains({record.cluster, record.job, record.step, record.restart});
+  });
+  std::move(running.begin(), running.end(), std::back_inserter(*listed));
+  std::stable_sort(listed->begin(), listed->end(), [](const db::ListedStep& a, const db::ListedStep& b) {
+    return a.record.start_s < b.record.start_s;
+  });
+  if (listed->size() > query.limit)
+    listed->erase(listed->begin(), listed->end() - static_cast<std::ptrdiff_t>(query.limit));
+  return listed;
 }
 
 Result<StepView> Steps::get(const Caller& caller, const StepKey& key, StepDetail detail) {

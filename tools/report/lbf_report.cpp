@@ -23,6 +23,7 @@
 
 #include "advisor/report/accuracy.h"
 #include "advisor/report/advice.h"
+#include "advisor/report/field_keys.h"
 #include "advisor/report/fields.h"
 #include "advisor/report/html.h"
 #include "advisor/report/picture.h"
@@ -409,9 +410,16 @@ int run(const Options& options) {
       return fail(invalid_input(std::string(name) + " needs -j JOB[.STEP]"), kExitUsage);
     }
   }
-  // A list of steps shows two predictions of each: lbfd need not send the others.
-  const bool whole = options.procedures || options.json || options.yaml || options.brief || options.plot || !options.html.empty() || !*columns;
-  selection->summary = !whole && !needs_targets(**columns);
+  // Lists ask for what they show and nothing else; where no column is a target's, two predictions of each step are enough.
+  const bool whole = options.procedures || options.json || options.yaml || options.brief || options.plot || !options.html.empty();
+  if (!whole && options.overhead) {
+    selection->rows = row_keys_of_overhead();
+    selection->summary = true;
+  } else if (!whole && *columns) {
+    selection->rows = row_keys_of(**columns);
+    selection->summary = !needs_targets(**columns);
+    if (options.allocations) selection->rows = with_key(selection->rows, "measured_s");
+  }
 
   if (options.accuracy && !selection->jobs.empty())
     return fail(invalid_input("--accuracy is about all runs of a time: leave out -j"), kExitUsage);
@@ -430,9 +438,14 @@ int run(const Options& options) {
   if (options.brief) return brief(*client, *selection);
   if (options.accuracy) return accuracy(*client, *selection, options);
 
-  const auto joined = ask(*client, *selection);
+  const bool in_rows = !selection->rows.empty();
+  const auto joined = in_rows ? Result<std::string>(std::string()) : ask(*client, *selection);
   if (!joined) return fail(joined.error());
-  auto steps = parse_steps(*joined);
+  // Of a list as JSON nothing has to be known here.
+  const bool as_it_comes = (options.json || options.yaml) && selection->jobs.empty();
+  auto steps = in_rows       ? ask_rows(*client, *selection)
+               : as_it_comes ? Result<std::vector<Step>>(std::vector<Step>())
+                             : parse_steps(*joined);
   if (!steps) return fail(steps.error());
   if (steps->empty() && !selection->jobs.empty()) return fail(nothing_known(*selection));
   if (options.json || options.yaml) {

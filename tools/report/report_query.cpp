@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "advisor/report/render.h"
+#include "advisor/report/step_rows.h"
 
 namespace lbf {
 
@@ -24,7 +25,9 @@ Error refused(const Selection& selection, const Error& error) {
   return error;
 }
 
-Result<std::string> ask(HttpClient& client, Selection& selection) {
+namespace {
+
+Result<std::vector<std::string>> answers_of(HttpClient& client, Selection& selection) {
   std::vector<std::string> answers;
   for (const std::string& target : request_targets(selection)) {
     auto response = client.request("GET", target);
@@ -36,14 +39,34 @@ Result<std::string> ask(HttpClient& client, Selection& selection) {
     const bool asked_for_all = !selection.jobs.empty() && selection.users.empty() && !selection.all_users;
     if (response->status == 403 && asked_for_all && selection.operator_view) {
       selection.operator_view = false;
-      return ask(client, selection);
+      return answers_of(client, selection);
     }
     if (response->status != 200) return refused(selection, error_of_response(*response));
     answers.push_back(std::move(response->body));
   }
+  return answers;
+}
+
+}  // namespace
+
+Result<std::string> ask(HttpClient& client, Selection& selection) {
+  auto answers = answers_of(client, selection);
+  if (!answers) return answers.error();
   // For people: parse_steps sorts it, and nothing is in there twice.
-  if (answers.size() == 1 && !selection.detail) return std::move(answers.front());
-  return join_answers(answers);
+  if (answers->size() == 1 && !selection.detail) return std::move(answers->front());
+  return join_answers(*answers);
+}
+
+Result<std::vector<Step>> ask_rows(HttpClient& client, Selection& selection) {
+  const auto answers = answers_of(client, selection);
+  if (!answers) return answers.error();
+  std::vector<std::vector<Step>> steps;
+  for (const std::string& answer : *answers) {
+    auto rows = parse_rows(answer);
+    if (!rows) return rows.error();
+    steps.push_back(std::move(*rows));
+  }
+  return merge_steps(std::move(steps));
 }
 
 Error nothing_known(const Selection& selection) {

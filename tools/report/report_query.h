@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "advisor/report/selection.h"
 #include "advisor/report/step.h"
@@ -14,6 +15,9 @@ namespace lbf {
 // asked for, now and from then on (`selection` is changed). Errors: kUnavailable (no lbfd: names the address and the
 // option), kPermission in the words of the command's options, lbfd's others.
 Result<std::string> ask(HttpClient& client, report::Selection& selection);
+
+// The same with selection.rows: what lists show of the steps, in their order.
+Result<std::vector<report::Step>> ask_rows(HttpClient& client, report::Selection& selection);
 
 // What lbfd refuses, in the words of the command's options.
 Error refused(const report::Selection& selection, const Error& error);

@@ -91,10 +91,11 @@ TraceForm form_of(const std::string& path) {
 // Writes events in one of the two forms; nothing is left of a failed one.
 class TraceSink {
  public:
-  // `library`: MPI_Get_library_version of the run, empty where it is not known.
+  // `library`: MPI_Get_library_version of the run, empty where it is not known; so `node_of_rank`.
   static Result<std::unique_ptr<TraceSink>> open(const std::string& path, const std::string& form, Rank ranks,
                                                  const std::string& library = {},
-                                                 const std::vector<std::string>& procedures = {}) {
+                                                 const std::vector<std::string>& procedures = {},
+                                                 const std::vector<std::uint32_t>& node_of_rank = {}) {
     if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
       return lbf::invalid_input(
           "a stored trace is not for a terminal: name a file with -o FILE, or --to text");
@@ -104,12 +105,13 @@ class TraceSink {
     auto sink = std::make_unique<TraceSink>();
     sink->output_ = std::move(*output);
     if (form == "text") {
-      sink->text_.emplace(sink->output_->stream(), ranks, procedures, library);
+      sink->text_.emplace(sink->output_->stream(), ranks, procedures, library, node_of_rank);
     } else {
       lbf::TraceOutput* out = sink->output_.get();
       lbf::StoredTraceOptions stored;
       stored.library = library;
       stored.procedures = procedures;
+      stored.node_of_rank = node_of_rank;
       sink->stored_.emplace(
           ranks, [out](std::uint32_t, const std::string& batch) { return out->write(batch); }, stored);
     }
@@ -157,8 +159,8 @@ Result<void> info(const Options& options) {
       read(**trace, "read", [&count](Rank rank, const Event& event) { return count.add(rank, event); });
   if (!done) return done;
   const TraceForm form = form_of(options.trace);
-  return print(options.json ? count.json(options.trace, form.name, form.bytes, (*trace)->library())
-                            : count.table(options.trace, form.name, form.bytes, (*trace)->library()));
+  const lbf::TraceSource source{options.trace, form.name, form.bytes, (*trace)->library(), (*trace)->node_of_rank()};
+  return print(options.json ? count.json(source) : count.table(source));
 }
 
 Result<void> dump(const Options& options) {
@@ -194,7 +196,7 @@ Result<void> convert(const Options& options) {
   const Result<std::vector<std::string>> procedures = (*trace)->procedures();
   if (!procedures) return procedures.error();
   Result<std::unique_ptr<TraceSink>> sink =
-      TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library(), *procedures);
+      TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library(), *procedures, (*trace)->node_of_rank());
   if (!sink) return sink.error();
   Result<void> done =
       read(**trace, "converted", [&](Rank rank, const Event& event) { return (*sink)->add(rank, event); });

@@ -76,15 +76,27 @@ TraceInfoCount::Durations TraceInfoCount::durations() const {
           sorted.back()};
 }
 
-std::string TraceInfoCount::table(const std::string& name, const std::string& form,
-                                  std::uint64_t bytes_stored, const std::string& library) const {
+std::string TraceInfoCount::table(const TraceSource& source) const {
+  const std::string& library = source.library;
+  const std::uint64_t bytes_stored = source.bytes_stored;
   const Durations duration = durations();
   const auto percent = [](double part, double whole) { return whole > 0 ? 100 * part / whole : 0.0; };
   std::string text;
-  text += "Trace            " + report::printable(name) + " (" + form + ")\n";
+  text += "Trace            " + report::printable(source.name) + " (" + source.form + ")\n";
   append_format(text, "Ranks            %zu", duration_s_.size());
   const auto without_exit = static_cast<std::size_t>(std::count(exited_.begin(), exited_.end(), false));
   if (without_exit > 0) append_format(text, ", %zu of them without their end", without_exit);
+  if (!source.node_of_rank.empty()) {
+    std::map<std::uint32_t, std::uint64_t> ranks_of_node;
+    for (const std::uint32_t node : source.node_of_rank) ++ranks_of_node[node];
+    const auto [least, most] =
+        std::minmax_element(ranks_of_node.begin(), ranks_of_node.end(),
+                            [](const auto& a, const auto& b) { return a.second < b.second; });
+    append_format(text, "\nRan on           %zu node%s with %" PRIu64, ranks_of_node.size(),
+                  ranks_of_node.size() == 1 ? "" : "s", least->second);
+    if (most->second != least->second) append_format(text, " to %" PRIu64, most->second);
+    append_format(text, " rank%s each", most->second == 1 ? "" : "s");
+  }
   if (!library.empty())
     text += "\nMPI library      " + report::printable(library.substr(0, library.find('\n')));
   append_format(text, "\nEvents           %" PRIu64 "\n", events_);
@@ -121,17 +133,17 @@ std::string TraceInfoCount::table(const std::string& name, const std::string& fo
   return text;
 }
 
-std::string TraceInfoCount::json(const std::string& name, const std::string& form, std::uint64_t bytes_stored,
-                                 const std::string& library) const {
+std::string TraceInfoCount::json(const TraceSource& source) const {
   const Durations duration = durations();
   nlohmann::ordered_json json;
-  json["trace"] = name;
-  json["form"] = form;
-  json["library"] = library;
+  json["trace"] = source.name;
+  json["form"] = source.form;
+  json["library"] = source.library;
+  json["node_of_rank"] = source.node_of_rank;
   json["ranks"] = duration_s_.size();
   json["events"] = events_;
   json["messages"] = messages_;
-  json["bytes_stored"] = bytes_stored;
+  json["bytes_stored"] = source.bytes_stored;
   json["message_bytes"] = message_bytes_;
   json["receives"] = receives_;
   json["wildcard_receives"] = wildcard_receives_;

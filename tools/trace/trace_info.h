@@ -11,18 +11,23 @@
 
 namespace lbf {
 
+// What is known of a trace beside its events.
+struct TraceSource {
+  std::string name;                         // as the user named it
+  std::string form;                         // text, stored
+  std::uint64_t bytes_stored = 0;           // of its files
+  std::string library;                      // what MPI_Get_library_version said; empty: not known
+  std::vector<std::uint32_t> node_of_rank;  // where the program ran; empty: not known
+};
+
 class TraceInfoCount {
  public:
   explicit TraceInfoCount(Rank ranks);
   Result<void> add(Rank rank, const Event& event);
 
-  // `name`: as the user named the trace; `form`: "text" or "stored"; `bytes_stored`: of its files;
-  // `library`: what MPI_Get_library_version said, empty where it is not known.
-  std::string table(const std::string& name, const std::string& form, std::uint64_t bytes_stored,
-                    const std::string& library) const;
+  std::string table(const TraceSource& source) const;
   // Keys `ranks`, `events`, `messages`, `bytes_stored` and more: docs/man/lbf-trace.1. They keep their names.
-  std::string json(const std::string& name, const std::string& form, std::uint64_t bytes_stored,
-                   const std::string& library) const;
+  std::string json(const TraceSource& source) const;
 
  private:
   struct Calls {

@@ -42,7 +42,7 @@ class TextTrace final : public WhatIfTrace {
       : path_(std::move(path)), header_(std::move(header)), bytes_(bytes) {}
   Rank ranks() const override { return header_.ranks; }
   const std::string& library() const override { return header_.library; }
-  const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
+  const std::vector<std::uint32_t>& node_of_rank() const override { return header_.node_of_rank; }
   CaptureCost capture_cost() const override { return {}; }  // text traces do not say
 
   Result<std::vector<std::string>> procedures() override {
@@ -73,7 +73,6 @@ class TextTrace final : public WhatIfTrace {
  private:
   std::string path_;
   TraceInfo header_;
-  std::vector<std::uint32_t> node_of_rank_;  // text traces do not say
   std::uintmax_t bytes_;
 };
 

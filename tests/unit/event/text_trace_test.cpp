@@ -85,6 +85,38 @@ TEST(TextTraceLibrary, IsReadWrittenAndChecked) {
   EXPECT_EQ(read(out.str()).info->library, "MPICH ??4??Version");
 }
 
+TEST(TextTrace, NodesOfTheRanks) {
+  const std::string header = "lbf-trace 1\nranks 3\n";
+  const ReadBack back = read(header + "nodes 0,16777215,0  # a comment\nlibrary \"x\"\n0 exit 1\n");
+  ASSERT_TRUE(back.info.ok()) << back.info.error().message;
+  EXPECT_EQ(back.info->node_of_rank, (std::vector<std::uint32_t>{0, 16777215, 0}));
+  EXPECT_TRUE(read(header).info->node_of_rank.empty());
+  std::istringstream in(header + "nodes 1,1,1\n0 nonsense\n");
+  const Result<TraceInfo> start = read_text_trace_header(in, "t.lbf");
+  ASSERT_TRUE(start.ok());
+  EXPECT_EQ(start->node_of_rank.size(), 3u);
+
+  const auto says = [&](const std::string& text, const char* what) {
+    const ReadBack bad = read(text);
+    ASSERT_FALSE(bad.info.ok()) << text;
+    EXPECT_THAT(bad.info.error().message, HasSubstr(what)) << text;
+  };
+  says("lbf-trace 1\nnodes 0\nranks 1\n", "t.lbf:2: the line 'nodes' belongs behind 'ranks N'");
+  says(header + "0 compute 1\nnodes 0,0,0\n", "t.lbf:4: the line 'nodes' belongs");
+  says(header + "nodes 0,0,0\nnodes 0,0,0\n", "t.lbf:4: a second 'nodes' line");
+  says(header + "nodes 0,0\n", "one number for each rank: 3");
+  says(header + "nodes 0,0,0,0\n", "one number for each rank: 3");
+  says(header + "nodes\n", "node");
+  says(header + "nodes 0,0,\n", "node");
+  says(header + "nodes 0, 0, 0\n", "blanks");
+  says(header + "nodes 0,-1,0\n", "node");
+  says(header + "nodes 0,16777216,0\n", "node");
+
+  std::ostringstream out;
+  TextTraceWriter writer(out, 3, {}, "", {4, 4, 5});
+  EXPECT_EQ(out.str(), header + "nodes 4,4,5\n");
+}
+
 constexpr const char* kFig3 =
     "lbf-trace 1\n"
     "ranks 3\n"

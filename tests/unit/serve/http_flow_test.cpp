@@ -390,6 +390,45 @@ TEST_F(HttpFlow, ListsLeaveOutWhatEachRankDid) {
   }
 }
 
+TEST_F(HttpFlow, RowsSayWhatListsSay) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  send_all(program, 7);
+  ASSERT_FALSE(wait_until_final(7)["predictions"].empty());
+  put(program, 8, 0);
+  post(8, 0, 1, program.batches_of(0)[0]);
+  wait_for(8, [](const json& step) { return !step["predictions"].empty(); });
+  const std::string keys = "&rows=job,state,nodes,node_count,start,end,predictions.target,predictions.predicted_s";
+  for (const char* detail : {"", "&summary=1"}) {
+    // The running one is as it was asked for: its times may have moved on meanwhile, its targets not.
+    const json steps = json_request("GET", std::string("/v1/steps?since=0") + detail)["steps"];
+    const json answer = json_request("GET", std::string("/v1/steps?since=0") + detail + keys);
+    EXPECT_EQ(answer["keys"], (json{"job", "state", "nodes", "node_count", "start", "end"}));
+    EXPECT_EQ(answer["prediction_keys"], (json{"target", "predicted_s"}));
+    ASSERT_EQ(answer["rows"].size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const json& row = answer["rows"][i];
+      const json& step = steps[i];
+      EXPECT_EQ(row[0], step["job"]);
+      EXPECT_EQ(row[1], step["state"]);
+      EXPECT_EQ(row[2], step["nodes"]);
+      EXPECT_EQ(row[3], step["nodes"].size());
+      EXPECT_EQ(row[4], step["start"]);
+      EXPECT_EQ(row[5], step.value("end", json()));
+      ASSERT_EQ(row[6].size(), step["predictions"].size());
+      for (std::size_t t = 0; t < row[6].size(); ++t) {
+        EXPECT_EQ(row[6][t][0], step["predictions"][t]["target"]);
+        if (step["state"] == "complete") {
+          EXPECT_EQ(row[6][t][1], step["predictions"][t]["predicted_s"]);
+        }
+      }
+    }
+  }
+  EXPECT_EQ(request("GET", "/v1/steps?rows=job,colour").status, 400);
+  EXPECT_EQ(request("GET", "/v1/steps?rows=").status, 400);
+}
+
 TEST_F(HttpFlow, UsersSeeAndWriteTheirOwnStepsOnly) {
   if (::getuid() != 0) GTEST_SKIP() << "only root can be several users";
   start();

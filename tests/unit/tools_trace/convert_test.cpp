@@ -47,6 +47,45 @@ TEST_F(TraceCommand, ProceduresKeepTheirNames) {
   EXPECT_EQ(lines_of_ranks(output_of("convert t.lbfw"), 2), lines_of_ranks(text, 2));
 }
 
+// Where the ranks ran decides which messages some collectives were, and what lbf-advise compares with.
+TEST_F(TraceCommand, WhereRanksRanIsKept) {
+  const auto nodes_of = [this](const std::string& trace) {
+    return nlohmann::json::parse(output_of("info --json " + trace)).at("node_of_rank");
+  };
+  Event end;
+  end.kind = EventKind::kExit;
+  const std::vector<RankEvent> ends{{0, end}, {1, end}, {2, end}, {3, end}};
+  const nlohmann::json nodes{0, 7, 0, 1};
+  write("t.lbfw", stored(4, ends, {0, 7, 0, 1}));
+  EXPECT_EQ(nodes_of("t.lbfw"), nodes);
+  EXPECT_THAT(output_of("info t.lbfw"), HasSubstr("Ran on           3 nodes with 1 to 2 ranks each\n"));
+  output_of("convert t.lbfw --to stored -o again.lbfw");
+  EXPECT_EQ(nodes_of("again.lbfw"), nodes);
+  output_of("convert t.lbfw -o t.lbf");
+  EXPECT_THAT(read("t.lbf"), testing::StartsWith("lbf-trace 1\nranks 4\nnodes 0,7,0,1\n"));
+  EXPECT_EQ(nodes_of("t.lbf"), nodes);
+  output_of("convert t.lbf -o back.lbfw");
+  EXPECT_EQ(nodes_of("back.lbfw"), nodes);
+  EXPECT_EQ(read("back.lbfw"), read("again.lbfw"));
+
+  write("unknown.lbfw", stored(4, ends));
+  output_of("convert unknown.lbfw --to stored -o unknown2.lbfw");
+  EXPECT_EQ(nodes_of("unknown2.lbfw"), nlohmann::json::array()) << "nothing is made up";
+  EXPECT_THAT(output_of("info unknown2.lbfw"), testing::Not(HasSubstr("Ran on")));
+}
+
+TEST_F(TraceCommand, WhereManyRanksRanIsKept) {
+  // The records of so many ranks are more than one batch.
+  constexpr Rank kRanks = 40000;
+  Event end;
+  end.kind = EventKind::kExit;
+  std::vector<std::uint32_t> nodes;
+  for (Rank rank = 0; rank < kRanks; ++rank) nodes.push_back(static_cast<std::uint32_t>(rank) / 64);
+  write("t.lbfw", stored(kRanks, {{0, end}}, nodes));
+  output_of("convert t.lbfw --to stored -o again.lbfw");
+  EXPECT_EQ(nlohmann::json::parse(output_of("info --json again.lbfw")).at("node_of_rank"), nlohmann::json(nodes));
+}
+
 TEST_F(TraceCommand, ManyBatchesAreOneTrace) {
   output_of("synth --pattern alltoall --ranks 24 --iterations 200 -o big.lbfw");
   const nlohmann::json info = nlohmann::json::parse(output_of("info --json big.lbfw"));

@@ -201,12 +201,17 @@ std::vector<std::vector<std::string>> lines_of_ranks(const std::string& text, Ra
   return lines;
 }
 
-std::string stored(Rank ranks, const std::vector<RankEvent>& events) {
+std::string stored(Rank ranks, const std::vector<RankEvent>& events, const std::vector<std::uint32_t>& node_of_rank) {
   std::string bytes;
-  StoredTraceWriter writer(ranks, [&bytes](std::uint32_t, const std::string& batch) -> Result<void> {
-    bytes += batch;
-    return {};
-  });
+  StoredTraceOptions options;
+  options.node_of_rank = node_of_rank;
+  StoredTraceWriter writer(
+      ranks,
+      [&bytes](std::uint32_t, const std::string& batch) -> Result<void> {
+        bytes += batch;
+        return {};
+      },
+      options);
   for (const RankEvent& e : events) {
     const Result<void> added = writer.add(e.rank, e.event);
     EXPECT_TRUE(added.ok()) << added.error().message;

@@ -45,6 +45,6 @@ struct RankEvent {
   Rank rank;
   Event event;
 };
-std::string stored(Rank ranks, const std::vector<RankEvent>& events);
+std::string stored(Rank ranks, const std::vector<RankEvent>& events, const std::vector<std::uint32_t>& node_of_rank = {});
 
 }  // namespace lbf::trace_test

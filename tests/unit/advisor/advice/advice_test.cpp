@@ -94,6 +94,16 @@ TEST_F(AdviceTest, ASimplerOneThatIsAsGood) {
   EXPECT_EQ(*advice.chosen, 0U);
 }
 
+TEST_F(AdviceTest, OfDistributionsThatAreAlikeTheSimplest) {
+  is_now(100, 100);
+  const std::vector<std::uint32_t> cyclic{0, 1, 0, 1};
+  const std::vector<std::uint32_t> two{1, 1, 0, 0};  // not where it runs now
+  EXPECT_EQ(advised({ranked("plane=2", two, 2, 80), ranked("cyclic", cyclic, 2, 80.01), ranked("block", two, 2, 80.02)}).chosen, 2U);
+  EXPECT_EQ(advised({ranked("plane=2", two, 2, 80), ranked("cyclic", cyclic, 2, 80.01), ranked("block", two, 2, 80.5)}).chosen, 1U);
+  EXPECT_EQ(advised({ranked("plane=2", two, 2, 80), ranked("block", {0, 1, 2, 3}, 4, 80.01)}).chosen, 0U)
+      << "other nodes are another matter";
+}
+
 TEST_F(AdviceTest, LimitsOfTheObjective) {
   is_now(100, 100);
   Objective deadline;

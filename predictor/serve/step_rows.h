@@ -1,0 +1,35 @@
+// Lists of steps as rows of values: `GET /v1/steps?rows=` (docs/formats/http-v1.md, ROWS). What a list does not show is
+// neither read from the database nor written, and a key's name is written once.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "db/step_list.h"
+
+namespace lbf {
+
+struct StepColumn;
+struct PredictionColumn;
+
+struct RowColumns {
+  std::vector<const StepColumn*> step;
+  std::vector<const PredictionColumn*> prediction;
+
+  // What the columns show; without every_target.
+  db::ListValues values() const;
+};
+
+// "job,state,predictions.target": columns in this order, those of predictions always last. Errors: kInvalidInput (a name
+// that there is not, one that is there twice).
+Result<RowColumns> parse_rows(std::string_view names);
+
+// The names that parse_rows knows.
+std::vector<std::string_view> all_row_names();
+
+// {"keys":[...],"prediction_keys":[...],"rows":[[...],...]}
+std::string rows_text(const std::vector<db::ListedStep>& steps, const RowColumns& columns);
+
+}  // namespace lbf
