@@ -1,21 +1,12 @@
 #include "predictor/metric/extrapolation.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
+
+#include "base/student.h"
 
 namespace lbf {
 namespace {
-
-// Two-sided 95 % quantile of Student's t.
-double t_quantile(std::size_t degrees) {
-  static constexpr std::array<double, 31> kTable{0,     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
-                                                 2.306, 2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
-                                                 2.120, 2.110,  2.101, 2.093, 2.086, 2.080, 2.074, 2.069,
-                                                 2.064, 2.060,  2.056, 2.052, 2.048, 2.045, 2.042};
-  if (degrees < kTable.size()) return kTable[degrees];
-  return 1.960 + 2.4 / static_cast<double>(degrees);  // within 0.002 of the true quantile from 31 on
-}
 
 SeenStretch sum_of(std::span<const SeenStretch> parts) {
   SeenStretch sum;
@@ -65,7 +56,8 @@ Extrapolated extrapolate(const SeenStretch& start, std::span<const SeenStretch> 
     const double of_one = deviation * deviation * static_cast<double>(parts.size());
     variance += of_one * std::log2(1 + unseen_s / of_parts.measured_s);
   }
-  const Seconds half_s = t_quantile(parts.size() - 1) * std::sqrt(variance) * unseen_s;
+  const Seconds half_s =
+      student_quantile(static_cast<double>(parts.size() - 1), kOutside95) * std::sqrt(variance) * unseen_s;
   return {predicted_s, std::max(predicted_s - half_s, known_s), predicted_s + half_s, seen_share};
 }
 

@@ -26,7 +26,10 @@ constexpr int kMostRepeats = 10'000;
 
 // As the user wrote it.
 struct CommandLine {
-  std::string job;
+  std::vector<std::string> jobs;
+  std::vector<std::string> traces;
+  bool scalable = false;
+  double time_tolerance = 0.05;
   std::string time;
   std::string application_time;
   std::vector<std::string> node_lists;
@@ -38,10 +41,11 @@ struct CommandLine {
 
 void add_trace(CLI::App& command, CommandLine& line) {
   command.add_option(
-      "TRACE", line.build.trace,
+      "TRACE", line.traces,
       "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOB[.STEP] of a job "
       "that lbfd knows");
-  command.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd");
+  command.add_option("-j,--job", line.jobs, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd")
+      ->allow_extra_args(false);
   command.add_option("--server", line.build.server,
                      "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
 }
@@ -75,6 +79,8 @@ void add_launcher(CLI::App& command, std::string& launcher, std::string& distrib
 void add_runs(CLI::App& command, CommandLine& line) {
   command.add_option("SKELETON", line.run.skeleton, "a skeleton's source (.c: compiled first) or program")
       ->required();
+  command.add_option("--ranks,-n", line.run.ranks, "with so many ranks: of a scalable skeleton")
+      ->check(CLI::Range(1, 1 << 20));
   command
       .add_option("--on,-w,--nodelist", line.node_lists,
                   "run on these nodes, as in node[1-4]; each --on is a node set")
@@ -113,17 +119,21 @@ std::string understand(CommandLine& line, bool has_time) {
   return {};
 }
 
-// TRACE or -j.
+// TRACE or -j: one, or of a scalable skeleton several.
 std::string find_trace(CommandLine& line) {
-  if (line.job.empty() && line.build.trace.empty())
+  if (line.jobs.empty() && line.traces.empty())
     return "TRACE is missing: what to make a skeleton from (or -j JOB); --help";
-  if (line.job.empty()) return {};
-  if (!line.build.trace.empty()) return "give one of TRACE and -j JOB";
-  const auto jobs = lbf::report::parse_jobs(line.job);
-  if (!jobs) return "-j: " + jobs.error().message;
-  if (jobs->size() != 1) return "-j takes one job";
-  line.build.trace = line.job;
-  line.build.is_job = true;
+  if (!line.jobs.empty() && !line.traces.empty()) return "give one of TRACE and -j JOB";
+  for (const std::string& job : line.jobs) {
+    const auto jobs = lbf::report::parse_jobs(job);
+    if (!jobs) return "-j: " + jobs.error().message;
+    if (jobs->size() != 1) return "-j takes one job";
+  }
+  line.build.is_job = !line.jobs.empty();
+  if (line.build.is_job) line.traces = line.jobs;
+  if (line.traces.size() > 1 && !line.scalable)
+    return "one TRACE or -j JOB; several, at different rank counts, are for --scalable";
+  line.build.trace = line.traces.front();
   return {};
 }
 
@@ -145,6 +155,12 @@ int run(int argc, char** argv) {
   add_trace(*build, line);
   add_signature(*build, line);
   add_application_time(*build, line);
+  build->add_flag("--scalable", line.scalable,
+                  "one program for any rank count, from runs (TRACE... or -j JOB -j JOB) at two or more");
+  build
+      ->add_option("--time-tolerance", line.time_tolerance,
+                   "with --scalable: how far the law of a computation may be off the runs (default 0.05)")
+      ->check(CLI::Range(0.0, 10.0));
   build->add_option("-o,--output", line.build.output, "the program (default: standard output)");
   build->add_option("--compile", line.build.program, "compile it into this program, too")->needs("--output");
   build->add_option("--mpicc", line.build.compiler, "the compiler (default MPICC or mpicc)");
@@ -190,6 +206,8 @@ int run(int argc, char** argv) {
   if (const std::string wrong = understand(line, static_cast<bool>(*build)); !wrong.empty())
     return skeleton_fail(kSkeletonUsage, wrong);
   if (*show) return skeleton_show(line.build);
+  if (*build && line.scalable)
+    return lbf::skeleton_build_scalable({line.build, line.traces, line.time_tolerance});
   if (*build) return skeleton_build(line.build);
   if (*runs) return skeleton_run(line.run);
   if (*predict) return skeleton_predict(line.run);

@@ -38,37 +38,6 @@ Seconds longest_rank_s(const skeleton::ProgramTrace& program) {
   return longest_s;
 }
 
-// How long the step ran by lbfd's measure, in which time that ranks waited for a shared processor counts,
-// too; 0: it does not say. open_trace says what is wrong with the job.
-Seconds measured_by_lbfd_s(const std::string& job, const std::string& server) {
-  const auto jobs = report::parse_jobs(job);
-  Result<HttpClient> client = HttpClient::make(server);
-  if (!jobs || jobs->size() != 1 || !client) return 0;
-  const Result<HttpResponse> answer =
-      client->request("GET", "/v1/steps?brief=1&" + report::query_of(jobs->front()));
-  if (!answer || answer->status != 200) return 0;
-  const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
-  if (!steps || steps->empty() || steps->back().running()) return 0;
-  const std::optional<Seconds> measured_s = steps->back().measured_s;
-  return measured_s.value_or(0);
-}
-
-// The wanted scaling factor K; 0: none was asked for.
-Result<std::uint64_t> factor_of(const BuildOptions& options, Seconds application_s) {
-  if (!(options.time_s > 0)) return options.factor;
-  const std::string wanted = short_number(options.time_s) + " s";
-  if (!(application_s > 0)) {
-    return invalid_input("--time: the trace has no times at all, so nobody knows what " + wanted +
-                         " are of it; use --factor K");
-  }
-  const double factor = std::round(application_s / options.time_s);
-  if (factor > static_cast<double>(kMostFactor)) {
-    return invalid_input("--time " + wanted + " is less than a 2147483647th of the application's " +
-                         short_number(application_s) + " s");
-  }
-  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(factor));
-}
-
 void warn_of_limits(const Signature& signature, const ScaledSignature& scaled, std::uint64_t factor) {
   const double wanted_s = signature.application_s / static_cast<double>(factor);
   const DominantSequence dominant = dominant_sequence(signature);
@@ -102,6 +71,34 @@ void warn_of_limits(const Signature& signature, const ScaledSignature& scaled, s
 
 }  // namespace
 
+Seconds measured_by_lbfd_s(const std::string& job, const std::string& server) {
+  const auto jobs = report::parse_jobs(job);
+  Result<HttpClient> client = HttpClient::make(server);
+  if (!jobs || jobs->size() != 1 || !client) return 0;
+  const Result<HttpResponse> answer =
+      client->request("GET", "/v1/steps?brief=1&" + report::query_of(jobs->front()));
+  if (!answer || answer->status != 200) return 0;
+  const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
+  if (!steps || steps->empty() || steps->back().running()) return 0;
+  const std::optional<Seconds> measured_s = steps->back().measured_s;
+  return measured_s.value_or(0);
+}
+
+Result<std::uint64_t> factor_of(const BuildOptions& options, Seconds application_s) {
+  if (!(options.time_s > 0)) return options.factor;
+  const std::string wanted = short_number(options.time_s) + " s";
+  if (!(application_s > 0)) {
+    return invalid_input("--time: the trace has no times at all, so nobody knows what " + wanted +
+                         " are of it; use --factor K");
+  }
+  const double factor = std::round(application_s / options.time_s);
+  if (factor > static_cast<double>(kMostFactor)) {
+    return invalid_input("--time " + wanted + " is less than a 2147483647th of the application's " +
+                         short_number(application_s) + " s");
+  }
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(factor));
+}
+
 Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server) {
   Result<std::unique_ptr<WhatIfTrace>> opened = open_trace(trace, server);
   if (!opened) return opened.error();
@@ -133,6 +130,25 @@ Result<BuiltSignature> build_signature(const BuildOptions& options) {
   return BuiltSignature{std::move(*signature), *factor};
 }
 
+int write_skeleton(const std::string& text, const BuildOptions& options, std::uint64_t factor,
+                   Seconds application_s) {
+  if (options.output.empty()) {
+    std::fputs(text.c_str(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : skeleton_fail(kSkeletonFailure, "cannot write to stdout");
+  }
+  std::ofstream out(options.output, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) return skeleton_fail(kSkeletonFailure, options.output + ": cannot write");
+  std::fprintf(stderr, "lbf-skeleton: %s: K = %llu, about %s s; compile: mpicc -O2 %s -o skeleton\n",
+               report::printable(options.output).c_str(), static_cast<unsigned long long>(factor),
+               short_number(application_s / static_cast<double>(factor)).c_str(),
+               report::printable(options.output).c_str());
+  if (options.program.empty()) return 0;
+  const Result<void> compiled = compile_skeleton(options.compiler, options.output, options.program);
+  return compiled ? 0 : skeleton_fail(kSkeletonFailure, compiled.error().message);
+}
+
 int skeleton_show(const BuildOptions& options) {
   const Result<BuiltSignature> built = build_signature(options);
   if (!built) return skeleton_fail(kSkeletonFailure, built.error().message);
@@ -148,21 +164,7 @@ int skeleton_build(const BuildOptions& options) {
   const Result<std::string> text = skeleton::c_program(signature, scaled, options.trace);
   if (!text) return skeleton_fail(kSkeletonFailure, options.trace + ": " + text.error().message);
   warn_of_limits(signature, scaled, built->factor);
-  if (options.output.empty()) {
-    std::fputs(text->c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : skeleton_fail(kSkeletonFailure, "cannot write to stdout");
-  }
-  std::ofstream out(options.output, std::ios::binary);
-  out << *text;
-  out.close();
-  if (!out) return skeleton_fail(kSkeletonFailure, options.output + ": cannot write");
-  std::fprintf(stderr, "lbf-skeleton: %s: K = %llu, about %s s; compile: mpicc -O2 %s -o skeleton\n",
-               report::printable(options.output).c_str(), static_cast<unsigned long long>(built->factor),
-               short_number(signature.application_s / static_cast<double>(built->factor)).c_str(),
-               report::printable(options.output).c_str());
-  if (options.program.empty()) return 0;
-  const Result<void> compiled = compile_skeleton(options.compiler, options.output, options.program);
-  return compiled ? 0 : skeleton_fail(kSkeletonFailure, compiled.error().message);
+  return write_skeleton(*text, options, built->factor, signature.application_s);
 }
 
 }  // namespace lbf

@@ -47,12 +47,21 @@ Result<Session> prepare(const RunOptions& options) {
   session.launcher.limit_s = options.limit_s;
   Result<skeleton::About> about = skeleton::read_about(options.skeleton);
   if (!about) return about.error();
+  if (about->ranks == 0 && options.ranks <= 0) {
+    return invalid_input(options.skeleton + ": a scalable skeleton; with how many ranks? (--ranks N)");
+  }
+  if (about->ranks > 0 && options.ranks > 0 && options.ranks != about->ranks) {
+    return invalid_input(options.skeleton + ": made for " + std::to_string(about->ranks) +
+                         " ranks; other counts need a scalable skeleton (lbf-skeleton build --scalable)");
+  }
+  const bool scalable = about->ranks == 0;
+  if (scalable) about->ranks = options.ranks;
   session.about = *about;
   // A list of nodes that cannot be read is known before anything runs.
   for (const RunNodes& nodes : options.nodes) {
     if (const auto words = session.launcher.words(about->ranks, nodes); !words) return words.error();
   }
-  session.record_file = record_path(options.skeleton);
+  session.record_file = record_path(options.skeleton, scalable ? about->ranks : 0);
   Result<SkeletonRecord> record = read_record(session.record_file, about->id);
   if (!record) return record.error();
   session.record = std::move(*record);
@@ -195,10 +204,11 @@ int skeleton_run(const RunOptions& options) {
   const Seconds application_s =
       options.application_s > 0 ? options.application_s : session->about.application_s;
   if (options.reference && !(application_s > 0)) {
-    return skeleton_fail(kSkeletonFailure,
-                         options.skeleton +
-                             ": the trace had no times, so nobody knows how long the application ran: "
-                             "--application-time");
+    return skeleton_fail(
+        kSkeletonFailure,
+        options.skeleton +
+            ": the skeleton does not know how long the application ran (a trace without times, or "
+            "a scalable skeleton): --application-time");
   }
   double rate = 0;
   const std::vector<NodeTimes> measured = measure(*session, options, rate);

@@ -14,6 +14,7 @@ namespace lbf {
 
 struct RunOptions {
   std::string skeleton;         // a source (.c) or a program
+  Rank ranks = 0;               // of a scalable skeleton
   std::vector<RunNodes> nodes;  // empty: wherever the launcher likes
   int repeat = 3;
   std::string launcher = "srun";

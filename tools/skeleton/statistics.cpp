@@ -1,14 +1,13 @@
 #include "tools/skeleton/statistics.h"
 
 #include <algorithm>
-#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
 #include <vector>
 
+#include "base/student.h"
+
 namespace lbf {
 namespace {
-
-constexpr double kOutside = 0.05;  // of the distribution, on both sides together
 
 struct Sample {  // of logarithms
   double mean = 0;
@@ -55,8 +54,7 @@ Estimate scaled_ratio(double scale, std::span<const Seconds> now, std::span<cons
     if (a.freedom > 0) below += a.error2 * a.error2 / a.freedom;
     if (b.freedom > 0) below += b.error2 * b.error2 / b.freedom;
     // Welch and Satterthwaite's degrees of freedom.
-    const boost::math::students_t student(error2 * error2 / below);
-    half = boost::math::quantile(boost::math::complement(student, kOutside / 2)) * std::sqrt(error2);
+    half = student_quantile(error2 * error2 / below, kOutside95) * std::sqrt(error2);
   }
   estimate.bounds = Estimate::Bounds{estimate.value * std::exp(-half), estimate.value * std::exp(half)};
   return estimate;

@@ -95,9 +95,13 @@ class Experiment:
 
     def times_for(self, program):
         """The sizes of skeletons that are made of a program; all, while nothing is known of it."""
-        if program not in self.facts:
-            return self.options.times
-        return [time_s for time_s in self.options.times if plan.what_of(time_s) in self.facts[program].get("built", {})]
+        facts = self.facts.get(program, {"left_out": []})
+        return [time_s for time_s in self.options.times if plan.what_of(time_s) not in facts["left_out"]]
+
+    def missing(self, program):
+        """The sizes of skeletons that are still to be built of it."""
+        return [time_s for time_s in self.times_for(program)
+                if plan.what_of(time_s) not in self.facts.get(program, {}).get("built", {})]
 
     def left(self):
         runs = []
@@ -117,7 +121,7 @@ class Experiment:
     def prepare(self, name):
         """Dedicated runs, a captured run, the skeletons and their reference runs."""
         program, done = self.programs[name], self.facts.get(name, {})
-        if "built" in done or "failed" in done:
+        if "failed" in done or ("built" in done and not self.missing(name)):
             return
         self.cluster.use(plan.DEDICATED)
         for repeat in range(self.options.repeats):
@@ -131,8 +135,11 @@ class Experiment:
             self.say(f"{name}: captured")
             self.cluster.capture(program, trace)
         application_s = statistics.median(self.times(name, plan.DEDICATED.name, "app"))
-        facts = {"application_s": application_s, "built": {}, "left_out": []}
-        for time_s in self.options.times:
+        # A later command with more sizes builds those, with the application's time of the first.
+        application_s = done.get("application_s", application_s)
+        facts = {**done, "application_s": application_s, "built": dict(done.get("built", {})),
+                 "left_out": list(done.get("left_out", []))}
+        for time_s in self.missing(name):
             if time_s > plan.LARGEST_SHARE * application_s:
                 facts["left_out"].append(plan.what_of(time_s))
                 continue
@@ -144,7 +151,7 @@ class Experiment:
             facts["built"][plan.what_of(time_s)] = built
         if facts["built"]:
             # Of the signature that the largest skeleton was made from: a smaller one may need a higher threshold.
-            largest_s = next(time_s for time_s in self.options.times if plan.what_of(time_s) in facts["built"])
+            largest_s = next(time_s for time_s in plan.TIMES_S if plan.what_of(time_s) in facts["built"])
             shown = self.tool("show", trace, "--json", "--time", f"{largest_s:g}s")
             if shown.returncode == 0:
                 facts["shortest_good_s"] = json.loads(shown.stdout)["shortest_good_s"]
@@ -212,7 +219,7 @@ class Experiment:
             if "failed" in self.facts[name]:
                 print(f"skeletons: {name}: no skeleton: {self.facts[name]['failed']}", flush=True)
                 continue
-            for what in self.facts[name]["built"]:
+            for what in map(plan.what_of, self.times_for(name)):
                 self.reference(name, what)
             if self.options.compare:
                 self.compare(name)

@@ -46,7 +46,7 @@ TEST(About, RefusesWhatIsNoSkeleton) {
   const std::string text = skeleton::about_text({4, 10, 12.5, "0a1b2c3d"});
   EXPECT_TRUE(skeleton::find_about("x" + text + "y").ok());
   for (const char* const damaged :
-       {"ranks=0 factor=1 application_s=1 id=00000000", "ranks=4 factor=0 application_s=1 id=00000000",
+       {"ranks=-1 factor=1 application_s=1 id=00000000", "ranks=4 factor=0 application_s=1 id=00000000",
         "ranks=4 factor=", "ranks=4 factor=1 application_s=-1 id=00000000"}) {
     EXPECT_FALSE(skeleton::find_about(std::string("@(#)lbf-skeleton 1 ") + damaged).ok()) << damaged;
   }

@@ -1,4 +1,6 @@
 // lbf-skeleton as users run it.
+#include "tests/support/command.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 
 #include "event/synth.h"
 #include "event/text_trace.h"
-#include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
 namespace lbf {
@@ -21,11 +22,15 @@ class SkeletonCommand : public testing::Test {
   test::Outcome run(const std::string& arguments) {
     return test::run_command("cd " + dir_ + " && " + LBF_SKELETON + " " + arguments);
   }
-  void write_ring(const std::string& name, std::uint64_t iterations) {
+  void write_ring(const std::string& name, std::uint64_t iterations, Rank ranks = 4) {
+    write_pattern(name, "ring", iterations, ranks);
+  }
+  void write_pattern(const std::string& name, const std::string& pattern, std::uint64_t iterations,
+                     Rank ranks) {
     std::ofstream out(dir_ + "/" + name);
-    TextTraceWriter writer(out, 4);
+    TextTraceWriter writer(out, ranks);
     const auto add = [&](Rank rank, const Event& event) { return writer.add(rank, event); };
-    ASSERT_TRUE(synthesize("ring", 4, iterations, add).ok());
+    ASSERT_TRUE(synthesize(pattern, ranks, iterations, add).ok());
   }
   void write(const std::string& name, const std::string& text) { std::ofstream(dir_ + "/" + name) << text; }
 
@@ -65,7 +70,8 @@ TEST_F(SkeletonCommand, CompilesItWhereAskedTo) {
 
 TEST_F(SkeletonCommand, SaysThatThereIsNoCompiler) {
   write_ring("ring.lbf", 60);
-  const test::Outcome built = run("build ring.lbf --factor 20 -o ring.c --compile ring --mpicc /nowhere/mpicc");
+  const test::Outcome built =
+      run("build ring.lbf --factor 20 -o ring.c --compile ring --mpicc /nowhere/mpicc");
   EXPECT_EQ(built.status, 1);
   EXPECT_THAT(built.err, HasSubstr("cannot run /nowhere/mpicc: No such file"));
   EXPECT_TRUE(std::ifstream(dir_ + "/ring.c").good()) << "the source is of use without a compiler";
@@ -86,6 +92,36 @@ TEST_F(SkeletonCommand, TakesTheTimeThatIsWanted) {
   write("bars.lbf", text + "0 exit 0\n");
   EXPECT_THAT(run("build bars.lbf --time 10ms -o b.c").err, HasSubstr("K = 3,"));
   EXPECT_THAT(run("build bars.lbf --time 1s -o b.c").err, HasSubstr("K = 1,"));
+}
+
+TEST_F(SkeletonCommand, BuildsAScalableProgram) {
+  write_pattern("grid9.lbf", "stencil2d", 60, 9);
+  write_pattern("grid12.lbf", "stencil2d", 60, 12);
+  const test::Outcome built =
+      run("build grid9.lbf grid12.lbf --scalable --factor 20 --time-tolerance 0.5 -o grid.c");
+  EXPECT_EQ(built.status, 0) << built.err;
+  std::ifstream in(dir_ + "/grid.c");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(text, HasSubstr("Runs of 9, 12 ranks, a grid of 2 dimensions"));
+  EXPECT_THAT(text, HasSubstr("peer = around(-1, 0, 0);"));
+  EXPECT_THAT(text, HasSubstr("n = count(60)"));
+  EXPECT_THAT(run("run grid.c").err, HasSubstr("a scalable skeleton; with how many ranks? (--ranks N)"));
+}
+
+TEST_F(SkeletonCommand, SaysWhyASkeletonIsNotScalable) {
+  write_ring("four.lbf", 60, 4);
+  write_ring("five.lbf", 61, 5);
+  const auto refuses = [&](int status, const std::string& arguments, const std::string& says) {
+    const test::Outcome outcome = run(arguments);
+    EXPECT_EQ(outcome.status, status) << arguments << ": " << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(says)) << arguments;
+  };
+  refuses(1, "build four.lbf --scalable -K 2", "needs runs at two or more rank counts");
+  refuses(1, "build four.lbf five.lbf --scalable -K 2",
+          "iterations of a loop follow no law of the rank count");
+  refuses(2, "build four.lbf five.lbf -K 2", "are for --scalable");
+  EXPECT_EQ(run("build four.lbf -K 2 -o four.c").status, 0);
+  refuses(1, "run four.c --ranks 8", "made for 4 ranks; other counts need a scalable skeleton");
 }
 
 TEST_F(SkeletonCommand, RefusesWhatItCannotUse) {

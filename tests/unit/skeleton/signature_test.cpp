@@ -311,6 +311,18 @@ TEST(BadTraces, SayWhatIsMissing) {
   lost.exit();
   EXPECT_THAT(error_of(lost), HasSubstr("rank 1, after 1 operations: 17 events were lost here"));
 
+  // Windows that the capture closed to stay within its limit, in both forms.
+  for (const EventKind kind : {EventKind::kWindowClose, EventKind::kSkipped}) {
+    EventProgram windows = loop(1, 8, 0);
+    Event closed;
+    closed.kind = kind;
+    windows.event(0, closed);
+    windows.exit();
+    EXPECT_THAT(error_of(windows),
+                testing::AllOf(HasSubstr("rank 0, after 1 operations: from here on calls were only counted"),
+                               HasSubstr("lost windows")));
+  }
+
   EventProgram unsent(2);
   unsent.recv(1, 0, 8);
   unsent.exit();
