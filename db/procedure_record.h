@@ -20,7 +20,7 @@ struct ProcedureRecord {
   std::uint64_t calls = 0;         // of all ranks, as the times
   Seconds inclusive_s = 0;
   Seconds exclusive_s = 0;
-  // On the configuration that ran. Nothing: not predicted (yet).
+  // On the configuration that ran. Nothing: not predicted (yet), or off.
   std::optional<Seconds> critical_path_s{};  // exclusive
   std::optional<Seconds> receiver_s{};       // predicted run time if it ran in the receiver of each message
   std::optional<Seconds> sender_s{};

@@ -90,6 +90,9 @@ void StoredTraceWriter::name_procedure(Rank rank, std::uint64_t procedure, Batch
   }
   encoder.add_control(R"({"type":"procedure","rank":)" + std::to_string(rank) + R"(,"id":)" +
                       std::to_string(procedure) + R"(,"name":")" + name + R"("})");
+  if (!options_.switched_off.contains(options_.procedures[static_cast<std::size_t>(procedure)])) return;
+  encoder.add_control(R"({"type":"procedure_remark","rank":)" + std::to_string(rank) + R"(,"kind":"off","name":")" + name +
+                      R"(","text":"its calls and times are those until it was switched off"})");
 }
 
 Result<void> StoredTraceWriter::finish() {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_set>
 #include <vector>
@@ -28,6 +29,8 @@ struct StoredTraceOptions {
   std::vector<std::uint32_t> node_of_rank{};
   // Names by procedure number: each rank's own control record comes before its first event of the procedure.
   std::vector<std::string> procedures{};
+  // Those of them of which the trace has a part of their times (record procedure_remark, kind off).
+  std::set<std::string> switched_off{};
 };
 
 class StoredTraceWriter {

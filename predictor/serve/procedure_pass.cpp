@@ -59,7 +59,7 @@ void ProcedurePass::describe(db::ProcedureReport& report, bool whole) {
     const auto found =
         std::find_if(report.procedures.begin(), report.procedures.end(),
                      [&](const db::ProcedureRecord& record) { return record.name == names_[predicted_[p]]; });
-    if (found == report.procedures.end()) continue;
+    if (found == report.procedures.end() || found->state == "off") continue;
     found->receiver_s = time_of(3 * p);
     found->sender_s = time_of(3 * p + 1);
     found->zeroed_s = time_of(3 * p + 2);

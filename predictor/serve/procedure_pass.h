@@ -36,7 +36,8 @@ class ProcedurePass {
   bool is_done() const { return moved_->is_done() && path_->is_done(); }
   const std::string& failure() const { return moved_->failure().empty() ? path_->failure() : moved_->failure(); }
 
-  // Adds what is predicted to the procedures in `report`, by name, and the path. `whole`: the step is over and
+  // Adds what is predicted to the procedures in `report`, by name, and the path; of what was switched off it predicts
+  // nothing: its times end somewhere. `whole`: the step is over and
   // nothing of it is missing; only then can a scenario be stuck, and has no time.
   void describe(db::ProcedureReport& report, bool whole);
 

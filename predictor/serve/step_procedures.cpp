@@ -13,6 +13,11 @@ constexpr std::size_t kMaxRemarks = 2048;  // a hostile stream could give one pe
 constexpr std::size_t kMaxTextBytes = 1000;
 constexpr std::size_t kMaxNameBytes = 500;
 
+// The limit takes a procedure out because of what it does then: what was seen before is no sample of what came after.
+constexpr std::string_view kNotPredicted =
+    "what moving it would gain is not predicted, because what ran before says nothing of what ran after; measure what "
+    "calls it";
+
 std::string cut(std::string_view text, std::size_t most) {
   return std::string(text.substr(0, most));
 }
@@ -98,6 +103,9 @@ std::vector<db::ProcedureRecord> StepProcedures::records() const {
                                   ? fmt::format("{} {}: ", ranks.size(), ranks.size() == 1 ? "rank" : "ranks")
                                   : std::string();
     record.note += (record.note.empty() ? "" : "; ") + whose + said.text;
+  }
+  for (db::ProcedureRecord& record : out) {
+    if (record.state == "off") record.note += "; " + std::string(kNotPredicted);
   }
   return out;
 }

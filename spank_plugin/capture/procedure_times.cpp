@@ -33,8 +33,11 @@ void say_words(Thread& thread) noexcept {
   const lbf_procedures& loaded = *procedures_library();
   for (; procedure_times.names_said < loaded.procedures(); ++procedure_times.names_said) {
     const char* const name = loaded.name(procedure_times.names_said);
-    if (name == nullptr || loaded.state(procedure_times.names_said) == 0) continue;  // refused
-    if (!write_words(thread, ring::ProcedureWord::kName, procedure_times.names_said, name, "")) return;
+    const std::uint32_t id = procedure_times.names_said;
+    // Refused, or ready to be measured in another's place.
+    if (name == nullptr || loaded.state(id) == 0 || (procedure_times.named[id / 64] >> id % 64 & 1) != 0) continue;
+    if (!write_words(thread, ring::ProcedureWord::kName, id, name, "")) return;
+    procedure_times.named[id / 64] |= std::uint64_t{1} << id % 64;
   }
   for (; procedure_times.remarks_said < loaded.remarks(); ++procedure_times.remarks_said) {
     const lbf_procedure_remark remark = loaded.remark(procedure_times.remarks_said);
@@ -42,6 +45,35 @@ void say_words(Thread& thread) noexcept {
         remark.kind == LBF_PROCEDURE_REFUSED ? ring::ProcedureWord::kRefused : ring::ProcedureWord::kNote;
     if (!write_words(thread, word, 0, remark.name, remark.text)) return;
   }
+}
+
+double limit_of_environment() noexcept {
+  const char* const text = getenv("LBF_CAPTURE_PROCEDURES_LIMIT");
+  if (text == nullptr || *text == '\0') return kDefaultProcedureLimit;
+  char* end = nullptr;
+  const double value = strtod(text, &end);
+  return *end == '\0' && value > 0 && value <= 1 ? value : kDefaultProcedureLimit;
+}
+
+// Procedures that cost switched off, as far as the ring does not know. REQUIRES: the lock is held, or no other thread
+// records.
+void say_off(Thread& thread) noexcept {
+  const lbf_procedures& loaded = *procedures_library();
+  const std::uint32_t happened = loaded.switch_offs();
+  for (std::uint32_t id = 0; id < loaded.procedures(); ++id) {
+    constexpr int kOffByCost = 2;
+    if (loaded.state(id) != kOffByCost || (procedure_times.off_said[id / 64] >> id % 64 & 1) != 0) continue;
+    char line[256];
+    snprintf(line, sizeof(line),
+             "it is called too often to be measured all the time (limit %.2g %%): its calls and times are those until "
+             "it was switched off",
+             100 * limit_of_environment());
+    if (!write_words(thread, ring::ProcedureWord::kOff, id, loaded.name(id), line)) return;
+    procedure_times.off_said[id / 64] |= std::uint64_t{1} << id % 64;
+    // A jump that lies across two lines of 16 bytes could not be taken out in the hook: it came back at once instead.
+    (void)loaded.unpatch(id);
+  }
+  procedure_times.switch_offs_said = happened;
 }
 
 // Why procedures that were asked for are not measured at all: on stderr, and to the relay.
@@ -68,14 +100,6 @@ const lbf_procedures* load(Thread& thread, const char* list) noexcept {
     return give_up(thread, list, "of another release than the capture: ", path), nullptr;
   }
   return loaded;
-}
-
-double limit_of_environment() noexcept {
-  const char* const text = getenv("LBF_CAPTURE_PROCEDURES_LIMIT");
-  if (text == nullptr || *text == '\0') return kDefaultProcedureLimit;
-  char* end = nullptr;
-  const double value = strtod(text, &end);
-  return *end == '\0' && value > 0 && value <= 1 ? value : kDefaultProcedureLimit;
 }
 
 // Samples are enough: the best are measured from here on.
@@ -133,9 +157,14 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
     if (loaded.wants_select() != 0) select(thread);
     return;
   }
-  if (procedure_times.names_said < loaded.procedures() || procedure_times.remarks_said < loaded.remarks()) {
-    // The ring had no room for all of them.
+  // What the ring had no room for before, and what was switched off since.
+  if (procedure_times.names_said < loaded.procedures() || procedure_times.remarks_said < loaded.remarks() ||
+      procedure_times.switch_offs_said != loaded.switch_offs()) {
     if (!procedure_times.lock.test_and_set(std::memory_order_acquire)) {
+      if (procedure_times.switch_offs_said != loaded.switch_offs()) {
+        say_off(thread);
+        if (loaded.refine() > 0) procedure_times.names_said = 0;
+      }
       say_words(thread);
       procedure_times.lock.clear(std::memory_order_release);
       thread.ring.begin_call(enter, function);
@@ -174,33 +203,20 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
       kept->any_carried = false;
     }
     const std::uint64_t off = least(thread.gap_off_ticks, gap);
-    const double share = gap > 0 ? static_cast<double>(gap - off) / static_cast<double>(gap) : 1;
-    procedures::write_interval_records(thread.ring, {sums, all}, enter, function, share);
+    procedures::write_interval_records(thread.ring, {sums, all}, enter, function,
+                                       procedures::process_share({sums, count}, gap, off));
   }
   thread.gap_off_ticks = 0;
   charge(thread, calls, ticks_now() - begin);
 }
 
-void say_procedures_off(Thread& thread) noexcept {
+void say_last_of_procedures(Thread& thread) noexcept {
   const lbf_procedures* const loaded = procedures_library();
   if (loaded == nullptr) return;
-  if (!procedure_times.measuring) {
-    if (loaded->remarks() > 0) return;  // why not was said
-    write_words(thread, ring::ProcedureWord::kRefused, 0, "auto",
-                "the run ended before there were enough samples to choose by (about a second of processor time)");
-    return;
-  }
-  for (std::uint32_t id = 0; id < loaded->procedures(); ++id) {
-    constexpr int kOffByCost = 2;
-    if (loaded->state(id) != kOffByCost || (procedure_times.off_said[id / 64] >> id % 64 & 1) != 0) continue;
-    char line[256];
-    snprintf(line, sizeof(line),
-             "it is called too often to be measured all the time (limit %.2g %%): its calls and times are those until "
-             "it was switched off",
-             100 * limit_of_environment());
-    if (write_words(thread, ring::ProcedureWord::kOff, id, loaded->name(id), line))
-      procedure_times.off_said[id / 64] |= std::uint64_t{1} << id % 64;
-  }
+  if (procedure_times.measuring) return say_off(thread);
+  if (loaded->remarks() > 0) return;  // why not was said
+  write_words(thread, ring::ProcedureWord::kRefused, 0, "auto",
+              "the run ended before there were enough samples to choose by (about a second of processor time)");
 }
 
 void stop_procedures() noexcept {

@@ -24,7 +24,9 @@ struct ProcedureTimes {
   bool measuring = false;                   // else samples are taken first ("auto")
   std::uint32_t names_said = 0;
   std::uint32_t remarks_said = 0;
-  std::uint64_t off_said[4] = {};  // by procedure
+  std::uint32_t switch_offs_said = 0;
+  std::uint64_t named[4] = {};  // by procedure
+  std::uint64_t off_said[4] = {};
   std::atomic_flag lock = ATOMIC_FLAG_INIT;
 };
 extern constinit ProcedureTimes procedure_times;
@@ -53,8 +55,9 @@ inline void begin_procedure_interval(std::uint64_t leave) noexcept {
   if (const lbf_procedures* const loaded = procedures_library()) loaded->resume(leave);
 }
 
-// MPI_Finalize: what was switched off meanwhile is said. REQUIRES: nothing of a call is in the ring uncommitted.
-void say_procedures_off(Thread& thread) noexcept;
+// MPI_Finalize: what was switched off since the last interval is said, or that nothing was chosen. REQUIRES: nothing of
+// a call is in the ring uncommitted.
+void say_last_of_procedures(Thread& thread) noexcept;
 // For the rest of the run.
 void stop_procedures() noexcept;
 

@@ -11,6 +11,7 @@
 #include <cstring>
 
 #include "base/scoped_fd.h"
+#include "base/static_program.h"
 #include "cost/first_grant.h"
 #include "cost/procedure_limit.h"
 #include "spank_plugin/plugin/plugin.h"
@@ -231,6 +232,15 @@ void finish() {
   }
 }
 
+// srun has found the program in PATH and hands on where. The effective ids are the user's.
+void warn_of_static(const std::vector<std::string>& command) {
+  if (command.empty()) return;
+  const Result<bool> is_static = is_static_program(command.front());
+  if (!is_static || !*is_static) return;
+  say(command.front() + " is linked statically: nothing can be loaded into it, so nothing of it is seen, and its procedures "
+                        "cannot be measured; link it dynamically");
+}
+
 }  // namespace
 
 void user_init(SpankHandle spank) {
@@ -255,7 +265,9 @@ void user_init(SpankHandle spank) {
   clear_capture(spank, admin);
   if (!step.predict || !state().admin) return;
   // In a script mpirun may start programs on this node without any step.
-  const bool launcher = script || is_launcher(spank.arguments());
+  const std::vector<std::string> command = spank.arguments();
+  const bool launcher = script || is_launcher(command);
+  if (first_node && !launcher) warn_of_static(command);
   auto started = start(spank, admin, step, launcher ? StepKind::kLauncher : StepKind::kProgram);
   if (!started) say(started.error().message + kNoPrediction);
 }

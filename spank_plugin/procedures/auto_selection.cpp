@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <map>
+#include <set>
 #include <string_view>
+#include <utility>
 
 #include "spank_plugin/procedures/loaded_symbols.h"
 
@@ -39,42 +42,86 @@ std::string percent(double share) {
   return text.data();
 }
 
+// What spans the whole run cannot run in another process.
+bool spans_the_run(const std::string& name) {
+  return name == "main" || name == "_start" || name == "MAIN__";
+}
+
+// Of one profile: whose a procedure is, and who calls it.
+class Callers {
+ public:
+  Callers(const SampleProfile& profile, const LoadedSymbols& symbols) : symbols_(symbols) {
+    for (const SampledProcedure& procedure : profile.procedures) {
+      by_name_.emplace(std::pair(procedure.module, procedure.name), &procedure);
+    }
+  }
+
+  bool is_users(const std::string& module) const {
+    if (module.empty() || is_mpi(module)) return false;
+    return std::none_of(symbols_.modules().begin(), symbols_.modules().end(),
+                        [&](const LoadedModule& loaded) { return loaded.system && loaded.file == module; });
+  }
+
+  // The procedure, then the user's own that were on the stack above it, each the most frequent caller of the one before. A
+  // library's procedures between them (qsort) are passed over.
+  std::vector<std::string> chain_of(const SampledProcedure& procedure) const {
+    std::vector<std::string> chain{procedure.name};
+    std::set<const SampledProcedure*> passed{&procedure};
+    for (const SampledProcedure* at = &procedure; chain.size() <= kMostCallers && !at->callers.empty();) {
+      const SampledCaller& caller = at->callers.front();
+      const auto found = by_name_.find(std::pair(caller.module, caller.name));
+      if (found == by_name_.end() || !passed.insert(found->second).second) break;
+      at = found->second;
+      if (spans_the_run(at->name)) break;
+      if (is_users(at->module)) chain.push_back(at->name);
+    }
+    return chain;
+  }
+
+ private:
+  const LoadedSymbols& symbols_;
+  std::map<std::pair<std::string, std::string>, const SampledProcedure*> by_name_;
+};
+
 }  // namespace
 
+std::string Chosen::list() const {
+  std::set<std::string> named;
+  std::string all;
+  for (const std::vector<std::string>& chain : chains) {
+    for (const std::string& name : chain) {
+      if (named.insert(name).second) all += (all.empty() ? "" : ",") + name;
+    }
+  }
+  return all;
+}
+
 Chosen choose_candidates(const SampleProfile& profile, const LoadedSymbols& symbols) {
-  const auto is_users = [&](const SampledProcedure& procedure) {
-    if (procedure.module.empty() || is_mpi(procedure.module)) return false;
-    return std::none_of(symbols.modules().begin(), symbols.modules().end(), [&](const LoadedModule& module) {
-      return module.system && module.file == procedure.module;
-    });
-  };
+  const Callers callers(profile, symbols);
   std::vector<const SampledProcedure*> candidates;
   std::uint64_t samples = 0;
   for (const SampledProcedure& procedure : profile.procedures) {
-    if (!is_users(procedure)) continue;
+    if (!callers.is_users(procedure.module)) continue;
     samples += procedure.exclusive;
-    // What spans the whole run cannot run in another process.
-    if (procedure.name != "main" && procedure.name != "_start" && procedure.name != "MAIN__")
-      candidates.push_back(&procedure);
+    if (!spans_the_run(procedure.name)) candidates.push_back(&procedure);
   }
   std::stable_sort(candidates.begin(), candidates.end(), [](const SampledProcedure* a, const SampledProcedure* b) {
     return a->exclusive > b->exclusive;
   });
   Chosen out;
   std::string shares;
-  std::size_t chosen = 0;
   for (const SampledProcedure* candidate : candidates) {
     const double share =
         samples == 0 ? 0 : static_cast<double>(candidate->exclusive) / static_cast<double>(samples);
-    if (chosen == kMostChosen || share < kLeastShare) break;
-    out.list += (chosen == 0 ? "" : ",") + candidate->name;
-    shares += (chosen == 0 ? "" : ", ") + candidate->name + " " + percent(share);
-    ++chosen;
+    if (out.chains.size() == kMostChosen || share < kLeastShare) break;
+    shares += (out.chains.empty() ? "" : ", ") + candidate->name + " " + percent(share);
+    out.chains.push_back(callers.chain_of(*candidate));
   }
   const std::string of = "of " + std::to_string(profile.samples) + " samples, " + std::to_string(samples) +
                          " in the program's own procedures";
-  out.notes.push_back(chosen == 0 ? "auto: no procedure of the program is worth measuring (" + of + ")"
-                                  : "auto: measured from now on, by their share " + of + ": " + shares);
+  out.notes.push_back(out.chains.empty()
+                          ? "auto: no procedure of the program is worth measuring (" + of + ")"
+                          : "auto: measured from now on, by their share " + of + ": " + shares);
   return out;
 }
 
@@ -100,7 +147,7 @@ Chosen AutoSelection::choose() {
   Sampler::stop();
   LoadedSymbols symbols;
   const Result<std::size_t> read = symbols.read("liblbf_procedures");
-  if (!read) return {"", {"auto: " + read.error().message}};
+  if (!read) return {{}, {"auto: " + read.error().message}};
   return choose_candidates(Sampler::profile(symbols), symbols);
 }
 

@@ -3,7 +3,8 @@
 // Place in the event's way: sampler -> *auto selection* -> names -> patch. Hollingsworth & Miller's Performance
 // Consultant starts from what costs nothing to know: here from where the threads spend their processor time. The
 // procedures with the largest exclusive shares are measured; the limit of what that may cost is the measuring's
-// own (procedures.h, limit_cost). docs/procedures.md, "Automatic selection".
+// own (procedures.h, limit_cost). What it finds to be called too often is worked up from: its caller is measured in its
+// place. docs/procedures.md, "Automatic selection".
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,19 @@
 namespace lbf::procedures {
 
 struct Chosen {
-  std::string list;                // as a user would write it; empty: nothing is worth it
+  // Each begins with a procedure to be measured; behind it stands what calls it most, and what calls that: to be measured
+  // in its place if it is called too often. Names as a user would write them. Empty: nothing is worth it.
+  std::vector<std::vector<std::string>> chains;
   std::vector<std::string> notes;  // lines for people: shares, what was left out
+  // All names of all chains, as a list of --lbf-procedures.
+  std::string list() const;
 };
 
 // The best of PROFILE: procedures of the program and its own libraries, not of the system's nor of MPI's, with at
 // least `kLeastShare` of the samples that are in those.
 inline constexpr std::size_t kMostChosen = 5;
 inline constexpr double kLeastShare = 0.02;
+inline constexpr std::size_t kMostCallers = 4;  // in a chain
 Chosen choose_candidates(const SampleProfile& profile, const LoadedSymbols& symbols);
 
 class AutoSelection {

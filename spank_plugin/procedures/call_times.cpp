@@ -5,6 +5,7 @@
 #include <asm/unistd.h>
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <time.h>
 
 #include <initializer_list>
 
@@ -17,6 +18,7 @@ lbf::procedures::ThreadTimes* lbf_procedures_threads = nullptr;
 namespace lbf::procedures {
 
 constinit CostRule cost_rule;
+constinit std::atomic<std::uint64_t> ticks_per_2_20_ns{0};
 
 namespace {
 
@@ -147,6 +149,9 @@ ThreadTimes* take_over(std::int32_t pid, std::int32_t tid) noexcept {
     for (std::uint64_t& word : thread->active) word = 0;
   }
   find_stack(*thread, here);
+  thread->long_ticks = ~std::uint64_t{0};
+  thread->cpu_known = thread->cpu_wanted = thread->uncovered = false;
+  thread->long_lately = 0;
   thread->grant = kCallsPerReview;
   thread->last = thread->reviewed_at = ticks();
   in_order();
@@ -162,9 +167,53 @@ inline void clear_bit(std::uint64_t* words, std::uint32_t i) noexcept {
   words[i / 64] &= ~(std::uint64_t{1} << (i % 64));
 }
 
+void read_processor_clock(ThreadTimes& thread, std::uint64_t now) noexcept {
+  timespec time{};
+  thread.cpu_known = system_call(__NR_clock_gettime, CLOCK_THREAD_CPUTIME_ID, reinterpret_cast<long>(&time)) == 0;
+  thread.cpu_ns = static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+  thread.cpu_at = now;
+  thread.cpu_wanted = false;
+}
+
+bool any_active(const ThreadTimes& thread) noexcept {
+  for (const std::uint64_t word : thread.active) {
+    if (word != 0) return true;
+  }
+  return false;
+}
+
+// A stretch of PASSED ticks, in which no hook came, ends now: how much of it the thread did not run. What it did not run
+// since the reading before was in this stretch: the others are too short to hold it.
+[[gnu::noinline]] std::uint64_t off_of_stretch(ThreadTimes& thread, std::uint64_t now, std::uint64_t passed) noexcept {
+  const bool known = thread.cpu_known;
+  const std::uint64_t ns_before = thread.cpu_ns;
+  const std::uint64_t at_before = thread.cpu_at;
+  read_processor_clock(thread, now);
+  if (passed < thread.long_ticks) return 0;
+  thread.long_lately = kLongLately;
+  thread.uncovered |= (!known || !thread.cpu_known) && any_active(thread);
+  // Then all of the interval is taken as it was, so that what the thread did not run is taken off all of it alike.
+  if (!known || thread.uncovered) return 0;
+  const std::uint64_t rate = ticks_per_2_20_ns.load(std::memory_order_relaxed);
+  const std::uint64_t ran_ns = thread.cpu_ns - ns_before;
+  const std::uint64_t ran = (ran_ns >> 20) * rate + ((ran_ns & 0xfffff) * rate >> 20);
+  const std::uint64_t wall = now - at_before;
+  const std::uint64_t off = wall > ran ? wall - ran : 0;
+  if (off < kLeastOffNs * rate >> 20) return 0;
+  return off < passed ? off : passed;
+}
+
 // Time until now goes to the procedure that runs.
 inline void charge(ThreadTimes& thread, std::uint64_t now) noexcept {
   if (!thread.paused) {
+    if (now - thread.last >= thread.long_ticks || thread.cpu_wanted) [[unlikely]] {
+      const std::uint64_t off = off_of_stretch(thread, now, now - thread.last);
+      thread.last += off;
+      for (std::uint32_t word = 0; off != 0 && word < kMaxProcedures / 64; ++word) {
+        for (std::uint64_t left = thread.active[word]; left != 0; left &= left - 1)
+          thread.since[word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(left))] += off;
+      }
+    }
     for (const ActiveCall* call = thread.top; call != thread.base;) {
       --call;
       if (call->left != 0) [[unlikely]]
@@ -299,6 +348,7 @@ std::uint32_t take_interval(std::uint64_t now, IntervalSums* out, std::uint32_t 
   thread->busy = __builtin_frame_address(0);
   in_order();
   charge(*thread, now);
+  const bool all_processor_time = thread->long_ticks != ~std::uint64_t{0} && !thread->uncovered;
   std::uint32_t count = 0;
   for (std::uint32_t word = 0; word < kMaxProcedures / 64; ++word) {
     for (std::uint64_t left = thread->active[word]; left != 0 && !thread->paused; left &= left - 1) {
@@ -311,6 +361,7 @@ std::uint32_t take_interval(std::uint64_t now, IntervalSums* out, std::uint32_t 
       CallSums& sums = thread->interval[i];
       CallSums& total = thread->before[i];
       out[count].procedure = i;
+      out[count].processor_time = all_processor_time ? 1 : 0;
       out[count].sums = sums;
       ++count;
       total.calls += sums.calls;
@@ -331,6 +382,14 @@ void resume(std::uint64_t now) noexcept {
   ThreadTimes* const thread = own;
   if (thread == nullptr || !thread->paused) return;
   thread->last = now;
+  if (const std::uint64_t rate = ticks_per_2_20_ns.load(std::memory_order_relaxed); rate != 0) {
+    thread->long_ticks = kLongStretchNs * rate >> 20;
+    thread->cpu_known = false;
+    thread->cpu_wanted = thread->long_lately != 0;
+    if (thread->cpu_wanted) --thread->long_lately;
+    thread->uncovered = false;
+    if (thread->cpu_wanted && any_active(*thread)) read_processor_clock(*thread, now);
+  }
   for (std::uint32_t word = 0; word < kMaxProcedures / 64; ++word) {
     for (std::uint64_t left = thread->active[word]; left != 0; left &= left - 1) {
       thread->since[word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(left))] = now;

@@ -61,6 +61,14 @@ struct ThreadTimes {
   std::uintptr_t stack_high;
   ActiveCall* highest;   // top has been here
   std::uint64_t missed;  // calls that were not measured: signals inside a hook, no room
+  // Processor time of long stretches, between `resume` and `take_interval` (docs/procedures.md, "Who shares the processor").
+  std::uint64_t long_ticks;  // from so long on; none before the first `resume`
+  std::uint64_t cpu_ns;      // the thread's processor clock at TSC `cpu_at`
+  std::uint64_t cpu_at;
+  bool cpu_known;     // these two are of this interval
+  bool cpu_wanted;    // at the next hook, as one of the last intervals had long stretches
+  std::uint8_t long_lately;  // so many intervals more it is looked for them
+  bool uncovered;     // ... in a procedure, of which no reading tells how much of it was processor time
   std::uint64_t active[kMaxProcedures / 64];
   std::uint64_t touched[kMaxProcedures / 64];
   std::uint32_t depth[kMaxProcedures];
@@ -79,10 +87,19 @@ struct CostRule {
   std::atomic<std::uint64_t> call_ticks{0};  // one call, calibrated
 };
 extern constinit CostRule cost_rule;
+
+// Ticks of the TSC in 2^20 ns; 0: not known, then times between `resume` and `take_interval` are the TSC's.
+extern constinit std::atomic<std::uint64_t> ticks_per_2_20_ns;
+// What a thread is preempted, it is for longer than this; a reading of its processor clock costs a four-hundredth.
+inline constexpr std::uint64_t kLongStretchNs = 100'000;
+inline constexpr std::uint64_t kLeastOffNs = 20'000;
+// Intervals with long stretches come between short ones: of a program's MPI calls few follow computing.
+inline constexpr std::uint8_t kLongLately = 32;
 inline constexpr std::uint64_t kCallsPerReview = 4096;
 
 struct IntervalSums {
   std::uint32_t procedure;
+  std::uint32_t processor_time;  // 1: ticks are the thread's processor time; 0: time on the TSC, whoever ran
   CallSums sums;
 };
 // The calling thread enters MPI at `now`: writes what each procedure did since the last call, at most `room`

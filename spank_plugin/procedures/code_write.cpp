@@ -9,6 +9,7 @@ namespace lbf::procedures {
 
 constinit EntryJump* entry_jumps[kMaxProcedures] = {};
 constinit bool switched_off[kMaxProcedures] = {};
+constinit std::uint32_t switch_offs = 0;
 
 namespace {
 
@@ -84,7 +85,8 @@ WriteResult write_code(std::uintptr_t address, const std::uint8_t* bytes, std::s
 }
 
 void switch_off(std::uint32_t procedure) noexcept {
-  __atomic_store_n(&switched_off[procedure], true, __ATOMIC_RELAXED);
+  if (!__atomic_exchange_n(&switched_off[procedure], true, __ATOMIC_RELAXED))
+    __atomic_fetch_add(&switch_offs, 1, __ATOMIC_RELAXED);
   for (EntryJump* jump = entry_jumps[procedure]; jump != nullptr; jump = jump->next) {
     if (!jump->patched) continue;
     if (write_code(jump->address, jump->original, sizeof(jump->original), jump->protection, false) ==

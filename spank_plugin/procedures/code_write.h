@@ -33,5 +33,7 @@ void switch_off(std::uint32_t procedure) noexcept;
 // By procedure: its jumps; whether it is switched off.
 extern constinit EntryJump* entry_jumps[];
 extern constinit bool switched_off[];
+// How often that happened; all threads.
+extern constinit std::uint32_t switch_offs;
 
 }  // namespace lbf::procedures

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
@@ -19,12 +20,14 @@
 
 #include "spank_plugin/procedures/auto_selection.h"
 #include "spank_plugin/procedures/call_times.h"
+#include "spank_plugin/procedures/code_write.h"
 #include "spank_plugin/procedures/procedures.h"
 #include "spank_plugin/procedures/sampler.h"
 
 // The one is what `take` promises, the other what it writes.
 static_assert(sizeof(lbf_procedure_sums) == sizeof(lbf::procedures::IntervalSums));
 static_assert(offsetof(lbf_procedure_sums, calls) == offsetof(lbf::procedures::IntervalSums, sums));
+static_assert(offsetof(lbf_procedure_sums, processor_time) == offsetof(lbf::procedures::IntervalSums, processor_time));
 
 namespace lbf::procedures {
 namespace {
@@ -69,25 +72,119 @@ double limit_share = 0;
 bool is_quiet = false;
 AutoSelection* choosing = nullptr;  // as long as samples are taken
 
-// The procedures of LIST, from now on.
-std::uint32_t measure(const std::string& list) {
+double ticks_per_s() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  const double passed = static_cast<double>(now.tv_sec - start_time.tv_sec) +
+                        1e-9 * static_cast<double>(now.tv_nsec - start_time.tv_nsec);
+  return passed > 0 ? static_cast<double>(__builtin_ia32_rdtsc() - start_ticks) / passed : 1;
+}
+
+// "auto": chains of procedures of which one is measured, and the callers behind it that may come in its place.
+struct Chain {
+  std::vector<std::string> names;
+  std::size_t at = 0;  // which of them is measured
+};
+std::vector<Chain>* chains = nullptr;  // as `procedures`: never freed
+
+// Patches what has that name; how many.
+std::uint32_t patch_named(Procedures& all, const std::string& name) {
+  std::uint32_t patched = 0;
+  for (const SelectedProcedure& procedure : all.selection().selected) {
+    if (procedure.name == name && procedure.entries > 0 && all.patch(procedure.id)) ++patched;
+  }
+  return patched;
+}
+
+// Patches what a chain is about, or the first caller of it that can be. False: none can.
+bool begin_chain(Procedures& all, Chain& chain) {
+  for (; chain.at < chain.names.size(); ++chain.at) {
+    if (patch_named(all, chain.names[chain.at]) > 0) return true;
+  }
+  return false;
+}
+
+// Finds the procedures of LIST and makes them ready; nullptr: none can be measured, and why is said. `asked`: whether
+// what is said of a name concerns anybody.
+template <class Asked>
+Procedures* open_list(const std::string& list, Asked asked) {
   auto* const made = new Procedures;
   const Result<std::size_t> opened = made->open(list);
-  if (!opened) return remark(LBF_PROCEDURE_REFUSED, list, opened.error().message, is_quiet), 0;
+  if (!opened) return remark(LBF_PROCEDURE_REFUSED, list, opened.error().message, is_quiet), nullptr;
   for (const RefusedProcedure& refused : made->selection().refused) {
-    remark(LBF_PROCEDURE_REFUSED, refused.name, refused.reason, is_quiet);
+    if (asked(refused.name)) remark(LBF_PROCEDURE_REFUSED, refused.name, refused.reason, is_quiet);
   }
   for (const std::string& note : made->selection().notes) remark(LBF_PROCEDURE_NOTE, "", note, is_quiet);
-  if (*opened == 0) return 0;
+  if (*opened == 0) return nullptr;
+  start_ticks = __builtin_ia32_rdtsc();
+  clock_gettime(CLOCK_MONOTONIC, &start_time);
   ticks_of_a_call = Procedures::measure_call_ticks();
   made->limit_cost(limit_share, ticks_of_a_call);
   pthread_atfork(nullptr, nullptr, [] { forked(); });
-  start_ticks = __builtin_ia32_rdtsc();
-  clock_gettime(CLOCK_MONOTONIC, &start_time);
+  // The clocks are read within some 100 ns of each other.
+  constexpr timespec kBaseline{0, 2'000'000};
+  nanosleep(&kBaseline, nullptr);
+  ticks_per_2_20_ns.store(static_cast<std::uint64_t>(ticks_per_s() * 1e-9 * (1 << 20)), std::memory_order_relaxed);
+  return made;
+}
+
+// The procedures of LIST, from now on.
+std::uint32_t measure(const std::string& list) {
+  Procedures* const made = open_list(list, [](const std::string&) { return true; });
+  if (made == nullptr) return 0;
   const Result<std::uint32_t> patched = made->patch_all();
   if (!patched) return remark(LBF_PROCEDURE_REFUSED, list, patched.error().message, is_quiet), 0;
   procedures = made;
-  return static_cast<std::uint32_t>(*opened);
+  const auto& selected = made->selection().selected;
+  return static_cast<std::uint32_t>(
+      std::count_if(selected.begin(), selected.end(), [](const SelectedProcedure& one) { return one.entries > 0; }));
+}
+
+// What "auto" chose, from now on; callers are made ready only.
+std::uint32_t measure(const Chosen& chosen) {
+  Procedures* const made = open_list(chosen.list(), [&](const std::string& name) {
+    return std::any_of(chosen.chains.begin(), chosen.chains.end(),
+                       [&](const std::vector<std::string>& chain) { return chain.front() == name; });
+  });
+  if (made == nullptr) return 0;
+  auto* const made_chains = new std::vector<Chain>;
+  std::uint32_t begun = 0;
+  for (const std::vector<std::string>& names : chosen.chains) {
+    Chain& chain = made_chains->emplace_back(Chain{names});
+    begun += begin_chain(*made, chain) ? 1 : 0;
+  }
+  chains = made_chains;
+  procedures = made;
+  return begun;
+}
+
+// In the place of each procedure of "auto" that is switched off its caller, from now on. How many.
+std::uint32_t refine() noexcept {
+  if (chains == nullptr) return 0;
+  return guarded(
+      []() -> std::uint32_t {
+        const NotMeasured no_times;
+        std::uint32_t begun = 0;
+        for (Chain& chain : *chains) {
+          if (chain.at >= chain.names.size()) continue;
+          const std::string off = chain.names[chain.at];
+          const auto& selected = procedures->selection().selected;
+          const bool is_off = std::any_of(selected.begin(), selected.end(), [&](const SelectedProcedure& one) {
+            return one.name == off && procedures->state(one.id) == ProcedureState::kSwitchedOffByCost;
+          });
+          if (!is_off) continue;
+          ++chain.at;
+          const bool instead = begin_chain(*procedures, chain);
+          begun += instead ? 1 : 0;
+          remark(LBF_PROCEDURE_NOTE, "auto",
+                 "auto: " + off + " is called too often: " +
+                     (instead ? chain.names[chain.at] + ", which calls it, is measured in its place from now on"
+                              : "nothing that calls it can be measured in its place"),
+                 is_quiet);
+        }
+        return begun;
+      },
+      0);
 }
 
 std::uint32_t start(const char* list, double limit, int quiet) noexcept {
@@ -115,10 +212,12 @@ std::uint32_t select() noexcept {
   return guarded(
       [&]() -> std::uint32_t {
         const std::unique_ptr<AutoSelection> owned(over);
-        const NotMeasured no_times;
-        const Chosen chosen = owned->choose();
+        const Chosen chosen = [&] {
+          const NotMeasured no_times;  // not further on: what a call costs is measured there
+          return owned->choose();
+        }();
         for (const std::string& note : chosen.notes) remark(LBF_PROCEDURE_NOTE, "auto", note, is_quiet);
-        return chosen.list.empty() ? 0 : measure(chosen.list);
+        return chosen.chains.empty() ? 0 : measure(chosen);
       },
       0);
 }
@@ -132,14 +231,6 @@ void stop() noexcept {
         return true;
       },
       false);
-}
-
-double ticks_per_s() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  const double passed = static_cast<double>(now.tv_sec - start_time.tv_sec) +
-                        1e-9 * static_cast<double>(now.tv_nsec - start_time.tv_nsec);
-  return passed > 0 ? static_cast<double>(__builtin_ia32_rdtsc() - start_ticks) / passed : 1;
 }
 
 void write_report(std::FILE* out) {
@@ -256,6 +347,8 @@ const lbf_procedures kLibrary = {
       const ProcedureState state = procedures->state(id);
       return state == ProcedureState::kMeasured ? 1 : state == ProcedureState::kSwitchedOffByCost ? 2 : 0;
     },
+    []() -> std::uint32_t { return __atomic_load_n(&switch_offs, __ATOMIC_RELAXED); },
+    refine,
     [](std::uint32_t id) -> int {
       return procedures != nullptr && guarded([&] { return procedures->patch(id).ok(); }, false) ? 0 : -1;
     },

@@ -10,11 +10,11 @@
 extern "C" {
 #endif
 
-#define LBF_PROCEDURES_VERSION 2u
+#define LBF_PROCEDURES_VERSION 3u
 
 struct lbf_procedure_sums {
   uint32_t procedure;
-  uint32_t reserved;
+  uint32_t processor_time;  // 1: what the thread was preempted or blocked is in no ticks; 0: it is in them
   uint64_t calls;
   uint64_t inclusive_ticks;  // TSC
   uint64_t self_ticks;
@@ -53,6 +53,10 @@ struct lbf_procedures {
   void (*resume)(uint64_t now);  // it leaves the call
   // 1 measured, 0 not, 2 switched off by cost
   int (*state)(uint32_t procedure);
+  uint32_t (*switch_offs)(void);  // how often cost switched a procedure off. Cheap
+  // "auto": measures what calls the procedures that are switched off in their place. Uses the heap. How many are new:
+  // they have names from now on.
+  uint32_t (*refine)(void);
   int (*patch)(uint32_t procedure);  // 0: done
   int (*unpatch)(uint32_t procedure);
   void (*stop)(void);       // for the rest of the run: no samples, nothing patched

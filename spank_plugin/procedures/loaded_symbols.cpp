@@ -223,24 +223,4 @@ InlinedPlaces LoadedSymbols::inlined_places(const NamePattern& pattern) {
   return out;
 }
 
-Result<bool> is_static_executable(const std::string& path) {
-  const ScopedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (fd.get() < 0) return Error{ErrorCode::kNotFound, path + " cannot be read: " + std::strerror(errno)};
-  elf_version(EV_CURRENT);
-  Elf* elf = elf_begin(fd.get(), ELF_C_READ, nullptr);
-  std::size_t count = 0;
-  if (elf == nullptr || elf_kind(elf) != ELF_K_ELF || elf_getphdrnum(elf, &count) != 0 || count == 0) {
-    if (elf != nullptr) elf_end(elf);
-    return Error{ErrorCode::kInvalidInput, path + " is no ELF program"};
-  }
-  bool has_interpreter = false;
-  for (std::size_t i = 0; i < count; ++i) {
-    GElf_Phdr header;
-    has_interpreter |=
-        gelf_getphdr(elf, static_cast<int>(i), &header) != nullptr && header.p_type == PT_INTERP;
-  }
-  elf_end(elf);
-  return !has_interpreter;
-}
-
 }  // namespace lbf::procedures

@@ -67,8 +67,4 @@ class LoadedSymbols {
   std::vector<std::string> undefined_;
 };
 
-// Whether a file is an ELF program without a program interpreter: nothing can be preloaded into it.
-// kNotFound: it cannot be read; kInvalidInput: it is no ELF file.
-Result<bool> is_static_executable(const std::string& path);
-
 }  // namespace lbf::procedures

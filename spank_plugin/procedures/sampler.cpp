@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <map>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -190,23 +191,39 @@ SampleProfile Sampler::profile(const LoadedSymbols& symbols) {
     const std::string name = symbol == nullptr ? "(no symbol)" : spellings_of(symbol->linkage).display;
     const std::string module = symbol == nullptr ? "" : symbols.modules()[symbol->module].file;
     const auto [entry, is_new] = by_name.emplace(module + '\n' + name, out.procedures.size());
-    if (is_new) out.procedures.push_back({name, module, 0, 0});
+    if (is_new) out.procedures.push_back({name, module});
     by_symbol.emplace(symbol, entry->second);
     return entry->second;
   };
   const std::size_t used = std::min(buffer.used.load(std::memory_order_acquire), kBufferWords);
   std::unordered_set<std::size_t> seen;
+  std::map<std::pair<std::size_t, std::size_t>, std::uint64_t> calls;  // procedure, caller -> samples
+  std::vector<std::size_t> stack;                                      // scratch
   for (std::size_t at = 0; at < used;) {
     const std::size_t count = buffer.words[at];
     if (count == 0 || count > kMaxFrames || at + 1 + count > used) break;
     ++out.samples;
     seen.clear();
+    stack.clear();
     for (std::size_t i = 0; i < count; ++i) {
       const std::size_t procedure = procedure_at(buffer.words[at + 1 + i]);
       if (i == 0) ++out.procedures[procedure].exclusive;
-      if (seen.insert(procedure).second) ++out.procedures[procedure].inclusive;
+      if (stack.empty() || stack.back() != procedure) stack.push_back(procedure);
+    }
+    for (std::size_t i = 0; i < stack.size(); ++i) {
+      if (!seen.insert(stack[i]).second) continue;
+      ++out.procedures[stack[i]].inclusive;
+      if (i + 1 < stack.size()) ++calls[{stack[i], stack[i + 1]}];
     }
     at += count + 1;
+  }
+  for (const auto& [edge, samples] : calls) {
+    const SampledProcedure& caller = out.procedures[edge.second];
+    out.procedures[edge.first].callers.push_back({caller.name, caller.module, samples});
+  }
+  for (SampledProcedure& procedure : out.procedures) {
+    std::stable_sort(procedure.callers.begin(), procedure.callers.end(),
+                     [](const SampledCaller& a, const SampledCaller& b) { return a.samples > b.samples; });
   }
   std::stable_sort(
       out.procedures.begin(), out.procedures.end(), [](const SampledProcedure& a, const SampledProcedure& b) {

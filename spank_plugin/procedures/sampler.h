@@ -16,11 +16,18 @@
 
 namespace lbf::procedures {
 
+struct SampledCaller {
+  std::string name;
+  std::string module;
+  std::uint64_t samples = 0;  // in which it was the next other procedure on the stack
+};
+
 struct SampledProcedure {
   std::string name;
   std::string module;
   std::uint64_t exclusive = 0;  // samples in the procedure itself
   std::uint64_t inclusive = 0;  // in it or in what it called; recursion counts once
+  std::vector<SampledCaller> callers{};  // of those samples, most first
 };
 
 struct SampleProfile {

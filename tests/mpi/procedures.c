@@ -1,7 +1,8 @@
 // A program whose procedures are measured (--lbf-procedures): a ring of ranks. Each procedure counts its calls and its
 // time by the thread's processor clock, and each rank prints at the end, for each of them:
 //   procedure RANK NAME CALLS SECONDS
-// usage: procedures ROUNDS [storm]; storm: also a procedure that is called too often for any limit.
+// usage: procedures ROUNDS [storm|nested]; storm: also a procedure that is called too often for any limit; nested: by another
+// one that takes most of the time.
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -63,6 +64,15 @@ PROCEDURE static uint64_t storm(uint64_t state) {
   return state + 1;
 }
 
+static struct own stormy_own = {"stormy", 0, 0};
+PROCEDURE static uint64_t stormy(uint64_t state) {
+  const double begin = cpu_s();
+  for (int i = 0; i < 1000000; ++i) state = storm(state);
+  ++stormy_own.calls;
+  stormy_own.seconds += cpu_s() - begin;
+  return state;
+}
+
 static void say(int rank, const struct own* own) {
   printf("procedure %d %s %ld %.6f\n", rank, own->name, own->calls, own->seconds);
 }
@@ -73,11 +83,13 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int rounds = argc > 1 ? atoi(argv[1]) : 20;
-  const int with_storm = argc > 2 && strcmp(argv[2], "storm") == 0;
+  const int nested = argc > 2 && strcmp(argv[2], "nested") == 0;
+  const int with_storm = nested || (argc > 2 && strcmp(argv[2], "storm") == 0);
   const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
   uint64_t state = (uint64_t)rank + 1;
   for (int round = 0; round < rounds; ++round) {
     state = solve(state, rank);
+    if (nested) state = stormy(state);
     if (with_storm) {
       for (int i = 0; i < 200000; ++i) state = storm(state);
     }
@@ -94,6 +106,7 @@ int main(int argc, char** argv) {
   say(rank, &inner_own);
   say(rank, &check_own);
   if (with_storm) say(rank, &storm_own);
+  if (nested) say(rank, &stormy_own);
   fflush(stdout);
   MPI_Finalize();
   return state == 0x123456789;  // it is used

@@ -96,7 +96,13 @@ class Procedures(unittest.TestCase):
         self.assertEqual("off", by_name["storm"]["state"], step["procedures"])
         self.assertIn("called too often", by_name["storm"]["note"])
         self.assertLess(by_name["storm"]["calls"], 0.1 * own["storm"][0])
-        self.assertEqual(("measured", own["solve"][0]), (by_name["solve"]["state"], by_name["solve"]["calls"]))
+        solve = by_name["solve"]
+        self.assertEqual("measured", solve["state"])
+        # Ranks that wait poll: on a busy machine the limit may close the capture for a while, and only windows are recorded.
+        if step["cost"]["seen_share"] == 1 and step["cost"]["windows"] <= 1:
+            self.assertEqual(own["solve"][0], solve["calls"], step["cost"])
+        else:
+            self.assertTrue(0 < solve["calls"] < own["solve"][0], step["cost"])
 
     def test_auto_finds_what_takes_the_time(self):
         done, step = self.lbf_run(["--overhead", "20", "--procedures", "auto"], 2, f"{PROGRAMS}/procedures", "600")
@@ -104,6 +110,20 @@ class Procedures(unittest.TestCase):
         self.assertTrue(names & {"solve", "spin", "inner"}, f"{step['procedures']} {step['notes']} {done.stderr}")
         self.assertTrue([note for note in step["notes"] if "auto: measured from now on" in note], step["notes"])
         self.assertIsNotNone(step["procedures"]["critical_path"])
+
+    def test_auto_takes_the_caller_of_what_is_called_too_often(self):
+        done, step = self.lbf_run(["--overhead", "20", "--procedures", "auto"], 2, f"{PROGRAMS}/procedures", "300", "nested")
+        by_name = {one["name"]: one for one in step["procedures"]["procedures"]}
+        self.assertEqual("off", by_name["storm"]["state"], f"{step['procedures']} {step['notes']}")
+        self.assertIsNone(by_name["storm"]["receiver_s"], "its times end where it was switched off")
+        self.assertIn("says nothing of what ran after", by_name["storm"]["note"])
+        caller = by_name["stormy"]
+        self.assertEqual("measured", caller["state"], step["procedures"])
+        own_calls, own_s = self.own(done)["stormy"]
+        self.assertTrue(0 < caller["calls"] < own_calls, "from the choice on")
+        self.assertAlmostEqual(1, caller["inclusive_s"] / caller["calls"] / (own_s / own_calls), delta=0.3)
+        self.assertGreater(caller["zeroed_s"], 0)
+        self.assertTrue([note for note in step["notes"] if "storm is called too often: stormy, which calls it" in note], step["notes"])
 
     def test_without_the_option_nothing_is_loaded(self):
         done, step = self.lbf_run([], 2, f"{PROGRAMS}/procedures", "5")

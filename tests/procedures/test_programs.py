@@ -255,6 +255,25 @@ class Programs(unittest.TestCase):
         self.assertEqual(rows["seldom"].state, "measured")
         self.assertEqual(rows["seldom"].calls, 200)
 
+    def test_the_limit_holds_at_ten_million_calls_a_second(self):
+        """Of the run's time, measured calls cost the limit at most, and one look (4,096 calls) more."""
+        self.write("rate.c",
+            "#include <stdio.h>\n#include <time.h>\nvolatile unsigned long seen;\n"
+            "__attribute__((noinline)) unsigned long often(unsigned long n) {\n"
+            "  for (int i = 0; i < 70; i++) n = n * 6364136223846793005u + 1442695040888963407u;\n  return seen = n; }\n"
+            "static double now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec + 1e-9 * t.tv_nsec; }\n"
+            "int main(void) { unsigned long s = 0; double from = now(); for (long i = 0; i < 4000000; i++) s = often(s);\n"
+            "  fprintf(stderr, \"took %.9f\\n\", now() - from); printf(\"%lu\\n\", s); }\n")
+        program = self.build("rate", CC, "-O2", self.path("rate.c"))
+        bare = self.bare(program)
+        for limit in (0.02, 0.002):
+            done, rows, missed, _ = self.measured("often", program, LBF_PROCEDURES_LIMIT=str(limit))
+            self.assertEqual(done.stdout, bare.stdout)
+            took_s = float(next(line for line in done.stderr.splitlines() if line.startswith("took ")).split()[1])
+            call_s = 1e-9 * next(float(line.split("\t")[1]) for line in self.lines("report") if line.startswith("# call_ns"))
+            self.assertEqual((rows["often"].state, missed), ("off-by-cost", 0), f"{4e6 / took_s:.3g} calls a second")
+            self.assertLessEqual(rows["often"].calls * call_s, limit * took_s + 4096 * call_s)
+
     def test_samples(self):
         program = self.build("calls_samples", CC, "-O2", os.path.join(HERE, "calls.c"), "-pthread")
         samples = self.path("samples")

@@ -7,6 +7,7 @@
 #include <exception>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -95,7 +96,8 @@ class TraceSink {
   static Result<std::unique_ptr<TraceSink>> open(const std::string& path, const std::string& form, Rank ranks,
                                                  const std::string& library = {},
                                                  const std::vector<std::string>& procedures = {},
-                                                 const std::vector<std::uint32_t>& node_of_rank = {}) {
+                                                 const std::vector<std::uint32_t>& node_of_rank = {},
+                                                 const std::set<std::string>& switched_off = {}) {
     if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
       return lbf::invalid_input(
           "a stored trace is not for a terminal: name a file with -o FILE, or --to text");
@@ -112,6 +114,7 @@ class TraceSink {
       stored.library = library;
       stored.procedures = procedures;
       stored.node_of_rank = node_of_rank;
+      stored.switched_off = switched_off;
       sink->stored_.emplace(
           ranks, [out](std::uint32_t, const std::string& batch) { return out->write(batch); }, stored);
     }
@@ -196,7 +199,8 @@ Result<void> convert(const Options& options) {
   const Result<std::vector<std::string>> procedures = (*trace)->procedures();
   if (!procedures) return procedures.error();
   Result<std::unique_ptr<TraceSink>> sink =
-      TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library(), *procedures, (*trace)->node_of_rank());
+      TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library(), *procedures, (*trace)->node_of_rank(),
+                      (*trace)->switched_off());
   if (!sink) return sink.error();
   Result<void> done =
       read(**trace, "converted", [&](Rank rank, const Event& event) { return (*sink)->add(rank, event); });

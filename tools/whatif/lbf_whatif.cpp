@@ -116,9 +116,16 @@ int run(int argc, char** argv) {
   if (procedures.given()) {
     lbf::Result<std::vector<std::string>> known = (*trace)->procedures();
     if (!known) return fail(kFailure, known.error().message);
-    lbf::Result<lbf::ProcedureQuestion> made = lbf::make_procedure_question(procedures, *known, result.ranks);
+    lbf::Result<lbf::ProcedureQuestion> made =
+        lbf::make_procedure_question(procedures, *known, result.ranks, (*trace)->switched_off());
     if (!made) return fail(kFailure, made.error().message);
     question = std::move(*made);
+    for (const std::string& name : question->left_out) {
+      std::fprintf(stderr,
+                   "lbf-whatif: note: %s is left out: it was switched off while it ran, its times are a part of what they "
+                   "were\n",
+                   lbf::report::printable(name).c_str());
+    }
   }
   lbf::Result<std::vector<lbf::Target>> targets = lbf::make_targets(options, result.ranks);
   if (!targets) return fail(kFailure, targets.error().message);

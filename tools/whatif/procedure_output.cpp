@@ -202,6 +202,7 @@ void add_procedure_json(const ProcedureAnswer& answer, const std::vector<Predict
                           {"critical_path_s", p < path.procedure_s.size() ? path.procedure_s[p] : 0}});
   }
   root["procedures"] = std::move(procedures);
+  root["procedures_left_out"] = question.left_out;  // switched off while they ran
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   for (const auto& [rank, rank_s] : path.rank_s) {
     ranks.push_back({{"rank", rank == PathProfile::kOthers ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(rank)},

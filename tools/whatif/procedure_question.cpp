@@ -117,7 +117,28 @@ Result<std::vector<std::uint32_t>> find(const std::string& pattern, const std::v
 
 class Builder {
  public:
-  explicit Builder(const std::vector<std::string>& known) : known_(known) {}
+  Builder(const std::vector<std::string>& known, const std::set<std::string>& switched_off)
+      : known_(known), switched_off_(switched_off) {}
+
+  // As find(), without what was switched off, as long as something else is left.
+  Result<std::vector<std::uint32_t>> usable(const std::string& pattern) {
+    Result<std::vector<std::uint32_t>> found = find(pattern, known_);
+    if (!found) return found;
+    std::vector<std::uint32_t> kept;
+    std::string off;
+    for (const std::uint32_t number : *found) {
+      if (!switched_off_.contains(known_[number])) {
+        kept.push_back(number);
+        continue;
+      }
+      off = known_[number];
+      auto& left_out = question_.left_out;
+      if (std::find(left_out.begin(), left_out.end(), off) == left_out.end()) left_out.push_back(off);
+    }
+    if (!kept.empty()) return kept;
+    return invalid_input(off + " was switched off while it ran: it is called too often for the overhead limit. The trace has a "
+                               "part of its times, and what ran before says nothing of what ran after. Measure what calls it");
+  }
 
   std::size_t look_at(std::uint32_t procedure) {
     auto& profiled = question_.plan.profiled;
@@ -135,6 +156,7 @@ class Builder {
 
  private:
   const std::vector<std::string>& known_;
+  const std::set<std::string>& switched_off_;
   ProcedureQuestion question_;
 };
 
@@ -196,8 +218,9 @@ std::vector<std::string> near_names(const std::string& name, const std::vector<s
 }
 
 Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& options,
-                                                  const std::vector<std::string>& known, Rank ranks) {
-  Builder builder(known);
+                                                  const std::vector<std::string>& known, Rank ranks,
+                                                  const std::set<std::string>& switched_off) {
+  Builder builder(known, switched_off);
   const Destination to = *parse_destination(options.to);
   builder.question().to = destination_words(options.to);
   if (to.to == MoveTo::kRank && to.rank >= ranks) {
@@ -206,7 +229,7 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
   }
   std::vector<std::size_t> listed;
   for (const std::string& pattern : split(options.procedures, known)) {
-    const Result<std::vector<std::uint32_t>> found = find(pattern, known);
+    const Result<std::vector<std::uint32_t>> found = builder.usable(pattern);
     if (!found) return found.error();
     for (const std::uint32_t procedure : *found) {
       const std::size_t at = builder.look_at(procedure);
@@ -227,7 +250,7 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
     return {};
   };
   for (const std::string& pattern : split(options.move, known)) {
-    const Result<std::vector<std::uint32_t>> found = find(pattern, known);
+    const Result<std::vector<std::uint32_t>> found = builder.usable(pattern);
     if (!found) return found.error();
     for (const std::uint32_t procedure : *found) {
       if (Result<void> ok = change(procedure, to.to, options.share); !ok) return ok.error();
@@ -237,7 +260,7 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
   }
   for (const std::string& text : split(options.faster, known)) {
     const auto [name, percent] = split_faster(text);
-    const Result<std::vector<std::uint32_t>> found = find(name, known);
+    const Result<std::vector<std::uint32_t>> found = builder.usable(name);
     if (!found) return found.error();
     for (const std::uint32_t procedure : *found) {
       if (Result<void> ok = change(procedure, MoveTo::kNowhere, *percent_of(percent) / 100); !ok) return ok.error();

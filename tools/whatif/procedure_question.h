@@ -1,6 +1,7 @@
 // What lbf-whatif is asked about procedures (docs/procedure-lbf.md), as scenarios of one replay.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -38,16 +39,19 @@ struct ProcedureScenario {
 
 struct ProcedureQuestion {
   std::vector<std::string> names;            // procedures looked at, in the plan's order
+  std::vector<std::string> left_out;         // meant by a pattern, but switched off while they ran
   std::string asked;                         // what --move and --faster say, in words; empty: nothing
   std::string to;                            // where the curves move to
   std::vector<ProcedureScenario> scenarios;  // by scenario of the plan
   ProcedurePlan plan;
 };
 
-// `known`: the trace's procedures by number. Errors (kNotFound) list near names; kInvalidInput: too many scenarios, a
-// rank that does not exist, a procedure both moved and faster.
+// `known`: the trace's procedures by number; `switched_off`: those whose times are a part of what they were, of which
+// nothing can be predicted. Errors (kNotFound) list near names; kInvalidInput: too many scenarios, a rank that does not
+// exist, a procedure both moved and faster, one that was switched off and is named.
 Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& options,
-                                                  const std::vector<std::string>& known, Rank ranks);
+                                                  const std::vector<std::string>& known, Rank ranks,
+                                                  const std::set<std::string>& switched_off = {});
 
 // Names of `known` that `name` may have been meant for, best first.
 std::vector<std::string> near_names(const std::string& name, const std::vector<std::string>& known);

@@ -53,6 +53,7 @@ class TextTrace final : public WhatIfTrace {
     if (!info) return info.error();
     return std::move(info->procedures);
   }
+  const std::set<std::string>& switched_off() const override { return switched_off_; }
 
   Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
     std::ifstream in(path_, std::ios::binary);
@@ -73,6 +74,7 @@ class TextTrace final : public WhatIfTrace {
  private:
   std::string path_;
   TraceInfo header_;
+  std::set<std::string> switched_off_;  // text traces do not say
   std::uintmax_t bytes_;
 };
 
@@ -142,9 +144,16 @@ class StoredTrace final : public WhatIfTrace {
     BatchSink sink;
     sink.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
     sink.on_control = [this](std::string_view text) -> Result<void> {
-      if (text.find("\"procedure\"") == std::string_view::npos) return {};
+      if (text.find("\"procedure") == std::string_view::npos) return {};
       const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
-      if (!record.is_object() || record.value("type", nlohmann::json()) != "procedure") return {};
+      if (!record.is_object()) return {};
+      if (record.value("type", nlohmann::json()) == "procedure_remark") {
+        const auto what = record.find("name");
+        if (record.value("kind", nlohmann::json()) == "off" && what != record.end() && what->is_string())
+          switched_off_.insert(what->get<std::string>());
+        return {};
+      }
+      if (record.value("type", nlohmann::json()) != "procedure") return {};
       const auto rank = record.find("rank");
       const auto id = record.find("id");
       const auto name = record.find("name");
@@ -163,6 +172,7 @@ class StoredTrace final : public WhatIfTrace {
     }
     return procedures_.names();
   }
+  const std::set<std::string>& switched_off() const override { return switched_off_; }
 
   Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
     CommunicatorTable communicators;
@@ -342,6 +352,7 @@ class StoredTrace final : public WhatIfTrace {
   std::vector<Source> sources_;
   std::map<std::uint32_t, std::vector<Batch>> streams_;
   ProcedureTable procedures_;
+  std::set<std::string> switched_off_;
   std::vector<Event> translated_;                  // scratch
   std::deque<std::vector<std::uint64_t>> numbers_;  // scratch: what translated_ points to
   std::size_t total_bytes_ = 0;

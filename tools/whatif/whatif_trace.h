@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +32,9 @@ class WhatIfTrace {
   // What the capture took of the ranks' measured time, as the relays said last; nothing of a trace that does not know.
   // REQUIRES: read() was called.
   virtual CaptureCost capture_cost() const = 0;
+  // Those of them whose measuring the overhead limit ended while they ran, in some rank or in all: the trace has a part
+  // of their times. Known once procedures() was called. Text traces do not say it.
+  virtual const std::set<std::string>& switched_off() const = 0;
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
   virtual Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) = 0;
 };

@@ -31,10 +31,10 @@ def read_runs(output):
     return rows
 
 
-def write_row(path, row):
+def write_row(path, row, columns=COLUMNS):
     is_new = not os.path.exists(path)
     with open(path, "a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         if is_new:
             writer.writeheader()
         writer.writerow(row)

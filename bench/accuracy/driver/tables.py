@@ -207,13 +207,13 @@ def summary_cells(summary):
             f"{100 * summary.within_3:.0f} %", f"{100 * summary.within_6:.0f} %"]
 
 
-def write_docs(path, lines):
+def write_docs(path, lines, markers=(BEGIN, END)):
     """Puts the tables between the markers."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
+    before, begin, rest = text.partition(markers[0])
+    _, end, after = rest.partition(markers[1])
     if not begin or not end:
-        raise ValueError(f"{path}: the markers {BEGIN} and {END} are missing")
+        raise ValueError(f"{path}: the markers {' and '.join(markers)} are missing")
     with open(path, "w", encoding="utf-8") as file:
         file.write(before + begin + "\n" + "\n".join(lines).rstrip() + "\n" + end + after)

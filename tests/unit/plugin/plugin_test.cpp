@@ -1,6 +1,7 @@
 // lbf.so under a fake SPANK host: every hook in every context, every missing item, and a relay that is really
 // started as another user. Whatever happens, a hook returns ESPANK_SUCCESS.
 #include <dlfcn.h>
+#include <elf.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,11 +10,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/plugin/fake_spank.h"
@@ -395,6 +398,43 @@ TEST_F(PluginTest, TheStepRunsWithCaptureAndARelay) {
   EXPECT_EQ(contents(rings() + "/end.txt"), "e");
   EXPECT_THAT(host().said, IsEmpty());  // delivered: nothing to say
   EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+}
+
+// A static program: the loader preloads nothing. The first node says so, of a program of the user's own.
+TEST_F(PluginTest, AStaticProgramIsNamed) {
+  const std::string program = dir_ + "/static";
+  {
+    Elf64_Ehdr head{};
+    std::copy_n(ELFMAG, SELFMAG, head.e_ident);
+    head.e_ident[EI_CLASS] = ELFCLASS64;
+    head.e_type = ET_EXEC;
+    head.e_phoff = sizeof(head);
+    head.e_phentsize = sizeof(Elf64_Phdr);
+    head.e_phnum = 1;
+    Elf64_Phdr part{};
+    part.p_type = PT_LOAD;
+    std::ofstream out(program, std::ios::binary);
+    out.write(reinterpret_cast<const char*>(&head), sizeof(head));
+    out.write(reinterpret_cast<const char*>(&part), sizeof(part));
+  }
+  host().environment["LBF_PREDICT"] = "1";
+  for (const auto& [node, command, lines] :
+       {std::tuple(0, program, 1U), std::tuple(1, program, 0U), std::tuple(0, std::string("/bin/sh"), 0U)}) {
+    host().said.clear();
+    host().environment.erase("LBF_CAPTURE_DIR");
+    host().environment.erase("LD_PRELOAD");
+    host().items[S_JOB_NODEID] = node;
+    host().arguments = {command};
+    start(S_CTX_REMOTE);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    EXPECT_EQ(host().said.size(), lines) << command << " on node " << node;
+    if (lines > 0 && !host().said.empty()) {
+      EXPECT_THAT(host().said.front(), HasSubstr(program + " is linked statically"));
+    }
+    EXPECT_FALSE(rings().empty()) << "the step is described all the same";
+    for (int task = 0; task < 2; ++task) EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+  }
 }
 
 TEST_F(PluginTest, WhatBecameOfTheEventsIsSaid) {

@@ -65,6 +65,17 @@ TEST_F(IntervalRecords, OnlyProcessTimeCounts) {
   EXPECT_EQ(values_at(0)[2], 250u);  // never more than the inclusive time
 }
 
+TEST(ProcessShare, ProcessorTimeOnlyHasToFitIn) {
+  const std::vector<lbf_procedure_sums> of_tsc{{0, 0, 1, 600, 600, 0}, {1, 0, 1, 300, 200, 0}};
+  const std::vector<lbf_procedure_sums> of_processor{{0, 1, 1, 600, 600, 0}, {1, 1, 1, 300, 200, 0}};
+  EXPECT_EQ(process_share(of_tsc, 1000, 0), 1.0);
+  EXPECT_EQ(process_share(of_tsc, 1000, 750), 0.25) << "whose it was nobody knows";
+  EXPECT_EQ(process_share(of_processor, 4000, 3000), 1.0) << "the rest was none of theirs";
+  EXPECT_EQ(process_share(of_processor, 1000, 600), 0.5) << "800 of 400";
+  EXPECT_EQ(process_share({}, 1000, 500), 0.5);
+  EXPECT_EQ(process_share(of_processor, 0, 0), 1.0);
+}
+
 TEST_F(IntervalRecords, NothingRanNothingIsWritten) {
   given = {{4, 0, 0, 0, 0, 0}};  // it is active, but no time passed
   writer_.begin_call(5'000, 1);

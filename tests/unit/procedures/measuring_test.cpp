@@ -31,6 +31,13 @@ std::atomic<long> sink{0};
   sink.store(n, std::memory_order_relaxed);
   return n + 1;
 }
+// Works, and does not run for 20 ms.
+[[gnu::noinline, gnu::noclone]] long naps(long n) {
+  const long result = work(n);
+  constexpr timespec kNap{0, 20'000'000};
+  nanosleep(&kNap, nullptr);
+  return result + work(n);
+}
 [[gnu::noinline, gnu::noclone]] void throwing(long n) {
   sink.store(n, std::memory_order_relaxed);
   if (n >= 0) throw std::runtime_error("thrown");
@@ -70,7 +77,7 @@ class Measuring : public testing::Test {
     static Procedures* procedures = [] {
       auto* made = new Procedures;
       const auto opened = made->open(
-          "measured::work,measured::outer_work,measured::tiny,measured::throwing,measured::tyni,measured::"
+          "measured::work,measured::outer_work,measured::naps,measured::tiny,measured::throwing,measured::tyni,measured::"
           "yields,lbf_test_slow_entry");
       EXPECT_TRUE(opened);
       return made;
@@ -143,6 +150,61 @@ TEST_F(Measuring, IntervalsEndAtMpiCallsAndTimeInsideIsNotCharged) {
   EXPECT_EQ(out[0].sums.inclusive_ticks, 0u);
   resume(__builtin_ia32_rdtsc());
   EXPECT_EQ(take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures), 0u);
+  resume(__builtin_ia32_rdtsc());
+}
+
+// Whoever else runs, or when it sleeps: what the thread did not run is in no procedure. The first interval shows that there
+// are long stretches; from the second on the processor's clock is read where they begin.
+TEST_F(Measuring, LongStretchesCountAsFarAsTheThreadRan) {
+  timespec began{};
+  clock_gettime(CLOCK_MONOTONIC, &began);
+  const std::uint64_t from = __builtin_ia32_rdtsc();
+  constexpr timespec kBaseline{0, 5'000'000};
+  nanosleep(&kBaseline, nullptr);
+  timespec ended{};
+  clock_gettime(CLOCK_MONOTONIC, &ended);
+  const double ns = 1e9 * static_cast<double>(ended.tv_sec - began.tv_sec) + static_cast<double>(ended.tv_nsec - began.tv_nsec);
+  const double ticks_per_ns = static_cast<double>(__builtin_ia32_rdtsc() - from) / ns;
+  ticks_per_2_20_ns.store(static_cast<std::uint64_t>(ticks_per_ns * (1 << 20)));
+  const auto nap = static_cast<std::uint64_t>(20e6 * ticks_per_ns);
+
+  ASSERT_TRUE(all().patch(id("naps")));
+  measured::tiny(0);
+  IntervalSums out[kMaxProcedures];
+  const auto interval = [&](long n) {
+    resume(__builtin_ia32_rdtsc());
+    measured::naps(n);
+    const std::uint32_t count = take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures);
+    EXPECT_EQ(count, 1u);
+    EXPECT_EQ(out[0].procedure, id("naps"));
+    return out[0];
+  };
+  take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures);
+  measured::naps(1);  // the thread has its memory now
+  take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures);
+  const IntervalSums first = interval(1000);
+  EXPECT_EQ(first.processor_time, 0u);
+  EXPECT_GT(first.sums.self_ticks, nap);
+  for (int i = 0; i < 3; ++i) {
+    resume(__builtin_ia32_rdtsc());  // a short one between
+    take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures);
+    const IntervalSums later = interval(1000);
+    EXPECT_EQ(later.processor_time, 1u);
+    EXPECT_GT(later.sums.self_ticks, 0u);
+    EXPECT_LT(later.sums.self_ticks, nap / 4);
+    EXPECT_EQ(later.sums.inclusive_ticks, later.sums.self_ticks);
+  }
+  // Another procedure inside: the nap is the outer one's only.
+  ASSERT_TRUE(all().patch(id("work")));
+  resume(__builtin_ia32_rdtsc());
+  measured::naps(1000);
+  ASSERT_EQ(take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures), 2u);
+  for (const IntervalSums& sums : std::span(out, 2)) {
+    EXPECT_EQ(sums.processor_time, 1u);
+    EXPECT_LT(sums.sums.inclusive_ticks, nap / 4);
+  }
+  // Without the clock's rate it is the TSC's time again.
+  ticks_per_2_20_ns.store(0);
   resume(__builtin_ia32_rdtsc());
 }
 

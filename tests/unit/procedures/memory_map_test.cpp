@@ -60,13 +60,5 @@ TEST(LoadedSymbols, ThisProgramAndItsLibraries) {
   EXPECT_TRUE(found);
 }
 
-TEST(LoadedSymbols, StaticExecutable) {
-  const auto shell = is_static_executable("/bin/sh");
-  ASSERT_TRUE(shell);
-  EXPECT_FALSE(*shell);
-  EXPECT_EQ(is_static_executable("/etc/passwd").error().code, ErrorCode::kInvalidInput);
-  EXPECT_EQ(is_static_executable("/does/not/exist").error().code, ErrorCode::kNotFound);
-}
-
 }  // namespace
 }  // namespace lbf::procedures

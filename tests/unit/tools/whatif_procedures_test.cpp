@@ -130,5 +130,43 @@ TEST_F(WhatIfProcedures, StoredTraces) {
   EXPECT_EQ(lbf(answer, "critical_path_zeroing", "solve<int, 3>(a, b)"), 4);
 }
 
+// What the limit switched off has a part of its times in the trace: no number can be told from it.
+TEST_F(WhatIfProcedures, WhatWasSwitchedOffIsNotPredicted) {
+  BatchEncoder encoder;
+  encoder.add_control(R"({"type":"process","rank":0,"world_size":1,"library":""})");
+  encoder.add_control(R"({"type":"procedure","rank":0,"id":0,"name":"leaf"})");
+  encoder.add_control(R"({"type":"procedure","rank":0,"id":1,"name":"level"})");
+  for (const std::uint64_t id : {0U, 1U}) {
+    Event event;
+    event.kind = EventKind::kProcedure;
+    event.process_s = 1;
+    const std::vector<std::uint64_t> values{id, 500000000u, 500000000u, 1};
+    event.values = values;
+    encoder.add(0, event);
+  }
+  encoder.add_control(R"({"type":"procedure_remark","rank":0,"kind":"note","name":"level","text":"inlined"})");
+  encoder.add_control(R"({"type":"procedure_remark","rank":0,"kind":"off","name":"leaf","text":"called too often"})");
+  Event exit;
+  exit.kind = EventKind::kExit;
+  encoder.add(0, exit);
+  const std::string stored = write("t.lbfw", encoder.finish(0, 1));
+  const std::string again = dir_ + "/again.lbfw";
+  const test::Outcome converted = test::run_command(LBF_TRACE " convert " + stored + " --to stored -o " + again);
+  ASSERT_EQ(converted.status, 0) << converted.err;
+  for (const std::string& trace : {stored, again}) {
+    test::Outcome outcome = run(trace + " --procedures leaf");
+    EXPECT_EQ(outcome.status, 1) << trace;
+    EXPECT_THAT(outcome.err, HasSubstr("leaf was switched off while it ran"));
+    EXPECT_EQ(run(trace + " --move leaf").status, 1);
+    EXPECT_EQ(run(trace + " --faster leaf=10").status, 1);
+    outcome = run(trace + " --procedures 'le*' --json");
+    EXPECT_THAT(outcome.err, HasSubstr("leaf is left out"));
+    const nlohmann::json answer = nlohmann::json::parse(outcome.out, nullptr, false);
+    ASSERT_EQ(answer["procedures"].size(), 1u) << outcome.out;
+    EXPECT_EQ(answer["procedures"][0]["name"], "level");
+    EXPECT_EQ(answer["procedures_left_out"], nlohmann::json::array({"leaf"}));
+  }
+}
+
 }  // namespace
 }  // namespace lbf
