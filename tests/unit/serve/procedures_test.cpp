@@ -237,6 +237,7 @@ TEST_F(ProceduresTest, WithoutRoomTheyAreDeferredAndTakenUpFromTheStoredTrace) {
   const auto view = run.view();
   EXPECT_EQ(view->record.state, db::StepState::kComplete);
   EXPECT_THAT(view->record.procedures->why_deferred, HasSubstr("step_cpu_percent"));
+  EXPECT_THAT(view->record.notes, testing::Contains(testing::StartsWith("procedures are deferred: ")));
   EXPECT_EQ(named(*view, "F").calls, 5u) << "what was measured is known all the same";
   EXPECT_FALSE(named(*view, "F").receiver_s);
   EXPECT_TRUE(step_json(*view, StepDetail::kFull)["procedures"]["procedures"][0]["receiver_s"].is_null());
