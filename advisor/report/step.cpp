@@ -355,8 +355,24 @@ Result<Step> read_step(const Json& json, std::size_t number) {
   return out;
 }
 
-// Where the document is {"steps":[{...},...]} and nothing else, as lbfd writes it: the text of each step. Read one by one
-// they use the same memory again and again. nullopt: anything else.
+// nullopt: something in there is no JSON; what, the whole document says.
+std::optional<Result<std::vector<Step>>> steps_one_by_one(std::string_view json) {
+  const auto texts = texts_of_steps(json);
+  if (!texts) return std::nullopt;
+  std::vector<Step> out;
+  out.reserve(texts->size());
+  for (const std::string_view text : *texts) {
+    const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (document.is_discarded()) return std::nullopt;
+    auto step = read_step(document, out.size() + 1);
+    if (!step) return Result<std::vector<Step>>(step.error());
+    out.push_back(std::move(*step));
+  }
+  return Result<std::vector<Step>>(std::move(out));
+}
+
+}  // namespace
+
 std::optional<std::vector<std::string_view>> texts_of_steps(std::string_view json) {
   constexpr std::string_view kBegin = "{\"steps\":[";
   constexpr std::string_view kEnd = "]}";
@@ -392,24 +408,6 @@ std::optional<std::vector<std::string_view>> texts_of_steps(std::string_view jso
   }
   return texts;
 }
-
-// nullopt: something in there is no JSON; what, the whole document says.
-std::optional<Result<std::vector<Step>>> steps_one_by_one(std::string_view json) {
-  const auto texts = texts_of_steps(json);
-  if (!texts) return std::nullopt;
-  std::vector<Step> out;
-  out.reserve(texts->size());
-  for (const std::string_view text : *texts) {
-    const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (document.is_discarded()) return std::nullopt;
-    auto step = read_step(document, out.size() + 1);
-    if (!step) return Result<std::vector<Step>>(step.error());
-    out.push_back(std::move(*step));
-  }
-  return Result<std::vector<Step>>(std::move(out));
-}
-
-}  // namespace
 
 Error answer_error(const std::string& what) {
   return invalid_input("the answer does not keep to HTTP API version 1: " + what +

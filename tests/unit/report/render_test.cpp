@@ -170,6 +170,16 @@ TEST_F(Render, JsonKeepsEverythingAndActsOnNoTerminal) {
   for (const char c : *text) EXPECT_TRUE(c == '\n' || (c >= 0x20 && c < 0x7f)) << static_cast<int>(c);
 }
 
+TEST(RenderJson, StepByStepIsTheWholeDocument) {
+  for (const char* steps : {R"({"job":1,"name":"a\n\"},{é","empty":[],"x":{"y":[1,{"z":null}]}},{"job":2})", R"({"job":3})", ""}) {
+    const std::string answer = std::string(R"({"steps":[)") + steps + "]}";
+    const auto text = render_json(answer);
+    ASSERT_TRUE(text.ok());
+    EXPECT_EQ(*text, nlohmann::json::parse(answer).dump(2, ' ', true) + '\n');
+  }
+  EXPECT_FALSE(render_json(R"({"steps":[{"job":1},{"job":}]})").ok());
+}
+
 TEST(JoinAnswers, KeepsArraysAndHeterogeneousJobsTogetherInTheirOwnOrder) {
   // The last task of an array has the array's number; one job asked for twice is there once.
   const auto joined = join_answers({R"({"steps":[
