@@ -17,6 +17,24 @@ def command(name):
     return os.path.join(BUILD, "bin", name)
 
 
+def as_rows(steps, keys):
+    """ROWS of docs/formats/http-v1.md: of whole STEPs."""
+    def value(of, key):
+        for name in key.split("."):
+            of = (of or {}).get(name)
+        return of
+
+    of_step = [key for key in keys if not key.startswith("predictions.")]
+    of_prediction = [key.removeprefix("predictions.") for key in keys if key.startswith("predictions.")]
+    rows = []
+    for one in steps:
+        row = [value(one, key) for key in of_step]
+        if of_prediction:
+            row.append([[value(of, key) for key in of_prediction] for of in one.get("predictions", [])])
+        rows.append(row)
+    return {"keys": of_step, "prediction_keys": of_prediction, "rows": rows}
+
+
 class FakeLbfd:
     """answers: function (path, query) -> (status, object)."""
 
@@ -32,6 +50,8 @@ class FakeLbfd:
                 query = {k: v[0] for k, v in urllib.parse.parse_qs(url.query, keep_blank_values=True).items()}
                 fake.asked.append((url.path, query))
                 status, body = answers(url.path, query)
+                if "rows" in query and "steps" in body:
+                    body = as_rows(body["steps"], query["rows"].split(","))
                 text = json.dumps(body).encode()
                 self.send_response(status)
                 self.send_header("Content-Type", "application/json")
