@@ -42,7 +42,7 @@ def hpcc_input():
         if os.path.exists("/usr/share/doc/hpcc/examples/_hpccinf.txt") else None
     if text is None:
         return HPCC_INPUT
-    text = re.sub(r"^\d+(\s+Ns)", r"1000\1", text, flags=re.M)
+    text = re.sub(r"^\d+(\s+Ns)", r"2500\1", text, flags=re.M)
     text = re.sub(r"^\d+(\s+Ps)", r"1\1", text, flags=re.M)
     return re.sub(r"^\d+(\s+Qs)", r"2\1", text, flags=re.M)
 
@@ -52,7 +52,7 @@ Innovative Computing Laboratory, University of Tennessee
 HPL.out      output file name (if any)
 8            device out (6=stdout,7=stderr,file)
 1            # of problems sizes (N)
-1000         Ns
+2500         Ns
 1            # of NBs
 80           NBs
 0            PMAP process mapping (0=Row-,1=Column-major)
@@ -89,14 +89,15 @@ HPL.out      output file name (if any)
 def programs(options):
     """Name -> (words, files) of the programs whose overhead is timed."""
     accuracy = os.path.join(options.build, "bench/accuracy")
-    found = {name: ([os.path.join(accuracy, name), "W"], {}) for name in ("is", "mg", "ft", "spa")}
-    lammps = ["lmp", "-in", "in.cost", "-log", "none", "-screen", "none", "-var", "steps", "30", "-var", "cells", "16"]
+    found = {"start": ([os.path.join(options.build, "bench/cost/start")], {})}
+    found |= {name: ([os.path.join(accuracy, name), size], {}) for name, size in (("is", "A"), ("mg", "A"), ("ft", "A"), ("spa", "W"))}
+    lammps = ["lmp", "-in", "in.cost", "-log", "none", "-screen", "none", "-var", "steps", "150", "-var", "cells", "16"]
     with open(os.path.join(ROOT, "examples/lammps/in.liquid"), encoding="utf-8") as file:
         text = re.sub(r"^processors .*$", "processors 2 1 1", file.read(), flags=re.M)
     found["lammps"] = (lammps, {"in.cost": text})
     found["hpcc"] = (["hpcc"], {"hpccinf.txt": hpcc_input()})
     if options.quick:
-        found = {name: found[name] for name in ("is", "lammps")}
+        found = {name: found[name] for name in ("start", "lammps")}
     return found
 
 

@@ -120,6 +120,7 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
   const std::uint64_t log_begin = std::filesystem::exists(log, ignored) ? std::filesystem::file_size(log, ignored) : 0;
   ChildOptions child;
   child.own_session = true;
+  child.background = true;  // it predicts beside the program, on the program's own processors
   child.output = log;
   auto pid = start_child({parts.lbfd, "--config", dir_ + "/lbfd.toml"}, child);
   if (!pid) return pid.error();

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,6 +19,7 @@ namespace lbf::run {
 namespace {
 
 constexpr const char* kCaptureName = "liblbf_capture.so";
+constexpr int kLeastUrgent = 19;
 
 Error failed(const std::string& what) {
   return Error{ErrorCode::kIo, what + ": " + std::strerror(errno)};
@@ -77,6 +79,15 @@ Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOpti
     ::setsid();
     const int null = ::open("/dev/null", O_RDONLY);
     if (null >= 0) ::dup2(null, STDIN_FILENO);
+  }
+  if (options.background) {
+    ::setpriority(PRIO_PROCESS, 0, kLeastUrgent);
+    // A session of its own is a group of its own to the scheduler, among which this nice value counts.
+    const int group = ::open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+    if (group >= 0) {
+      [[maybe_unused]] const ssize_t set = ::write(group, "19", 2);
+      ::close(group);
+    }
   }
   if (output) {
     ::dup2(output.get(), STDOUT_FILENO);
