@@ -26,7 +26,9 @@ std::string topology_text(const TopologyRecord& topology) {
       -1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-TopologyRecord topology_of(const std::string& text) {
+}  // namespace
+
+TopologyRecord topology_of(std::string_view text) {
   TopologyRecord topology;
   if (text.empty()) return topology;
   const auto json = nlohmann::json::parse(text, nullptr, false);
@@ -38,8 +40,6 @@ TopologyRecord topology_of(const std::string& text) {
   }
   return topology;
 }
-
-}  // namespace
 
 void PredictionStore::replace(SQLite::Database& connection, StepRow step,
                               const std::vector<PredictionRecord>& predictions) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -10,6 +11,9 @@
 #include "db/records.h"
 
 namespace lbf::db {
+
+// What column topology_json holds; nothing known where it holds none.
+TopologyRecord topology_of(std::string_view text);
 
 // Thread-safe as Database is. REQUIRES: the database outlives the store.
 class PredictionStore {

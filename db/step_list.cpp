@@ -14,6 +14,7 @@
 #include <variant>
 
 #include "base/unique_handle.h"
+#include "db/prediction_store.h"
 #include "db/step_conditions.h"
 
 namespace lbf::db {
@@ -200,19 +201,6 @@ ColumnsOf<ListedStep> columns_of(StepValue value) {
               }};
   }
   throw std::logic_error("a value that lists do not have");
-}
-
-TopologyRecord topology_of(std::string_view text) {
-  TopologyRecord topology;
-  if (text.empty()) return topology;
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object() || !json.contains("file") || !json["file"].is_string()) return topology;
-  topology.file = json["file"].get<std::string>();
-  if (!json.contains("nodes") || !json["nodes"].is_array()) return topology;
-  for (const auto& node : json["nodes"]) {
-    if (node.is_string()) topology.nodes.push_back(node.get<std::string>());
-  }
-  return topology;
 }
 
 ColumnsOf<PredictionRecord> columns_of(PredictionValue value) {

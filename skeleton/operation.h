@@ -5,6 +5,7 @@
 // Place in the skeleton's way: events -> *operations* -> exchanges -> execution signature -> skeleton.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -65,5 +66,10 @@ struct ProgramTrace {
     return all;
   }
 };
+
+// One whose `peer` is a rank that it exchanges a message with.
+bool has_peer(OperationKind kind);
+// How many values a collective operation of this kind has on this rank, in a communicator of so many; 0: none.
+std::size_t values_needed(CollectiveOp op, std::size_t size, bool is_root);
 
 }  // namespace lbf::skeleton

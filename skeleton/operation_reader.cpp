@@ -18,23 +18,6 @@ bool has_request(const Event& event) {
   return (event.flags & kFlagHasRequest) != 0;
 }
 
-// How many values an operation of this kind has on this rank; 0: its event needs none.
-std::size_t values_needed(CollectiveOp op, std::size_t size, bool is_root) {
-  switch (op) {
-    case CollectiveOp::kAlltoallv:
-    case CollectiveOp::kAlltoallw:
-      return 2 * size;
-    case CollectiveOp::kAllgatherv:
-    case CollectiveOp::kReduceScatter:
-      return size;
-    case CollectiveOp::kGatherv:
-    case CollectiveOp::kScatterv:
-      return is_root ? size : 0;
-    default:
-      return 0;
-  }
-}
-
 }  // namespace
 
 OperationReader::OperationReader(Rank ranks) : states_(static_cast<std::size_t>(ranks)) {

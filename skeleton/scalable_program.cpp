@@ -8,19 +8,6 @@
 
 namespace lbf::skeleton {
 
-bool has_peer(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kSend:
-    case OperationKind::kIsend:
-    case OperationKind::kRecv:
-    case OperationKind::kIrecv:
-    case OperationKind::kProbe:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool starts_request(OperationKind kind) {
   return kind == OperationKind::kIsend || kind == OperationKind::kIrecv ||
          kind == OperationKind::kIcollective;
@@ -159,20 +146,9 @@ class Expansion {
   // How many sizes a collective has on this rank, as OperationReader has them.
   std::uint32_t sizes_of(CollectiveOp op, std::uint32_t comm, Rank root) const {
     const std::vector<Rank>& members = trace_.comms[comm];
-    const auto size = static_cast<std::uint32_t>(members.size());
-    switch (op) {
-      case CollectiveOp::kAlltoallv:
-      case CollectiveOp::kAlltoallw:
-        return 2 * size;
-      case CollectiveOp::kAllgatherv:
-      case CollectiveOp::kReduceScatter:
-        return size;
-      case CollectiveOp::kGatherv:
-      case CollectiveOp::kScatterv:
-        return members[static_cast<std::size_t>(root)] == rank_ ? size : 0;
-      default:
-        return 0;
-    }
+    const bool is_root = root >= 0 && static_cast<std::size_t>(root) < members.size() &&
+                         members[static_cast<std::size_t>(root)] == rank_;
+    return static_cast<std::uint32_t>(values_needed(op, members.size(), is_root));
   }
 
   const ScalableProgram& program_;

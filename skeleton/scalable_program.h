@@ -78,7 +78,6 @@ bool visit_phase(const Phase& phase, Standpoint at, const VisitTerm& visit);
 // those of check_ranks.
 Result<ProgramTrace> expand(const ScalableProgram& program, Rank ranks);
 
-bool has_peer(OperationKind kind);
 bool starts_request(OperationKind kind);
 
 }  // namespace lbf::skeleton

@@ -22,19 +22,6 @@ std::int64_t modulo(std::int64_t value, std::int64_t n) {
   return n <= 0 ? 0 : ((value % n) + n) % n;
 }
 
-bool has_peer(const Operation& operation) {
-  switch (operation.kind) {
-    case OperationKind::kSend:
-    case OperationKind::kIsend:
-    case OperationKind::kRecv:
-    case OperationKind::kIrecv:
-    case OperationKind::kProbe:
-      return true;
-    default:
-      return false;
-  }
-}
-
 class Grouper {
  public:
   Grouper(const Signature& signature, const CommVariables& variables, const Exchange& exchange)
@@ -90,7 +77,7 @@ class Grouper {
       places.push_back(
           {rank_in(mine.comm, exchange_.parts[p].rank), static_cast<std::int64_t>(members.size())});
       // A cancelled receive was posted for anybody as far as the trace knows.
-      peers.push_back(has_peer(mine) && mine.peer >= 0 ? rank_in(mine.comm, mine.peer) : -1);
+      peers.push_back(has_peer(mine.kind) && mine.peer >= 0 ? rank_in(mine.comm, mine.peer) : -1);
       tags.push_back(mine.tag);
       roots.push_back(mine.root);
       bytes.push_back(static_cast<std::int64_t>(mine.bytes));

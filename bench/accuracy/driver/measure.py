@@ -11,6 +11,16 @@ COLUMNS = ("id", "program", "ranks", "nodes", "network", "kind", "repeat", "time
            "messages", "events", "unmodelled_s", "started", "load_before")
 
 
+def read_rows(output):
+    """Rows of runs.csv by id, as they stand there."""
+    path = os.path.join(output, "runs.csv")
+    if not os.path.exists(path):
+        return {}
+    with open(path, encoding="utf-8", newline="") as file:
+        # A row that an interruption cut has no last column.
+        return {row["id"]: row for row in csv.DictReader(file) if row["load_before"] is not None}
+
+
 def read_runs(output):
     """Rows of runs.csv by id, numbers as numbers."""
     path = os.path.join(output, "runs.csv")

@@ -5,20 +5,11 @@ import os
 import statistics
 import time
 
-from driver.measure import clock
+from driver.measure import clock, read_rows as read_runs
 
 from . import plan
 
 COLUMNS = ("id", "program", "placement", "repeat", "job_s", "started", "load_before")
-
-
-def read_runs(output):
-    path = os.path.join(output, "runs.csv")
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8", newline="") as file:
-        # A row that an interruption cut has no last column.
-        return {row["id"]: row for row in csv.DictReader(file) if row["load_before"] is not None}
 
 
 def times_of(runs):

@@ -1,25 +1,15 @@
 """All runs of the plan, with progress; each is a row of runs.csv as soon as it is done."""
 
-import csv
 import os
 import statistics
 import time
 
 from driver.cluster import MeasureError
-from driver.measure import clock, write_row
+from driver.measure import clock, read_rows as read_runs, write_row
 
 from . import plan
 
 COLUMNS = ("id", "program", "ranks", "version", "repeat", "time_s", "job_s", "result", "started", "load_before")
-
-
-def read_runs(output):
-    path = os.path.join(output, "runs.csv")
-    if not os.path.exists(path):
-        return {}
-    with open(path, encoding="utf-8", newline="") as file:
-        # A row that an interruption cut has no last column.
-        return {row["id"]: row for row in csv.DictReader(file) if row["load_before"] is not None}
 
 
 def times_of(rows):

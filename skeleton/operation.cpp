@@ -1,0 +1,35 @@
+// See operation.h.
+#include "skeleton/operation.h"
+
+namespace lbf::skeleton {
+
+bool has_peer(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kSend:
+    case OperationKind::kIsend:
+    case OperationKind::kRecv:
+    case OperationKind::kIrecv:
+    case OperationKind::kProbe:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::size_t values_needed(CollectiveOp op, std::size_t size, bool is_root) {
+  switch (op) {
+    case CollectiveOp::kAlltoallv:
+    case CollectiveOp::kAlltoallw:
+      return 2 * size;
+    case CollectiveOp::kAllgatherv:
+    case CollectiveOp::kReduceScatter:
+      return size;
+    case CollectiveOp::kGatherv:
+    case CollectiveOp::kScatterv:
+      return is_root ? size : 0;
+    default:
+      return 0;
+  }
+}
+
+}  // namespace lbf::skeleton
