@@ -1,5 +1,6 @@
-// Formulas of the rank and the number of ranks: what a scalable skeleton has where another one has numbers
-// and tables (docs/skeletons.md, "Scalable skeletons"; beyond Sodhi, Subhlok & Xu).
+// Formulas of the rank and the number of ranks: what a scalable skeleton has where another one has peers,
+// tags, roots and communicators (docs/skeletons.md, "Scalable skeletons"; beyond Sodhi, Subhlok & Xu).
+// Quantities have laws (rank_law.h).
 //
 // Each formula is evaluated here, to be tried on the recorded runs, and written as C for the skeleton. Both
 // say the same: c_text() calls functions of scalable_prelude.h that are these ones in C.
@@ -49,6 +50,9 @@ struct Standpoint {
 enum class Guard : std::uint8_t { kAll, kFirst, kNotFirst, kLast, kNotLast, kEven, kOdd };
 inline constexpr int kGuards = 7;
 bool holds(Guard guard, const Standpoint& at);
+
+// The smallest s with 2^s >= ranks.
+Rank doublings(Rank ranks);
 
 // A block of operations is executed once for each step.
 enum class StepRange : std::uint8_t {
@@ -113,51 +117,6 @@ struct NumberFormula {
 };
 std::int64_t evaluate(const NumberFormula& formula, const Standpoint& at, Rank peer);
 
-// A quantity as a function of the number of ranks (and of a doubling block's step): offset + factor * basis.
-struct RankLaw {
-  enum class Basis : std::uint8_t {
-    kOne,
-    kInverse,        // 1 / p
-    kLinear,         // p
-    kLog2,           // the smallest s with 2^s >= p
-    kInverseDim,     // 1 / length of dimension `dim`
-    kInverseRoot,    // 1 / sqrt p
-    kInverseRoot23,  // 1 / p^(2/3): a face of a cube's part
-    kOneLess,        // p - 1
-    kDim,            // length of dimension `dim`
-    kInverseFace,    // dimension `dim`'s length over p: a face across it
-    kInverseSquare,  // 1 / p^2
-    kSquare,         // p^2
-    kLinearLog2,     // p times kLog2
-  };
-  Basis basis = Basis::kOne;
-  int dim = 0;
-  double factor = 0;
-  double offset = 0;
-  int per_step = 0;  // times 2^(per_step * s): -1, 0, 1
-};
-double evaluate(const RankLaw& law, const Standpoint& at);
-
-// A measured value, of `at.ranks` ranks (and step).
-struct LawSample {
-  Standpoint at;
-  double value = 0;
-};
-// How much a law may be off its samples: all of `absolute` and `relative` * value; and then rounding.
-struct LawTolerance {
-  double absolute = 0;
-  double relative = 0;
-};
-// The first law that meets all samples: exactly, else within the tolerance. From three rank counts on also
-// those with an offset. Empty: none does. Where another one meets them as well and differs at a rank count up
-// to kMostCompared, `doubt` (if it is given) names both. REQUIRES: samples of at least two rank counts.
-inline constexpr Rank kMostCompared = 64;
-std::optional<RankLaw> fit_law(std::span<const LawSample> samples, const Geometry& geometry,
-                               const LawTolerance& tolerance, std::string* doubt = nullptr);
-// For times, which are never exact: the law without an offset that is the least off; how far (relative) is
-// stored in `off`. REQUIRES: as above.
-RankLaw nearest_law(std::span<const LawSample> samples, const Geometry& geometry, double& off);
-
 // Which ranks share a communicator, in the order of their ranks.
 struct CommFormula {
   enum class Kind : std::uint8_t {
@@ -178,8 +137,6 @@ std::vector<CommFormula> comm_formulas(const Geometry& geometry, Rank fewest_ran
 std::string c_text(Guard guard);  // empty: all
 std::string c_text(const PeerFormula& formula);
 std::string c_text(const NumberFormula& formula);
-// `scale`: of the value, as 1e6 for microseconds.
-std::string c_text(const RankLaw& law, double scale = 1);
 std::string c_text(const CommFormula& formula);
 // "the rank count must be ..." -> a condition in C; empty: any count will do.
 struct CCondition {

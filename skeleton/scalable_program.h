@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "skeleton/operation.h"
 #include "skeleton/rank_formula.h"
+#include "skeleton/rank_law.h"
 
 namespace lbf::skeleton {
 

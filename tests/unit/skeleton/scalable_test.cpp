@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "skeleton/rank_formula.h"
+#include "skeleton/rank_law.h"
 #include "skeleton/scalable_fit.h"
 #include "tests/unit/skeleton/scalable_programs.h"
 #include "tests/unit/skeleton/signature_text.h"
