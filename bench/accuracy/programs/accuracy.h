@@ -56,6 +56,12 @@ static inline double accuracy_by_size(const struct accuracy_run* run, double sma
   return run->size == 'S' ? small : run->size == 'W' ? medium : large;
 }
 
+// How often the work is done, for longer runs: the program's last argument where that is a number, else once.
+static inline int accuracy_repeats(int argc, char** argv) {
+  const int repeats = argc > 2 ? atoi(argv[argc - 1]) : 0;
+  return repeats > 0 ? repeats : 1;
+}
+
 static inline void* accuracy_alloc(const struct accuracy_run* run, size_t count, size_t bytes_each) {
   void* memory = calloc(count > 0 ? count : 1, bytes_each);
   if (memory == NULL) accuracy_fail(run, "no memory");

@@ -50,10 +50,10 @@ static uint64_t ask(int rounds, uint64_t unit, uint64_t number) {
 }
 
 int main(int argc, char** argv) {
-  const struct accuracy_run run = accuracy_begin(&argc, &argv, "spa", " [arrival]");
+  const struct accuracy_run run = accuracy_begin(&argc, &argv, "spa", " [arrival] [REPEATS]");
   if (run.ranks < 2) accuracy_fail(&run, "SPA needs a server and at least one client: 2 ranks");
   // With 3 clients in 9 rounds 54 messages: the papers had 56 (TSE Fig. 8).
-  const int rounds = 9;
+  const int rounds = 9 * accuracy_repeats(argc, argv);
   const uint64_t unit = (uint64_t)accuracy_by_size(&run, 4e6, 100e6, 300e6) / (uint64_t)(run.ranks - 1);
   const int by_arrival = argc > 2 && strcmp(argv[2], "arrival") == 0;
 

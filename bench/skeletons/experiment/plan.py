@@ -39,22 +39,23 @@ class Program(NamedTuple):
 
 
 def all_programs(program_dir, examples):
-    def own(name, size, guess_s, long=""):
+    def own(name, size, guess_s, long="", repeats=()):
         path = f"{program_dir}/{name}"
-        return Program(name + long, (path, size), (path, "S"), guess_s)
+        return Program(name + long, (path, size, *repeats), (path, "S"), guess_s)
 
     liquid = ("lmp", "-in", f"{examples}/lammps/in.liquid", "-log", "none", "-screen", "none", "-var")
     return {program.name: program for program in (
         own("mg", "W", 7.0), own("ft", "W", 5.0), own("is", "W", 2.5), own("ep", "A", 3.5), own("spa", "A", 6.0),
         own("tsp", "A", 8.0),
         # Long enough for skeletons of 10 and 5 s; guesses, not measured.
+        own("ep", "A", 24.0, "-long", ("8",)), own("spa", "A", 25.0, "-long", ("3",)),
         own("mg", "A", 40.0, "-long"), own("ft", "A", 40.0, "-long"), own("is", "A", 25.0, "-long"),
-        Program("lammps-long", (*liquid, "steps", "1250", "-var", "cells", "20"), (*liquid, "steps", "20", "-var", "cells", "8"), 30.0),
+        Program("lammps-long", (*liquid, "steps", "400", "-var", "cells", "20"), (*liquid, "steps", "20", "-var", "cells", "8"), 26.0),
         Program("lammps", (*liquid, "steps", "250", "-var", "cells", "20"), (*liquid, "steps", "20", "-var", "cells", "8"), 6.0),
         Program("hpcc", ("hpcc",), ("hpcc",), 8.0, ((800, 400), (160, 80))))}
 
 
-NAMES = ("is", "ft", "ep", "spa", "tsp", "lammps", "mg", "is-long", "ft-long", "lammps-long", "mg-long", "hpcc")
+NAMES = ("is", "ft", "ep", "spa", "tsp", "lammps", "mg", "ep-long", "spa-long", "lammps-long", "is-long", "ft-long", "mg-long", "hpcc")
 
 
 class Run(NamedTuple):
