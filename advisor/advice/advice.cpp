@@ -121,6 +121,10 @@ std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked&
 
 }  // namespace
 
+double Baseline::change_of(const Ranked& one) const {
+  return one.time_s > 0 && now.time_s > 0 ? one.time_s / now.time_s : 1;
+}
+
 Seconds Baseline::time_s() const {
   return measured_s ? std::min(*measured_s, now.time_s) : now.time_s;
 }
@@ -145,8 +149,9 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
   // Where Slurm would not start what runs now, only the run times can be compared.
   const bool now_starts = by.schedule == nullptr || baseline.now.start.at_s.has_value();
   const double waiting_s = now_starts ? by.waiting_s(chosen) : 0;
-  advice.gain =
-      gain_of(by.value(baseline.now, now_s), now_starts ? by.value(chosen) : chosen.time_s, trust, waiting_s);
+  const double half_width_percent = trust.half_width_percent(baseline.change_of(chosen));
+  advice.gain = gain_of(by.value(baseline.now, now_s), now_starts ? by.value(chosen) : chosen.time_s,
+                        half_width_percent, waiting_s);
   // What runs now may itself be outside the limits: then anything within them is worth having.
   const bool now_allowed = now_starts && objective.allows(now_s, now_hours);
   const char* const nothing_better = by.schedule == nullptr
@@ -162,7 +167,7 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
             ? fmt::format(
                   "the best candidate ({}) gains {:.1f} %, which is within the error of the prediction "
                   "(+-{:.1f} %): keep what runs now",
-                  describe(chosen.candidate, false), advice.gain.percent, trust.half_width_percent())
+                  describe(chosen.candidate, false), advice.gain.percent, half_width_percent)
             : nothing_better;
     return advice;
   }

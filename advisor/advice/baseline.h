@@ -15,6 +15,9 @@ struct Baseline {
   // The smaller one of measured and predicted time, so that an error which all predictions share is never
   // sold as a gain.
   Seconds time_s() const;
+
+  // Predicted time of `one` over that of `now`; 1 where one of them is not known.
+  double change_of(const Ranked& one) const;
 };
 
 }  // namespace lbf::advisor

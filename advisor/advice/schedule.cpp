@@ -83,7 +83,7 @@ class Scheduler {
   }
 
   Result<Schedule> run(Ranking& ranking, Baseline& baseline, const Objective& objective) {
-    limit(baseline.now, baseline.time_s());
+    limit(baseline.now, baseline.time_s(), baseline);
     if (Result<void> asked = ask(baseline.now, baseline.is_what_ran); !asked) return asked.error();
     // It is no candidate: what it ends before or after is for the advice to say.
     schedule_.known = 0;
@@ -91,7 +91,7 @@ class Scheduler {
     std::vector<Ranked*> order;
     for (Ranked& one : ranking.ranked) {
       if (one.verdict != Verdict::kReplayed || !objective.allows(one.time_s, one.node_hours())) continue;
-      limit(one, one.time_s);
+      limit(one, one.time_s, baseline);
       order.push_back(&one);
     }
     std::stable_sort(order.begin(), order.end(),
@@ -108,9 +108,10 @@ class Scheduler {
   }
 
  private:
-  void limit(Ranked& one, Seconds time_s) const {
-    one.start.time_limit =
-        options_.time_limit.empty() ? time_limit_of(time_s, options_.error_percent) : options_.time_limit;
+  void limit(Ranked& one, Seconds time_s, const Baseline& baseline) const {
+    one.start.time_limit = options_.time_limit.empty()
+                               ? time_limit_of(time_s, options_.trust.half_width_percent(baseline.change_of(one)))
+                               : options_.time_limit;
   }
 
   // Counts those for which it is not.

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "advisor/advice/baseline.h"
+#include "advisor/advice/trust.h"
 #include "advisor/candidate/start_source.h"
 #include "advisor/ranking/ranking.h"
 #include "base/result.h"
@@ -25,7 +26,7 @@ struct ScheduleOptions {
   // these it would name a start, and the job would wait for ever.)
   const Cluster* cluster = nullptr;
   std::string time_limit;  // for all, as srun's --time takes it; empty: time_limit_of()
-  double error_percent = 0;
+  Trust trust;             // how far the predictions may be off
   std::function<void(double share)> progress;  // of the questions; may be empty
 };
 

@@ -14,9 +14,12 @@ Trust::Basis Trust::basis() const {
   return self_error_percent ? Basis::kSelfError : Basis::kAssumption;
 }
 
-double Trust::half_width_percent() const {
+double Trust::half_width_percent(double change) const {
   const double not_seen = lost_percent + extrapolated_percent.value_or(kUnknownExtrapolationPercent);
-  const double self = std::max(std::fabs(self_error_percent.value_or(0)), kLeastErrorPercent);
+  // In percent of the prediction, as the interval is; the error itself is in percent of the measured time.
+  const double error = self_error_percent.value_or(0);
+  const double self = std::max(error > -100 ? std::fabs(error / (1 + error / 100)) : 100, kLeastErrorPercent);
+  const double of_change = kPerFactorPercent * std::fabs(std::log(change));
   const double of_this_trace = unmodelled_percent + kErrorPerWildcard * wildcard_percent;
   switch (basis()) {
     case Basis::kProgram:
@@ -24,11 +27,11 @@ double Trust::half_width_percent() const {
     case Basis::kSite:
       return std::max(self, site.p90_percent) + not_seen + of_this_trace;
     case Basis::kSelfError:
-      return self + not_seen + of_this_trace;
+      return kElsewherePercent + kPerSelfError * self + of_change + not_seen + of_this_trace;
     case Basis::kAssumption:
       break;
   }
-  return kAssumedErrorPercent + not_seen + of_this_trace;
+  return kAssumedErrorPercent + of_change + not_seen + of_this_trace;
 }
 
 std::vector<std::string> Trust::notes() const {
@@ -48,7 +51,9 @@ std::vector<std::string> Trust::notes() const {
   if (basis() == Basis::kProgram) fitted("this program", program);
   if (basis() == Basis::kSite) fitted("this site (too few of this program)", site);
   if (basis() == Basis::kSelfError)
-    lines.push_back("the interval is the self-prediction error: there are too few outcomes to fit it to");
+    lines.push_back(
+        "the interval is by the self-prediction error and how much the prediction changes: there are too few outcomes "
+        "to fit it to");
   if (!why_partial.empty()) lines.push_back("the trace is partial: " + why_partial);
   if (lost_percent > 0) lines.push_back(fmt::format("{:.1f} % of the events were lost", lost_percent));
   if (unseen_percent > 0) {
@@ -71,8 +76,8 @@ std::vector<std::string> Trust::notes() const {
   return lines;
 }
 
-Gain gain_of(double now, double then, const Trust& trust, double waiting) {
-  const double half = trust.half_width_percent() / 100;
+Gain gain_of(double now, double then, double half_width_percent, double waiting) {
+  const double half = half_width_percent / 100;
   const auto percent = [&](double factor) { return 100 * (1 - (waiting + (then - waiting) * factor) / now); };
   return {percent(1), percent(1 + half), percent(std::max(0.0, 1 - half))};
 }

@@ -12,6 +12,13 @@ namespace lbf::advisor {
 
 // Without a self-prediction error this is taken: TSE Fig. 7 and Fig. 10 stay within 8 %.
 inline constexpr double kAssumedErrorPercent = 8.0;
+// Half width of the interval of a prediction for another configuration, where there are no outcomes to fit it to:
+// kElsewherePercent + kPerSelfError |measured / predicted - 1| of what ran + kPerFactorPercent |ln(predicted there /
+// predicted as it ran)|. Fitted to the predictions of bench/accuracy, of which 90 % lie within it (docs/accuracy.md,
+// "How wide an interval must be").
+inline constexpr double kElsewherePercent = 5.0;
+inline constexpr double kPerSelfError = 1.25;
+inline constexpr double kPerFactorPercent = 8.0;
 // Where the interval of an extrapolation cannot be told.
 inline constexpr double kUnknownExtrapolationPercent = 100.0;
 // Two runs of the same job differ by more than this (advisor/report/advice.h).
@@ -47,10 +54,11 @@ struct Trust {
   // What the interval rests on.
   enum class Basis { kAssumption, kSelfError, kSite, kProgram };
   Basis basis() const;
-  // Half width of a prediction's interval, in percent of the prediction: the self-prediction error (at least
-  // kLeastErrorPercent), and what is lost, not seen, unmodelled or left to chance on top of it. With outcomes at least
-  // their 90th percentile; that of the program's own has what is unmodelled and left to chance in it already.
-  double half_width_percent() const;
+  // Half width of a prediction's interval, in percent of the prediction: by the self-prediction error and how much the
+  // prediction changes (kElsewherePercent), and what is lost, not seen, unmodelled or left to chance on top of it. With
+  // outcomes their 90th percentile, at least the error of this run; that of the program's own has what is unmodelled
+  // and left to chance in it already. `change`: predicted time there over that of what ran. REQUIRES: change > 0.
+  double half_width_percent(double change) const;
   // One line for each thing that is not as it should be.
   std::vector<std::string> notes() const;
 };
@@ -58,13 +66,13 @@ struct Trust {
 // Of the objective's value, in percent of `now`.
 struct Gain {
   double percent = 0;
-  double low_percent = 0;  // if the prediction is too low by half_width_percent()
+  double low_percent = 0;  // if the prediction is too low by the half width of its interval
   double high_percent = 0;
 
   bool is_certain() const { return low_percent > 0; }
 };
 // `now`, `then`: values of the objective (seconds or node-hours); `waiting`: the part of `then` that no
 // prediction is in. REQUIRES: now > 0.
-Gain gain_of(double now, double then, const Trust& trust, double waiting = 0);
+Gain gain_of(double now, double then, double half_width_percent, double waiting = 0);
 
 }  // namespace lbf::advisor

@@ -335,7 +335,6 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
                          {"processor_s", result.ranking.spent_s},
                          {"budget_s", print.budget_s},
                          {"notes", result.trust.notes()},
-                         {"error_percent", result.trust.half_width_percent()},
                          {"partial", !result.trust.why_partial.empty()}};
   constexpr std::array kBases = {"assumption", "self error", "site", "program"};
   json["error_basis"] = kBases[static_cast<std::size_t>(result.trust.basis())];
@@ -354,7 +353,10 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   json["candidates"] = nlohmann::json::array();
   for (const Ranked& one : result.ranking.ranked) {
     json["candidates"].push_back(json_of(one, print.host_file));
-    if (one.candidate.is_map()) json["candidates"].back()["hosts"] = hosts_of(one.candidate);
+    nlohmann::json& shown = json["candidates"].back();
+    if (one.candidate.is_map()) shown["hosts"] = hosts_of(one.candidate);
+    if (one.verdict == advisor::Verdict::kReplayed)
+      shown["error_percent"] = result.trust.half_width_percent(result.baseline.change_of(one));
   }
   if (result.advice.chosen) {
     json["advice"] = {{"candidate", *result.advice.chosen},

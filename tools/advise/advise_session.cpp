@@ -346,7 +346,7 @@ class Session {
     how.now_s = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
     how.cluster = &cluster_;
     how.time_limit = options_.starts.time_limit;
-    how.error_percent = result_.trust.half_width_percent();
+    how.trust = result_.trust;
     how.progress = options_.starts.progress;
     Result<advisor::Schedule> made =
         advisor::schedule(result_.ranking, result_.baseline, options_.objective, *options_.starts.slurm, how);

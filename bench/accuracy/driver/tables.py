@@ -1,6 +1,6 @@
 """The results as Markdown, which reads as text too: the forms of TSE Figs. 7, 9, 10 and 8, a summary, the papers' own."""
 
-from . import papers, plan
+from . import intervals, papers, plan
 from .analysis import all_predictions, measured_cases, summary_of
 
 BEGIN, END = "<!-- accuracy tables: begin -->", "<!-- accuracy tables: end -->"
@@ -54,7 +54,7 @@ class Report:
 
     def lines(self):
         return [*self.head(), *self.nodes_tables(), *self.network_table(), *self.both_table(), *self.summary(),
-                *self.papers(), *self.process_times(), *self.overhead()]
+                *self.intervals(), *self.papers(), *self.process_times(), *self.overhead()]
 
     def head(self):
         facts = self.facts
@@ -148,6 +148,11 @@ class Report:
             lines += [f"The real runs of one case differ from their own median by up to {sorted(noise)[len(noise) // 2]:.1f} % "
                       f"(median over the cases; worst case {worst:.1f} %).", ""]
         return lines
+
+    def intervals(self):
+        return ["#### How wide an interval must be: that of lbf-advise on these predictions, all but itself", "",
+                *table(["program", "predictions", "median half width", "held", "held by the self-prediction error alone",
+                        "held by a fit without this program"], intervals.rows(self.predictions))]
 
     @staticmethod
     def papers():

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace lbf::advisor {
 namespace {
 
@@ -12,15 +14,28 @@ using testing::HasSubstr;
 
 TEST(Trust, TheIntervalIsAsWideAsWhatIsNotKnown) {
   Trust trust;
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), kAssumedErrorPercent);
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), kAssumedErrorPercent);
   trust.self_error_percent = 0.2;
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), kLeastErrorPercent);
-  trust.self_error_percent = -5;
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 5);
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 5 + 1.25 * kLeastErrorPercent);
+  trust.self_error_percent = -20;  // measured / predicted = 1 / 0.8
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 5 + 1.25 * 25);
   trust.lost_percent = 2;
   trust.unmodelled_percent = 3;
   trust.wildcard_percent = 50;
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 15);
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 5 + 1.25 * 25 + 10);
+}
+
+TEST(Trust, TheMoreAPredictionChangesTheWiderItsInterval) {
+  Trust trust;
+  trust.self_error_percent = 4;  // measured / predicted = 1 / 1.04
+  const double alike = trust.half_width_percent(1);
+  EXPECT_NEAR(alike, 5 + 1.25 * 4 / 1.04, 1e-12);
+  EXPECT_NEAR(trust.half_width_percent(0.5) - alike, 8 * std::log(2), 1e-12);
+  EXPECT_NEAR(trust.half_width_percent(2) - alike, 8 * std::log(2), 1e-12) << "slower as well as faster";
+  trust.self_error_percent.reset();
+  EXPECT_NEAR(trust.half_width_percent(0.5), kAssumedErrorPercent + 8 * std::log(2), 1e-12);
+  trust.site = {kLeastOutcomesOfSite, 4};
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(0.5), 4) << "outcomes were for other configurations, too";
 }
 
 TEST(Trust, WhatWasNotSeenWidensTheInterval) {
@@ -28,10 +43,11 @@ TEST(Trust, WhatWasNotSeenWidensTheInterval) {
   trust.self_error_percent = -5;
   trust.unseen_percent = 90;
   trust.extrapolated_percent = 12;
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 17);
+  const double seen_whole = 5 + 1.25 * 100 / 19;
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), seen_whole + 12);
   EXPECT_THAT(trust.notes(), Contains(AllOf(HasSubstr("10.0 % of the run was captured"), HasSubstr("within 12.0 %"))));
   trust.extrapolated_percent.reset();
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 105);
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), seen_whole + 100);
   EXPECT_THAT(trust.notes(), Contains(HasSubstr("too little was seen")));
 }
 
@@ -54,37 +70,35 @@ TEST(Trust, TheIntervalIsFittedToOutcomesWhereThereAreEnough) {
   trust.unmodelled_percent = 3;
   trust.wildcard_percent = 10;
   EXPECT_EQ(trust.basis(), Trust::Basis::kSelfError);
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 11);
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 5 + 1.25 * 100 / 19 + 6);
   trust.site = {kLeastOutcomesOfSite, 12};
   EXPECT_EQ(trust.basis(), Trust::Basis::kSite);
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 18) << "what is special about this trace comes on top";
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 18) << "what is special about this trace comes on top";
   EXPECT_THAT(trust.notes(), Contains(HasSubstr("fitted to 10 outcomes of this site")));
   trust.program = {kLeastOutcomesOfProgram - 1, 20};
   EXPECT_EQ(trust.basis(), Trust::Basis::kSite) << "too few";
   trust.program = {kLeastOutcomesOfProgram, 7};
   EXPECT_EQ(trust.basis(), Trust::Basis::kProgram);
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 9) << "its own outcomes have the rest in them, but not what was lost";
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 9) << "its own outcomes have the rest in them, but not what was lost";
   EXPECT_THAT(trust.notes(), Contains(HasSubstr("fitted to 5 outcomes of this program: 90 %")));
   trust.program.p90_percent = 1;
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 7) << "never narrower than the error of this very run";
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 100.0 / 19 + 2) << "never narrower than the error of this very run";
 }
 
 TEST(Trust, WithoutMeasuredTimeOutcomesServe) {
   Trust trust;
   trust.site = {kLeastOutcomesOfSite, 4};
-  EXPECT_DOUBLE_EQ(trust.half_width_percent(), 4);
+  EXPECT_DOUBLE_EQ(trust.half_width_percent(1), 4);
   EXPECT_THAT(trust.notes(), testing::Not(Contains(HasSubstr("is taken"))));
 }
 
 TEST(Gain, OfTheObjectivesValue) {
-  Trust trust;
-  trust.self_error_percent = 10;
-  const Gain gain = gain_of(100, 80, trust);
+  const Gain gain = gain_of(100, 80, 10);
   EXPECT_NEAR(gain.percent, 20, 1e-9);
   EXPECT_NEAR(gain.low_percent, 12, 1e-9);   // 88 instead of 80
   EXPECT_NEAR(gain.high_percent, 28, 1e-9);  // 72
   EXPECT_TRUE(gain.is_certain());
-  EXPECT_FALSE(gain_of(100, 92, trust).is_certain()) << "101.2 would be a loss";
+  EXPECT_FALSE(gain_of(100, 92, 10).is_certain()) << "101.2 would be a loss";
 }
 
 }  // namespace
