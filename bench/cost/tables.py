@@ -1,8 +1,9 @@
 """The tables of bench/cost/run, from its rows."""
 
+import math
 import statistics
 
-from jobs import LIMIT, OPEN, SILENT_S, STORM_LIMITS, STORM_S
+from jobs import LIMIT, OPEN, SEARCH_CALLS_PER_S, SEARCH_RANKS, SILENT_S, STORM_LIMITS, STORM_S
 
 BEGIN, END = "<!-- bench/cost: begin -->", "<!-- bench/cost: end -->"
 FROM_S = 2.0  # the limit is promised from here on
@@ -26,8 +27,30 @@ def spread(values):
     return 100 * (max(values) - min(values)) / 2 / statistics.median(values) if len(values) > 1 else None
 
 
+def median_interval(values):
+    """The narrowest interval of order statistics that has the median of the population in it with 93 % or more; two values
+    and their confidence in percent. Without any assumption about the distribution. Fewer than 5 values: nothing."""
+    ordered, count = sorted(values), len(values)
+    for skipped in range((count - 1) // 2, -1, -1):
+        outside = 2 * sum(math.comb(count, k) for k in range(skipped + 1)) / 2**count
+        if outside <= 0.07:
+            return ordered[skipped], ordered[count - 1 - skipped], 100 * (1 - outside)
+    return None
+
+
 def cost_of(row):
     return row["step"]["cost"]
+
+
+def once_s_of(row, part):
+    return cost_of(row).get(f"once_{part}_s") or 0.0
+
+
+def observed_s(row):
+    """Processor seconds that the run is said to have cost: with C_obs_low, with C_obs_high; what was spent once among them."""
+    cost = cost_of(row)
+    low_s = cost["direct_s"] + (cost.get("relay_cpu_s") or 0.0) + once_s_of(row, "capture") + once_s_of(row, "relay")
+    return low_s, low_s + max(cost["direct_s"] - cost["ideal_s"], 0.0)
 
 
 def pairs_of(rows, case):
@@ -39,54 +62,62 @@ def pairs_of(rows, case):
 
 def added_s_of(pairs):
     """Processor seconds that the captured run of each pair took more, the relay's among them."""
-    return [c["cpu_s"] + (cost_of(c).get("relay_cpu_s") or 0) - b["cpu_s"] for b, c in pairs]
+    return [c["cpu_s"] + (cost_of(c).get("relay_cpu_s") or 0) + once_s_of(c, "relay") - b["cpu_s"] for b, c in pairs]
+
+
+def verdict_of(timed, interval, low, high, held_up):
+    """Where the timed overhead lies, all in percent of the bare run's time."""
+    if low <= timed <= high:
+        return "inside"
+    if interval is None:
+        return "one run"
+    least, most, _ = interval
+    if least <= high and most >= low:
+        return "inside, within the noise"
+    return "inside with what was held up" if low <= most and least <= high + held_up else "outside"
 
 
 def overhead(rows):
     """Figs. 1 and 2: the processor time that pairs differ by, against what was observed; Fig. 3: predicted against observed."""
-    timed, forecast = [], []
-    start_s = median(added_s_of(pairs_of(rows, "start"))) or 0.0
+    timed, forecast, confidence = [], [], None
     for case in dict.fromkeys(row["case"] for row in rows):
         pairs = pairs_of(rows, case)
         if not pairs:
             continue
+        bare_s = median(b["cpu_s"] for b, _ in pairs)
         added_s = added_s_of(pairs)
         added = [100 * more_s / b["cpu_s"] for more_s, (b, _) in zip(added_s, pairs)]
-        wall = [100 * (c["rank_s"] - b["rank_s"]) / b["rank_s"] for b, c in pairs]
-        low, high = (median(cost_of(c)[f"{end}_percent"] for _, c in pairs) for end in ("low", "high"))
-        noise = spread([b["cpu_s"] for b, _ in pairs])
-        calls = 100 * (median(added_s) - start_s) / median(b["cpu_s"] for b, _ in pairs)  # what start does not explain
-        inside = low is not None and low <= calls <= high
-        if inside:
-            verdict = "inside"
-        elif noise is None or low is None:
-            verdict = "one run"
-        elif low - noise <= calls <= high + noise:
-            verdict = "inside, within the noise"
-        else:
-            verdict = "outside"
-        if case == "start":
-            verdict, calls = "-", None  # there are no calls to speak of
-        timed.append([case, percent(median(b["cpu_s"] for b, _ in pairs)), f"{percent(low)} to {percent(high)}", percent(median(added)),
-                      f"{percent(min(added))} to {percent(max(added))}", f"{1e3 * median(added_s):.0f}", percent(calls),
-                      percent(median(wall)), percent(noise), verdict])
+        low, high = (100 * median(observed_s(c)[end] for _, c in pairs) / bare_s for end in (0, 1))
+        # While the relay or lbfd has a processor its rank waits, and the other one polls.
+        held_up = 100 * median((cost_of(c).get("relay_cpu_s") or 0) + (c["step"].get("lbfd_cpu_s") or 0) for _, c in pairs) / bare_s
+        interval = median_interval(added)
+        if interval:
+            confidence = interval[2]
+        once = [1e3 * (once_s_of(c, "capture") + once_s_of(c, "relay")) for _, c in pairs]
+        timed.append([case, percent(bare_s), f"{percent(low)} to {percent(high)}", percent(median(once), 1), percent(median(added)),
+                      f"{percent(interval[0])} to {percent(interval[1])}" if interval else "-", f"{1e3 * median(added_s):.0f}",
+                      percent(spread([b["cpu_s"] for b, _ in pairs])), percent(held_up),
+                      verdict_of(median(added), interval, low, high, held_up)])
         # In the order in which they ran: the first has no history.
         in_time = sorted((c for _, c in pairs), key=lambda row: row["started"])
         first, later = cost_of(in_time[0]), cost_of(in_time[-1]) if len(in_time) > 1 else {}
         forecast.append([case, percent(first.get("predicted_percent")), percent(later.get("predicted_percent")),
-                         percent(median(cost_of(c).get("corrected_percent") for _, c in pairs)), percent(low), percent(high),
+                         percent(median(cost_of(c).get("corrected_percent") for _, c in pairs)),
+                         *(percent(median(cost_of(c).get(f"{end}_percent") for _, c in pairs)) for end in ("low", "high")),
                          percent(median(100 * (cost_of(c).get("seen_share") or 0) for _, c in pairs), 0)])
     return ["### Timed and observed overhead (Figs. 1 and 2)", "",
-            f"Two ranks, limit {LIMIT:g} %, pairs of runs, bare and captured in turn. Percent of the bare run's processor time (user and "
-            "system of the ranks, as the shell times them, and the relay's). Noise: half the range of the bare runs. *start* does nothing "
-            "between MPI_Init and MPI_Finalize: what each run costs once, which is in no observed cost; "
-            "the last column is about what is left without it.", "",
-            *table(["program", "bare, CPU s", "observed low to high", "timed, median", "timed, range", "timed, ms", "less start",
-                    "wall time", "noise", "less start is"],
-                   timed), "",
+            f"Two ranks, limit {LIMIT:g} %, pairs of runs, bare and captured in turn. Percent of the bare run's processor time. Timed: user "
+            "and system of the ranks, as the shell times them, and the relay's; the median of the pairs, and the interval of order "
+            f"statistics that has it with {percent(confidence, 0)} % certainty. Observed: C_obs_low and C_obs_high with the relay, and what is "
+            "spent once. Noise: half the range of the bare runs. Held up, at most: processor time of the relay and of lbfd, which runs on the "
+            "same processors here: so long one rank may have polled for the other. *start* does nothing between MPI_Init and MPI_Finalize.",
+            "",
+            *table(["program", "bare, CPU s", "observed low to high", "of it once, ms", "timed, median", "its interval", "timed, ms", "noise",
+                    "held up, at most", "timed is"], timed), "",
             "### Predicted and observed cost (Fig. 3)", "",
-            "Percent of the program's processor time. Predicted before the first call, with no history and with that of the runs before; "
-            "corrected: of recording every call, by what was seen.", "",
+            "Percent of the program's processor time, of the same parts: recorded calls and the relay. Predicted before the first call, of "
+            "recording every call, with no history and with that of the runs before; corrected: the same by what was seen. Observed: of what "
+            "was done under the limit.", "",
             *table(["program", "predicted, no history", "predicted, history", "corrected", "observed low", "observed high", "seen"],
                    forecast), ""]
 
@@ -101,22 +132,27 @@ def rounds_in(row, from_s, to_s):
 
 
 def slowdown(rows, bare, from_s, to_s, all_s):
-    """Of each row: percent by which the program took longer from FROM_S on, the storm being part of ALL_S seconds."""
-    rates = [r[0] / r[1] for r in (rounds_in(row, from_s, to_s) for row in bare) if r]
-    usual = statistics.median(rates)
+    """Of each row: percent by which the program took longer from FROM_S on than the bare runs of its own repeat, the storm being
+    part of ALL_S seconds; and the noise of the bare runs."""
+    rates = {}
+    for row in bare:
+        if done := rounds_in(row, from_s, to_s):
+            rates.setdefault(row["id"].rsplit(".", 1)[1], []).append(done[0] / done[1])
     out = []
     for row in rows:
-        if done := rounds_in(row, from_s, to_s):
-            out.append(100 * (usual / (done[0] / done[1]) - 1) * done[1] / all_s)
-    return out, spread(rates)
+        done, usual = rounds_in(row, from_s, to_s), rates.get(row["id"].rsplit(".", 1)[1])
+        if done and usual:
+            out.append(100 * (statistics.median(usual) / (done[0] / done[1]) - 1) * done[1] / all_s)
+    return out, spread([rate for of_repeat in rates.values() for rate in of_repeat])
 
 
 def storms(rows):
     lines = ["### Storms of calls", "",
              f"Two ranks, {STORM_S:g} s of as many calls as the machine makes, after {SILENT_S:g} s without one in the last case. Timed: "
-             f"by how much rounds took longer than in bare runs from {FROM_S:g} s after the start on (median of the runs; where there was "
-             "silence first, in percent of all the time since then). Noise: half the range of bare runs. Observed: the range for the "
-             "whole run.", ""]
+             f"by how much rounds took longer than in the bare runs of the same repeat, from {FROM_S:g} s after the start on (median of the "
+             "runs, their range in brackets; where there was silence first, in percent of all the time since then). Noise: half the range of "
+             "bare runs. Observed: the range for the whole run. lbfd: its processor time, which is in neither, on the same processors. *4 threads*: of each rank, in MPI_THREAD_MULTIPLE, each with messages to itself "
+             "on a communicator of its own.", ""]
     out = []
     for case in dict.fromkeys(row["case"] for row in rows):
         of_case = [row for row in rows if row["case"] == case]
@@ -132,15 +168,17 @@ def storms(rows):
             timed = median(slower)
             selfs = [next((p for p in row["step"]["predictions"] if p["kind"] == "self"), {}) for row in runs]
             bound = limit + (noise or 0)
-            out.append([case, f"{limit:g}", percent(timed, 1), percent(noise, 1), "yes" if timed <= bound else "no",
+            out.append([case, f"{limit:g}", f"{percent(timed, 1)} ({percent(min(slower), 1)} to {percent(max(slower), 1)})" if slower else "-",
+                        percent(noise, 1), "-" if timed is None else "yes" if timed <= bound else "no",
                         f"{percent(median(cost_of(r).get('low_percent') for r in runs))} to "
                         f"{percent(median(cost_of(r).get('high_percent') for r in runs))}",
                         "/".join(sorted({cost_of(r).get("state", "-") for r in runs})),
                         percent(median(100 * cost_of(r)["seen_share"] for r in runs if cost_of(r).get("seen_share") is not None), 1),
+                        percent(median(100 * (r["step"].get("lbfd_cpu_s") or 0) / r["cpu_s"] for r in runs), 1),
                         "/".join(sorted({r["step"]["state"] for r in runs})),
                         f"{sum(1 for p in selfs if p.get('predicted_s') and p.get('high_s'))} of {len(runs)}"])
     return lines + table(["storm", "limit, %", "timed, %", "noise, %", "timed <= limit + noise", "observed, %", "capture", "seen, %",
-                          "step", "prediction with interval"], out) + [""]
+                          "lbfd, %", "step", "prediction with interval"], out) + [""]
 
 
 def per_round(row, seconds):
@@ -189,9 +227,10 @@ def coverage(rows):
 
 def search(rows):
     lines = ["### The search (Fig. 4)", "",
-             f"lbf-advise on recorded runs of 4 ranks, a cluster of 8 nodes of 4 cores and three networks. Under the limit: {LIMIT:g} % of the "
-             "program's processor time (one pass is always made); a fixed number: two node counts, block and cyclic, one network. Cost: processor "
-             "time of the search in percent of the program's; over all programs.", ""]
+             f"lbf-advise on {len(SEARCH_CALLS_PER_S)} recorded runs (*phases*) of {SEARCH_RANKS} ranks with {SEARCH_CALLS_PER_S[0]:,} to "
+             f"{SEARCH_CALLS_PER_S[-1]:,} calls a second and rank, a cluster of 16 nodes of 4 cores and three networks. Under the limit: "
+             f"{LIMIT:g} % of the program's processor time (one pass is always made); a fixed number: two node counts, block and cyclic, one "
+             "network. Cost: processor time of the search in percent of the program's; over all programs.", ""]
     policies = {"limit": f"limit of {LIMIT:g} %", "fixed": "a fixed number", "unlimited": "unlimited"}
     out = []
     for policy, name in policies.items():
@@ -207,8 +246,8 @@ def search(rows):
             if least and row["best_s"]:
                 best.append(100 * (row["best_s"] / least - 1))
         out.append([name, str(sum(row["hypotheses"] for row in runs)), str(replayed), str(deferred),
-                    f"{statistics.mean(row['wall_s'] for row in runs):.2f}", f"{statistics.mean(costs):.1f}", f"{max(costs):.1f}",
-                    f"{statistics.pstdev(costs):.1f}", f"{statistics.mean(best):+.1f}" if best else "-"])
+                    f"{statistics.mean(row['wall_s'] for row in runs):.2f}", f"{statistics.mean(costs):.2f}", f"{max(costs):.2f}",
+                    f"{statistics.pstdev(costs):.2f}", f"{statistics.mean(best):+.1f}" if best else "-"])
     return lines + table(["policy", "hypotheses", "replayed", "deferred", "time to the advice, s", "cost, mean %", "max %", "deviation",
                           "best found, % above the best of all"], out) + [""]
 
