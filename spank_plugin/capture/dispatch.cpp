@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -54,12 +55,18 @@ void say(const char* what, const char* detail) noexcept {
 
 void bind_all() noexcept;
 void lead(std::uint32_t slot, lbf_function to) noexcept;
-constexpr lbf_dispatch_host kHost{bind_all, lead};
+constinit lbf_dispatch_host host{bind_all, lead, 0};
+
+std::uint64_t thread_cpu_ns() noexcept {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(now.tv_nsec);
+}
 
 const lbf_recorder* load_recorder(const char* file) noexcept {
   Dl_info self{};
   char path[4096];
-  const char* slash = dladdr(&kHost, &self) != 0 ? strrchr(self.dli_fname, '/') : nullptr;
+  const char* slash = dladdr(&host, &self) != 0 ? strrchr(self.dli_fname, '/') : nullptr;
   const int directory = slash != nullptr ? static_cast<int>(slash - self.dli_fname) + 1 : 0;
   if (snprintf(path, sizeof(path), "%.*s%s", directory, self.dli_fname, file) >= static_cast<int>(sizeof(path))) {
     return say("the path of the capture library is too long", ""), nullptr;
@@ -67,7 +74,7 @@ const lbf_recorder* load_recorder(const char* file) noexcept {
   void* const handle = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
   if (handle == nullptr) return say("", dlerror()), nullptr;
   const auto entry = reinterpret_cast<lbf_recorder_entry>(dlsym(handle, LBF_RECORDER_ENTRY));
-  const lbf_recorder* const loaded = entry != nullptr ? entry(&kHost) : nullptr;
+  const lbf_recorder* const loaded = entry != nullptr ? entry(&host) : nullptr;
   if (loaded == nullptr || loaded->layout != lbf_dispatch_layout) {
     return say("of another build than the preload: ", path), nullptr;
   }
@@ -139,7 +146,9 @@ bool decide() noexcept {
     sched_yield();
   }
   deciding_thread.store(pthread_self(), std::memory_order_relaxed);
+  const std::uint64_t begin_ns = thread_cpu_ns();
   recorder = choose_recorder();
+  host.load_cpu_ns = thread_cpu_ns() - begin_ns;
   deciding_thread.store(pthread_t{}, std::memory_order_relaxed);
   decision.store(recorder != nullptr ? Decision::kOn : Decision::kOff, std::memory_order_release);
   return true;

@@ -36,6 +36,8 @@ struct lbf_dispatch_host {
   void (*bind_all)(void);
   // The slot's entry leads to `to` from now on; nothing happens where no wrapper was bound to it.
   void (*lead)(uint32_t slot, lbf_function to);
+  // Processor time that finding and loading the recorder took, in ns.
+  uint64_t load_cpu_ns;
 };
 struct lbf_recorder {
   uint64_t layout;

@@ -76,6 +76,8 @@ inline lbf_function next_function(std::size_t slot) noexcept {
 }
 // All of them that can be found now, so that no look-up happens on the MPI path later.
 void resolve_all_next() noexcept;
+// Processor time that the preload needed to find and load this library, in ns.
+std::uint64_t load_cpu_ns() noexcept;
 
 // Where the preload's entries lead. Only a matter of speed: each wrapper finds out by itself what a call is to leave.
 void lead_calls_to_wrappers() noexcept;

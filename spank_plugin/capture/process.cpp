@@ -33,6 +33,8 @@ constexpr unsigned kLog2Channels = 14;  // of a thread, 512 KiB: pages that are 
 constexpr std::uint64_t kLargestRingBytes = std::uint64_t{1} << 30;  // the relay reads no larger one
 
 char directory_copy[kMaxDirectory + 1];
+// Threads' rings so far. Guarded by the StartLock.
+std::uint64_t rings_named = 0;
 pthread_key_t thread_end_key;
 
 std::int32_t int_from_environment(const char* name, std::int32_t otherwise) noexcept {
@@ -186,7 +188,16 @@ std::uint64_t calibrate_call(std::byte* data, ring::Header* header, std::uint64_
   return cost;
 }
 
+// What a rank may do before the relay has looked is for all of its threads: those after the first have a quarter of it, an
+// eighth, a twelfth ... 0: no bound.
+std::uint64_t first_grant_of_next_ring() noexcept {
+  if (process.first_grant == 0 || rings_named == 0) return process.first_grant;
+  const std::uint64_t part = process.first_grant / (4 * rings_named);
+  return part > 0 ? part : 1;
+}
+
 void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexcept {
+  const std::uint64_t first_grant = first_grant_of_next_ring();
   header->version = ring::kVersion;
   header->header_bytes = static_cast<std::uint32_t>(kHeaderBytes);
   header->capacity_bytes = capacity;
@@ -196,9 +207,9 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
   header->thread_level = static_cast<std::uint32_t>(process.thread_level);
   header->window.store(1, std::memory_order_relaxed);
   header->recording_window.store(process.mode.counting ? 0 : process.mode.window, std::memory_order_relaxed);
-  header->grant.store(process.first_grant, std::memory_order_relaxed);
-  header->counted_grant.store(process.first_grant < ~std::uint64_t{0} / ring::kFirstCountedPerRecorded
-                                  ? process.first_grant * ring::kFirstCountedPerRecorded
+  header->grant.store(first_grant, std::memory_order_relaxed);
+  header->counted_grant.store(first_grant < ~std::uint64_t{0} / ring::kFirstCountedPerRecorded
+                                  ? first_grant * ring::kFirstCountedPerRecorded
                                   : 0,
                               std::memory_order_relaxed);
   header->slurm_procid = int_from_environment("SLURM_PROCID", -1);
@@ -225,13 +236,23 @@ void ring_path(char (&path)[kMaxDirectory + 64], std::int32_t tid) noexcept {
   snprintf(path, sizeof(path), "%s/%d.%d.ring", process.directory, getpid(), tid);
 }
 
-// The ring appears under its name complete: it is filled under another one first.
-Thread* open_ring() noexcept {
+// Why a thread has no ring.
+struct Failure {
+  const char* why = nullptr;
+  int error = 0;
+};
+
+void hidden_ring_path(char (&path)[kMaxDirectory + 64], std::int32_t tid) noexcept {
+  snprintf(path, sizeof(path), "%s/.%d.%d.new", process.directory, getpid(), tid);
+}
+
+// All that takes long, some milliseconds: not under the StartLock, which a thread needs that wants to close the window,
+// because it has used up its grant or its ring is full. The ring appears under its name complete: name_ring().
+Thread* make_ring(Failure& failure) noexcept {
+  const auto fail = [&failure](const char* why, int error) { failure = {why, error}; };
   const auto tid = static_cast<pid_t>(syscall(SYS_gettid));
   char hidden[kMaxDirectory + 64];
-  char path[kMaxDirectory + 64];
-  snprintf(hidden, sizeof(hidden), "%s/.%d.%d.new", process.directory, getpid(), tid);
-  ring_path(path, tid);
+  hidden_ring_path(hidden, tid);
   const int fd = open(hidden, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
   if (fd < 0) {
     fail("no event ring can be made in LBF_CAPTURE_DIR", errno);
@@ -279,15 +300,38 @@ Thread* open_ring() noexcept {
   measure_ideal(*thread);
   thread->recorded_sampler.seed(static_cast<std::uint64_t>(tid) * 0x9e3779b97f4a7c15u + tick_clock.start_ticks);
   thread->counted_sampler.seed(static_cast<std::uint64_t>(tid) * 0xc2b2ae3d27d4eb4fu + tick_clock.start_ticks);
-  fill_header(header, tid, capacity);
-  if (rename(hidden, path) != 0) {
-    fail("the event ring cannot be named", errno);
-    unlink(hidden);
-    release_all(thread->completed);
-    munmap(pages, bytes);
-    munmap(memory, sizeof(Thread));
+  header->tid = tid;
+  return thread;
+}
+
+void discard_ring(Thread* thread, const char* hidden) noexcept {
+  unlink(hidden);
+  release_all(thread->completed);
+  thread->counts.release();
+  munmap(thread->header, thread->mapped_bytes);
+  munmap(thread, sizeof(Thread));
+}
+
+// From here on the relay finds the ring, and the thread goes on in the process's mode. nullptr: neither. REQUIRES: the
+// StartLock is held.
+Thread* name_ring(Thread* thread, Failure& failure) noexcept {
+  const pid_t tid = thread->header->tid;
+  char hidden[kMaxDirectory + 64];
+  char path[kMaxDirectory + 64];
+  hidden_ring_path(hidden, tid);
+  ring_path(path, tid);
+  if (process.mode.off.load(std::memory_order_relaxed) ||
+      process.state.load(std::memory_order_relaxed) != CaptureState::kOn) {
+    discard_ring(thread, hidden);
     return nullptr;
   }
+  fill_header(thread->header, tid, thread->header->capacity_bytes);
+  if (rename(hidden, path) != 0) {
+    failure = {"the event ring cannot be named", errno};
+    discard_ring(thread, hidden);
+    return nullptr;
+  }
+  ++rings_named;
   thread->clock.open();
   if (process.initialised.load(std::memory_order_acquire)) {
     thread->clock.renew();
@@ -302,17 +346,25 @@ Thread* open_ring() noexcept {
 
 Thread* start_thread() noexcept {
   const int saved_errno = errno;
+  const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   thread_state = ThreadState::kOff;
   Thread* thread = nullptr;
+  Failure failure;
+  bool wanted = false;
   {
-    StartLock lock;
+    const StartLock lock;
     if (process.state.load(std::memory_order_relaxed) == CaptureState::kUnasked) {
       process.state.store(start_process() ? CaptureState::kOn : CaptureState::kOff,
                           std::memory_order_release);
     }
-    const bool wanted = process.state.load(std::memory_order_relaxed) == CaptureState::kOn &&
-                        !process.mode.off.load(std::memory_order_relaxed);
-    if (wanted) thread = open_ring();
+    wanted = process.state.load(std::memory_order_relaxed) == CaptureState::kOn &&
+             !process.mode.off.load(std::memory_order_relaxed);
+  }
+  if (wanted) thread = make_ring(failure);
+  if (wanted) {
+    const StartLock lock;
+    if (thread != nullptr) thread = name_ring(thread, failure);
+    if (failure.why != nullptr) fail(failure.why, failure.error);
     if (thread != nullptr) {
       const TableLock table_lock(TableLock::kAlways);
       thread->next = process.threads.load(std::memory_order_relaxed);
@@ -324,6 +376,9 @@ Thread* start_thread() noexcept {
     thread_state = ThreadState::kOn;
     own_thread = thread;
     note_stack(*thread, static_cast<pid_t>(thread->header->tid));
+    const bool is_first = thread->next == nullptr;
+    thread->header->once_cpu_ns.store(
+        read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns + (is_first ? load_cpu_ns() : 0), std::memory_order_relaxed);
   }
   errno = saved_errno;
   return thread;

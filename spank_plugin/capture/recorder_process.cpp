@@ -75,6 +75,7 @@ void Call::without_record(std::uint64_t leave) noexcept {
 namespace record {
 
 void initialised(Call& call, int thread_level) noexcept {
+  const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   process.spawned = process_is_spawned();
   if (process.spawned) return call.outside_accounting();
   process_initialised(thread_level);
@@ -89,6 +90,7 @@ void initialised(Call& call, int thread_level) noexcept {
   start_procedures(thread);
   thread.clock.renew();
   header->unread_gap_ticks.store(0, std::memory_order_relaxed);
+  add(header->once_cpu_ns, read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns);
   process.init_leave_ticks = ticks_now();
   begin_procedure_interval(process.init_leave_ticks);
   header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
