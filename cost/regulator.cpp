@@ -147,6 +147,7 @@ void Regulator::learn(const NodeUsage& change, Seconds passed_s, Nanoseconds now
                                : moved(cpu_per_s_, change.program_cpu_s / passed_s, passed_s);
   if (state_ == CaptureState::kOpen && change.recorded_calls >= kCallsToLearn) {
     recorded_call_s_ = moved(recorded_call_s_, cost_s / static_cast<double>(change.recorded_calls), passed_s);
+    recorded_call_seen_ = true;
   }
   if (state_ != CaptureState::kCounting || change.recorded_calls > 0) return;
   if (change.counted_calls >= kCallsToLearn) {

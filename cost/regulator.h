@@ -91,6 +91,8 @@ class Regulator {
   const Budget& budget() const { return budget_; }
   // Cost of one recorded call, the relay's share with it, as seen so far.
   Seconds recorded_call_s() const { return recorded_call_s_; }
+  // recorded_call_s() is what was seen, and has all that the relay did in it; else its share of each call alone.
+  bool recorded_call_seen() const { return recorded_call_seen_; }
   // Predicted cost of recording every call, as a share of the program's processor time, corrected by what was seen so
   // far (Hollingsworth & Miller, Sec. 3.1). Before the program has run: of `cpu_per_s` processors that it keeps busy.
   double predicted_share(double cpu_per_s) const;
@@ -132,6 +134,7 @@ class Regulator {
 
   // As seen, what is recent counting more.
   Seconds recorded_call_s_;
+  bool recorded_call_seen_ = false;
   double calls_per_s_;
   double cpu_per_s_ = 0;            // processor time of the program per second
   Seconds counting_cost_per_s_;     // of everything, while no call is recorded

@@ -23,11 +23,20 @@ std::optional<double> optional_of(const SQLite::Column& column) {
   return column.isNull() ? std::optional<double>() : std::optional<double>(column.getDouble());
 }
 
+json json_of(const std::optional<double>& value) {
+  return value ? json(*value) : json();
+}
+
+std::optional<double> optional_of(const json& value) {
+  return value.is_number() ? std::optional<double>(value.get<double>()) : std::nullopt;
+}
+
 std::string nodes_text(const std::vector<NodeCostRecord>& nodes) {
   json list = json::array();
   for (const NodeCostRecord& node : nodes) {
     list.push_back({node.node, node.state, node.program_cpu_s, node.direct_s, node.ideal_s, node.relay_cpu_s,
-                    node.open_s, node.regulated_s, node.pressed_s, node.windows});
+                    node.open_s, node.regulated_s, node.pressed_s, node.windows, json_of(node.once_capture_s),
+                    json_of(node.once_relay_s)});
   }
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -46,10 +55,14 @@ void read_parts(const std::string& nodes, const std::string& ranks, CostRecord& 
   const json node_list = json::parse(nodes, nullptr, false);
   if (node_list.is_array()) {
     for (const json& n : node_list) {
-      if (!n.is_array() || n.size() != 10 || !n[1].is_string()) continue;
+      // Ten before migration 0010.
+      if (!n.is_array() || (n.size() != 10 && n.size() != 12) || !n[1].is_string()) continue;
       cost.nodes.push_back({n[0].get<std::uint32_t>(), n[1].get<std::string>(), n[2].get<double>(),
                             n[3].get<double>(), n[4].get<double>(), n[5].get<double>(), n[6].get<double>(),
                             n[7].get<double>(), n[8].get<double>(), n[9].get<std::uint64_t>()});
+      if (n.size() == 10) continue;
+      cost.nodes.back().once_capture_s = optional_of(n[10]);
+      cost.nodes.back().once_relay_s = optional_of(n[11]);
     }
   }
   const json rank_list = json::parse(ranks, nullptr, false);
@@ -73,7 +86,8 @@ void CostStore::replace(SQLite::Database& connection, StepRow step, const std::o
       connection,
       "INSERT INTO cost (step_row, limit_percent, predicted_percent, corrected_percent, state, program_cpu_s, "
       "direct_s, ideal_s, relay_cpu_s, recorded_calls, counted_calls, disbelieved, windows, seen_share, nodes_json, "
-      "ranks_json) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "ranks_json, once_capture_s, once_relay_s, recording_s) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.bind(1, step);
   bind_optional(insert, 2, cost->limit_percent);
   bind_optional(insert, 3, cost->predicted_percent);
@@ -90,6 +104,9 @@ void CostStore::replace(SQLite::Database& connection, StepRow step, const std::o
   insert.bind(14, cost->seen_share);
   insert.bind(15, nodes_text(cost->nodes));
   insert.bind(16, ranks_text(cost->ranks));
+  bind_optional(insert, 17, cost->once_capture_s);
+  bind_optional(insert, 18, cost->once_relay_s);
+  bind_optional(insert, 19, cost->recording_s);
   insert.exec();
 }
 
@@ -97,8 +114,8 @@ CostStore::Reader::Reader(SQLite::Database& connection)
     : query_(
           connection,
           "SELECT limit_percent, predicted_percent, corrected_percent, state, program_cpu_s, direct_s, ideal_s, "
-          "relay_cpu_s, recorded_calls, counted_calls, disbelieved, windows, seen_share, nodes_json, ranks_json "
-          "FROM cost WHERE step_row = ?") {}
+          "relay_cpu_s, recorded_calls, counted_calls, disbelieved, windows, seen_share, nodes_json, ranks_json, "
+          "once_capture_s, once_relay_s, recording_s FROM cost WHERE step_row = ?") {}
 
 std::optional<CostRecord> CostStore::Reader::of_step(StepRow step, bool with_parts) {
   SQLite::Statement& query = query_;
@@ -119,6 +136,9 @@ std::optional<CostRecord> CostStore::Reader::of_step(StepRow step, bool with_par
   cost.disbelieved = static_cast<std::uint64_t>(query.getColumn(10).getInt64());
   cost.windows = static_cast<std::uint64_t>(query.getColumn(11).getInt64());
   cost.seen_share = query.getColumn(12).getDouble();
+  cost.once_capture_s = optional_of(query.getColumn(15));
+  cost.once_relay_s = optional_of(query.getColumn(16));
+  cost.recording_s = optional_of(query.getColumn(17));
   if (with_parts) read_parts(query.getColumn(13).getString(), query.getColumn(14).getString(), cost);
   return cost;
 }

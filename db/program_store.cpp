@@ -26,6 +26,7 @@ constexpr int kMostInputs = 256;
 constexpr int kMostEarlierRuns = 200;
 // What is older does not show in an estimate any more.
 constexpr int kMostRunsOfEstimate = 32;
+constexpr int kMostRunsOfSite = 64;
 
 std::string text_of(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -45,6 +46,42 @@ CallProfile profile_of(const std::string& text) {
     if (calls.is_number()) profile.emplace_back(function, calls.get<double>());
   }
   return profile;
+}
+
+// Of a row `c` of the table cost, of a step of so many `ranks`; NULL: it does not tell. Costs of a few calls are scatter, a
+// relay's first second is its beginning.
+constexpr const char* kCallCost = "CASE WHEN c.recorded_calls >= 1000 THEN c.recording_s / c.recorded_calls END";
+// lbfd has no word of what one recorded call takes in the relay: the same number everywhere.
+std::string relay_share_of_row(const char* ranks) {
+  return std::string("CASE WHEN c.state = 'open' AND c.windows = 1 AND c.counted_calls = 0 AND c.once_relay_s IS NOT NULL AND ") +
+         "c.program_cpu_s >= " + ranks + " AND json_array_length(c.nodes_json) > 0 THEN max(c.relay_cpu_s - " +
+         std::to_string(cost::kDefaultRelayedCallS * 1e9) + "e-9 * c.recorded_calls, 0) / json_array_length(c.nodes_json) * " + ranks +
+         " / c.program_cpu_s END";
+}
+
+// The latest first. 0: none.
+double corrected_by(const std::vector<double>& seen) {
+  double expected = 0;
+  unsigned runs = 0;
+  for (auto one = seen.rbegin(); one != seen.rend(); ++one) expected = cost::corrected(expected, *one, ++runs);
+  return expected;
+}
+
+// Of the latest runs of all programs.
+double relay_share_of_the_site(SQLite::Database& connection) {
+  SQLite::Statement query(connection, "SELECT " + relay_share_of_row("s.ranks") +
+                                          " FROM (SELECT step_row, start_s, ranks FROM step WHERE end_s IS NOT NULL ORDER BY "
+                                          "start_s DESC LIMIT ?) s JOIN cost c ON c.step_row = s.step_row "
+                                          "ORDER BY s.start_s DESC");
+  query.bind(1, kMostRunsOfSite);
+  std::vector<double> shares;
+  while (query.executeStep()) {
+    if (!query.getColumn(0).isNull()) shares.push_back(query.getColumn(0).getDouble());
+  }
+  if (shares.empty()) return 0;
+  // Programs differ: not what the last four did, but what most do.
+  std::nth_element(shares.begin(), shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 2), shares.end());
+  return shares[shares.size() / 2];
 }
 
 // |a - b| / max(a, b)
@@ -293,27 +330,40 @@ void ProgramStore::record(SQLite::Database& connection, StepRow row, const StepR
 }
 
 Result<std::optional<double>> ProgramStore::expected_calls_per_s(const ProgramHint& hint) const {
-  std::optional<double> expected;
+  auto expected = expected_cost(hint);
+  if (!expected) return expected.error();
+  return expected->calls_per_s > 0 ? std::optional<double>(expected->calls_per_s) : std::nullopt;
+}
+
+Result<cost::CostHistory> ProgramStore::expected_cost(const ProgramHint& hint) const {
+  cost::CostHistory expected;
   auto done = database_.read([&](SQLite::Database& connection) {
+    bool found = false;
     // Runs of this `condition` on the second parameter.
     const auto look = [&](const std::string& condition, const std::string& value) {
-      if (expected || value.empty()) return;
-      SQLite::Statement query(connection,
-                              "SELECT r.calls, r.rank_s FROM run r JOIN step s ON s.step_row = r.step_row "
-                              "WHERE r.uid = ? AND (r.program_row IS NOT NULL OR r.seen_process_s IS NOT NULL) AND "
-                              "r.rank_s > 0 AND " +
-                                  condition + " ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?");
+      if (found || value.empty()) return;
+      SQLite::Statement query(
+          connection,
+          std::string("SELECT q.calls, CASE WHEN q.seen_process_s IS NULL AND c.program_cpu_s > 0 THEN c.program_cpu_s ELSE q.rank_s END, ") +
+              kCallCost + ", " + relay_share_of_row("q.ranks") +
+              " FROM (SELECT r.step_row, r.calls, r.rank_s, r.seen_process_s, r.ranks, s.start_s FROM run r JOIN step s ON s.step_row = r.step_row "
+              "WHERE r.uid = ? AND (r.program_row IS NOT NULL OR r.seen_process_s IS NOT NULL) AND r.rank_s > 0 AND " +
+              condition +
+              " ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?) q LEFT JOIN cost c ON c.step_row = q.step_row "
+              "ORDER BY q.start_s DESC, q.step_row DESC");
       query.bind(1, static_cast<std::int64_t>(hint.uid));
       query.bind(2, value);
       query.bind(3, kMostRunsOfEstimate);
       std::vector<double> rates;  // the latest first
+      std::vector<double> call_costs;
+      std::vector<double> relay_shares;
       while (query.executeStep()) {
         rates.push_back(static_cast<double>(query.getColumn(0).getInt64()) / query.getColumn(1).getDouble());
+        if (!query.getColumn(2).isNull()) call_costs.push_back(query.getColumn(2).getDouble());
+        if (!query.getColumn(3).isNull()) relay_shares.push_back(query.getColumn(3).getDouble());
       }
-      unsigned runs = 0;
-      for (auto rate = rates.rbegin(); rate != rates.rend(); ++rate) {
-        expected = cost::corrected(expected.value_or(0), *rate, ++runs);
-      }
+      found = !rates.empty();
+      expected = {corrected_by(rates), corrected_by(call_costs), corrected_by(relay_shares)};
     };
     const std::string ranks = " AND r.ranks = " + std::to_string(hint.ranks);
     const std::string command = hint.command.empty() ? std::string() : text_of(hint.command);
@@ -322,6 +372,7 @@ Result<std::optional<double>> ProgramStore::expected_calls_per_s(const ProgramHi
       look("r.command_json = ?" + alike, command);
     }
     if (!hint.command.empty()) look("r.program_word = ? AND r.script = ''", hint.command.front());
+    if (expected.relay_share == 0) expected.relay_share = relay_share_of_the_site(connection);
   });
   if (!done) return done.error();
   return expected;

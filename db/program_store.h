@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cost/predicted_cost.h"
 #include "db/database.h"
 #include "db/records.h"
 
@@ -63,8 +64,13 @@ class ProgramStore {
  public:
   explicit ProgramStore(Database& database) : database_(database) {}
 
+  // What the user's earlier runs of this program let expect, corrected run by run: calls as expected_calls_per_s(); one
+  // recorded call from runs with 1,000 of them; the relay's share from runs that used a second and more of processor time
+  // on each rank and were captured without a break, of this program, else the median of anybody's: it hardly depends on what
+  // runs. Errors: as Database.
+  Result<cost::CostHistory> expected_cost(const ProgramHint& hint) const;
   // Calls per second and rank that the user's earlier runs of this program let expect, corrected run by run
-  // (cost/predicted_cost.h); the ranks' time is wall time, since MPI libraries poll while they wait. Runs with the
+  // (cost/predicted_cost.h); the ranks' time is processor time where it is known, else wall time, since MPI libraries poll while they wait. Runs with the
   // same build id or the same command and as many ranks; else with any number of ranks; else of the same
   // first word. Of a run whose capture ended before the program, what was recorded counts. Nothing: it never ran. Errors: as
   // Database.

@@ -181,8 +181,9 @@ ColumnsOf<ListedStep> columns_of(StepValue value) {
       return {"s.notes_json", 1, [](R row, int c, L out) { out.record.notes = row.texts(c); }};
     case StepValue::kCost:
       return {"c.state, c.limit_percent, c.predicted_percent, c.corrected_percent, c.program_cpu_s, c.direct_s, c.ideal_s, "
-              "c.relay_cpu_s, c.recorded_calls, c.counted_calls, c.disbelieved, c.windows, c.seen_share",
-              13, [](R row, int c, L out) {
+              "c.relay_cpu_s, c.recorded_calls, c.counted_calls, c.disbelieved, c.windows, c.seen_share, c.once_capture_s, "
+              "c.once_relay_s",
+              15, [](R row, int c, L out) {
                 if (row.is_null(c)) return;
                 CostRecord& cost = out.record.cost.emplace();
                 cost.state = row.text(c);
@@ -198,6 +199,8 @@ ColumnsOf<ListedStep> columns_of(StepValue value) {
                 cost.disbelieved = row.u64(c + 10);
                 cost.windows = row.u64(c + 11);
                 cost.seen_share = row.number(c + 12);
+                cost.once_capture_s = row.optional_number(c + 13);
+                cost.once_relay_s = row.optional_number(c + 14);
               }};
   }
   throw std::logic_error("a value that lists do not have");

@@ -13,7 +13,7 @@ constexpr std::string_view kOfEveryStep = "cluster,job,step,restart,array_job,ar
 constexpr std::string_view kSpeedup =
     "measured_s,state,predictions.predicted_s,predictions.speedup,predictions.partial,predictions.measured_at_progress_s";
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 61> kKeys{{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 63> kKeys{{
     {"Account", "account"},
     {"Best", "predictions.predicted_s"},
     {"BestGain", kSpeedup},
@@ -52,7 +52,9 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 61> kKeys{{
     {"OverheadHigh", "cost.high_percent"},
     {"OverheadLimit", "cost.limit_percent"},
     {"OverheadLow", "cost.low_percent"},
+    {"OverheadOnce", "cost.once_capture_s,cost.once_relay_s"},
     {"OverheadPredicted", "cost.predicted_percent"},
+    {"OverheadTotal", "cost.total_high_percent"},
     {"Partition", "partition"},
     {"Placement", "predictions.placement"},
     {"Predicted", "predictions.why_stuck,predictions.why_deferred,predictions.predicted_s"},
@@ -114,7 +116,8 @@ std::string row_keys_of(const std::vector<Column>& columns) {
 std::string row_keys_of_overhead() {
   return with_key(std::string(kOfEveryStep),
                   "command,command_cut,cost.state,cost.limit_percent,cost.predicted_percent,cost.low_percent,"
-                  "cost.high_percent,cost.program_cpu_s,cost.seen_share");
+                  "cost.high_percent,cost.once_capture_s,cost.once_relay_s,cost.total_high_percent,cost.program_cpu_s,"
+                  "cost.seen_share");
 }
 
 std::string with_key(std::string keys, std::string_view key) {

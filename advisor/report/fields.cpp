@@ -121,8 +121,12 @@ const std::vector<Field> kFields{
      [](S s, T) { return s.cost ? percent(s.cost->limit_percent) : std::string(); }},
     {"OverheadLow", 11, false, false,
      [](S s, T) { return s.cost ? percent(s.cost->low_percent) : std::string(); }},
+    {"OverheadOnce", 12, false, false,
+     [](S s, T) { return s.cost ? duration(s.cost->once_s()) : std::string(); }},
     {"OverheadPredicted", 17, false, false,
      [](S s, T) { return s.cost ? percent(s.cost->predicted_percent) : std::string(); }},
+    {"OverheadTotal", 13, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->total_high_percent) : std::string(); }},
     {"Partition", 10, false, false, [](S s, T) { return s.partition; }},
     {"Placement", 12, true, true, [](S, T t) { return t != nullptr ? t->placement : std::string(); }},
     {"Predicted", 10, false, true,
@@ -281,8 +285,8 @@ std::string_view long_format() {
          "Network,"
          "Placement,Contention,Topology,Speed,Kind,PredictedRaw,Speedup,SelfError,MPITime,UnmodelledPct,"
          "Wildcards,"
-         "Overhead,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,Seen,Low,High,"
-         "Events,Messages,LostEvents,Reason,Notes";
+         "Overhead,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,OverheadOnce,OverheadTotal,CaptureState,Seen,Low,High,"
+         "Deferred,Events,Messages,LostEvents,Reason,Notes";
 }
 
 std::string help_format() {

@@ -21,6 +21,8 @@ struct OverheadSummary {
   std::optional<double> predicted_percent;
   std::optional<double> low_percent;
   std::optional<double> high_percent;
+  std::optional<Seconds> once_s;              // spent once in each step: mean of the steps that know
+  std::optional<double> total_high_percent;   // high with what was spent once
   std::optional<double> seen_percent;
 };
 
@@ -29,5 +31,8 @@ std::vector<OverheadSummary> summarize_overhead(const std::vector<Step>& steps);
 
 // A line for each; empty where no step has known costs.
 std::string render_overhead(const std::vector<OverheadSummary>& summaries, const TableStyle& style);
+
+// `lbf-report --overhead -j`: a line for each of these steps, its nodes and its ranks; empty where no costs are known.
+std::string render_overhead_of_steps(const std::vector<Step>& steps, const TableStyle& style);
 
 }  // namespace lbf::report

@@ -181,6 +181,15 @@ std::string facts(const Step& step, const PageStyle& style) {
     if (cost.predicted_percent) text += fmt::format(", predicted {:.2f} %", *cost.predicted_percent);
     if (cost.over_limit()) text += ": above the limit";
     fact(text + '.');
+    if (cost.once_s() && cost.total_high_percent) {
+      fact(fmt::format("Starting the capture took {} once (programs {}, relays {}), which has no limit: {:.2f} % in all.",
+                       format_duration(*cost.once_s(), 3), format_duration(*cost.once_capture_s, 3),
+                       format_duration(*cost.once_relay_s, 3), *cost.total_high_percent));
+    }
+    if (step.lbfd_cpu_s && cost.program_cpu_s && *cost.program_cpu_s > 0) {
+      fact(fmt::format("lbfd's replays took {} of processor time, {:.2f} % of the program's, under a limit of their own.",
+                       format_duration(*step.lbfd_cpu_s, 3), 100 * *step.lbfd_cpu_s / *cost.program_cpu_s));
+    }
     if (cost.seen_in_part()) {
       fact(fmt::format("Seen {:.1f} % of the run ({} recorded, {} counted): predictions are extrapolated, with a 95 % "
                        "interval where it can be told.",

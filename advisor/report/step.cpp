@@ -159,6 +159,47 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
   return out;
 }
 
+// [0, 0.2, 0.15, 1000, 0, 30.0]
+bool read_rank_cost(const Json& json, CostPart& out) {
+  if (!json.is_array() || json.size() != 6 || !json[0].is_number_unsigned() || !json[3].is_number_unsigned() ||
+      !json[4].is_number_unsigned()) {
+    return false;
+  }
+  for (const std::size_t i : {1, 2, 5}) {
+    if (!json[i].is_number() || !(json[i].get<double>() >= 0)) return false;
+  }
+  out = {json[0].get<std::uint64_t>(), "", json[5].get<double>(), json[1].get<double>(), json[2].get<double>(), {}, {},
+         json[3].get<std::uint64_t>(), json[4].get<std::uint64_t>()};
+  return true;
+}
+
+Result<void> read_cost_parts(ObjectReader& in, const std::string& what, Cost& out) {
+  if (const Json* const nodes = in.list("nodes")) {
+    for (const Json& json : *nodes) {
+      if (!json.is_object()) return answer_error(what + ": nodes is not a list of objects");
+      ObjectReader of_node(json, what + ": nodes");
+      CostPart& part = out.nodes.emplace_back();
+      part.number = of_node.count("node_index").value_or(0);
+      part.state = of_node.text("state");
+      part.program_cpu_s = of_node.seconds("program_cpu_s").value_or(0);
+      part.direct_s = of_node.seconds("direct_s").value_or(0);
+      part.ideal_s = of_node.seconds("ideal_s").value_or(0);
+      part.relay_cpu_s = of_node.seconds("relay_cpu_s");
+      const auto capture_s = of_node.seconds("once_capture_s");
+      const auto relay_s = of_node.seconds("once_relay_s");
+      if (capture_s && relay_s) part.once_s = *capture_s + *relay_s;
+      if (!of_node.error().empty()) return answer_error(of_node.error());
+    }
+  }
+  if (const Json* const ranks = in.list("ranks")) {
+    for (const Json& json : *ranks) {
+      if (!read_rank_cost(json, out.ranks.emplace_back()))
+        return answer_error(what + ": ranks is not a list of [rank, direct, ideal, recorded, counted, program's time]");
+    }
+  }
+  return {};
+}
+
 Result<Cost> read_cost(const Json& json, const std::string& what) {
   if (!json.is_object()) return answer_error(what + " is not an object");
   ObjectReader in(json, what);
@@ -168,12 +209,17 @@ Result<Cost> read_cost(const Json& json, const std::string& what) {
   out.corrected_percent = in.number("corrected_percent");
   out.low_percent = in.number("low_percent");
   out.high_percent = in.number("high_percent");
+  out.once_capture_s = in.seconds("once_capture_s");
+  out.once_relay_s = in.seconds("once_relay_s");
+  out.total_low_percent = in.number("total_low_percent");
+  out.total_high_percent = in.number("total_high_percent");
   out.state = in.text("state");
   out.seen_share = in.number("seen_share");
   out.windows = in.count("windows");
   out.recorded_calls = in.count("recorded_calls");
   out.counted_calls = in.count("counted_calls");
   out.program_cpu_s = in.seconds("program_cpu_s");
+  if (auto parts = read_cost_parts(in, what, out); !parts) return parts.error();
   if (!in.error().empty()) return answer_error(in.error());
   return out;
 }

@@ -55,6 +55,20 @@ struct CallTotal {
   Seconds seconds = 0;
 };
 
+// What the capture of one node's ranks, or of one rank, cost; times are processor time. Of a rank the relay's part and
+// what was spent once are not known: they are its node's.
+struct CostPart {
+  std::uint64_t number = 0;  // of the node in the step, or the rank
+  std::string state;         // of a node: open, counting, off
+  Seconds program_cpu_s = 0;
+  Seconds direct_s = 0;
+  Seconds ideal_s = 0;
+  std::optional<Seconds> relay_cpu_s;
+  std::optional<Seconds> once_s;
+  std::optional<std::uint64_t> recorded_calls;  // of a rank
+  std::optional<std::uint64_t> counted_calls;
+};
+
 // What the capture cost, in percent of the processor time of the program (docs/cost-system.md).
 struct Cost {
   std::optional<double> limit_percent;
@@ -62,13 +76,23 @@ struct Cost {
   std::optional<double> corrected_percent;  // of recording every call, by what was seen
   std::optional<double> low_percent;        // observed
   std::optional<double> high_percent;
+  std::optional<Seconds> once_capture_s;  // spent once, before the first event: in the ranks
+  std::optional<Seconds> once_relay_s;    // in the relays
+  std::optional<double> total_low_percent;  // observed, with what was spent once
+  std::optional<double> total_high_percent;
   std::string state;  // open, counting, off
   std::optional<double> seen_share;
   std::optional<std::uint64_t> windows;
   std::optional<std::uint64_t> recorded_calls;
   std::optional<std::uint64_t> counted_calls;
   std::optional<Seconds> program_cpu_s;
+  std::vector<CostPart> nodes;  // where lbfd was asked for them
+  std::vector<CostPart> ranks;
 
+  std::optional<Seconds> once_s() const {
+    if (!once_capture_s || !once_relay_s) return std::nullopt;
+    return *once_capture_s + *once_relay_s;
+  }
   bool over_limit() const { return limit_percent && high_percent && *high_percent > *limit_percent; }
   bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
 };

@@ -123,7 +123,7 @@ using S = Step&;
 using P = TargetPrediction&;
 using V = const Value&;
 
-constexpr std::array<Key<Step>, 47> kStepKeys{{
+constexpr std::array<Key<Step>, 51> kStepKeys{{
     {"cluster", [](S s, V v) { return put(s.cluster, v); }},
     {"job", [](S s, V v) { return put(s.job, v); }},
     {"step", [](S s, V v) { return put(s.step, v); }},
@@ -173,6 +173,10 @@ constexpr std::array<Key<Step>, 47> kStepKeys{{
     {"cost.corrected_percent", [](S s, V v) { return put_of_cost(s, &Cost::corrected_percent, v); }},
     {"cost.low_percent", [](S s, V v) { return put_of_cost(s, &Cost::low_percent, v); }},
     {"cost.high_percent", [](S s, V v) { return put_of_cost(s, &Cost::high_percent, v); }},
+    {"cost.once_capture_s", [](S s, V v) { return put_of_cost(s, &Cost::once_capture_s, v); }},
+    {"cost.once_relay_s", [](S s, V v) { return put_of_cost(s, &Cost::once_relay_s, v); }},
+    {"cost.total_low_percent", [](S s, V v) { return put_of_cost(s, &Cost::total_low_percent, v); }},
+    {"cost.total_high_percent", [](S s, V v) { return put_of_cost(s, &Cost::total_high_percent, v); }},
     {"cost.program_cpu_s", [](S s, V v) { return put_of_cost(s, &Cost::program_cpu_s, v); }},
     {"cost.recorded_calls", [](S s, V v) { return put_of_cost(s, &Cost::recorded_calls, v); }},
     {"cost.counted_calls", [](S s, V v) { return put_of_cost(s, &Cost::counted_calls, v); }},

@@ -357,6 +357,8 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
     if (!next) return error_response(next.error());
     json body = {{"next_sequence", next->next_sequence}};
     if (next->expected_calls_per_s) body["expected_calls_per_s"] = *next->expected_calls_per_s;
+    if (next->expected_call_s) body["expected_call_s"] = *next->expected_call_s;
+    if (next->expected_relay_share) body["expected_relay_share"] = *next->expected_relay_share;
     return json_response(body);
   }
   const auto answer = [](const Result<AppendResult>& result, const char* gap, const char* ended) {

@@ -33,6 +33,11 @@ std::uint64_t count_or_zero(const json& record, const char* key) {
   return std::min(found->get<std::uint64_t>(), std::uint64_t{1} << 62);
 }
 
+// Known of all, or of none.
+void add_to(std::optional<Seconds>& sum, const std::optional<Seconds>& part) {
+  if (sum) sum = part ? std::optional<Seconds>(*sum + *part) : std::nullopt;
+}
+
 // How little a capture in this state records.
 int closedness(const std::string& state) {
   return state == "off" ? 2 : state == "counting" ? 1 : 0;
@@ -64,6 +69,7 @@ StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
   cost.predicted_percent = amount(record, "predicted_percent");
   cost.corrected_percent = amount(record, "corrected_percent");
   cost.recording_s = amount_or_zero(record, "recording_s");
+  cost.recording_said = amount(record, "recording_s").has_value();
   cost.recorded_calls = count_or_zero(record, "recorded_calls");
   cost.counted_calls = count_or_zero(record, "counted_calls");
   cost.disbelieved = count_or_zero(record, "disbelieved");
@@ -82,6 +88,8 @@ StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
   of_node.regulated_s = amount_or_zero(record, "regulated_s");
   of_node.pressed_s = amount_or_zero(record, "pressed_s");
   of_node.windows = count_or_zero(record, "windows");
+  of_node.once_capture_s = amount(record, "once_capture_s");
+  of_node.once_relay_s = amount(record, "once_relay_s");
   if (const auto list = record.find("ranks"); list != record.end() && list->is_array()) {
     for (const json& entry : *list) {
       if (cost.ranks.size() == static_cast<std::size_t>(ranks)) break;
@@ -103,6 +111,7 @@ CaptureCost capture_cost_of(const std::vector<StreamCost>& streams) {
 db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_share, bool to_the_end) {
   db::CostRecord out;
   out.seen_share = std::isfinite(seen_share) ? std::clamp(seen_share, 0.0, 1.0) : 1;
+  out.once_capture_s = out.once_relay_s = out.recording_s = 0;
   double predicted = 0;
   double corrected = 0;
   std::size_t predictions = 0;
@@ -119,6 +128,9 @@ db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_
     out.direct_s += node.direct_s;
     out.ideal_s += node.ideal_s;
     out.relay_cpu_s += node.relay_cpu_s;
+    add_to(out.once_capture_s, node.once_capture_s);
+    add_to(out.once_relay_s, node.once_relay_s);
+    add_to(out.recording_s, stream.recording_said ? std::optional<Seconds>(stream.recording_s) : std::nullopt);
     out.recorded_calls += stream.recorded_calls;
     out.counted_calls += stream.counted_calls;
     out.disbelieved += stream.disbelieved;

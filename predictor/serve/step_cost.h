@@ -23,6 +23,7 @@ struct StreamCost {
   std::uint64_t counted_calls = 0;
   std::uint64_t disbelieved = 0;
   db::NodeCostRecord node;
+  bool recording_said = false;  // recording_s is the relay's word
   std::vector<db::RankCostRecord> ranks;
 };
 

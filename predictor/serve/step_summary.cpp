@@ -94,6 +94,10 @@ void append_cost(const db::CostRecord& cost, std::string& out) {
   object.add("direct_s", cost.direct_s);
   object.add("ideal_s", cost.ideal_s);
   object.add("relay_cpu_s", cost.relay_cpu_s);
+  object.add("once_capture_s", cost.once_capture_s);
+  object.add("once_relay_s", cost.once_relay_s);
+  object.add("total_low_percent", cost.total_low_percent());
+  object.add("total_high_percent", cost.total_high_percent());
   object.add("recorded_calls", cost.recorded_calls);
   object.add("counted_calls", cost.counted_calls);
   object.add("disbelieved", cost.disbelieved);

@@ -52,7 +52,10 @@ struct StepsOptions {
 // The answer to a relay that registers its stream.
 struct Registered {
   std::uint64_t next_sequence = 1;
-  std::optional<double> expected_calls_per_s;  // db::ProgramStore; nothing: the program never ran
+  // db::ProgramStore::expected_cost(); nothing: no run tells.
+  std::optional<double> expected_calls_per_s;
+  std::optional<Seconds> expected_call_s;
+  std::optional<double> expected_relay_share;
 };
 
 // Thread-safe.
@@ -129,7 +132,7 @@ class Steps {
   void prune_database();
   void load_backlog();
   void take_up_deferred();
-  std::optional<double> expected_calls_per_s(uid_t owner, const StepDescription& description) const;
+  Registered registered(std::uint64_t next_sequence, uid_t owner, const StepDescription& description) const;
   std::vector<EntryPtr> entries() const;
   template <typename T>
   Result<T> watched(const StepKey& key, std::uint32_t stream, Result<T> result);

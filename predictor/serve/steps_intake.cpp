@@ -55,15 +55,20 @@ Result<T> Steps::watched(const StepKey& key, std::uint32_t stream, Result<T> res
 }
 
 // A convenience for the relay's cost system: without it, it starts from a default.
-std::optional<double> Steps::expected_calls_per_s(uid_t owner, const StepDescription& description) const {
+Registered Steps::registered(std::uint64_t next_sequence, uid_t owner, const StepDescription& description) const {
   db::ProgramHint hint;
   hint.uid = owner;
   hint.ranks = description.tasks;
   hint.command = description.command;
   const auto build_id = description.raw.find("build_id");
   if (build_id != description.raw.end() && build_id->is_string()) hint.build_id = build_id->get<std::string>();
-  const auto expected = program_store_.expected_calls_per_s(hint);
-  return expected ? *expected : std::nullopt;
+  Registered answer{next_sequence, {}, {}, {}};
+  const auto expected = program_store_.expected_cost(hint);
+  if (!expected) return answer;
+  if (expected->calls_per_s > 0) answer.expected_calls_per_s = expected->calls_per_s;
+  if (expected->call_s > 0) answer.expected_call_s = expected->call_s;
+  if (expected->relay_share > 0) answer.expected_relay_share = expected->relay_share;
+  return answer;
 }
 
 Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
@@ -120,7 +125,7 @@ Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& k
   auto next = watched(key, stream, (*entry)->trace->register_stream(*description));
   if (!next) return next.error();
   schedule(*entry);
-  return Registered{*next, expected_calls_per_s((*entry)->trace->owner(), *description)};
+  return registered(*next, (*entry)->trace->owner(), *description);
 }
 
 Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std::uint32_t stream,

@@ -10,11 +10,14 @@ namespace {
 
 // Of a ring that says it is older than this: a ring's word is not enough for more.
 constexpr Seconds kOldestRingS = 3600;
+// Starting the capture of one thread does not take longer, whatever its ring says.
+constexpr std::uint64_t kMostOnceNs = 10'000'000'000;
 
 }  // namespace
 
 void Collector::meter(Process& process, ClockReading now, Seconds seconds_per_tick) {
   RankCost& cost = costs_[process.rank];
+  Seconds once_s = 0;
   for (Ring& ring : process.rings) {
     if (ring.broken) continue;
     const bool ticks = ring.reader.identity().clock_source == 0;
@@ -29,7 +32,9 @@ void Collector::meter(Process& process, ClockReading now, Seconds seconds_per_ti
     }
     ring.metered_ns = now.monotonic_ns;
     ring.meter.observe(ring.status, tick_s, passed_s, options_.primitives, cost);
+    once_s += static_cast<double>(std::min(ring.status.once_cpu_ns, kMostOnceNs)) * 1e-9;
   }
+  cost.once_s = std::max(cost.once_s, once_s);
   const auto cpu_ns = read_process_cpu_ns(process.pid);
   if (!cpu_ns) return;
   // What was used before MPI_Init returned pays for nothing.

@@ -2,6 +2,7 @@
 #include "spank_plugin/relay/cost_control.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace lbf::relay {
@@ -13,11 +14,15 @@ constexpr Seconds kRateMemoryS = 0.5;
 // This part of a grant is shared equally, the rest by call rates: a silent rank may begin to call.
 constexpr double kEqualPart = 0.5;
 constexpr double kMostCallsPerCpuS = 1e9;
+constexpr Seconds kMostCallS = 20e-6;
+constexpr double kMostRelayShare = 1;
 // Of what the node may count each ring gets this many equal parts, or twice its part by call rates: one that uses it up
 // ends its capture for good, and most do not need theirs.
 constexpr double kCountParts = 4;
 // Rings that are all off, though the node has more ranks: the others do not come any more.
 constexpr Seconds kLateRingsS = 2;
+// Seen for so long, the relay's own rate says more than the prediction.
+constexpr Seconds kSeenRelayS = 1;
 
 cost::RegulatorSettings regulator_settings(const CostSettings& settings) {
   cost::RegulatorSettings out;
@@ -54,13 +59,40 @@ std::uint64_t window_seed(std::string_view step_key) {
 CostControl::CostControl(const CostSettings& settings)
     : settings_(settings),
       regulator_(regulator_settings(settings), cost::WindowGrid(kCellNs, settings.seed)),
-      predicted_share_(regulator_.recorded_call_s() * settings.calls_per_cpu_s) {}
+      relay_share_(cost::default_relay_share(settings.ranks, settings.primitives.looked_s)) {
+  predicted_share_ = predict({settings_.calls_per_cpu_s, settings_.primitives.recorded_s, relay_share_});
+}
 
-void CostControl::expect(double calls_per_cpu_s) {
-  if (!(calls_per_cpu_s >= 0) || calls_per_cpu_s > kMostCallsPerCpuS) return;
-  if (std::any_of(rings_.begin(), rings_.end(), [](const auto& ring) { return ring.second.calls > 0; })) return;
-  regulator_.expect(calls_per_cpu_s * settings_.ranks);
-  predicted_share_ = regulator_.recorded_call_s() * calls_per_cpu_s;
+double CostControl::predict(const cost::CostHistory& history) const {
+  const std::array parts{
+      cost::PrimitiveForecast{history.calls_per_s, history.call_s},
+      cost::PrimitiveForecast{history.calls_per_s, settings_.primitives.relayed_s},
+      // The relay's looks are the node's: each of its ranks bears a part of them.
+      cost::PrimitiveForecast{1.0 / settings_.ranks, history.relay_share}};
+  return cost::predicted_share(parts);
+}
+
+void CostControl::expect(const cost::CostHistory& history) {
+  const auto known = [](double value, double most) { return value > 0 && value <= most; };
+  cost::CostHistory used{settings_.calls_per_cpu_s, settings_.primitives.recorded_s, relay_share_};
+  const bool calls_known = known(history.calls_per_s, kMostCallsPerCpuS);
+  if (calls_known) used.calls_per_s = history.calls_per_s;
+  if (known(history.call_s, kMostCallS)) used.call_s = history.call_s;
+  if (known(history.relay_share, kMostRelayShare)) used.relay_share = relay_share_ = history.relay_share;
+  predicted_share_ = predict(used);
+  const bool called = std::any_of(rings_.begin(), rings_.end(), [](const auto& ring) { return ring.second.calls > 0; });
+  if (calls_known && !called) regulator_.expect(used.calls_per_s * settings_.ranks);
+}
+
+// What the relay takes beside its share of each call, of the program's processor time.
+double CostControl::looks_share() const {
+  if (open_program_s_ < kSeenRelayS) return relay_share_ / settings_.ranks;
+  return std::max(open_relay_s_ - open_calls_ * settings_.primitives.relayed_s, 0.0) / open_program_s_;
+}
+
+double CostControl::corrected_share() const {
+  const double calls = regulator_.predicted_share(settings_.ranks);
+  return regulator_.recorded_call_seen() ? calls : calls + looks_share();
 }
 
 // What a ring may record is gone although the window goes on. A rank that has not called since the window opened does
@@ -78,7 +110,15 @@ std::span<const RingOrder> CostControl::decide(Nanoseconds now_ns, cost::NodeUsa
   last_ns_ = std::max(last_ns_, now_ns);
   const bool was_open = state() == cost::CaptureState::kOpen;
   regulated_s_ += passed_s;
-  if (was_open) open_s_ += passed_s;
+  if (was_open) {
+    open_s_ += passed_s;
+    open_relay_s_ += std::max(usage.relay_cpu_s - last_usage_.relay_cpu_s, 0.0);
+    open_program_s_ += std::max(usage.program_cpu_s - last_usage_.program_cpu_s, 0.0);
+    if (usage.recorded_calls > last_usage_.recorded_calls) {
+      open_calls_ += static_cast<double>(usage.recorded_calls - last_usage_.recorded_calls);
+    }
+  }
+  last_usage_ = usage;
 
   for (const RingUse& use : rings) {
     const auto [at, is_new] = rings_.try_emplace(use.id);

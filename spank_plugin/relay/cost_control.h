@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "cost/predicted_cost.h"
 #include "cost/regulator.h"
 #include "spank_plugin/capture/ring.h"
 #include "spank_plugin/relay/cost_meter.h"
@@ -49,8 +50,9 @@ class CostControl {
  public:
   explicit CostControl(const CostSettings& settings);
 
-  // From the history of the program: calls per second of its processor time. Before the first call counts only.
-  void expect(double calls_per_cpu_s);
+  // From earlier runs: the prediction is made anew from them, whenever the word comes (nothing of this run is in it); the
+  // regulator takes them before the first call only, because then it knows better.
+  void expect(const cost::CostHistory& history);
 
   // One order for each of RINGS, in their order. NOW_NS: CLOCK_REALTIME, never stepping back. USAGE is cumulative, all
   // ranks; its must_close is set where another resource is at its limit.
@@ -61,10 +63,10 @@ class CostControl {
 
   cost::CaptureState state() const { return regulator_.state(); }
   double limit() const { return settings_.limit; }
-  // Predicted cost of recording every call, a share of the program's processor time: before the first call, and as it
-  // was corrected by what was seen.
+  // Predicted cost of recording every call, capture and relay (docs/cost-system.md, "Parts"), a share of the program's
+  // processor time: before the first call, and as it was corrected by what was seen.
   double predicted_share() const { return predicted_share_; }
-  double corrected_share() const { return regulator_.predicted_share(settings_.ranks); }
+  double corrected_share() const;
   std::uint32_t windows() const { return windows_; }  // opened so far, the first included
   Seconds open_s() const { return open_s_; }          // for how long the capture was ordered to record
   Seconds regulated_s() const { return regulated_s_; }  // since the first decision
@@ -80,12 +82,20 @@ class CostControl {
     bool seen = false;                // in this decision
     RingOrder told;
   };
+  double predict(const cost::CostHistory& history) const;
+  double looks_share() const;
   bool used_up(const Ring& ring, const RingUse& use, bool is_new) const;
   void share_out(const cost::Order& order, std::span<const RingUse> rings);
 
   CostSettings settings_;
   cost::Regulator regulator_;
   double predicted_share_ = 0;
+  double relay_share_ = 0;  // as predicted: cost::CostHistory
+  // While the capture was ordered to record, as the decisions saw it.
+  cost::NodeUsage last_usage_;
+  Seconds open_relay_s_ = 0;
+  Seconds open_program_s_ = 0;
+  double open_calls_ = 0;
   std::map<std::uint64_t, Ring> rings_;  // by id
   std::vector<RingOrder> orders_;
   Nanoseconds last_ns_ = 0;

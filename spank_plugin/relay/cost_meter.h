@@ -18,6 +18,7 @@ struct PrimitiveCosts {
   Seconds recorded_s;  // capture: one recorded call, everything in the cache
   Seconds counted_s;   // capture: one counted call
   Seconds relayed_s;   // relay: one event encoded and compressed
+  Seconds looked_s = 0;  // relay: one look at one ring in which nothing is new
 };
 
 // What the capture of one rank cost so far, all its threads, ended ones included.
@@ -29,6 +30,7 @@ struct RankCost {
   std::uint64_t procedure_calls = 0;  // of measured procedures
   Seconds procedures_s = 0;           // what they cost; in `observed` too
   Seconds cpu_s = 0;  // processor time of the process since it was taken, the capture's included
+  Seconds once_s = 0;  // what starting the capture took, once; not in `observed`, and (of threads that begin late) in cpu_s
   std::uint64_t disbelieved = 0;  // looks at counters that cannot be true
 
   Seconds program_cpu_s() const { return cpu_s > observed.direct_s ? cpu_s - observed.direct_s : 0; }

@@ -26,6 +26,7 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
     all.disbelieved += cost.disbelieved;
     all.procedure_calls += cost.procedure_calls;
     all.procedures_s += cost.procedures_s;
+    all.once_s += cost.once_s;
     program_cpu_s += cost.program_cpu_s();
     if (!listed) continue;
     list.push_back({rank, cost.observed.direct_s, cost.observed.ideal_s, cost.recorded_calls, cost.counted_calls,
@@ -38,6 +39,8 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
                       {"ideal_s", all.observed.ideal_s},
                       {"recording_s", all.recording_s},
                       {"relay_cpu_s", facts.relay_cpu_s},
+                      {"once_capture_s", all.once_s},
+                      {"once_relay_s", facts.once_relay_s},
                       {"recorded_calls", all.recorded_calls},
                       {"counted_calls", all.counted_calls},
                       {"disbelieved", all.disbelieved},
@@ -45,7 +48,8 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
                       {"primitives_ns",
                        {{"recorded", facts.primitives.recorded_s * 1e9},
                         {"counted", facts.primitives.counted_s * 1e9},
-                        {"relayed", facts.primitives.relayed_s * 1e9}}}};
+                        {"relayed", facts.primitives.relayed_s * 1e9},
+                        {"looked", facts.primitives.looked_s * 1e9}}}};
   if (all.procedure_calls > 0 || all.procedures_s > 0) {
     json["procedure_calls"] = all.procedure_calls;
     json["procedures_s"] = all.procedures_s;

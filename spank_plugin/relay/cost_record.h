@@ -15,7 +15,8 @@ struct CostFacts {
   std::uint32_t node_index = 0;
   const CostControl* control = nullptr;  // nullptr: nothing is regulated
   PrimitiveCosts primitives{};
-  Seconds relay_cpu_s = 0;
+  Seconds relay_cpu_s = 0;   // since the first process was taken
+  Seconds once_relay_s = 0;  // before
   Seconds pressed_s = 0;  // the capture was closed because too much waited to be sent
 };
 

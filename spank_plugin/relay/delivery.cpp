@@ -22,11 +22,13 @@ std::uint64_t next_sequence_of(const HttpResponse& response) {
   return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
 }
 
-double expected_calls_of(const HttpResponse& response) {
+cost::CostHistory history_of(const HttpResponse& response) {
   const auto json = nlohmann::json::parse(response.body, nullptr, false);
-  if (!json.is_object()) return 0;
-  const auto found = json.find("expected_calls_per_s");
-  return found != json.end() && found->is_number() ? found->get<double>() : 0;
+  const auto amount = [&](const char* key) {
+    const auto found = json.is_object() ? json.find(key) : json.end();
+    return found != json.end() && found->is_number() ? std::max(found->get<double>(), 0.0) : 0.0;
+  };
+  return {amount("expected_calls_per_s"), amount("expected_call_s"), amount("expected_relay_share")};
 }
 
 // Trying again can help: the daemon or its munged is busy or starting, or lost what it knew of the stream.
@@ -129,7 +131,8 @@ void Delivery::connect(std::uint64_t now_ns) {
                                              " of this stream, the relay " +
                                              "has not sent it: do two relays have the same node index?"});
   }
-  totals_.expected_calls_per_s = expected_calls_of(*response);
+  totals_.history = history_of(*response);
+  totals_.registered = true;
   durable_below_ = next;
   if (in_flight_ && in_flight_sequence_ < next) in_flight_.reset();
   up_ = true;

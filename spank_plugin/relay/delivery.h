@@ -20,6 +20,7 @@
 #include "base/http_client.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "cost/predicted_cost.h"
 #include "event/wire.h"
 #include "spank_plugin/relay/spool.h"
 
@@ -49,8 +50,8 @@ struct DeliveryTotals {
   std::uint64_t batches = 0;  // acknowledged
   std::uint64_t spooled_batches = 0;
   std::uint64_t lost_batches = 0;
-  // Calls per second of processor time in earlier runs of the program, as lbfd knows them; 0: it knows of none.
-  double expected_calls_per_s = 0;
+  bool registered = false;    // lbfd has answered, and so said:
+  cost::CostHistory history;  // what earlier runs let expect
 };
 
 // "/v1/steps/CLUSTER/JOB/STEP/RESTART/streams/S", with the cluster's name percent-encoded.

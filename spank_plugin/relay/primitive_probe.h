@@ -8,8 +8,8 @@
 
 namespace lbf::relay {
 
-// Writes records into a scratch ring, counts into a scratch table, and encodes and compresses one batch: about 2 ms
-// of processor time. The best of several rounds: all memory is in the cache.
+// Writes records into a scratch ring, counts into a scratch table, encodes and compresses one batch, and looks at a
+// scratch ring's header: about 2 ms of processor time. The best of several rounds: all memory is in the cache.
 PrimitiveCosts measure_primitives();
 
 }  // namespace lbf::relay

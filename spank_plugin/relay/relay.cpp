@@ -222,7 +222,8 @@ void Relay::for_each_live_stream(const Use& use) {
   }
 }
 
-// What the relay used beside the streams' own time is theirs in equal parts; without any stream it is nobody's.
+// What the relay used beside the streams' own time is theirs in equal parts; what it used while there was none (its
+// start, waiting) is that of those that come next.
 void Relay::share_cpu() {
   timespec now{};
   ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -231,7 +232,7 @@ void Relay::share_cpu() {
   if (own_ != nullptr) common_s -= own_->own_cpu_s();
   for (const Run& run : runs_) common_s -= run.stream->own_cpu_s();
   for_each_live_stream([&](StreamRun&) { ++live; });
-  if (common_s <= 0) return;
+  if (common_s <= 0 || live == 0) return;
   shared_cpu_s_ += common_s;
   for_each_live_stream([&](StreamRun& stream) { stream.add_common_cpu(common_s / static_cast<double>(live)); });
 }

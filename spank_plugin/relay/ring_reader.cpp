@@ -169,6 +169,7 @@ Result<RingStatus> RingReader::read_status() const {
   status.procedures = {field<std::uint64_t>(h, kProcedures + offsetof(ring::ProcedureUse, calls)),
                        field<std::uint64_t>(h, kProcedures + offsetof(ring::ProcedureUse, call_ticks_256)),
                        field<std::uint64_t>(h, kProcedures + offsetof(ring::ProcedureUse, record_ticks))};
+  status.once_cpu_ns = field<std::uint64_t>(h, offsetof(ring::Header, once_cpu_ns));
   status.library = text(h + offsetof(ring::Header, library), sizeof(ring::Header::library));
   return status;
 }

@@ -61,6 +61,7 @@ struct RingStatus {
   PrimitiveReading recorded;
   PrimitiveReading counted;
   ProcedureReading procedures;
+  std::uint64_t once_cpu_ns = 0;
   std::string library;  // MPI_Get_library_version; the program learns it in MPI_Init
 };
 

@@ -57,9 +57,10 @@ std::optional<CostControl> control_of(const RelayOptions& options, const StepIde
 class CpuSpan {
  public:
   explicit CpuSpan(Seconds* to) : to_(to) {}
-  ~CpuSpan() { *to_ += clock_s(CLOCK_THREAD_CPUTIME_ID) - begin_s_; }
+  ~CpuSpan() { *to_ += so_far_s(); }
   CpuSpan(const CpuSpan&) = delete;
   CpuSpan& operator=(const CpuSpan&) = delete;
+  Seconds so_far_s() const { return clock_s(CLOCK_THREAD_CPUTIME_ID) - begin_s_; }
 
  private:
   Seconds* to_;
@@ -97,6 +98,10 @@ bool StreamRun::pass(ClockReading now, const TickRate& rate) {
   if (sender_.overloaded()) return false;
   if (sender_.lost()) builder_.discard_events();
   const bool full = collector_.pass(now, rate, builder_).a_ring_was_full;
+  if (!begun_ && collector_.processes_taken() > 0) {
+    once_cpu_s_ = cpu_s() + span.so_far_s();
+    begun_ = true;
+  }
   if (control_ && !collector_.costs().empty() &&
       (now.monotonic_ns - decided_ns_ >= kDecisionIntervalNs || now.monotonic_ns >= wake_ns())) {
     regulate(now);
@@ -118,7 +123,7 @@ void StreamRun::regulate(ClockReading now) {
                seconds_from_ns(static_cast<Nanoseconds>(now.monotonic_ns - decided_ns_));
   }
   usage.program_cpu_s = std::max(usage.program_cpu_s, kLeastBusyShare * held_s_);
-  usage.relay_cpu_s = cpu_s();
+  usage.relay_cpu_s = std::max(running_cpu_s(), 0.0);
   if (was_pressed_) pressed_s_ += seconds_from_ns(static_cast<Nanoseconds>(now.monotonic_ns - decided_ns_));
   was_pressed_ = sender_.pressed();
   usage.must_close = was_pressed_;
@@ -129,7 +134,12 @@ void StreamRun::regulate(ClockReading now) {
         R"(program is captured in windows"})",
         now.monotonic_ns);
   }
-  if (const double expected = sender_.totals().expected_calls_per_s; expected > 0) control_->expect(expected);
+  if (!history_told_) {
+    if (const DeliveryTotals totals = sender_.totals(); totals.registered) {
+      control_->expect(totals.history);
+      history_told_ = true;
+    }
+  }
   decided_ns_ = now.monotonic_ns;
   const std::vector<RingUse> rings = collector_.ring_uses();
   collector_.give_orders(control_->decide(grid_ns(now.monotonic_ns), usage, rings), now, builder_);
@@ -142,7 +152,8 @@ void StreamRun::write_cost(std::uint64_t now_ns) {
   cost_written_ns_ = now_ns;
   calls_written_ = calls;
   builder_.add_control(
-      cost_record({identity_.stream, control_ ? &*control_ : nullptr, primitives_, cpu_s(), pressed_s_},
+      cost_record({identity_.stream, control_ ? &*control_ : nullptr, primitives_, std::max(running_cpu_s(), 0.0),
+                   once_cpu_s(), pressed_s_},
                   collector_.costs()),
       now_ns);
 }

@@ -50,6 +50,9 @@ class StreamRun {
     return static_cast<Nanoseconds>(monotonic_ns) + realtime_offset_ns_;
   }
   Seconds cpu_s() const { return own_cpu_s() + common_cpu_s_; }
+  // Of that, what came before its first process was taken: spent once, whatever the regulator does.
+  Seconds once_cpu_s() const { return begun_ ? once_cpu_s_ : cpu_s(); }
+  Seconds running_cpu_s() const { return cpu_s() - once_cpu_s(); }
 
   StepIdentity identity_;
   PrimitiveCosts primitives_;
@@ -62,6 +65,9 @@ class StreamRun {
   Nanoseconds realtime_offset_ns_ = 0;
   Seconds pass_cpu_s_ = 0;
   Seconds common_cpu_s_ = 0;
+  bool begun_ = false;  // a process was taken
+  Seconds once_cpu_s_ = 0;
+  bool history_told_ = false;
   std::uint64_t decided_ns_ = 0;
   std::uint64_t cost_written_ns_ = 0;
   std::uint64_t calls_written_ = 0;

@@ -144,7 +144,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_flag("--accuracy", options.accuracy,
                "how far predictions were off from what was measured later, by target distance, program, month and week");
   app.add_flag("--overhead", options.overhead,
-               "what the capture cost, per program and in all: limit, predicted, observed, share of the runs seen");
+               "what the capture cost: limit, predicted, observed, once in a run, share of the runs seen; per program and in "
+               "all, with -j of each node and rank");
   app.add_flag("--procedures", options.procedures,
                "what if a procedure ran in the other process: those that were measured (srun --lbf-procedures); needs -j");
   app.add_option("--color", options.color, "auto, always or never")
@@ -164,7 +165,7 @@ Result<Selection> selection_of(const Options& options) {
     auto jobs = parse_jobs(options.jobs);
     if (!jobs) return jobs.error();
     out.jobs = std::move(*jobs);
-    out.detail = options.json || options.yaml;
+    out.detail = options.json || options.yaml || options.overhead;
   }
   if (!options.users.empty()) {
     if (options.all_users) return invalid_input("-a and -u exclude each other; leave one out");
@@ -325,7 +326,8 @@ TableStyle table_style(const Options& options) {
 }
 
 int overhead(const std::vector<Step>& steps, const Options& options) {
-  const std::string text = render_overhead(summarize_overhead(steps), table_style(options));
+  const std::string text = !options.jobs.empty() ? render_overhead_of_steps(steps, table_style(options))
+                                              : render_overhead(summarize_overhead(steps), table_style(options));
   if (text.empty()) {
     std::fprintf(stderr, "lbf-report: of none of these %zu steps the cost of the capture is known\n", steps.size());
   }
@@ -412,10 +414,10 @@ int run(const Options& options) {
   }
   // Lists ask for what they show and nothing else; where no column is a target's, two predictions of each step are enough.
   const bool whole = options.procedures || options.json || options.yaml || options.brief || options.plot || !options.html.empty();
-  if (!whole && options.overhead) {
+  if (!whole && options.overhead && selection->jobs.empty()) {
     selection->rows = row_keys_of_overhead();
     selection->summary = true;
-  } else if (!whole && *columns) {
+  } else if (!whole && !options.overhead && *columns) {
     selection->rows = row_keys_of(**columns);
     selection->summary = !needs_targets(**columns);
     if (options.allocations) selection->rows = with_key(selection->rows, "measured_s");

@@ -307,6 +307,85 @@ TEST_F(ProgramStoreTest, CallsPerSecondAreExpectedFromEarlierRuns) {
   EXPECT_DOUBLE_EQ(store.expected_calls_per_s({1000, 4, "gnu:aa", {}}).value().value(), 50);
 }
 
+// Of one node with 4 ranks that was captured for 10 s without a break.
+CostRecord cost_of(std::uint64_t recorded_calls, Seconds recording_s, Seconds relay_cpu_s) {
+  CostRecord cost;
+  cost.recorded_calls = recorded_calls;
+  cost.recording_s = recording_s;
+  cost.relay_cpu_s = relay_cpu_s;
+  cost.once_capture_s = 0.006;
+  cost.once_relay_s = 0.002;
+  cost.windows = 1;
+  cost.program_cpu_s = 40;
+  cost.nodes = {{0, "open", 40, recording_s, 0, relay_cpu_s, 10, 10, 0, 1}};
+  return cost;
+}
+
+TEST_F(ProgramStoreTest, CostsAreExpectedFromEarlierRuns) {
+  const ProgramStore store(*database_);
+  const ProgramHint hint{1000, 4, "", {"./app", "x"}};
+  EXPECT_EQ(store.expected_cost(hint).value().calls_per_s, 0);
+  EXPECT_EQ(store.expected_cost(hint).value().relay_share, 0);
+  StepRecord step = step_of(1, 1000, 10);
+  step.cost = cost_of(10'000, 0.004, 0.03 + 10'000 * cost::kDefaultRelayedCallS);
+  put(step, 2, 11, 8);
+  cost::CostHistory expected = store.expected_cost(hint).value();
+  EXPECT_DOUBLE_EQ(expected.calls_per_s, 25);
+  EXPECT_NEAR(expected.call_s, 400e-9, 1e-15);
+  EXPECT_NEAR(expected.relay_share, 0.003, 1e-9);
+
+  // Few calls say nothing of a call, windows nothing of the relay's pace.
+  StepRecord closed = step_of(2, 2000, 10);
+  closed.cost = cost_of(999, 1, 9);
+  closed.cost->state = "counting";
+  closed.cost->windows = 3;
+  put(closed, 2, 11, 8);
+  expected = store.expected_cost(hint).value();
+  EXPECT_NEAR(expected.call_s, 400e-9, 1e-15);
+  EXPECT_NEAR(expected.relay_share, 0.003, 1e-9);
+
+  StepRecord slower = step_of(3, 3000, 10);
+  slower.cost = cost_of(2'000, 0.0012, 0.05 + 2'000 * cost::kDefaultRelayedCallS);
+  put(slower, 2, 11, 8);
+  expected = store.expected_cost(hint).value();
+  EXPECT_NEAR(expected.call_s, 500e-9, 1e-15) << "the mean of 400 and 600";
+  EXPECT_NEAR(expected.relay_share, 0.004, 1e-9) << "the mean of 3 and 5 ms a second";
+
+  // Half of the time it had no processor: what counts is the time that it used.
+  for (const std::uint32_t job : {4U, 5U, 6U, 7U, 8U, 9U}) {
+    StepRecord starved = step_of(job, 1000.0 * job, 10);
+    starved.cost = cost_of(2'000, 0.0012, 0.05 + 2'000 * cost::kDefaultRelayedCallS);
+    starved.cost->program_cpu_s = 20;
+    put(starved, 2, 11, 8);
+  }
+  expected = store.expected_cost(hint).value();
+  EXPECT_NEAR(expected.calls_per_s, 50, 6);
+  EXPECT_NEAR(expected.relay_share, 0.01, 0.0015);
+}
+
+TEST_F(ProgramStoreTest, TheRelaysPaceIsThatOfTheSiteWhereTheProgramIsNew) {
+  const ProgramStore store(*database_);
+  for (const std::uint32_t job : {1U, 2U, 3U}) {
+    StepRecord step = step_of(job, 1000.0 * job, 10);
+    step.cost = cost_of(0, 0, job == 3 ? 0.5 : 0.01 * job);
+    put(step, 2, 11, 8);
+  }
+  const cost::CostHistory expected = store.expected_cost({1001, 4, "", {"./different"}}).value();
+  EXPECT_EQ(expected.calls_per_s, 0) << "another user's";
+  EXPECT_EQ(expected.call_s, 0);
+  EXPECT_NEAR(expected.relay_share, 0.002, 1e-9) << "the median of 1, 2 and 50 ms a second";
+}
+
+TEST_F(ProgramStoreTest, RunsOfBeforeTheOnceWasApartSayNothingOfTheRelay) {
+  const ProgramStore store(*database_);
+  StepRecord step = step_of(1, 1000, 10);
+  step.cost = cost_of(10'000, 0.004, 0.03);
+  step.cost->once_capture_s.reset();
+  step.cost->once_relay_s.reset();
+  put(step, 2, 11, 8);
+  EXPECT_EQ(store.expected_cost({1000, 4, "", {"./app", "x"}}).value().relay_share, 0);
+}
+
 TEST_F(ProgramStoreTest, DeferredTargetsAreFoundAndGivenUp) {
   PredictionStore predictions(*database_);
   EXPECT_FALSE(predictions.next_deferred(0).value());

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kFirstVersions = 8;  // that have to have a dump
+constexpr int kFirstVersions = 9;  // that have to have a dump
 
 std::string dump_of(int version) {
   std::ifstream in(std::string(LBF_SCHEMAS) + "/schema-" + std::to_string(version) + ".sql");

@@ -134,7 +134,10 @@ TEST_F(StepStoreTest, CostsAndIntervalsComeBack) {
   cost.disbelieved = 1;
   cost.windows = 4;
   cost.seen_share = 0.25;
-  cost.nodes = {{1, "counting", 100, 1, 0.75, 0.5, 10, 40, 2, 4}};
+  cost.nodes = {{1, "counting", 100, 1, 0.75, 0.5, 10, 40, 2, 4, 0.0625, 0.03125}};
+  cost.once_capture_s = 0.0625;
+  cost.once_relay_s = 0.03125;
+  cost.recording_s = 0.875;
   cost.ranks = {{0, 0.25, 0.125, 4, 8, 50}, {1, 0.75, 0.625, 6, 12, 50}};
   step.cost = cost;
   PredictionRecord whole = prediction_of("whole", 2);
@@ -163,6 +166,11 @@ TEST_F(StepStoreTest, CostsAndIntervalsComeBack) {
   ASSERT_EQ(back.nodes.size(), 1u);
   EXPECT_EQ(back.nodes[0].node, 1u);
   EXPECT_EQ(back.nodes[0].regulated_s, 40);
+  EXPECT_EQ(back.nodes[0].once_capture_s, 0.0625);
+  EXPECT_EQ(back.nodes[0].once_relay_s, 0.03125);
+  EXPECT_EQ(back.once_s(), 0.09375);
+  EXPECT_EQ(back.recording_s, 0.875);
+  EXPECT_DOUBLE_EQ(back.total_high_percent().value(), 1.75 + 0.09375);
   EXPECT_EQ(back.nodes[0].windows, 4u);
   ASSERT_EQ(back.ranks.size(), 2u);
   EXPECT_EQ(back.ranks[1].counted_calls, 12u);

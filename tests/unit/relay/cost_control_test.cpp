@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
 
 #include "cost/first_grant.h"
@@ -235,20 +236,50 @@ TEST(CostControl, ALimitOfZeroIsOff) {
 
 TEST(CostControl, PredictsFromTheHistoryAndCorrectsByWhatItSees) {
   CostSettings settings = settings_of(0.05, 2);
-  settings.primitives = {100e-9, 8e-9, 100e-9};
+  settings.primitives = {100e-9, 8e-9, 100e-9, 20e-6};
   CostControl control(settings);
-  EXPECT_NEAR(control.predicted_share(), 10'000 * 200e-9, 1e-9);
-  control.expect(50'000);
-  EXPECT_NEAR(control.predicted_share(), 50'000 * 200e-9, 1e-9);
-  control.expect(-1);
-  control.expect(1e300);
-  EXPECT_NEAR(control.predicted_share(), 0.01, 1e-9);
+  // The relay looks 20 times a second: at nothing in particular, and at two rings.
+  const double looks = 20 * (cost::kDefaultLookS + 2 * 20e-6) / 2;
+  EXPECT_NEAR(control.predicted_share(), 10'000 * 200e-9 + looks, 1e-9);
+  control.expect({50'000, 0, 0});
+  EXPECT_NEAR(control.predicted_share(), 50'000 * 200e-9 + looks, 1e-9);
+  for (const double nonsense : {-1.0, 1e300, std::nan("")}) control.expect({nonsense, nonsense, nonsense});
+  EXPECT_NEAR(control.predicted_share(), 10'000 * 200e-9 + looks, 1e-9) << "what no run tells is the default";
+  control.expect({50'000, 300e-9, 0.004});
+  EXPECT_NEAR(control.predicted_share(), 50'000 * (300e-9 + 100e-9) + 0.004 / 2, 1e-9);
   auto ranks = ranks_of(2, 0.05, [](Seconds) { return 100'000.0; });
   simulate(control, ranks, 20);
-  EXPECT_NEAR(control.predicted_share(), 0.01, 1e-9) << "what was said before stays";
+  EXPECT_NEAR(control.predicted_share(), 0.022, 1e-9) << "what was said before stays";
   EXPECT_NEAR(control.corrected_share(), 100'000 * 200e-9, 0.004);
-  control.expect(1);
+  control.expect({1, 0, 0});
   EXPECT_NEAR(control.corrected_share(), 100'000 * 200e-9, 0.004) << "history is nothing against what is seen";
+}
+
+// lbfd's answer may come when the program already calls: the prediction is the same as if it had come before.
+TEST(CostControl, AHistoryThatComesLatePredictsAsWell) {
+  const auto predicted = [](bool late) {
+    CostControl control(settings_of(0.05, 2));
+    if (!late) control.expect({300, 250e-9, 0.003});
+    auto ranks = ranks_of(2, 0.05, [](Seconds) { return 5'000.0; });
+    simulate(control, ranks, 0.1);
+    if (late) control.expect({300, 250e-9, 0.003});
+    simulate(control, ranks, 1);
+    return control.predicted_share();
+  };
+  EXPECT_DOUBLE_EQ(predicted(true), predicted(false));
+  EXPECT_NEAR(predicted(true), 300 * (250e-9 + cost::kDefaultRecordedCallS / 2) + 0.003 / 2, 1e-12);
+}
+
+// A program that hardly calls costs what the relay's looks do: of that the correction knows, too.
+TEST(CostControl, TheCorrectionHasTheRelaysLooksInIt) {
+  CostControl control(settings_of(0.02, 2));
+  auto ranks = ranks_of(2, 0.02, [](Seconds) { return 10.0; });
+  SimulatedCosts costs;
+  costs.relay_look_s = 400e-6;
+  const auto moments = simulate(control, ranks, 10, costs);
+  const double observed = moments.back().cost_s / moments.back().program_cpu_s;
+  EXPECT_GT(observed, 0.003);
+  EXPECT_NEAR(control.corrected_share(), observed, 0.1 * observed);
 }
 
 TEST(WindowSeed, IsTheSteps) {

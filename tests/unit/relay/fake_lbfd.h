@@ -88,12 +88,16 @@ class FakeLbfd {
   std::atomic<int> status_for_all = 0;  // set while the server runs
   int lose_answers = 0;
   double expected_calls_per_s = 0;  // 0: not said
+  double expected_call_s = 0;
+  double expected_relay_share = 0;
   std::atomic<std::uint64_t> refuse_batch = 0;
 
  private:
   HttpResponse answer(int status, const std::string& key) {
     nlohmann::json json{{"next_sequence", batches[key].size() + 1}};
     if (expected_calls_per_s > 0) json["expected_calls_per_s"] = expected_calls_per_s;
+    if (expected_call_s > 0) json["expected_call_s"] = expected_call_s;
+    if (expected_relay_share > 0) json["expected_relay_share"] = expected_relay_share;
     return {status, json.dump()};
   }
   std::mutex mutex_;

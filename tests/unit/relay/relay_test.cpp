@@ -259,15 +259,35 @@ TEST_F(RelayCostTest, TheCostIsReportedAndCallsAreGranted) {
 TEST_F(RelayCostTest, TheHistoryOfTheProgramIsTheExpectation) {
   use_limit(50);
   lbfd_.expected_calls_per_s = 20'000;
+  lbfd_.expected_relay_share = 0.004;
   auto file = ring();
   file->put(offsetof(ring::Header, recording_window), std::uint32_t{1});
+  put_recorded(*file, 1000, 100);  // it calls before lbfd has answered
   const auto cost = last_cost(run_with(*file, [&] {
     EXPECT_TRUE(wait_for([&] { return grant_in(*file) > 0; }));
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
   }));
   const auto& once = cost["primitives_ns"];
   const double share_per_call = (once["recorded"].get<double>() + once["relayed"].get<double>()) * 1e-9;
-  EXPECT_NEAR(cost["predicted_percent"].get<double>(), 100 * 20'000 * share_per_call, 1e-6);
+  EXPECT_NEAR(cost["predicted_percent"].get<double>(), 100 * (20'000 * share_per_call + 0.004), 1e-6);
+  EXPECT_GT(once["looked"].get<double>(), 0);
+}
+
+TEST_F(RelayCostTest, WhatIsSpentOnceIsApart) {
+  use_limit(50);
+  auto file = ring();
+  file->put(offsetof(ring::Header, recording_window), std::uint32_t{1});
+  file->put(offsetof(ring::Header, once_cpu_ns), std::uint64_t{7'000'000});
+  const auto controls = run_with(*file, [&] { EXPECT_TRUE(wait_for([&] { return grant_in(*file) > 0; })); });
+  const auto cost = last_cost(controls);
+  EXPECT_NEAR(cost["once_capture_s"].get<double>(), 0.007, 1e-12);
+  EXPECT_NEAR(cost["direct_s"].get<double>(), 0, 1e-12);
+  const double relay_once_s = cost["once_relay_s"].get<double>();
+  EXPECT_GT(relay_once_s, 0) << "the probe of its primitives at least";
+  for (const auto& control : controls) {
+    if (control["type"] != "relay") continue;
+    EXPECT_GE(control["cpu_s"].get<double>(), relay_once_s + cost["relay_cpu_s"].get<double>() - 1e-9) << "the whole of it";
+  }
 }
 
 TEST_F(RelayCostTest, WhatCostsTooMuchIsClosed) {

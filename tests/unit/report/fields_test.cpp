@@ -91,13 +91,13 @@ TEST(RenderTable, CostsAndIntervals) {
   TableStyle style;
   style.parsable = true;
   EXPECT_EQ(render_table(fixture("windows.json"),
-                         columns("JobID,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,Seen,Windows,"
-                                 "CaptureState,Predicted,Low,High"),
+                         columns("JobID,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,OverheadOnce,OverheadTotal,Seen,"
+                                 "Windows,CaptureState,Predicted,Low,High"),
                          style),
-            "JobID|OverheadLimit|OverheadPredicted|OverheadLow|OverheadHigh|Seen|Windows|CaptureState|Predicted|Low|"
-            "High\n"
-            "124.0|1.00%|12.50%|0.71%|0.94%|8.10%|7|counting|59.40 s|57.00 s|61.80 s\n"
-            "124.0|1.00%|12.50%|0.71%|0.94%|8.10%|7|counting|40.00 s|36.50 s|\n");
+            "JobID|OverheadLimit|OverheadPredicted|OverheadLow|OverheadHigh|OverheadOnce|OverheadTotal|Seen|Windows|CaptureState|"
+            "Predicted|Low|High\n"
+            "124.0|1.00%|12.50%|0.71%|0.94%|32.90 ms|0.95%|8.10%|7|counting|59.40 s|57.00 s|61.80 s\n"
+            "124.0|1.00%|12.50%|0.71%|0.94%|32.90 ms|0.95%|8.10%|7|counting|40.00 s|36.50 s|\n");
   // What was stored before there were costs.
   EXPECT_EQ(render_table(fixture("partial.json"), columns("JobID,OverheadLimit,Seen,Low"), style),
             "JobID|OverheadLimit|Seen|Low\n9.0|||\n9.0|||\n");

@@ -16,6 +16,9 @@ Step step_of(const std::string& command, double limit, double low, double high, 
   cost.high_percent = high;
   cost.seen_share = seen;
   cost.program_cpu_s = cpu_s;
+  cost.once_capture_s = 0.012;
+  cost.once_relay_s = cpu_s * 1e-5;
+  cost.total_high_percent = high + 100 * cost.once_s().value() / cpu_s;
   step.cost = cost;
   return step;
 }
@@ -27,11 +30,11 @@ std::vector<Step> some_steps() {
 
 TEST(Overhead, ProgramsAndAllOfThem) {
   EXPECT_EQ(render_overhead(summarize_overhead(some_steps()), {}),
-            "Program             Steps    Limit Predicted     Low    High    Seen InPart  Over\n"
-            "------------------ ------ -------- --------- ------- ------- ------- ------ -----\n"
-            "hpcc                    1     0.5%     1.00%   0.25%   0.50%   50.0%      1     0\n"
-            "lmp                     2       2%     1.00%   1.25%   2.12%   43.8%      1     1\n"
-            "(all)                   3   0.5-2%     1.00%   0.75%   1.31%   46.9%      2     1\n");
+            "Program             Steps    Limit Predicted     Low    High     Once   Total    Seen InPart  Over\n"
+            "------------------ ------ -------- --------- ------- ------- -------- ------- ------- ------ -----\n"
+            "hpcc                    1     0.5%     1.00%   0.25%   0.50%   16.0ms   0.50%   50.0%      1     0\n"
+            "lmp                     2       2%     1.00%   1.25%   2.12%   14.0ms   2.13%   43.8%      1     1\n"
+            "(all)                   3   0.5-2%     1.00%   0.75%   1.31%   14.7ms   1.32%   46.9%      2     1\n");
 }
 
 TEST(Overhead, Parsable) {
@@ -40,7 +43,27 @@ TEST(Overhead, Parsable) {
   style.header = false;
   style.trailing = true;
   EXPECT_EQ(render_overhead(summarize_overhead({some_steps()[2]}), style),
-            "hpcc|1|0.5%|1.00%|0.25%|0.50%|50.0%|1|0|\n(all)|1|0.5%|1.00%|0.25%|0.50%|50.0%|1|0|\n");
+            "hpcc|1|0.5%|1.00%|0.25%|0.50%|16.0ms|0.50%|50.0%|1|0|\n(all)|1|0.5%|1.00%|0.25%|0.50%|16.0ms|0.50%|50.0%|1|0|\n");
+}
+
+TEST(Overhead, OfOneStepItsNodesAndRanks) {
+  Step step = step_of("./app", 2, 0.5, 0.75, 1, 100);
+  step.job = 7;
+  step.step = 0;
+  step.nodes = {"n1", "n2"};
+  step.cost->state = "open";
+  step.cost->recorded_calls = 2000;
+  step.cost->counted_calls = 0;
+  step.cost->nodes = {{0, "open", 40, 0.1, 0.05, 0.1, 0.008, {}, {}}, {1, "open", 60, 0.1, 0.05, 0.2, 0.005, {}, {}}};
+  step.cost->ranks = {{3, "", 50, 0.25, 0.125, {}, {}, 2000, 0}};
+  EXPECT_EQ(render_overhead_of_steps({Step{}, step}, {}),
+            "Where                       CPU  Limit Predicted     Low    High     Relay     Once    Recorded     Counted    State\n"
+            "-------------------- ---------- ------ --------- ------- ------- --------- -------- ----------- ----------- --------\n"
+            "7.0                     100.0 s     2%     1.00%   0.50%   0.75%   300.0ms   13.0ms        2000           0     open\n"
+            "  n1                    40.00 s      -         -   0.50%   0.62%   100.0ms    8.0ms           -           -     open\n"
+            "  n2                    60.00 s      -         -   0.50%   0.58%   200.0ms    5.0ms           -           -     open\n"
+            "  rank 3                50.00 s      -         -   0.50%   0.75%         -        -        2000           0\n");
+  EXPECT_EQ(render_overhead_of_steps({Step{}}, {}), "");
 }
 
 TEST(Overhead, WithoutKnownCostsThereIsNothing) {

@@ -76,6 +76,8 @@ TEST_F(Render, ARunThatWasCapturedInWindows) {
   EXPECT_THAT(text, AllOf(HasSubstr("Low"), HasSubstr("High"), HasSubstr("57.00 s"), HasSubstr("61.80 s")));
   EXPECT_THAT(text, Not(HasSubstr("SelfError"))) << "it stands below the table";
   EXPECT_THAT(text, HasSubstr("Capture overhead 0.71 to 0.94 %"));
+  EXPECT_THAT(text, HasSubstr("Starting the capture took 32.9 ms once (programs 28.0 ms, relays 4.90 ms)"));
+  EXPECT_THAT(text, HasSubstr("lbfd's replays took 4.78 s of processor time, 2.00 % of the program's"));
   EXPECT_THAT(text, HasSubstr("Seen 8.1 % of the run"));
   EXPECT_THAT(text, HasSubstr("Only 8.1 % of the run was captured"));
   EXPECT_THAT(page("normal.json"), Not(HasSubstr("High"))) << "columns of their own only where they are needed";

@@ -175,5 +175,29 @@ TEST(ParseSteps, TopologyOfATarget) {
   EXPECT_FALSE(parsed(R"({"file":7})").ok());
 }
 
+TEST(ParseSteps, CostsOfNodesAndRanks) {
+  const auto steps = parse_steps(fixture_text("windows.json"));
+  ASSERT_TRUE(steps.ok()) << steps.error().message;
+  const Cost& cost = *steps->front().cost;
+  EXPECT_DOUBLE_EQ(cost.once_s().value(), 0.0329);
+  ASSERT_EQ(cost.nodes.size(), 2U);
+  EXPECT_EQ(cost.nodes[0].relay_cpu_s, 0.4);
+  EXPECT_EQ(cost.nodes[0].once_s, 0.0165);
+  EXPECT_FALSE(cost.nodes[1].once_s) << "half of it is not known";
+  ASSERT_EQ(cost.ranks.size(), 2U);
+  EXPECT_EQ(cost.ranks[1].number, 1U);
+  EXPECT_EQ(cost.ranks[1].program_cpu_s, 59.5);
+  EXPECT_EQ(cost.ranks[1].counted_calls, 2750000U);
+
+  const auto parsed = [](const std::string& parts) {
+    return parse_steps(R"({"steps":[{"job":1,"step":2,"state":"running","cost":{"state":"open",)" + parts + "}}]}").ok();
+  };
+  EXPECT_TRUE(parsed(R"("nodes":[],"ranks":[[0,0.1,0.1,1,0,2.0]])"));
+  for (const char* wrong : {R"("ranks":[[0,0.1,0.1,1,0]])", R"("ranks":[[-1,0.1,0.1,1,0,2.0]])", R"("ranks":[7])", R"("nodes":[7])",
+                            R"("ranks":[[0,-0.1,0.1,1,0,2.0]])", R"("nodes":[{"relay_cpu_s":-1}])", R"("nodes":"n1")"}) {
+    EXPECT_FALSE(parsed(wrong)) << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace lbf::report

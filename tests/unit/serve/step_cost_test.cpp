@@ -47,6 +47,25 @@ TEST(StepCost, NodesAddUp) {
   EXPECT_THAT(cost_notes(cost, 60), ElementsAre(HasSubstr("60.0 % of the run was captured, in 3 windows")));
 }
 
+TEST(StepCost, WhatIsSpentOnceIsKnownOfAllNodesOrOfNone) {
+  json record = record_of("open");
+  record["once_capture_s"] = 0.5;
+  record["once_relay_s"] = 0.25;
+  record["recording_s"] = 0.75;
+  const db::CostRecord cost = cost_of_step({cost_of(record, 0), cost_of(record, 1)}, 1, true);
+  EXPECT_DOUBLE_EQ(cost.once_s().value(), 1.5);
+  EXPECT_DOUBLE_EQ(cost.recording_s.value(), 1.5);
+  EXPECT_DOUBLE_EQ(cost.low_percent().value(), 100 * (2.0 + 0.5) / 200) << "what has a limit is as it was";
+  EXPECT_DOUBLE_EQ(cost.total_low_percent().value(), 100 * (2.0 + 0.5 + 1.5) / 200);
+  EXPECT_DOUBLE_EQ(cost.total_high_percent().value(), 100 * (3.0 + 0.5 + 1.5) / 200);
+  EXPECT_DOUBLE_EQ(cost.nodes[1].once_capture_s.value(), 0.5);
+
+  const db::CostRecord mixed = cost_of_step({cost_of(record, 0), cost_of(record_of("open"), 1)}, 1, true);
+  EXPECT_FALSE(mixed.once_s());
+  EXPECT_FALSE(mixed.recording_s);
+  EXPECT_FALSE(mixed.total_high_percent());
+}
+
 TEST(StepCost, WhatWasSeenWholeNeedsNoNote) {
   EXPECT_TRUE(cost_notes(cost_of_step({cost_of(record_of("open"), 0)}, 1, true), 60).empty());
 }
