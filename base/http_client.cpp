@@ -46,6 +46,9 @@ constexpr long kReceiveBytes = 256L << 10;
 
 struct Received {
   std::string body;
+  CURL* curl = nullptr;
+  const HttpBodySink* sink = nullptr;  // takes what an answer with status 200 has; nullptr: nobody does
+  Bytes bytes = 0;
   Bytes limit_bytes = 0;
   bool over_limit = false;
 };
@@ -53,11 +56,18 @@ struct Received {
 std::size_t receive(char* data, std::size_t size, std::size_t count, void* user) {
   auto* received = static_cast<Received*>(user);
   const std::size_t bytes = size * count;
-  if (bytes > received->limit_bytes - received->body.size()) {
+  if (bytes > received->limit_bytes - received->bytes) {
     received->over_limit = true;
     return 0;
   }
-  received->body.append(data, bytes);
+  received->bytes += bytes;
+  long status = 0;
+  if (received->sink != nullptr) curl_easy_getinfo(received->curl, CURLINFO_RESPONSE_CODE, &status);
+  if (status == 200) {
+    (*received->sink)({data, bytes});
+  } else {
+    received->body.append(data, bytes);
+  }
   return bytes;
 }
 
@@ -124,7 +134,7 @@ const std::string& HttpClient::server() const {
 
 Result<HttpResponse> HttpClient::request(std::string_view method, std::string_view target,
                                          std::string_view body, std::string_view content_type,
-                                         HttpAuth auth) {
+                                         HttpAuth auth, const HttpBodySink& sink) {
   State& state = *state_;
   CURL* curl = state.curl.get();
   const std::string method_text(method);
@@ -145,6 +155,8 @@ Result<HttpResponse> HttpClient::request(std::string_view method, std::string_vi
   }
 
   Received received;
+  received.curl = curl;
+  if (sink != nullptr) received.sink = &sink;
   received.limit_bytes = state.options.response_limit_bytes;
   std::array<char, CURL_ERROR_SIZE> why{};
   curl_easy_reset(curl);  // options only: the connection stays

@@ -4,6 +4,7 @@
 // of its own. One object per thread; connections are kept between requests.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,6 +25,9 @@ struct HttpClientOptions {
   Bytes response_limit_bytes = Bytes{4} << 30;  // a longer answer is an error
 };
 
+// Takes the body of an answer piece by piece, as it comes.
+using HttpBodySink = std::function<void(std::string_view piece)>;
+
 enum class HttpAuth { kMunge, kNone };  // kNone: GET /v1/health only
 
 class HttpClient {
@@ -37,10 +41,11 @@ class HttpClient {
 
   // One request, for example ("GET", "/v1/steps?job=12"). Every answer of the server is a value, 4xx and 5xx
   // too (see error_of_response). Errors: kUnavailable (nobody listens, timeout, connection lost, no munged),
-  // kLimit (answer too long).
+  // kLimit (answer too long). With a `sink` an answer with status 200 goes there and HttpResponse::body stays
+  // empty; after an error the sink may have got a part.
   Result<HttpResponse> request(std::string_view method, std::string_view target, std::string_view body = {},
                                std::string_view content_type = "application/json",
-                               HttpAuth auth = HttpAuth::kMunge);
+                               HttpAuth auth = HttpAuth::kMunge, const HttpBodySink& sink = nullptr);
 
   const std::string& server() const;
 

@@ -3,7 +3,10 @@
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+
+#include "db/row_reader.h"
 
 namespace lbf::db {
 namespace {
@@ -14,10 +17,6 @@ void bind_optional(SQLite::Statement& statement, int index, const std::optional<
   } else {
     statement.bind(index);
   }
-}
-
-std::optional<double> optional_of(const SQLite::Column& column) {
-  return column.isNull() ? std::optional<double>() : std::optional<double>(column.getDouble());
 }
 
 std::string topology_text(const TopologyRecord& topology) {
@@ -98,38 +97,35 @@ constexpr const char* kShownInLists =
     " AND position IN (SELECT self_position FROM step WHERE step_row = ?1 UNION SELECT fastest_position FROM "
     "step WHERE step_row = ?1)";
 
-PredictionRecord read_row(SQLite::Statement& query) {
-  PredictionRecord prediction;
-  prediction.target = query.getColumn(0).getString();
-  prediction.nodes = static_cast<std::uint32_t>(query.getColumn(1).getInt64());
-  prediction.cores_per_node = static_cast<std::uint32_t>(query.getColumn(2).getInt64());
-  prediction.placement = query.getColumn(3).getString();
-  prediction.network = query.getColumn(4).getString();
-  prediction.contention = query.getColumn(5).getString();
-  prediction.speed = query.getColumn(6).getDouble();
-  prediction.kind = query.getColumn(7).getString();
-  prediction.predicted_s = query.getColumn(8).getDouble();
-  prediction.speedup = optional_of(query.getColumn(9));
-  prediction.self_error_percent = optional_of(query.getColumn(10));
-  prediction.partial = query.getColumn(11).getInt() != 0;
-  prediction.progress_s = query.getColumn(12).getDouble();
-  prediction.measured_at_progress_s = query.getColumn(13).getDouble();
-  prediction.why_stuck = query.getColumn(14).getString();
-  prediction.topology = topology_of(query.getColumn(15).getString());
-  prediction.why_deferred = query.getColumn(16).getString();
-  prediction.deferred_for_good = query.getColumn(17).getInt() != 0;
-  prediction.low_s = optional_of(query.getColumn(18));
-  prediction.high_s = optional_of(query.getColumn(19));
-  prediction.seen_share = optional_of(query.getColumn(20)).value_or(1);
-  const std::string ranks = query.getColumn(21).getString();
-  if (ranks == "[]") return prediction;
+void read_row(const RowReader& row, PredictionRecord& prediction) {
+  prediction.target = row.text(0);
+  prediction.nodes = row.u32(1);
+  prediction.cores_per_node = row.u32(2);
+  prediction.placement = row.text(3);
+  prediction.network = row.text(4);
+  prediction.contention = row.text(5);
+  prediction.speed = row.number(6);
+  prediction.kind = row.text(7);
+  prediction.predicted_s = row.number(8);
+  prediction.speedup = row.optional_number(9);
+  prediction.self_error_percent = row.optional_number(10);
+  prediction.partial = row.flag(11);
+  prediction.progress_s = row.number(12);
+  prediction.measured_at_progress_s = row.number(13);
+  prediction.why_stuck = row.text(14);
+  prediction.topology = topology_of(row.text(15));
+  prediction.why_deferred = row.text(16);
+  prediction.deferred_for_good = row.flag(17);
+  prediction.low_s = row.optional_number(18);
+  prediction.high_s = row.optional_number(19);
+  prediction.seen_share = row.optional_number(20).value_or(1);
+  const std::string_view ranks = row.text(21);
+  if (ranks == "[]") return;
   const auto finish = nlohmann::json::parse(ranks, nullptr, false);
-  if (finish.is_array()) {
-    for (const auto& value : finish) {
-      if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());
-    }
+  if (!finish.is_array()) return;
+  for (const auto& value : finish) {
+    if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());
   }
-  return prediction;
 }
 
 }  // namespace
@@ -193,12 +189,15 @@ Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::of_each(cons
   std::vector<std::vector<PredictionRecord>> all;
   all.reserve(steps.size());
   auto done = database_.read([&](SQLite::Database& connection) {
-    SQLite::Statement query(connection, sql);
+    RowReader rows(connection, sql);
+    std::size_t most = 0;
     for (const StepRow step : steps) {
-      query.reset();
-      query.bind(1, step);
+      rows.bind(1, step);
       auto& predictions = all.emplace_back();
-      while (query.executeStep()) predictions.push_back(read_row(query));
+      predictions.reserve(most);
+      while (rows.next()) read_row(rows, predictions.emplace_back());
+      rows.reset();
+      most = std::max(most, predictions.size());
     }
   });
   if (!done) return done.error();

@@ -1,11 +1,7 @@
 // Lists of steps, see step_list.h.
 #include "db/step_list.h"
 
-#include <SQLiteCpp/SQLiteCpp.h>
-#include <sqlite3.h>
-
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -13,72 +9,12 @@
 #include <utility>
 #include <variant>
 
-#include "base/unique_handle.h"
 #include "db/prediction_store.h"
+#include "db/row_reader.h"
 #include "db/step_conditions.h"
 
 namespace lbf::db {
 namespace {
-
-struct FinalizeStatement {
-  void operator()(sqlite3_stmt* statement) const noexcept { sqlite3_finalize(statement); }
-};
-
-// sqlite's own statement: tens of thousands of rows are read through it, and SQLite::Column counts the references to its
-// statement with each value. Throws SQLite::Exception.
-class RowReader {
- public:
-  RowReader(SQLite::Database& connection, const std::string& sql) : connection_(connection.getHandle()) {
-    check(sqlite3_prepare_v2(connection_, sql.c_str(), static_cast<int>(sql.size()), statement_.out(), nullptr));
-  }
-  void bind(int index, std::int64_t value) { check(sqlite3_bind_int64(statement_.get(), index, value)); }
-  void bind(int index, double value) { check(sqlite3_bind_double(statement_.get(), index, value)); }
-  // REQUIRES: `value` outlives the reading.
-  void bind(int index, const std::string& value) {
-    check(sqlite3_bind_text(statement_.get(), index, value.data(), static_cast<int>(value.size()), SQLITE_STATIC));
-  }
-  void reset() { sqlite3_reset(statement_.get()); }
-  bool next() {
-    const int code = sqlite3_step(statement_.get());
-    if (code != SQLITE_DONE && code != SQLITE_ROW) check(code);
-    return code == SQLITE_ROW;
-  }
-
-  bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
-  std::int64_t integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
-  std::uint32_t u32(int column) const { return static_cast<std::uint32_t>(integer(column)); }
-  std::uint64_t u64(int column) const { return static_cast<std::uint64_t>(integer(column)); }
-  double number(int column) const { return sqlite3_column_double(statement_.get(), column); }
-  bool flag(int column) const { return integer(column) != 0; }
-  std::string_view text(int column) const {
-    const auto* const data = reinterpret_cast<const char*>(sqlite3_column_text(statement_.get(), column));
-    if (data == nullptr) return {};
-    return {data, static_cast<std::size_t>(sqlite3_column_bytes(statement_.get(), column))};
-  }
-  std::optional<double> optional_number(int column) const {
-    return is_null(column) ? std::nullopt : std::optional(number(column));
-  }
-  std::optional<std::uint32_t> optional_u32(int column) const {
-    return is_null(column) ? std::nullopt : std::optional(u32(column));
-  }
-  std::vector<std::string> texts(int column) const {
-    const auto value = nlohmann::json::parse(text(column), nullptr, false);
-    std::vector<std::string> out;
-    if (!value.is_array()) return out;
-    for (const auto& item : value) {
-      if (item.is_string()) out.push_back(item.get_ref<const std::string&>());
-    }
-    return out;
-  }
-
- private:
-  void check(int code) const {
-    if (code != SQLITE_OK) throw SQLite::Exception(connection_, code);
-  }
-
-  sqlite3* connection_;
-  UniqueHandle<sqlite3_stmt*, FinalizeStatement> statement_;
-};
 
 // How a value is read: so many columns from `c` on.
 template <typename Record>
@@ -283,15 +219,8 @@ bool wants(const std::vector<Value>& values, Value value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// What is read of each step besides what is wanted.
-struct Found {
-  StepRow row = 0;
-  std::optional<std::int64_t> self_position;
-  std::optional<std::int64_t> fastest_position;
-};
-
-std::vector<Found> read_steps(SQLite::Database& connection, const StepQuery& query, const ListValues& values,
-                              std::vector<ListedStep>& out) {
+void read_steps(SQLite::Database& connection, const StepQuery& query, const ListValues& values,
+                std::vector<ListedStep>& out) {
   const StepConditions where = conditions_of(connection, query);
   std::string sql = "SELECT s.step_row, s.self_position, s.fastest_position, s.start_s";
   const auto readings = readings_of<ListedStep>(values.step, 4, sql);
@@ -307,26 +236,24 @@ std::vector<Found> read_steps(SQLite::Database& connection, const StepQuery& que
   const auto position = [&](int column) {
     return rows.is_null(column) ? std::nullopt : std::optional(rows.integer(column));
   };
-  std::vector<Found> found;
   while (rows.next()) {
-    found.push_back({rows.integer(0), position(1), position(2)});
     ListedStep& step = out.emplace_back();
+    step.unread = {.row = rows.integer(0), .self_position = position(1), .fastest_position = position(2)};
     step.record.start_s = rows.number(3);
     for (const auto& reading : readings) reading.read(rows, reading.column, step);
   }
-  return found;
 }
 
-void read_predictions(SQLite::Database& connection, const ListValues& values, const std::vector<Found>& found,
-                      std::vector<ListedStep>& out) {
+void read_predictions_of(SQLite::Database& connection, const ListValues& values, std::span<ListedStep> steps) {
   std::string sql = "SELECT position";
   const auto readings = readings_of<PredictionRecord>(values.prediction, 1, sql);
   sql += " FROM prediction WHERE step_row = ?1";
   if (!values.every_target) sql += " AND position = ?2";
   RowReader rows(connection, sql + " ORDER BY position");
   std::size_t most = 2;
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    std::vector<PredictionRecord>& predictions = out[i].predictions;
+  for (ListedStep& step : steps) {
+    if (!step.unread) continue;
+    std::vector<PredictionRecord>& predictions = step.predictions;
     predictions.reserve(most);
     const auto read_all = [&] {
       while (rows.next()) {
@@ -335,11 +262,11 @@ void read_predictions(SQLite::Database& connection, const ListValues& values, co
       }
       rows.reset();
     };
-    rows.bind(1, found[i].row);
+    rows.bind(1, step.unread->row);
     if (values.every_target) {
       read_all();
     } else {
-      auto [first, second] = std::pair(found[i].self_position, found[i].fastest_position);
+      auto [first, second] = std::pair(step.unread->self_position, step.unread->fastest_position);
       if (first && second && *second < *first) std::swap(first, second);
       if (second == first) second.reset();
       for (const auto& position : {first, second}) {
@@ -348,6 +275,7 @@ void read_predictions(SQLite::Database& connection, const ListValues& values, co
         read_all();
       }
     }
+    step.unread.reset();
     most = std::max(most, predictions.size());
   }
 }
@@ -369,16 +297,19 @@ bool is_listed(const PredictionRecord& prediction, const PredictionRecord* faste
 
 Result<std::vector<ListedStep>> list_steps(Database& database, const StepQuery& query, const ListValues& values) {
   std::vector<ListedStep> out;
-  auto done = database.read([&](SQLite::Database& connection) {
-    const std::vector<Found> found = read_steps(connection, query, values, out);
-    if (!values.prediction.empty()) read_predictions(connection, values, found, out);
-  });
+  auto done = database.read(
+      [&](SQLite::Database& connection) { read_steps(connection, query, values, out); });
   if (!done) return done.error();
   // The join keeps the order of the latest first, as far as is known; nothing promises it.
   std::reverse(out.begin(), out.end());
   const auto earlier = [](const ListedStep& a, const ListedStep& b) { return a.record.start_s < b.record.start_s; };
   if (!std::is_sorted(out.begin(), out.end(), earlier)) std::stable_sort(out.begin(), out.end(), earlier);
   return out;
+}
+
+Result<void> read_predictions(Database& database, const ListValues& values, std::span<ListedStep> steps) {
+  if (values.prediction.empty()) return {};
+  return database.read([&](SQLite::Database& connection) { read_predictions_of(connection, values, steps); });
 }
 
 }  // namespace lbf::db

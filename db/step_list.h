@@ -5,6 +5,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -87,14 +89,26 @@ struct ListValues {
   bool every_target = false;                // false: the configuration that ran and the fastest one
 };
 
+// Where a step's predictions are.
+struct UnreadPredictions {
+  StepRow row = 0;
+  std::optional<std::int64_t> self_position;
+  std::optional<std::int64_t> fastest_position;
+};
+
 struct ListedStep {
   StepRecord record;             // what is wanted, and always start_s; all else as a StepRecord is made
   std::uint64_t node_count = 0;  // where kNodeCount is wanted
   std::vector<PredictionRecord> predictions;
+  std::optional<UnreadPredictions> unread{};  // they are still to be read
 };
 
-// The steps that the query selects, oldest first. Errors: as Database.
+// The steps that the query selects, oldest first, without their predictions. Errors: as Database.
 Result<std::vector<ListedStep>> list_steps(Database& database, const StepQuery& query, const ListValues& values);
+
+// Those of `values`, where they are unread: a long list is read a few steps at a time, while the steps before them are
+// on their way. A step that was removed meanwhile has none. Errors: as Database.
+Result<void> read_predictions(Database& database, const ListValues& values, std::span<ListedStep> steps);
 
 // The predictions of a step that are listed where not every target is.
 bool is_listed(const PredictionRecord& prediction, const PredictionRecord* fastest);

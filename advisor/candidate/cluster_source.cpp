@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/child_process.h"
@@ -35,10 +37,10 @@ class SlurmSource final : public ClusterSource {
   explicit SlurmSource(SlurmSourceOptions options) : options_(std::move(options)) {}
 
   Result<Cluster> read() override {
-    if (cache_is_young()) {
+    if (const auto age_s = cache_age_s(); age_s && *age_s < options_.cache_for_s) {
       // One that cannot be read is no worse than none.
       if (Result<Cluster> cached = load_cluster(options_.cache_file); cached) {
-        cached->source = "Slurm";
+        cached->source = "Slurm (" + kept_since(*age_s) + "; --refresh asks now)";
         return cached;
       }
     }
@@ -50,13 +52,18 @@ class SlurmSource final : public ClusterSource {
   }
 
  private:
-  bool cache_is_young() const {
-    if (options_.cache_file.empty()) return false;
+  static std::string kept_since(Seconds age_s) {
+    const auto minutes = static_cast<int>(age_s / 60);
+    return "as it was " + (minutes == 0 ? "less than a minute" : std::to_string(minutes) + " min") + " ago";
+  }
+
+  std::optional<Seconds> cache_age_s() const {
+    if (options_.cache_file.empty()) return std::nullopt;
     std::error_code error;
     const auto written = fs::last_write_time(options_.cache_file, error);
-    if (error) return false;
+    if (error) return std::nullopt;
     const std::chrono::duration<double> age = fs::file_time_type::clock::now() - written;
-    return age.count() >= 0 && age.count() < options_.cache_for_s;
+    return age.count() >= 0 ? std::optional(age.count()) : std::nullopt;
   }
 
   Result<std::string> ask() const {

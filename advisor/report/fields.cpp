@@ -7,8 +7,10 @@
 #include <charconv>
 #include <optional>
 #include <type_traits>
+#include <utility>
 
 #include "advisor/report/advice.h"
+#include "advisor/report/answer.h"
 #include "advisor/report/hostlist.h"
 #include "advisor/report/text.h"
 #include "advisor/report/times.h"
@@ -304,36 +306,96 @@ std::string help_format() {
   return out;
 }
 
-std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
-                         const TableStyle& style) {
-  LineWriter writer(columns, style);
-  std::string out;
-  const auto line = [&](const auto& cell_of) {
-    for (std::size_t i = 0; i < columns.size(); ++i) writer.set(i, cell_of(columns[i]));
-    writer.append_to(out);
-  };
-  if (style.header) {
-    line([](const Column& column) { return std::string(column.field->name); });
-    if (!style.parsable) line([](const Column& column) { return std::string(column.width, '-'); });
+// Lines of a table.
+class Table::Lines {
+ public:
+  Lines(std::vector<Column> columns, TableStyle style)
+      : columns_(std::move(columns)),
+        style_(std::move(style)),
+        writer_(columns_, style_),
+        per_target_(std::any_of(columns_.begin(), columns_.end(),
+                                [](const Column& column) { return column.field->of_target; })) {}
+
+  void append_header(std::string& out) {
+    if (!style_.header) return;
+    append([](const Column& column) { return std::string(column.field->name); }, out);
+    if (!style_.parsable) append([](const Column& column) { return std::string(column.width, '-'); }, out);
   }
-  const bool per_target = std::any_of(columns.begin(), columns.end(),
-                                      [](const Column& column) { return column.field->of_target; });
-  for (const Step& step : steps) {
+
+  void append_step(const Step& step, std::string& out) {
     const TargetPrediction* const first =
-        per_target && !step.predictions.empty() ? &step.predictions.front() : nullptr;
-    line([&](const Column& column) {
-      const auto bytes = column.field->bytes != nullptr ? column.field->bytes(step) : std::nullopt;
-      return bytes ? format_bytes(*bytes, style) : column.field->value(step, first);
-    });
-    if (first == nullptr) continue;
+        per_target_ && !step.predictions.empty() ? &step.predictions.front() : nullptr;
+    append(
+        [&](const Column& column) {
+          const auto bytes = column.field->bytes != nullptr ? column.field->bytes(step) : std::nullopt;
+          return bytes ? format_bytes(*bytes, style_) : column.field->value(step, first);
+        },
+        out);
+    if (first == nullptr) return;
     for (const TargetPrediction& target : step.predictions) {
       if (&target == first) continue;
-      for (std::size_t i = 0; i < columns.size(); ++i) {
-        if (columns[i].field->of_target) writer.set(i, columns[i].field->value(step, &target));
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        if (columns_[i].field->of_target) writer_.set(i, columns_[i].field->value(step, &target));
       }
-      writer.append_to(out);
+      writer_.append_to(out);
     }
   }
+
+ private:
+  template <typename CellOf>
+  void append(const CellOf& cell_of, std::string& out) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) writer_.set(i, cell_of(columns_[i]));
+    writer_.append_to(out);
+  }
+
+  const std::vector<Column> columns_;
+  const TableStyle style_;
+  LineWriter writer_;
+  const bool per_target_;
+};
+
+// A step's lines: text_ from `begin` to `end`.
+struct Table::Part {
+  StepOrder order;
+  std::size_t begin;
+  std::size_t end;
+};
+
+Table::Table(std::vector<Column> columns, TableStyle style)
+    : lines_(std::make_unique<Lines>(std::move(columns), std::move(style))) {
+  lines_->append_header(text_);
+}
+Table::~Table() = default;
+
+std::size_t Table::steps() const {
+  return parts_.size();
+}
+
+void Table::add(const Step& step) {
+  const std::size_t begin = text_.size();
+  lines_->append_step(step, text_);
+  parts_.push_back({order_of(step), begin, text_.size()});
+}
+
+std::string Table::take_text() {
+  const auto before = [](const Part& a, const Part& b) { return a.order < b.order; };
+  std::vector<Part> parts = std::exchange(parts_, {});
+  std::string text = std::exchange(text_, {});
+  // Mostly they are: jobs begin in the order of their numbers.
+  if (std::is_sorted(parts.begin(), parts.end(), before)) return text;
+  std::string sorted = text.substr(0, parts.front().begin);
+  sorted.reserve(text.size());
+  std::stable_sort(parts.begin(), parts.end(), before);
+  for (const Part& part : parts) sorted.append(text, part.begin, part.end - part.begin);
+  return sorted;
+}
+
+std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
+                         const TableStyle& style) {
+  Table::Lines lines(columns, style);
+  std::string out;
+  lines.append_header(out);
+  for (const Step& step : steps) lines.append_step(step, out);
   return out;
 }
 

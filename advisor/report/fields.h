@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -60,7 +61,32 @@ struct TableStyle {
 // 1536: "1.50K", "0.00M" with `unit` M; "1536" without `convert`. As sacct: 1024 bytes are 1K.
 std::string format_bytes(std::uint64_t bytes, const TableStyle& style);
 
-// One line per target where a column is a target's, else one per step.
+// A table that grows step by step; nothing but its text is kept of them.
+class Table {
+ public:
+  Table(std::vector<Column> columns, TableStyle style);
+  ~Table();
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  // One line per target where a column is a target's, else one per step.
+  void add(const Step& step);
+  std::size_t steps() const;
+  // The header, and the steps in the order of lists: by job, step and restart. Leaves nothing behind.
+  std::string take_text();
+
+ private:
+  class Lines;
+  struct Part;
+  friend std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
+                                  const TableStyle& style);
+
+  std::unique_ptr<Lines> lines_;
+  std::string text_;
+  std::vector<Part> parts_;
+};
+
+// The same of steps that are in their order.
 std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
                          const TableStyle& style);
 

@@ -301,39 +301,4 @@ std::string step_text(std::string_view joined, std::size_t number) {
   return document["steps"][number].dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-namespace {
-
-// The same as of the whole document, whose memory would be new for every step. nullopt: not as lbfd writes it.
-std::optional<std::string> render_json_by_step(std::string_view joined) {
-  const auto texts = texts_of_steps(joined);
-  if (!texts || texts->empty()) return std::nullopt;
-  constexpr std::string_view kIndent = "\n    ";
-  std::string out = "{\n  \"steps\": [";
-  for (const std::string_view text : *texts) {
-    const Json step = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (step.is_discarded()) return std::nullopt;
-    if (out.back() != '[') out += ',';
-    out += kIndent;
-    // A line ends between values only: in texts it is escaped.
-    const std::string lines = step.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace);
-    std::string_view rest = lines;
-    for (std::size_t end = rest.find('\n'); end != std::string_view::npos; end = rest.find('\n')) {
-      out += rest.substr(0, end);
-      out += kIndent;
-      rest.remove_prefix(end + 1);
-    }
-    out += rest;
-  }
-  return out + "\n  ]\n}\n";
-}
-
-}  // namespace
-
-Result<std::string> render_json(std::string_view joined) {
-  if (auto text = render_json_by_step(joined)) return std::move(*text);
-  const Json document = Json::parse(joined, nullptr, /*allow_exceptions=*/false);
-  if (document.is_discarded()) return invalid_input("lbfd answered something that is not JSON");
-  return document.dump(2, ' ', /*ensure_ascii=*/true, Json::error_handler_t::replace) + '\n';
-}
-
 }  // namespace lbf::report

@@ -1,4 +1,4 @@
-// The pages that lbf-report prints for people, and the JSON that it passes on.
+// The pages that lbf-report prints for people.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,5 @@ Result<std::string> join_answers(const std::vector<std::string>& answers);
 
 // Step `number` of the joined answer, as JSON; "{}" where there is none.
 std::string step_text(std::string_view joined, std::size_t number);
-
-// The joined answer for --json: indented, every character outside ASCII escaped, so that nothing in it can
-// act on a terminal. Errors: not JSON.
-Result<std::string> render_json(std::string_view joined);
 
 }  // namespace lbf::report

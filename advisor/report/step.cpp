@@ -460,17 +460,19 @@ Error answer_error(const std::string& what) {
                        "; is this the lbfd that belongs to this lbf-report (lbf-report --version)?");
 }
 
+StepOrder order_of(const Step& step) {
+  const std::uint64_t array_job = step.array_job.value_or(0);
+  const std::uint64_t het_job = step.het_job.value_or(0);
+  return {array_job != 0 ? array_job : (het_job != 0 ? het_job : step.job),
+          step.array_task.value_or(0),
+          step.het_offset.value_or(0),
+          step.job,
+          step.step,
+          step.restart};
+}
+
 void put_in_order(std::vector<Step>& steps) {
-  const auto before = [](const Step& a, const Step& b) {
-    const auto key = [](const Step& step) {
-      const std::uint64_t array_job = step.array_job.value_or(0);
-      const std::uint64_t het_job = step.het_job.value_or(0);
-      return std::make_tuple(array_job != 0 ? array_job : (het_job != 0 ? het_job : step.job),
-                             step.array_task.value_or(0), step.het_offset.value_or(0), step.job, step.step,
-                             step.restart);
-    };
-    return key(a) < key(b);
-  };
+  const auto before = [](const Step& a, const Step& b) { return order_of(a) < order_of(b); };
   // Mostly they are: steps are large, and jobs begin in the order of their numbers.
   if (!std::is_sorted(steps.begin(), steps.end(), before)) std::stable_sort(steps.begin(), steps.end(), before);
 }

@@ -10,13 +10,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "advisor/report/answer.h"
 #include "advisor/report/text.h"
+#include "advisor/report/whole_lines.h"
 
 namespace lbf::report {
 namespace {
@@ -212,8 +211,12 @@ constexpr std::array<Key<TargetPrediction>, 22> kPredictionKeys{{
 // The answer, value by value as it is read: a document in memory of it took longer than the steps themselves.
 class RowsReader {
  public:
-  std::vector<Step> steps;
+  explicit RowsReader(const std::function<void(Step&)>& take) : take_(take) {}
+
   std::string error;  // the first thing that is not as http-v1 says
+
+  // A row alone, after everything that stands before the rows.
+  void begin_row() { place_ = Place::kRows; }
 
   bool null() { return take({}); }
   bool boolean(bool flag) { return take({.type = Value::Type::kFlag, .flag = flag}); }
@@ -248,7 +251,10 @@ class RowsReader {
       case Place::kRows:
         place_ = Place::kRow;
         column_ = 0;
-        steps.emplace_back();
+        ++rows_;
+        most_predictions_ = std::max(most_predictions_, step_.predictions.size());
+        step_ = Step{};
+        step_.predictions.reserve(most_predictions_);
         return true;
       case Place::kRow:
         if (column_ == step_keys_.size() && with_predictions_) {
@@ -261,7 +267,7 @@ class RowsReader {
       case Place::kPredictions:
         place_ = Place::kPrediction;
         prediction_column_ = 0;
-        steps.back().predictions.emplace_back();
+        step_.predictions.emplace_back();
         return true;
       case Place::kPrediction:
         place_ = Place::kTextsOfPrediction;
@@ -293,7 +299,9 @@ class RowsReader {
         return true;
       case Place::kRow:
         place_ = Place::kRows;
-        return column_ == step_keys_.size() + (with_predictions_ ? 1 : 0) || wrong("it has too few values");
+        if (column_ != step_keys_.size() + (with_predictions_ ? 1 : 0)) return wrong("it has too few values");
+        take_(step_);
+        return true;
       default:
         return wrong("it is not a list of steps");
     }
@@ -353,12 +361,12 @@ class RowsReader {
       case Place::kRow: {
         if (column_ >= step_keys_.size()) return wrong("it has too many values");
         const Key<Step>* const key = step_keys_[column_++];
-        return key == nullptr || expect(key->put(steps.back(), value), key->name);
+        return key == nullptr || expect(key->put(step_, value), key->name);
       }
       case Place::kPrediction: {
         if (prediction_column_ >= prediction_keys_.size()) return wrong("a prediction has too many values");
         const Key<TargetPrediction>* const key = prediction_keys_[prediction_column_++];
-        return key == nullptr || expect(key->put(steps.back().predictions.back(), value), key->name);
+        return key == nullptr || expect(key->put(step_.predictions.back(), value), key->name);
       }
       case Place::kTexts:
       case Place::kTextsOfPrediction:
@@ -375,11 +383,15 @@ class RowsReader {
   }
 
   bool wrong(const std::string& what) {
-    if (error.empty()) error = steps.empty() ? what : fmt::format("row {}: {}", steps.size(), what);
+    if (error.empty()) error = rows_ == 0 ? what : fmt::format("row {}: {}", rows_, what);
     return false;
   }
 
+  const std::function<void(Step&)>& take_;
   Place place_ = Place::kOutside;
+  Step step_;  // of the row that is being read
+  std::size_t rows_ = 0;
+  std::size_t most_predictions_ = 0;
   std::string member_;
   bool has_rows_ = false;
   bool with_predictions_ = false;
@@ -392,28 +404,90 @@ class RowsReader {
 
 }  // namespace
 
-Result<std::vector<Step>> parse_rows(std::string_view json) {
-  RowsReader reader;
-  if (!Json::sax_parse(json, &reader) || !reader.error.empty()) {
-    return answer_error(reader.error.empty() ? "it is not a JSON object" : reader.error);
-  }
-  return std::move(reader.steps);
-}
+class RowsStream::State {
+ public:
+  explicit State(std::function<void(Step&)> take) : take_(std::move(take)) {}
 
-std::vector<Step> merge_steps(std::vector<std::vector<Step>> answers) {
-  if (answers.size() == 1) {
-    put_in_order(answers.front());
-    return std::move(answers.front());
+  void add(std::string_view piece) {
+    lines_.add(piece, [this](std::string_view line) { add_line(line); });
   }
-  std::vector<Step> out;
-  std::set<std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t>> seen;
-  for (std::vector<Step>& steps : answers) {
-    for (Step& step : steps) {
-      if (seen.emplace(step.cluster, step.job, step.step, step.restart).second) out.push_back(std::move(step));
+
+  Result<void> end() {
+    add_line(lines_.rest());
+    if (form_ == Form::kWhole) {
+      read(whole_);
+    } else if (form_ != Form::kEnded) {
+      fail("it is not a JSON object");
+    }
+    if (!reader_.error.empty()) return answer_error(reader_.error);
+    return {};
+  }
+
+ private:
+  enum class Form { kUnknown, kLines, kEnded, kWhole };
+  static constexpr std::string_view kEndOfHead = "\"rows\":[";
+  static constexpr std::string_view kTail = "]}";
+
+  void add_line(std::string_view line) {
+    if (!reader_.error.empty()) return;
+    switch (form_) {
+      case Form::kUnknown:
+        if (line.ends_with(kEndOfHead)) {
+          form_ = Form::kLines;
+          read(std::string(line) + std::string(kTail));
+          return;
+        }
+        form_ = Form::kWhole;
+        [[fallthrough]];
+      case Form::kWhole:
+        whole_ += line;
+        return;
+      case Form::kLines:
+        if (line == kTail) {
+          form_ = Form::kEnded;
+          return;
+        }
+        if (line.ends_with(',')) line.remove_suffix(1);
+        reader_.begin_row();
+        read(line);
+        return;
+      case Form::kEnded:
+        if (!line.empty()) fail("something comes after its end");
+        return;
     }
   }
-  put_in_order(out);
-  return out;
+
+  void read(std::string_view json) {
+    if (!Json::sax_parse(json, &reader_)) fail("it is not a JSON object");
+  }
+  void fail(std::string_view why) {
+    if (reader_.error.empty()) reader_.error = why;
+  }
+
+  std::function<void(Step&)> take_;
+  RowsReader reader_{take_};
+  WholeLines lines_;
+  Form form_ = Form::kUnknown;
+  std::string whole_;
+};
+
+RowsStream::RowsStream(std::function<void(Step&)> take) : state_(std::make_unique<State>(std::move(take))) {}
+RowsStream::~RowsStream() = default;
+
+void RowsStream::add(std::string_view piece) {
+  state_->add(piece);
+}
+
+Result<void> RowsStream::end() {
+  return state_->end();
+}
+
+Result<std::vector<Step>> parse_rows(std::string_view json) {
+  std::vector<Step> steps;
+  RowsStream stream([&steps](Step& step) { steps.push_back(std::move(step)); });
+  stream.add(json);
+  if (auto read = stream.end(); !read) return read.error();
+  return steps;
 }
 
 }  // namespace lbf::report

@@ -1,6 +1,8 @@
 // Steps as rows of values (docs/formats/http-v1.md, ROWS): what lists are made from.
 #pragma once
 
+#include <functional>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -14,7 +16,23 @@ namespace lbf::report {
 // a value of another type, a row that is too short or too long, a row without job or step.
 Result<std::vector<Step>> parse_rows(std::string_view json);
 
-// All of them, by job, step and restart; a step that is in several only once.
-std::vector<Step> merge_steps(std::vector<std::vector<Step>> answers);
+// The same of an answer that comes in pieces: each step is given on as soon as its line is whole (http-v1.md, "Lines"), and
+// read into the same memory as the one before it. An answer that is not in lines gives its steps at the end.
+class RowsStream {
+ public:
+  // `take` may keep what is in the step.
+  explicit RowsStream(std::function<void(Step& step)> take);
+  ~RowsStream();
+  RowsStream(const RowsStream&) = delete;
+  RowsStream& operator=(const RowsStream&) = delete;
+
+  void add(std::string_view piece);
+  // Errors: as parse_rows; steps before the error were given on.
+  Result<void> end();
+
+ private:
+  class State;
+  std::unique_ptr<State> state_;
+};
 
 }  // namespace lbf::report

@@ -15,9 +15,9 @@
 
 #include "base/munge_credential.h"
 #include "predictor/network/hostlist.h"
+#include "predictor/serve/list_pieces.h"
 #include "predictor/serve/step_json.h"
 #include "predictor/serve/step_rows.h"
-#include "predictor/serve/step_summary.h"
 #include "predictor/serve/users.h"
 
 namespace lbf {
@@ -94,6 +94,15 @@ ApiResponse json_response(const json& value) {
   return {200, "application/json", json_text(value), nullptr};
 }
 
+// The first piece decides: what can go wrong goes wrong there, mostly, and a short list is an answer with a length.
+ApiResponse in_pieces(std::unique_ptr<ListPieces> pieces) {
+  auto first = pieces->next();
+  if (!first) return error_response(first.error());
+  ApiResponse response{200, "application/json", std::move(*first), nullptr};
+  if (!pieces->ended()) response.source = std::move(pieces);
+  return response;
+}
+
 // %XX and '+' of a query. Errors: kInvalidInput.
 Result<std::string> percent_decoded(std::string_view text) {
   std::string out;
@@ -132,7 +141,7 @@ class TraceSource : public BodySource {
       : trace_(std::move(trace)), streams_(trace_->streams()) {
     for (const StreamState& stream : streams_) size_bytes_ += stream.durable_bytes;
   }
-  std::uint64_t size_bytes() const override { return size_bytes_; }
+  std::optional<std::uint64_t> size_bytes() const override { return size_bytes_; }
   Result<std::string> next() override {
     while (at_ < streams_.size() && offset_ == streams_[at_].durable_bytes) {
       ++at_;
@@ -494,31 +503,17 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
   if (rows) {
     db::ListValues values = rows->values();
     values.every_target = !target.is_set("summary");
-    const auto listed = steps_.list(query, values);
+    auto listed = steps_.list(query, values);
     if (!listed) return error_response(listed.error());
-    return {200, "application/json", rows_text(*listed, *rows), nullptr};
+    return in_pieces(row_pieces(steps_, std::move(*listed), std::move(*rows), std::move(values)));
   }
   const StepDetail detail = target.is_set("brief")     ? StepDetail::kBrief
                             : target.is_set("summary") ? StepDetail::kSummary
                             : target.is_set("detail")  ? StepDetail::kFull
                                                        : StepDetail::kList;
-  const auto steps = steps_.find(query, detail);
-  if (!steps) return error_response(steps.error());
-  if (detail == StepDetail::kSummary) {
-    std::string body = "{\"steps\":[";
-    for (const StepView& step : *steps) {
-      if (&step != &steps->front()) body += ',';
-      append_summary(step, body);
-    }
-    return {200, "application/json", body + "]}", nullptr};
-  }
-  // One after the other: their documents use the same memory.
-  std::string body = "{\"steps\":[";
-  for (const StepView& step : *steps) {
-    if (&step != &steps->front()) body += ',';
-    body += json_text(step_json(step, detail));
-  }
-  return {200, "application/json", body + "]}", nullptr};
+  auto found = steps_.find_without_predictions(query, detail);
+  if (!found) return error_response(found.error());
+  return in_pieces(step_pieces(steps_, std::move(*found), detail));
 }
 
 }  // namespace lbf

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -22,11 +23,12 @@ struct ApiRequest {
   std::string_view body;
 };
 
-// A body that is too long for memory: read piece by piece while it is sent.
+// A body that is too long for memory, or takes long to be made: piece by piece while it is sent.
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  virtual std::uint64_t size_bytes() const = 0;
+  // nullopt: nobody knows yet; the body is sent in chunks then (RFC 9112, 7.1).
+  virtual std::optional<std::uint64_t> size_bytes() const = 0;
   // The next piece; empty at the end. Errors break the connection off.
   virtual Result<std::string> next() = 0;
 };
@@ -35,7 +37,7 @@ struct ApiResponse {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
-  std::unique_ptr<BodySource> source;  // instead of `body`
+  std::unique_ptr<BodySource> source;  // what comes after `body`; its size is that of both
 };
 
 ApiResponse error_response(int status, std::string_view code, std::string_view message);

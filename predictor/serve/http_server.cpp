@@ -13,6 +13,7 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/http.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <deque>
 #include <set>
@@ -32,6 +33,8 @@ using GenericSocket = asio::generic::stream_protocol::socket;
 using Stream = beast::basic_stream<asio::generic::stream_protocol>;
 
 constexpr std::uint32_t kHeaderLimitBytes = 32768;  // a munge credential is a few hundred bytes
+// Beast reads as much at once as its buffer has room for, which is 512 bytes where nobody says more.
+constexpr std::size_t kReceiveBytes = 64 << 10;
 constexpr int kListenBacklog = 512;
 constexpr std::chrono::milliseconds kAcceptRetry{200};  // when file descriptors ran out
 
@@ -115,6 +118,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void read_header() {
     parser_.emplace();
+    buffer_.shrink_to_fit();  // most connections are idle most of the time
     parser_->header_limit(kHeaderLimitBytes);
     parser_->body_limit(kMaxBatchBytes);
     idle_ = true;
@@ -167,6 +171,7 @@ class Session : public std::enable_shared_from_this<Session> {
     stream_.expires_never();
     server_->take_memory(body_bytes, [self = shared_from_this(), body_bytes] {
       self->memory_bytes_ = body_bytes;
+      self->buffer_.reserve(std::min<std::size_t>(body_bytes, kReceiveBytes));
       self->continue_request();
     });
   }
@@ -224,12 +229,20 @@ class Session : public std::enable_shared_from_this<Session> {
                         [self = shared_from_this()](error_code error, std::size_t) { self->written(error); });
       return;
     }
-    header_->content_length(source_->size_bytes());
+    const auto size = source_->size_bytes();
+    in_chunks_ = !size;
+    if (size) {
+      header_->content_length(*size);
+    } else {
+      header_->chunked(true);
+    }
     serializer_.emplace(*header_);
+    piece_ = std::move(response.body);
     http::async_write_header(stream_, *serializer_,
                              [self = shared_from_this()](error_code error, std::size_t) {
                                if (error) return self->close();
-                               self->next_piece();
+                               if (self->piece_.empty()) return self->next_piece();
+                               self->send_piece();
                              });
   }
 
@@ -239,15 +252,31 @@ class Session : public std::enable_shared_from_this<Session> {
       asio::post(self->server_->io, [self, piece] {
         // Half an answer cannot be taken back: the missing bytes tell the peer.
         if (!piece->ok()) return self->close();
-        if ((*piece)->empty()) return self->written({});
-        self->stream_.expires_after(self->server_->limits.transfer_timeout);
         self->piece_ = std::move(*piece).value();
-        asio::async_write(self->stream_, asio::buffer(self->piece_), [self](error_code error, std::size_t) {
-          if (error) return self->close();
-          self->next_piece();
-        });
+        if (self->piece_.empty()) return self->end_pieces();
+        self->send_piece();
       });
     });
+  }
+
+  void send_piece() {
+    stream_.expires_after(server_->limits.transfer_timeout);
+    const auto sent = [self = shared_from_this()](error_code error, std::size_t) {
+      if (error) return self->close();
+      self->next_piece();
+    };
+    if (in_chunks_) {
+      asio::async_write(stream_, http::make_chunk(asio::const_buffer(piece_.data(), piece_.size())), sent);
+    } else {
+      asio::async_write(stream_, asio::buffer(piece_), sent);
+    }
+  }
+
+  void end_pieces() {
+    if (!in_chunks_) return written({});
+    stream_.expires_after(server_->limits.transfer_timeout);
+    asio::async_write(stream_, http::make_chunk_last(),
+                      [self = shared_from_this()](error_code error, std::size_t) { self->written(error); });
   }
 
   void written(error_code error) {
@@ -283,6 +312,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<http::response_serializer<http::string_body>> serializer_;
   std::unique_ptr<BodySource> source_;
   std::string piece_;
+  bool in_chunks_ = false;
   std::uint64_t memory_bytes_ = 0;
   std::uint64_t drained_bytes_ = 0;
   bool keep_alive_ = false;

@@ -13,9 +13,7 @@ void append_json(std::string& out, const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(),
                                  [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });
   if (plain) {
-    out += '"';
-    out += text;
-    out += '"';
+    out.append("\"").append(text).append("\"");
   } else {
     out += json_text(text);
   }

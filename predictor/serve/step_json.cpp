@@ -70,36 +70,6 @@ json named_json(const char* key, const std::vector<db::NamedSummary>& groups) {
   return list;
 }
 
-json procedures_json(const db::ProcedureReport& report) {
-  json procedures = json::array();
-  for (const db::ProcedureRecord& procedure : report.procedures) {
-    procedures.push_back({{"name", procedure.name},
-                          {"state", procedure.state},
-                          {"note", procedure.note},
-                          {"ranks", procedure.ranks},
-                          {"calls", procedure.calls},
-                          {"inclusive_s", procedure.inclusive_s},
-                          {"exclusive_s", procedure.exclusive_s},
-                          {"critical_path_s", or_null(procedure.critical_path_s)},
-                          {"receiver_s", or_null(procedure.receiver_s)},
-                          {"sender_s", or_null(procedure.sender_s)},
-                          {"zeroed_s", or_null(procedure.zeroed_s)},
-                          {"stayed_receiver_s", or_null(procedure.stayed_receiver_s)},
-                          {"stayed_sender_s", or_null(procedure.stayed_sender_s)}});
-  }
-  json out{{"procedures", std::move(procedures)}, {"critical_path", nullptr}, {"why_deferred", report.why_deferred}};
-  if (!report.path) return out;
-  const db::CriticalPathRecord& path = *report.path;
-  json ranks = json::array();
-  for (const auto& [rank, rank_s] : path.ranks) ranks.push_back({rank < 0 ? json(nullptr) : json(rank), rank_s});
-  out["critical_path"] = {{"as_it_ran_s", path.as_it_ran_s}, {"length_s", path.length_s},
-                          {"ends_at", path.ends_at},         {"other_work_s", path.other_work_s},
-                          {"mpi_s", path.mpi_s},             {"blocked_s", path.blocked_s},
-                          {"ranks", std::move(ranks)},       {"functions", path.functions},
-                          {"partial", path.partial}};
-  return out;
-}
-
 json cost_json(const db::CostRecord& cost, bool with_parts) {
   json out = {{"limit_percent", or_null(cost.limit_percent)},
               {"predicted_percent", or_null(cost.predicted_percent)},
@@ -147,6 +117,36 @@ json cost_json(const db::CostRecord& cost, bool with_parts) {
 }
 
 }  // namespace
+
+json procedures_json(const db::ProcedureReport& report) {
+  json procedures = json::array();
+  for (const db::ProcedureRecord& procedure : report.procedures) {
+    procedures.push_back({{"name", procedure.name},
+                          {"state", procedure.state},
+                          {"note", procedure.note},
+                          {"ranks", procedure.ranks},
+                          {"calls", procedure.calls},
+                          {"inclusive_s", procedure.inclusive_s},
+                          {"exclusive_s", procedure.exclusive_s},
+                          {"critical_path_s", or_null(procedure.critical_path_s)},
+                          {"receiver_s", or_null(procedure.receiver_s)},
+                          {"sender_s", or_null(procedure.sender_s)},
+                          {"zeroed_s", or_null(procedure.zeroed_s)},
+                          {"stayed_receiver_s", or_null(procedure.stayed_receiver_s)},
+                          {"stayed_sender_s", or_null(procedure.stayed_sender_s)}});
+  }
+  json out{{"procedures", std::move(procedures)}, {"critical_path", nullptr}, {"why_deferred", report.why_deferred}};
+  if (!report.path) return out;
+  const db::CriticalPathRecord& path = *report.path;
+  json ranks = json::array();
+  for (const auto& [rank, rank_s] : path.ranks) ranks.push_back({rank < 0 ? json(nullptr) : json(rank), rank_s});
+  out["critical_path"] = {{"as_it_ran_s", path.as_it_ran_s}, {"length_s", path.length_s},
+                          {"ends_at", path.ends_at},         {"other_work_s", path.other_work_s},
+                          {"mpi_s", path.mpi_s},             {"blocked_s", path.blocked_s},
+                          {"ranks", std::move(ranks)},       {"functions", path.functions},
+                          {"partial", path.partial}};
+  return out;
+}
 
 json accuracy_json(const db::Accuracy& accuracy) {
   json programs = json::array();

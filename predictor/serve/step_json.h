@@ -9,6 +9,8 @@
 namespace lbf {
 
 nlohmann::json step_json(const StepView& step, StepDetail detail);
+// PROCEDURES.
+nlohmann::json procedures_json(const db::ProcedureReport& report);
 
 // Answers of GET /v1/accuracy and GET /v1/steps/KEY/accuracy.
 nlohmann::json accuracy_json(const db::Accuracy& accuracy);

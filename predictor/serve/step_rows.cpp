@@ -231,34 +231,35 @@ std::vector<std::string_view> all_row_names() {
   return {names.begin(), names.end()};
 }
 
-std::string rows_text(const std::vector<db::ListedStep>& steps, const RowColumns& columns) {
-  std::string out = "{\"keys\":";
+void append_rows_head(const RowColumns& columns, std::string& out) {
+  out += "{\"keys\":";
   append_names(columns.step, out);
   out += ",\"prediction_keys\":";
   append_names(columns.prediction, out);
   out += ",\"rows\":[";
-  for (const db::ListedStep& step : steps) {
-    out += &step == &steps.front() ? "[" : ",[";
-    bool first = true;
-    for (const StepColumn* const column : columns.step) {
-      if (!std::exchange(first, false)) out += ',';
-      column->append(step, out);
-    }
-    if (!columns.prediction.empty()) {
-      out += first ? "[" : ",[";
-      for (const db::PredictionRecord& prediction : step.predictions) {
-        out += &prediction == &step.predictions.front() ? "[" : ",[";
-        for (const PredictionColumn* const column : columns.prediction) {
-          if (column != columns.prediction.front()) out += ',';
-          column->append(prediction, out);
-        }
-        out += ']';
+}
+
+void append_row(const db::ListedStep& step, const RowColumns& columns, std::string& out) {
+  char separator = '[';
+  for (const StepColumn* const column : columns.step) {
+    out += std::exchange(separator, ',');
+    column->append(step, out);
+  }
+  if (!columns.prediction.empty()) {
+    out += std::exchange(separator, ',');
+    out += '[';
+    for (const db::PredictionRecord& prediction : step.predictions) {
+      separator = '[';
+      if (&prediction != &step.predictions.front()) out += ',';
+      for (const PredictionColumn* const column : columns.prediction) {
+        out += std::exchange(separator, ',');
+        column->append(prediction, out);
       }
       out += ']';
     }
     out += ']';
   }
-  return out + "]}";
+  out += ']';
 }
 
 }  // namespace lbf

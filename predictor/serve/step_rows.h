@@ -29,7 +29,9 @@ Result<RowColumns> parse_rows(std::string_view names);
 // The names that parse_rows knows.
 std::vector<std::string_view> all_row_names();
 
-// {"keys":[...],"prediction_keys":[...],"rows":[[...],...]}
-std::string rows_text(const std::vector<db::ListedStep>& steps, const RowColumns& columns);
+// {"keys":[...],"prediction_keys":[...],"rows":[ and then a row for each step, with commas between them, and ]}
+void append_rows_head(const RowColumns& columns, std::string& out);
+// REQUIRES: the columns are not empty.
+void append_row(const db::ListedStep& step, const RowColumns& columns, std::string& out);
 
 }  // namespace lbf

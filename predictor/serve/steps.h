@@ -59,6 +59,11 @@ struct Registered {
 };
 
 // Thread-safe.
+struct FoundStep {
+  StepView view;
+  std::optional<db::StepRow> unread;  // its predictions are still in the database
+};
+
 class Steps {
  public:
   // REQUIRES: everything passed by reference outlives the object.
@@ -89,8 +94,12 @@ class Steps {
   // Steps under way as they are now, finished ones from the database; oldest first, the latest `query.limit`.
   // REQUIRES: the caller may see what the query selects.
   Result<std::vector<StepView>> find(const db::StepQuery& query, StepDetail detail);
-  // The same of which only some values are wanted (`rows=`).
+  // The same in two parts, for lists that are sent while they are read: what `read_predictions` reads is most of it.
+  Result<std::vector<FoundStep>> find_without_predictions(const db::StepQuery& query, StepDetail detail);
+  Result<void> read_predictions(std::span<FoundStep> steps, StepDetail detail) const;
+  // Steps of which only some values are wanted (`rows=`), in two parts as well.
   Result<std::vector<db::ListedStep>> list(const db::StepQuery& query, const db::ListValues& values);
+  Result<void> read_predictions(std::span<db::ListedStep> steps, const db::ListValues& values) const;
   // Errors: kNotFound; kPermission (another user's).
   Result<StepView> get(const Caller& caller, const StepKey& key, StepDetail detail);
   // What was predicted and measured later: the caller's own runs, or everybody's for operators (`query.uid`).

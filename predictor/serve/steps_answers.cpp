@@ -39,27 +39,26 @@ StepView copy_of(const StepView& view, StepDetail detail) {
 }  // namespace
 
 Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail detail) {
+  auto found = find_without_predictions(query, detail);
+  if (!found) return found.error();
+  if (auto read = read_predictions(*found, detail); !read) return read.error();
+  std::vector<StepView> views;
+  views.reserve(found->size());
+  for (FoundStep& step : *found) views.push_back(std::move(step.view));
+  return views;
+}
+
+Result<std::vector<FoundStep>> Steps::find_without_predictions(const db::StepQuery& query, StepDetail detail) {
   const bool brief = detail == StepDetail::kBrief;
   const bool summary = detail == StepDetail::kSummary;
-  std::map<StepKey, StepView> found;
+  std::map<StepKey, FoundStep> found;
   auto stored = step_store_.find(query, !brief && !summary);
   if (!stored) return stored.error();
-  std::vector<std::vector<db::PredictionRecord>> predictions;
-  if (!brief) {
-    std::vector<db::StepRow> rows;
-    for (const db::StoredStepRecord& step : *stored) rows.push_back(step.row);
-    auto read = summary ? prediction_store_.summaries(rows)
-                        : prediction_store_.of_steps(rows, detail == StepDetail::kFull);
-    if (!read) return read.error();
-    predictions = std::move(read).value();
-  }
-  for (std::size_t i = 0; i < stored->size(); ++i) {
-    db::StoredStepRecord& step = (*stored)[i];
+  for (db::StoredStepRecord& step : *stored) {
     const StepKey key{step.record.cluster, step.record.job, step.record.step, step.record.restart};
-    StepView view;
-    view.record = std::move(step.record);
-    if (!brief) view.predictions = std::move(predictions[i]);
-    found.emplace(key, std::move(view));
+    FoundStep& of_key = found[key];
+    of_key.view.record = std::move(step.record);
+    if (!brief) of_key.unread = step.row;
   }
   for (const EntryPtr& entry : entries()) {
     const std::shared_ptr<StepRun> run = entry->current_run();
@@ -68,16 +67,39 @@ Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail
     const StepKey& key = entry->trace->key();
     found.erase(key);  // the view is the newer one, whether it still matches or not
     if (!query.matches(view->record)) continue;
-    found.emplace(key, copy_of(*view, detail));
+    found.emplace(key, FoundStep{copy_of(*view, detail), std::nullopt});
   }
-  std::vector<StepView> views;
-  views.reserve(found.size());
-  for (auto& [key, view] : found) views.push_back(std::move(view));
-  std::stable_sort(views.begin(), views.end(),
-                   [](const StepView& a, const StepView& b) { return a.record.start_s < b.record.start_s; });
-  if (views.size() > query.limit)
-    views.erase(views.begin(), views.end() - static_cast<std::ptrdiff_t>(query.limit));
-  return views;
+  std::vector<FoundStep> steps;
+  steps.reserve(found.size());
+  for (auto& [key, step] : found) steps.push_back(std::move(step));
+  std::stable_sort(steps.begin(), steps.end(), [](const FoundStep& a, const FoundStep& b) {
+    return a.view.record.start_s < b.view.record.start_s;
+  });
+  if (steps.size() > query.limit)
+    steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(query.limit));
+  return steps;
+}
+
+Result<void> Steps::read_predictions(std::span<FoundStep> steps, StepDetail detail) const {
+  std::vector<db::StepRow> rows;
+  for (const FoundStep& step : steps) {
+    if (step.unread) rows.push_back(*step.unread);
+  }
+  if (rows.empty()) return {};
+  auto read = detail == StepDetail::kSummary ? prediction_store_.summaries(rows)
+                                             : prediction_store_.of_steps(rows, detail == StepDetail::kFull);
+  if (!read) return read.error();
+  auto predictions = read->begin();
+  for (FoundStep& step : steps) {
+    if (!step.unread) continue;
+    step.view.predictions = std::move(*predictions++);
+    step.unread.reset();
+  }
+  return {};
+}
+
+Result<void> Steps::read_predictions(std::span<db::ListedStep> steps, const db::ListValues& values) const {
+  return db::read_predictions(database_, values, steps);
 }
 
 Result<std::vector<db::ListedStep>> Steps::list(const db::StepQuery& query, const db::ListValues& values) {

@@ -94,8 +94,11 @@ const lbf_recorder* choose_recorder() noexcept {
   int length = 0;
   get_version(version, &length);
   if (const char* const name = recorder_name(version)) return load_recorder(name);
-  version[strcspn(version, "\n")] = '\0';
-  return say("it does not know this MPI library: ", version), nullptr;
+  version[strcspn(version, "\n,")] = '\0';  // name and number; packager and dates come after them
+  for (char* tab = strchr(version, '\t'); tab != nullptr; tab = strchr(tab, '\t')) *tab = ' ';
+  char detail[256];
+  snprintf(detail, sizeof(detail), "%.180s; it knows %s", version, kKnownLibraries);
+  return say("it does not know this MPI library: ", detail), nullptr;
 }
 
 // REQUIRES: decision is kOff or kOn.

@@ -100,6 +100,18 @@ class Printing(unittest.TestCase):
         self.assertNotIn("\x1b", as_yaml)
         self.assertEqual(yaml.safe_load(as_yaml), json.loads(self.report("-j", "123", "--json", steps=[odd])))
 
+    def test_lists_are_printed_as_they_came(self):
+        odd = [step(1, 0), step(2, 0, job_name="\u00e9 \U0001f600 \x1b[2J")]
+        whole = self.report("--json", steps=odd)
+        self.assertTrue(whole.isascii())
+        self.assertEqual(json.loads(whole), {"steps": odd})
+        self.assertTrue(whole.startswith('{\n  "steps": [\n    {\n      "'), whole[:40])
+        self.assertEqual(self.report("--json", steps=odd, SLURM_JSON="pretty"), whole)
+        compact = self.report("--json", steps=odd, SLURM_JSON="compact")
+        self.assertEqual(compact.count("\n"), 1)
+        self.assertEqual(json.loads(compact), {"steps": odd})
+        self.assertEqual(yaml.safe_load(self.report("--yaml", steps=odd)), {"steps": odd})
+
     def test_the_default_fits_80_columns(self):
         for arguments in ([], ["-a"], ["-j", "123"]):
             widest = max(len(line) for line in self.report(*arguments).splitlines())

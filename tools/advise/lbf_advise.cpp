@@ -158,8 +158,15 @@ Result<lbf::advisor::Cluster> read_cluster(const CommandLine& line) {
   lbf::advisor::SlurmSourceOptions options;
   options.program = inventory_program();
   options.cache_file = lbf::advisor::cluster_cache_file();
-  if (line.refresh) options.cache_for_s = 0;
-  return lbf::advisor::slurm_cluster(options)->read();
+  const lbf::advisor::SlurmSourceOptions anew{options.program, options.cache_file, 0};
+  if (line.refresh) return lbf::advisor::slurm_cluster(anew)->read();
+  Result<lbf::advisor::Cluster> cluster = lbf::advisor::slurm_cluster(options)->read();
+  if (!cluster) return cluster;
+  // A partition that is new is no wrong name.
+  const bool knows_all = std::all_of(line.partitions.begin(), line.partitions.end(), [&](const std::string& name) {
+    return cluster->find_partition(name) != nullptr;
+  });
+  return knows_all ? std::move(cluster) : lbf::advisor::slurm_cluster(anew)->read();
 }
 
 Result<std::shared_ptr<const lbf::Network>> network_named(const CommandLine& line, const std::string& name) {

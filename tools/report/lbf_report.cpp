@@ -23,9 +23,11 @@
 
 #include "advisor/report/accuracy.h"
 #include "advisor/report/advice.h"
+#include "advisor/report/answer.h"
 #include "advisor/report/field_keys.h"
 #include "advisor/report/fields.h"
 #include "advisor/report/html.h"
+#include "advisor/report/json_printer.h"
 #include "advisor/report/picture.h"
 #include "advisor/report/plot.h"
 #include "advisor/report/overhead.h"
@@ -35,7 +37,8 @@
 #include "advisor/report/step.h"
 #include "advisor/report/text.h"
 #include "advisor/report/times.h"
-#include "advisor/report/yaml.h"
+#include "advisor/report/whole_lines.h"
+#include "advisor/report/yaml_printer.h"
 #include "base/http_client.h"
 #include "base/result.h"
 #include "tools/report/report_query.h"
@@ -379,13 +382,74 @@ Result<std::optional<std::vector<Column>>> columns_of(const Options& options, co
   return std::optional<std::vector<Column>>(std::move(*columns));
 }
 
+JsonLayout layout_of_json() {
+  return json_layout(from_environment("SLURM_JSON", "pretty"));
+}
+
+// A list as JSON or YAML: printed as it comes.
+template <typename Printer>
+int print_list(HttpClient& client, Selection& selection, Printer printer) {
+  constexpr std::size_t kPrintedBytes = 64 << 10;  // what a pipe holds
+  WholeLines lines;
+  bool good = true;
+  int status = 0;
+  const auto piece = [&](std::string_view text) {
+    lines.add(text, [&](std::string_view line) { good = good && printer.add(line); });
+    if (printer.text().size() < kPrintedBytes) return;
+    if (status == 0) status = put(printer.text());
+    printer.clear();
+  };
+  const auto end = [&]() -> Result<void> {
+    if (!good || !printer.add(lines.rest()) || !printer.is_whole())
+      return invalid_input("lbfd answered something that is not JSON");
+    return {};
+  };
+  if (auto asked = ask_each(client, selection, piece, end); !asked) return fail(asked.error());
+  return status != 0 ? status : put(printer.text());
+}
+
+// Where there is nothing to show: words for people; scripts get the empty table that they can read.
+int nothing_to_show(const Selection& selection, const Options& options, const std::string& empty_table) {
+  if (!selection.jobs.empty()) return fail(nothing_known(selection));
+  if (options.parsable || options.parsable2) {
+    if (const int status = put(empty_table); status != 0) return status;
+  }
+  std::fprintf(stderr, "lbf-report: %s\n", nothing_in_window(selection).c_str());
+  return 0;
+}
+
+void say_where_cut(std::size_t steps) {
+  if (steps < kStepLimit) return;
+  std::fprintf(stderr,
+               "lbf-report: more than %zu steps: only the latest are shown; narrow it with -S and -E\n", kStepLimit);
+}
+
+// A table: each step's lines are made as it comes.
+int table(HttpClient& client, Selection& selection, const Options& options, const std::vector<Column>& columns) {
+  Table lines(columns, table_style(options));
+  if (auto asked = ask_rows(client, selection, [&lines](const Step& step) { lines.add(step); }); !asked)
+    return fail(asked.error());
+  const std::size_t steps = lines.steps();
+  if (steps == 0) return nothing_to_show(selection, options, lines.take_text());
+  say_where_cut(steps);
+  return put(lines.take_text());
+}
+
+Result<std::vector<Step>> steps_in_rows(HttpClient& client, Selection& selection) {
+  std::vector<Step> steps;
+  auto asked = ask_rows(client, selection, [&steps](Step& step) { steps.push_back(std::move(step)); });
+  if (!asked) return asked.error();
+  put_in_order(steps);
+  return steps;
+}
+
 // --accuracy: all that lbfd keeps, where -S and -E do not say otherwise.
 int accuracy(HttpClient& client, const Selection& selection, const Options& options) {
   const auto response = client.request("GET", accuracy_target(selection));
   if (!response) return fail(response.error());
   if (response->status != 200) return fail(refused(selection, error_of_response(*response)));
   if (options.json) {
-    const auto text = render_json(response->body);
+    const auto text = print_json(response->body, layout_of_json());
     return text ? put(*text) : fail(text.error());
   }
   const auto lines = parse_accuracy(response->body);
@@ -441,35 +505,25 @@ int run(const Options& options) {
   if (options.accuracy) return accuracy(*client, *selection, options);
 
   const bool in_rows = !selection->rows.empty();
+  if (in_rows && !options.overhead && !options.allocations) return table(*client, *selection, options, **columns);
+  // Of a list nothing has to be known here.
+  const bool as_it_comes = selection->jobs.empty() && request_targets(*selection).size() == 1;
+  if (options.json && as_it_comes) return print_list(*client, *selection, JsonPrinter(layout_of_json()));
+  if (options.yaml && as_it_comes) return print_list(*client, *selection, YamlPrinter());
+
   const auto joined = in_rows ? Result<std::string>(std::string()) : ask(*client, *selection);
   if (!joined) return fail(joined.error());
-  // Of a list as JSON nothing has to be known here.
-  const bool as_it_comes = (options.json || options.yaml) && selection->jobs.empty();
-  auto steps = in_rows       ? ask_rows(*client, *selection)
-               : as_it_comes ? Result<std::vector<Step>>(std::vector<Step>())
-                             : parse_steps(*joined);
+  auto steps = in_rows ? steps_in_rows(*client, *selection) : parse_steps(*joined);
   if (!steps) return fail(steps.error());
   if (steps->empty() && !selection->jobs.empty()) return fail(nothing_known(*selection));
   if (options.json || options.yaml) {
-    const auto text = options.json ? render_json(*joined) : render_yaml(*joined);
+    const auto text = options.json ? print_json(*joined, layout_of_json()) : print_yaml(*joined);
     return text ? put(*text) : fail(text.error());
   }
   if (!options.html.empty()) return write_html(*client, *steps, *joined, options);
   if (options.plot) return put(plots(*steps, options));
-  if (steps->empty()) {
-    // Scripts get the empty table that they can read, people the words.
-    const bool parsable = options.parsable || options.parsable2;
-    if (parsable) {
-      if (const int status = put(render(*steps, options, *columns)); status != 0) return status;
-    }
-    std::fprintf(stderr, "lbf-report: %s\n", nothing_in_window(*selection).c_str());
-    return 0;
-  }
-  if (steps->size() >= kStepLimit) {
-    std::fprintf(stderr,
-                 "lbf-report: more than %zu steps: only the latest are shown; narrow it with -S and -E\n",
-                 kStepLimit);
-  }
+  if (steps->empty()) return nothing_to_show(*selection, options, render(*steps, options, *columns));
+  say_where_cut(steps->size());
   if (options.overhead) return overhead(*steps, options);
   if (options.procedures) return procedures(*steps, options);
   if (options.allocations) *steps = one_per_job(std::move(*steps));

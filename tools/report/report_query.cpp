@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,12 +29,10 @@ Error refused(const Selection& selection, const Error& error) {
   return error;
 }
 
-namespace {
-
-Result<std::vector<std::string>> answers_of(HttpClient& client, Selection& selection) {
-  std::vector<std::string> answers;
+Result<void> ask_each(HttpClient& client, Selection& selection, const HttpBodySink& piece,
+                      const std::function<Result<void>()>& end) {
   for (const std::string& target : request_targets(selection)) {
-    auto response = client.request("GET", target);
+    auto response = client.request("GET", target, {}, {}, HttpAuth::kMunge, piece);
     if (!response) {
       Error error = response.error();
       if (error.code == ErrorCode::kUnavailable) error.message += "; another address: --server or LBF_SERVER";
@@ -39,34 +41,44 @@ Result<std::vector<std::string>> answers_of(HttpClient& client, Selection& selec
     const bool asked_for_all = !selection.jobs.empty() && selection.users.empty() && !selection.all_users;
     if (response->status == 403 && asked_for_all && selection.operator_view) {
       selection.operator_view = false;
-      return answers_of(client, selection);
+      return ask_each(client, selection, piece, end);
     }
     if (response->status != 200) return refused(selection, error_of_response(*response));
-    answers.push_back(std::move(response->body));
+    if (auto ended = end(); !ended) return ended.error();
   }
-  return answers;
+  return {};
 }
-
-}  // namespace
 
 Result<std::string> ask(HttpClient& client, Selection& selection) {
-  auto answers = answers_of(client, selection);
-  if (!answers) return answers.error();
+  std::vector<std::string> answers(1);
+  auto asked = ask_each(
+      client, selection, [&answers](std::string_view piece) { answers.back() += piece; },
+      [&answers]() -> Result<void> {
+        answers.emplace_back();
+        return {};
+      });
+  if (!asked) return asked.error();
+  answers.pop_back();
   // For people: parse_steps sorts it, and nothing is in there twice.
-  if (answers->size() == 1 && !selection.detail) return std::move(answers->front());
-  return join_answers(*answers);
+  if (answers.size() == 1 && !selection.detail) return std::move(answers.front());
+  return join_answers(answers);
 }
 
-Result<std::vector<Step>> ask_rows(HttpClient& client, Selection& selection) {
-  const auto answers = answers_of(client, selection);
-  if (!answers) return answers.error();
-  std::vector<std::vector<Step>> steps;
-  for (const std::string& answer : *answers) {
-    auto rows = parse_rows(answer);
-    if (!rows) return rows.error();
-    steps.push_back(std::move(*rows));
-  }
-  return merge_steps(std::move(steps));
+Result<void> ask_rows(HttpClient& client, Selection& selection, const std::function<void(Step& step)>& take) {
+  std::set<std::tuple<std::string, std::uint64_t, std::uint64_t, std::uint64_t>> seen;
+  const bool several = request_targets(selection).size() > 1;
+  const auto take_once = [&](Step& step) {
+    if (!several || seen.emplace(step.cluster, step.job, step.step, step.restart).second) take(step);
+  };
+  std::optional<RowsStream> rows;
+  rows.emplace(take_once);
+  return ask_each(
+      client, selection, [&rows](std::string_view piece) { rows->add(piece); },
+      [&]() -> Result<void> {
+        auto read = rows->end();
+        rows.emplace(take_once);
+        return read;
+      });
 }
 
 Error nothing_known(const Selection& selection) {

@@ -1,6 +1,7 @@
 // Asking lbfd for steps: what lbf-report and lbf-watch have in common.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,14 @@ namespace lbf {
 // option), kPermission in the words of the command's options, lbfd's others.
 Result<std::string> ask(HttpClient& client, report::Selection& selection);
 
-// The same with selection.rows: what lists show of the steps, in their order.
-Result<std::vector<report::Step>> ask_rows(HttpClient& client, report::Selection& selection);
+// The same, given on as it comes, answer after answer: `piece` gets what came, `end` is called after each answer; its
+// error ends the asking.
+Result<void> ask_each(HttpClient& client, report::Selection& selection, const HttpBodySink& piece,
+                      const std::function<Result<void>()>& end);
+
+// The same with selection.rows: what lists show of each step, as it comes and in no order; each step once.
+Result<void> ask_rows(HttpClient& client, report::Selection& selection,
+                      const std::function<void(report::Step& step)>& take);
 
 // What lbfd refuses, in the words of the command's options.
 Error refused(const report::Selection& selection, const Error& error);

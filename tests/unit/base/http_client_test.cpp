@@ -2,6 +2,7 @@
 #include "base/http_client.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -146,6 +147,116 @@ TEST(HttpClient, AnswerBeyondTheLimitIsRefused) {
   options.response_limit_bytes = 999;
   auto client = HttpClient::make(server.address(), options);
   EXPECT_EQ(client->request("GET", "/v1/health", {}, {}, HttpAuth::kNone).error().code, ErrorCode::kLimit);
+}
+
+TEST(HttpClient, ABodyInPiecesGoesToItsSink) {
+  OneAnswerServer server("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n5\r\nhello\r\n1\r\n!\r\n0\r\n\r\n");
+  auto client = HttpClient::make(server.address());
+  std::string body;
+  const auto response = client->request("GET", "/v1/steps", {}, {}, HttpAuth::kNone,
+                                        [&body](std::string_view piece) { body += piece; });
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->status, 200);
+  EXPECT_EQ(response->body, "");
+  EXPECT_EQ(body, "hello!");
+}
+
+TEST(HttpClient, WhatIsRefusedDoesNotGoToTheSink) {
+  OneAnswerServer server(answer(403, R"({"error":"no","code":"permission"})"));
+  auto client = HttpClient::make(server.address());
+  bool called = false;
+  const auto response =
+      client->request("GET", "/v1/steps", {}, {}, HttpAuth::kNone, [&called](std::string_view) { called = true; });
+  ASSERT_TRUE(response.ok());
+  EXPECT_FALSE(called);
+  EXPECT_EQ(error_of_response(*response).message, "no");
+}
+
+TEST(HttpClient, AnAnswerThatIsCutIsAnError) {
+  for (const std::string cut : {"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345",
+                                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", "HTTP/1.1 20"}) {
+    OneAnswerServer server(cut);
+    auto client = HttpClient::make(server.address());
+    const auto response = client->request("GET", "/v1/steps", {}, {}, HttpAuth::kNone);
+    ASSERT_FALSE(response.ok()) << cut;
+    EXPECT_EQ(response.error().code, ErrorCode::kUnavailable);
+  }
+}
+
+TEST(HttpClient, AnswerWithoutALengthEndsWithTheConnection) {
+  OneAnswerServer server("HTTP/1.0 200 OK\r\n\r\nall of it");
+  auto client = HttpClient::make(server.address());
+  const auto response = client->request("GET", "/v1/steps", {}, {}, HttpAuth::kNone);
+  ASSERT_TRUE(response.ok()) << response.error().message;
+  EXPECT_EQ(response->body, "all of it");
+}
+
+// lbfd closes connections that were idle for long, without being asked.
+TEST(HttpClient, AConnectionThatWasClosedMeanwhileIsMadeAnew) {
+  test::TemporaryDirectory folder;
+  const std::string path = folder.path() + "/s";
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+  const ScopedFd listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener.get(), 1), 0);
+  int connections = 0;
+  std::thread server([&] {
+    // Keeps the connection, as far as it says; two requests, then it has enough.
+    for (const int requests : {2, 1}) {
+      const ScopedFd peer(::accept(listener.get(), nullptr, nullptr));
+      ++connections;
+      for (int i = 0; i < requests; ++i) {
+        std::string request;
+        char byte = 0;
+        while (!request.ends_with("\r\n\r\n") && ::read(peer.get(), &byte, 1) == 1) request += byte;
+        const std::string text = "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx";
+        EXPECT_EQ(::write(peer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+      }
+    }
+  });
+  auto client = HttpClient::make("unix:" + path);
+  for (int i = 0; i < 3; ++i) {
+    const auto response = client->request("GET", "/v1/health", {}, {}, HttpAuth::kNone);
+    EXPECT_TRUE(response.ok()) << (response.ok() ? "" : response.error().message);
+  }
+  server.join();
+  EXPECT_EQ(connections, 2);
+}
+
+TEST(HttpClient, ReachesTcpByNameAndByAddress) {
+  const ScopedFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in any{};
+  any.sin_family = AF_INET;
+  any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&any), sizeof any), 0);
+  ASSERT_EQ(::listen(listener.get(), 2), 0);
+  socklen_t bytes = sizeof any;
+  ASSERT_EQ(::getsockname(listener.get(), reinterpret_cast<sockaddr*>(&any), &bytes), 0);
+  const std::string port = std::to_string(ntohs(any.sin_port));
+  std::thread server([&] {
+    for (int i = 0; i < 2; ++i) {
+      const ScopedFd peer(::accept(listener.get(), nullptr, nullptr));
+      char buffer[4096];
+      std::string request;
+      while (!request.ends_with("\r\n\r\n")) {
+        const ssize_t got = ::read(peer.get(), buffer, sizeof buffer);
+        if (got <= 0) break;
+        request.append(buffer, static_cast<std::size_t>(got));
+      }
+      EXPECT_NE(request.find(":" + port + "\r\n"), std::string::npos) << "Host says the port";
+      const std::string text = answer(200, "x");
+      EXPECT_EQ(::write(peer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    }
+  });
+  for (const char* host : {"localhost", "127.0.0.1"}) {
+    auto client = HttpClient::make(std::string("http://") + host + ":" + port);
+    ASSERT_TRUE(client.ok());
+    const auto response = client->request("GET", "/v1/health", {}, {}, HttpAuth::kNone);
+    EXPECT_TRUE(response.ok()) << (response.ok() ? "" : response.error().message);
+  }
+  server.join();
 }
 
 TEST(HttpClient, AddressesAreChecked) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+
 namespace lbf::capture {
 namespace {
 
@@ -19,9 +21,20 @@ TEST(RecorderName, SpacesOrATabBeforeTheNumber) {
 
 TEST(RecorderName, OthersAreNotTakenForThese) {
   for (const char* version : {"", "MPICH", "MPICH Version:", "MPICH Version:      ", "MPICH Version:\t3.4.3", "MPICH Version:      40.1",
+                              "MPICH Version:      5.0.2\nMPICH Release date: ", "Open MPI v6.0.0rc2, package: Debian OpenMPI",
                               "Open MPI v3.1.6", "Open MPI v44.0", "Intel(R) MPI Library 2021.4", "MVAPICH Version: 4.0"}) {
     EXPECT_EQ(recorder_name(version), nullptr) << version;
   }
+}
+
+TEST(RecorderName, PeopleAreToldTheSame) {
+  std::string known;
+  for (const Family& family : kFamilies) {
+    const std::string name = std::string(family.name).starts_with("Open MPI") ? "Open MPI " : "MPICH ";
+    const std::string major = std::string(family.major, 1);
+    known += known.find(name) != std::string::npos ? " and " + major : (known.empty() ? "" : ", ") + name + major;
+  }
+  EXPECT_EQ(kKnownLibraries, known);
 }
 
 }  // namespace

@@ -64,7 +64,10 @@ class StepListTest : public testing::Test {
   std::vector<ListedStep> list(const StepQuery& query, const ListValues& values) {
     auto steps = list_steps(*database_, query, values);
     EXPECT_TRUE(steps.ok()) << (steps.ok() ? "" : steps.error().message);
-    return steps.ok() ? std::move(*steps) : std::vector<ListedStep>{};
+    if (!steps.ok()) return {};
+    const auto read = read_predictions(*database_, values, *steps);
+    EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().message);
+    return std::move(*steps);
   }
 
   test::TemporaryDirectory directory_;

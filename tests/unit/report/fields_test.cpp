@@ -87,6 +87,29 @@ TEST(RenderTable, Parsable) {
   EXPECT_EQ(render_table(steps, columns("JobID,Reason"), style), "9.0; node n2 was silent for 60 s; \n");
 }
 
+TEST(Table, PutsTheStepsInOrderHoweverTheyCome) {
+  const Step normal = fixture("normal.json").at(0);
+  TableStyle style;
+  style.parsable = true;
+  Table table(columns("JobIDRaw,Nodes"), style);
+  EXPECT_EQ(table.steps(), 0U);
+  for (const std::uint64_t job : {5U, 3U, 4U}) {
+    Step step = normal;
+    step.job = job;
+    step.predictions.resize(job - 2);
+    table.add(step);
+  }
+  EXPECT_EQ(table.steps(), 3U);
+  EXPECT_EQ(table.take_text(), "JobIDRaw|Nodes\n3.0|2\n4.0|2\n4.0|4\n5.0|2\n5.0|4\n5.0|1\n");
+}
+
+TEST(Table, IsWhatRenderTableSays) {
+  const auto steps = fixture("partial.json");
+  Table table(columns("JobID,Target,Predicted"), {});
+  for (const Step& step : steps) table.add(step);
+  EXPECT_EQ(table.take_text(), render_table(steps, columns("JobID,Target,Predicted"), {}));
+}
+
 TEST(RenderTable, CostsAndIntervals) {
   TableStyle style;
   style.parsable = true;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace lbf::report {
 namespace {
@@ -80,18 +81,68 @@ TEST(ParseRows, NamesWhatIsWrong) {
   EXPECT_THAT(error(keys + "[[1,0,4,[[[[]]]]]]}"), HasSubstr("list"));
 }
 
-TEST(MergeSteps, EachStepOnceAndInOrder) {
-  const auto step = [](std::uint64_t job, std::uint64_t number) {
-    Step out;
-    out.job = job;
-    out.step = number;
-    return out;
-  };
-  const auto merged = merge_steps({{step(3, 0), step(1, 1)}, {step(1, 1), step(1, 0)}});
-  ASSERT_EQ(merged.size(), 3U);
-  EXPECT_EQ(raw_job_id(merged[0]), "1.0");
-  EXPECT_EQ(raw_job_id(merged[1]), "1.1");
-  EXPECT_EQ(raw_job_id(merged[2]), "3.0");
+// An answer in lines, as lbfd sends it.
+const std::string kInLines =
+    "{\"keys\":[\"job\",\"step\"],\"prediction_keys\":[\"target\"],\"rows\":[\n[3,0,[[\"a\"],[\"b\"]]],\n[1,2,[]]\n]}";
+
+std::vector<std::string> read_in_pieces(const std::string& text, std::size_t bytes, std::string* error = nullptr) {
+  std::vector<std::string> seen;
+  RowsStream stream([&seen](Step& step) {
+    std::string line = raw_job_id(step);
+    for (const TargetPrediction& target : step.predictions) line += ' ' + target.target;
+    seen.push_back(line);
+  });
+  for (std::size_t at = 0; at < text.size(); at += bytes) stream.add(std::string_view(text).substr(at, bytes));
+  const auto ended = stream.end();
+  if (error != nullptr) *error = ended.ok() ? "" : ended.error().message;
+  return seen;
+}
+
+TEST(RowsStream, GivesEachStepOnHoweverItComes) {
+  const std::vector<std::string> expected = {"3.0 a b", "1.2"};
+  for (std::size_t bytes = 1; bytes <= kInLines.size(); ++bytes) {
+    std::string error;
+    EXPECT_EQ(read_in_pieces(kInLines, bytes, &error), expected) << bytes;
+    EXPECT_EQ(error, "") << bytes;
+  }
+}
+
+TEST(RowsStream, GivesAStepOnBeforeTheNextCame) {
+  int seen = 0;
+  RowsStream stream([&seen](const Step&) { ++seen; });
+  stream.add(kInLines.substr(0, kInLines.find("[1,2")));
+  EXPECT_EQ(seen, 1);
+}
+
+TEST(RowsStream, NothingOfAStepIsLeftInTheNext) {
+  std::vector<Step> steps;
+  RowsStream stream([&steps](const Step& step) { steps.push_back(step); });
+  stream.add("{\"keys\":[\"job\",\"step\",\"job_name\",\"cost.windows\"],\"prediction_keys\":[\"target\"],\"rows\":[\n"
+             "[1,0,\"name\",5,[[\"a\"]]],\n[2,0,null,null,[]]\n]}");
+  ASSERT_TRUE(stream.end().ok());
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[1].job_name, "");
+  EXPECT_FALSE(steps[1].cost);
+  EXPECT_TRUE(steps[1].predictions.empty());
+}
+
+TEST(RowsStream, AnAnswerThatIsCutIsAnError) {
+  for (std::size_t bytes = 0; bytes < kInLines.size(); ++bytes) {
+    std::string error;
+    (void)read_in_pieces(kInLines.substr(0, bytes), 16, &error);
+    EXPECT_NE(error, "") << bytes;
+  }
+  std::string error;
+  (void)read_in_pieces(kInLines + "\n[1]", 16, &error);
+  EXPECT_THAT(error, HasSubstr("after its end"));
+}
+
+TEST(RowsStream, NamesTheRow) {
+  std::string error;
+  std::string text = kInLines;
+  text.replace(text.find("[1,2"), 4, "[1,\"x\"");
+  EXPECT_EQ(read_in_pieces(text, 7, &error), std::vector<std::string>{"3.0 a b"});
+  EXPECT_THAT(error, HasSubstr("row 2: 'step' is not a whole number"));
 }
 
 }  // namespace

@@ -76,6 +76,16 @@ StepView some_step() {
   return step;
 }
 
+std::string rows_text(const std::vector<db::ListedStep>& steps, const RowColumns& columns) {
+  std::string out;
+  append_rows_head(columns, out);
+  for (const db::ListedStep& step : steps) {
+    if (&step != &steps.front()) out += ',';
+    append_row(step, columns, out);
+  }
+  return out + "]}";
+}
+
 db::ListedStep listed(const StepView& step) {
   return {step.record, step.record.nodes.size(), step.predictions};
 }

@@ -210,6 +210,64 @@ TEST_F(Advise, NoSlurm) {
   expect_refused(1, trace_ + " --network " + network_, "--cluster FILE describes the nodes without Slurm");
 }
 
+// lbf-advise with a program in its inventory's place: what Slurm says of the cluster, and how it changes.
+class AdviseSlurm : public Advise {
+ protected:
+  AdviseSlurm() {
+    std::filesystem::create_directory(dir_ + "/bin");
+    std::filesystem::copy_file(LBF_ADVISE, dir_ + "/bin/lbf-advise");
+    const std::string inventory = write("bin/lbf-cluster-inventory", "#!/bin/sh\ncat " + dir_ + "/slurm.json\n");
+    std::filesystem::permissions(inventory, std::filesystem::perms::owner_all);
+  }
+  // `old` has the faster node.
+  void slurm_has(const std::string& partitions) {
+    write("slurm.json", R"({"lbf_cluster":1,"source":"slurm","node":[{"name":"n[1-2]","cores_per_socket":2},)"
+                        R"({"name":"o1","cores_per_socket":4,"speed":2.0}],"partition":[)" + partitions + "]}");
+  }
+  test::Outcome ask(const std::string& arguments) {
+    return test::run_command("cd " + dir_ + " && XDG_CACHE_HOME=" + dir_ + " SLURM_CONF=/nonexistent " + dir_ +
+                             "/bin/lbf-advise " + trace_ + " --network " + network_ + " " + arguments);
+  }
+  const std::string main_ = R"({"name":"main","nodes":"n[1-2]","default":true})";
+  const std::string old_ = R"({"name":"old","nodes":"o1"})";
+};
+
+TEST_F(AdviseSlurm, APartitionThatVanished) {
+  slurm_has(main_ + "," + old_);
+  test::Outcome result = ask("--flags");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("--partition=old"));
+
+  slurm_has(main_);
+  result = ask("");
+  EXPECT_THAT(result.out, AllOf(HasSubstr("Advice: 1 node of old"), HasSubstr("--refresh")))
+      << "the picture is kept, and says so";
+  result = ask("--refresh --flags");
+  ASSERT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("--partition=main"));
+  result = ask("--flags");
+  EXPECT_THAT(result.out, HasSubstr("--partition=main")) << "what was asked anew is kept";
+  result = ask("--partition old");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_EQ(result.err, "lbf-advise: error: no partition 'old' in Slurm: there are main\n");
+}
+
+TEST_F(AdviseSlurm, APartitionThatIsNewIsAskedFor) {
+  slurm_has(main_);
+  ASSERT_EQ(ask("--flags").status, 0);
+  slurm_has(main_ + "," + old_);
+  const test::Outcome result = ask("--flags --partition old");
+  EXPECT_EQ(result.status, 0) << result.err;
+  EXPECT_THAT(result.out, HasSubstr("--partition=old"));
+}
+
+TEST_F(AdviseSlurm, AllItsPartitionsVanished) {
+  slurm_has("");
+  const test::Outcome result = ask("--flags --partition main");
+  EXPECT_EQ(result.status, 1);
+  EXPECT_THAT(result.err, HasSubstr("no partition 'main' in Slurm: there are none"));
+}
+
 // A program in srun's place: says when by the number of nodes.
 class AdviseWhen : public Advise {
  protected:

@@ -43,7 +43,7 @@ TEST_F(SlurmSource, AsksOnceAndThenLooksIntoTheCache) {
   cluster = read(600);
   ASSERT_TRUE(cluster.ok());
   EXPECT_EQ(cluster->nodes.size(), 1U) << "the cache is young";
-  EXPECT_EQ(cluster->source, "Slurm");
+  EXPECT_EQ(cluster->source, "Slurm (as it was less than a minute ago; --refresh asks now)");
   cluster = read(0);
   ASSERT_TRUE(cluster.ok());
   EXPECT_EQ(cluster->nodes.size(), 2U) << "no cache is young enough";

@@ -1,5 +1,5 @@
-// What lists get is what step_json() says, less what a reader assumes anyway.
-#include "predictor/serve/step_summary.h"
+// What lists get is what step_json() says; summaries less what a reader assumes anyway.
+#include "predictor/serve/step_text.h"
 
 #include <gtest/gtest.h>
 
@@ -29,12 +29,15 @@ json without_the_obvious(const json& value) {
 }
 
 void expect_same(const StepView& step) {
-  std::string text;
-  append_summary(step, text);
-  const json expected = without_the_obvious(json::parse(json_text(step_json(step, StepDetail::kSummary))));
-  EXPECT_EQ(json::parse(text), expected) << text;
-  // Types, too: 1.0 is not 1.
-  EXPECT_EQ(json::parse(text).dump(), expected.dump());
+  for (const StepDetail detail : {StepDetail::kBrief, StepDetail::kSummary, StepDetail::kList}) {
+    std::string text;
+    append_step_text(step, detail, text);
+    json expected = json::parse(json_text(step_json(step, detail)));
+    if (detail == StepDetail::kSummary) expected = without_the_obvious(expected);
+    EXPECT_EQ(json::parse(text), expected) << text;
+    // Types, too: 1.0 is not 1.
+    EXPECT_EQ(json::parse(text).dump(), expected.dump());
+  }
 }
 
 db::PredictionRecord prediction() {
@@ -81,6 +84,11 @@ StepView whole_step() {
   record.cost->limit_percent = 2;
   record.cost->state = "open";
   record.cost->program_cpu_s = 1e9;
+  record.node_of_rank = {0, 0, 1};
+  record.calls = {{"MPI_Send", 500, 0.4}, {"MPI_Recv", 2, 0}};
+  record.unmodelled_calls = {{"MPI_Win_fence", 1, 2}};
+  record.notes = {"a note"};
+  record.procedures.emplace().procedures.emplace_back().name = "servBusy1";
   step.predictions = {prediction(), prediction(), prediction()};
   step.predictions[0].kind = "self";
   step.predictions[0].speedup = 1.5;
@@ -94,11 +102,11 @@ StepView whole_step() {
   return step;
 }
 
-TEST(StepSummary, IsWhatTheDocumentSays) {
+TEST(StepText, IsWhatTheDocumentSays) {
   expect_same(whole_step());
 }
 
-TEST(StepSummary, OfAStepOfWhichLittleIsKnown) {
+TEST(StepText, OfAStepOfWhichLittleIsKnown) {
   expect_same(StepView{});
   StepView step;
   step.record.command = "./old -x";  // stored before the words were kept

@@ -1,5 +1,5 @@
-// STEP of lists, see step_summary.h.
-#include "predictor/serve/step_summary.h"
+// STEP of lists, see step_text.h.
+#include "predictor/serve/step_text.h"
 
 #include <cmath>
 #include <concepts>
@@ -8,52 +8,83 @@
 #include <vector>
 
 #include "predictor/serve/json_append.h"
+#include "predictor/serve/step_json.h"
 
 namespace lbf {
 namespace {
 
-// An object, key by key. Every overload of add() leaves out what a reader assumes anyway.
+enum class Obvious { kLeftOut, kWritten };  // null, "", false, empty lists
+
+// An object, key by key.
 class ObjectWriter {
  public:
-  explicit ObjectWriter(std::string& out) : out_(out) { out_ += '{'; }
+  ObjectWriter(std::string& out, Obvious obvious) : out_(out), all_(obvious == Obvious::kWritten) { out_ += '{'; }
   ~ObjectWriter() { out_ += '}'; }
   ObjectWriter(const ObjectWriter&) = delete;
   ObjectWriter& operator=(const ObjectWriter&) = delete;
 
   std::string& value(std::string_view name) {
-    if (!first_) out_ += ',';
+    out_.append(first_ ? "\"" : ",\"").append(name).append("\":");
     first_ = false;
-    out_ += '"';
-    out_ += name;
-    out_ += "\":";
     return out_;
   }
+  void add_null(std::string_view name) {
+    if (all_) value(name) += "null";
+  }
   void add(std::string_view name, const std::string& text) {
-    if (!text.empty()) append_json(value(name), text);
+    if (all_ || !text.empty()) append_json(value(name), text);
   }
   void add(std::string_view name, bool yes) {
-    if (yes) value(name) += "true";
+    if (all_ || yes) value(name) += yes ? "true" : "false";
   }
   void add(std::string_view name, std::integral auto number) { append_json(value(name), number); }
   void add(std::string_view name, double number) {
-    if (std::isfinite(number)) append_json(value(name), number);
+    if (all_ || std::isfinite(number)) append_json(value(name), number);
   }
   template <typename T>
   void add(std::string_view name, const std::optional<T>& known) {
-    if (known) add(name, *known);
+    if (known) {
+      add(name, *known);
+    } else {
+      add_null(name);
+    }
   }
   void add(std::string_view name, const std::vector<std::string>& texts) {
-    if (texts.empty()) return;
-    append_json(value(name), texts);
+    if (all_ || !texts.empty()) append_json(value(name), texts);
+  }
+  void add(std::string_view name, const std::vector<std::uint32_t>& numbers) {
+    add_list(name, numbers, [](std::uint32_t number, std::string& out) { append_json(out, number); });
+  }
+  void add(std::string_view name, const std::vector<db::CallRecord>& calls) {
+    add_list(name, calls, [](const db::CallRecord& call, std::string& out) {
+      out += '[';
+      append_json(out, call.function);
+      out += ',';
+      append_json(out, call.calls);
+      out += ',';
+      append_json(out, call.total_s);
+      out += ']';
+    });
+  }
+  template <typename Item, typename Append>
+  void add_list(std::string_view name, const std::vector<Item>& items, const Append& append) {
+    if (items.empty() && !all_) return;
+    value(name) += '[';
+    for (const Item& item : items) {
+      if (&item != &items.front()) out_ += ',';
+      append(item, out_);
+    }
+    out_ += ']';
   }
 
  private:
   std::string& out_;
+  const bool all_;
   bool first_ = true;
 };
 
-void append_prediction(const db::PredictionRecord& prediction, std::string& out) {
-  ObjectWriter object(out);
+void append_prediction(const db::PredictionRecord& prediction, Obvious obvious, std::string& out) {
+  ObjectWriter object(out, obvious);
   object.add("target", prediction.target);
   object.add("nodes", prediction.nodes);
   object.add("cores", prediction.cores_per_node);
@@ -62,8 +93,8 @@ void append_prediction(const db::PredictionRecord& prediction, std::string& out)
   object.add("contention", prediction.contention);
   object.add("speed", prediction.speed);
   object.add("kind", prediction.kind);
-  if (prediction.why_stuck.empty() && prediction.why_deferred.empty())
-    object.add("predicted_s", prediction.predicted_s);
+  const bool ends = prediction.why_stuck.empty() && prediction.why_deferred.empty();
+  object.add("predicted_s", ends ? std::optional(prediction.predicted_s) : std::nullopt);
   object.add("why_stuck", prediction.why_stuck);
   object.add("speedup", prediction.speedup);
   object.add("self_error_percent", prediction.self_error_percent);
@@ -74,16 +105,18 @@ void append_prediction(const db::PredictionRecord& prediction, std::string& out)
   object.add("low_s", prediction.low_s);
   object.add("high_s", prediction.high_s);
   if (!prediction.topology.file.empty()) {
-    ObjectWriter topology(object.value("topology"));
+    ObjectWriter topology(object.value("topology"), obvious);
     topology.add("file", prediction.topology.file);
     topology.add("nodes", prediction.topology.nodes);
   }
-  object.add("why_deferred", prediction.why_deferred);
-  object.add("deferred_for_good", prediction.deferred_for_good);
+  if (!prediction.why_deferred.empty()) {
+    object.add("why_deferred", prediction.why_deferred);
+    object.add("deferred_for_good", prediction.deferred_for_good);
+  }
 }
 
-void append_cost(const db::CostRecord& cost, std::string& out) {
-  ObjectWriter object(out);
+void append_cost(const db::CostRecord& cost, Obvious obvious, std::string& out) {
+  ObjectWriter object(out, obvious);
   object.add("limit_percent", cost.limit_percent);
   object.add("predicted_percent", cost.predicted_percent);
   object.add("corrected_percent", cost.corrected_percent);
@@ -107,9 +140,10 @@ void append_cost(const db::CostRecord& cost, std::string& out) {
 
 }  // namespace
 
-void append_summary(const StepView& step, std::string& out) {
+void append_step_text(const StepView& step, StepDetail detail, std::string& out) {
   const db::StepRecord& record = step.record;
-  ObjectWriter object(out);
+  const Obvious obvious = detail == StepDetail::kSummary ? Obvious::kLeftOut : Obvious::kWritten;
+  ObjectWriter object(out, obvious);
   object.add("cluster", record.cluster);
   object.add("job", record.job);
   object.add("step", record.step);
@@ -149,14 +183,25 @@ void append_summary(const StepView& step, std::string& out) {
   object.add("relay_cpu_s", record.relay_cpu_s);
   object.add("lbfd_cpu_s", record.lbfd_cpu_s);
   object.add("lost_events", record.lost_events);
-  if (record.cost) append_cost(*record.cost, object.value("cost"));
-  if (step.predictions.empty()) return;
-  object.value("predictions") += '[';
-  for (std::size_t i = 0; i < step.predictions.size(); ++i) {
-    if (i > 0) out += ',';
-    append_prediction(step.predictions[i], out);
+  if (record.cost) {
+    append_cost(*record.cost, obvious, object.value("cost"));
+  } else {
+    object.add_null("cost");
   }
-  out += ']';
+  if (detail != StepDetail::kSummary) {
+    object.add("node_of_rank", record.node_of_rank);
+    object.add("unmodelled_calls", record.unmodelled_calls);
+    object.add("notes", record.notes);
+  }
+  if (detail == StepDetail::kBrief) return;
+  if (detail != StepDetail::kSummary) {
+    object.add("calls", record.calls);
+    // Few steps have any.
+    object.value("procedures") += record.procedures ? json_text(procedures_json(*record.procedures)) : "null";
+  }
+  object.add_list("predictions", step.predictions, [obvious](const db::PredictionRecord& prediction, std::string& text) {
+    append_prediction(prediction, obvious, text);
+  });
 }
 
 }  // namespace lbf
