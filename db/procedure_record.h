@@ -27,6 +27,18 @@ struct ProcedureRecord {
   std::optional<Seconds> zeroed_s{};          // Critical Path Zeroing
   std::optional<Seconds> stayed_receiver_s{};  // of its time, what had no message to go with
   std::optional<Seconds> stayed_sender_s{};
+  // What measuring it costs, as a share of the time of the ranks that do, while they do (docs/procedures.md, "Predicted and
+  // observed cost").
+  std::optional<double> predicted_cost{};  // before it was patched
+  std::string predicted_from{};            // history, samples, default; empty: not predicted
+  std::optional<double> observed_cost{};
+  std::optional<double> calls_per_s{};     // of a rank, observed; the next run's history
+  // Of what is not measured, or no more: its time as statistical samples say, with its 95 % interval. What is predicted of
+  // such a procedure is predicted from these.
+  std::uint64_t samples = 0;
+  std::optional<Seconds> sampled_s{};
+  std::optional<Seconds> sampled_low_s{};
+  std::optional<Seconds> sampled_high_s{};
 };
 
 struct CriticalPathRecord {

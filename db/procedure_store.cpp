@@ -67,8 +67,9 @@ void ProcedureStore::replace(SQLite::Database& connection, StepRow step,
   SQLite::Statement insert(
       connection,
       "INSERT INTO procedure (step_row, position, name, state, note, ranks, calls, inclusive_s, exclusive_s, "
-      "critical_path_s, receiver_s, sender_s, zeroed_s, stayed_receiver_s, stayed_sender_s) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "critical_path_s, receiver_s, sender_s, zeroed_s, stayed_receiver_s, stayed_sender_s, predicted_cost, "
+      "predicted_from, observed_cost, calls_per_s, samples, sampled_s, sampled_low_s, sampled_high_s) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   std::int64_t position = 0;
   for (const ProcedureRecord& procedure : report->procedures) {
     insert.reset();
@@ -87,6 +88,14 @@ void ProcedureStore::replace(SQLite::Database& connection, StepRow step,
     bind_optional(insert, 13, procedure.zeroed_s);
     bind_optional(insert, 14, procedure.stayed_receiver_s);
     bind_optional(insert, 15, procedure.stayed_sender_s);
+    bind_optional(insert, 16, procedure.predicted_cost);
+    insert.bind(17, procedure.predicted_from);
+    bind_optional(insert, 18, procedure.observed_cost);
+    bind_optional(insert, 19, procedure.calls_per_s);
+    insert.bind(20, static_cast<std::int64_t>(procedure.samples));
+    bind_optional(insert, 21, procedure.sampled_s);
+    bind_optional(insert, 22, procedure.sampled_low_s);
+    bind_optional(insert, 23, procedure.sampled_high_s);
     insert.exec();
   }
   SQLite::Statement run(connection,
@@ -106,7 +115,8 @@ std::optional<ProcedureReport> ProcedureStore::of_step(SQLite::Database& connect
   report.why_deferred = run.getColumn(1).getString();
   SQLite::Statement query(connection,
                           "SELECT name, state, note, ranks, calls, inclusive_s, exclusive_s, critical_path_s, "
-                          "receiver_s, sender_s, zeroed_s, stayed_receiver_s, stayed_sender_s FROM procedure "
+                          "receiver_s, sender_s, zeroed_s, stayed_receiver_s, stayed_sender_s, predicted_cost, predicted_from, "
+                          "observed_cost, calls_per_s, samples, sampled_s, sampled_low_s, sampled_high_s FROM procedure "
                           "WHERE step_row = ? ORDER BY position");
   query.bind(1, step);
   while (query.executeStep()) {
@@ -124,6 +134,14 @@ std::optional<ProcedureReport> ProcedureStore::of_step(SQLite::Database& connect
     procedure.zeroed_s = optional_of(query.getColumn(10));
     procedure.stayed_receiver_s = optional_of(query.getColumn(11));
     procedure.stayed_sender_s = optional_of(query.getColumn(12));
+    procedure.predicted_cost = optional_of(query.getColumn(13));
+    procedure.predicted_from = query.getColumn(14).getString();
+    procedure.observed_cost = optional_of(query.getColumn(15));
+    procedure.calls_per_s = optional_of(query.getColumn(16));
+    procedure.samples = static_cast<std::uint64_t>(query.getColumn(17).getInt64());
+    procedure.sampled_s = optional_of(query.getColumn(18));
+    procedure.sampled_low_s = optional_of(query.getColumn(19));
+    procedure.sampled_high_s = optional_of(query.getColumn(20));
     report.procedures.push_back(std::move(procedure));
   }
   return report;

@@ -27,6 +27,7 @@ constexpr int kMostEarlierRuns = 200;
 // What is older does not show in an estimate any more.
 constexpr int kMostRunsOfEstimate = 32;
 constexpr int kMostRunsOfSite = 64;
+constexpr int kMostProceduresOfHistory = 1024;
 
 std::string text_of(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -373,6 +374,31 @@ Result<cost::CostHistory> ProgramStore::expected_cost(const ProgramHint& hint) c
     }
     if (!hint.command.empty()) look("r.program_word = ? AND r.script = ''", hint.command.front());
     if (expected.relay_share == 0) expected.relay_share = relay_share_of_the_site(connection);
+  });
+  if (!done) return done.error();
+  return expected;
+}
+
+Result<std::map<std::string, double>> ProgramStore::procedure_calls_per_s(const ProgramHint& hint) const {
+  std::map<std::string, double> expected;
+  auto done = database_.read([&](SQLite::Database& connection) {
+    const auto look = [&](const std::string& condition, const std::string& value) {
+      if (!expected.empty() || value.empty()) return;
+      SQLite::Statement query(connection,
+                              "SELECT p.name, p.calls_per_s FROM run r JOIN step s ON s.step_row = r.step_row "
+                              "JOIN procedure p ON p.step_row = r.step_row "
+                              "WHERE r.uid = ? AND " + condition + " = ? AND p.calls_per_s IS NOT NULL AND s.state <> 'running' "
+                              "AND (? = 0 OR s.start_s < ?) ORDER BY s.start_s DESC, r.step_row DESC LIMIT ?");
+      query.bind(1, static_cast<std::int64_t>(hint.uid));
+      query.bind(2, value);
+      query.bind(3, hint.before_s);
+      query.bind(4, hint.before_s);
+      query.bind(5, kMostProceduresOfHistory);
+      // The latest first: emplace keeps it.
+      while (query.executeStep()) expected.emplace(query.getColumn(0).getString(), query.getColumn(1).getDouble());
+    };
+    look("r.build_id", hint.build_id);
+    if (!hint.command.empty()) look("r.command_json", text_of(hint.command));
   });
   if (!done) return done.error();
   return expected;

@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -57,6 +58,7 @@ struct ProgramHint {
   Rank ranks = 0;
   std::string build_id;
   std::vector<std::string> command;
+  double before_s = 0;  // since the epoch: only runs that began before; 0: all
 };
 
 // Thread-safe as Database is. REQUIRES: the database outlives the store.
@@ -75,6 +77,10 @@ class ProgramStore {
   // first word. Of a run whose capture ended before the program, what was recorded counts. Nothing: it never ran. Errors: as
   // Database.
   Result<std::optional<double>> expected_calls_per_s(const ProgramHint& hint) const;
+
+  // Calls per second of a rank of the procedures that the user's earlier runs of this program measured, by name, from the
+  // latest run that measured each: runs with the same build id, else with the same command. Errors: as Database.
+  Result<std::map<std::string, double>> procedure_calls_per_s(const ProgramHint& hint) const;
 
   // Inside the caller's transaction (StepStore::put): the step's run, its program and its outcomes, instead of what
   // was stored of them. Of a step that is not complete, or whose capture ended before the program, the run only. Throws SQLite::Exception.

@@ -1,4 +1,4 @@
-// The parts of the page that html.cpp puts together; for html*.cpp only.
+// The parts of the page that html.cpp puts together; for html*.cpp, and for lbf-whatif's page (tools/whatif/whatif_html.cpp).
 #pragma once
 
 #include <cstddef>

@@ -18,6 +18,10 @@ std::string percent_cell(const std::optional<double>& percent) {
   return fmt::format("<td>{}</td>", percent ? fmt::format("{:.1f} %", *percent) : "-");
 }
 
+std::string cost_cell(const std::optional<double>& percent) {
+  return fmt::format("<td>{}</td>", percent ? fmt::format("{:.3g} %", *percent) : "-");
+}
+
 }  // namespace
 
 std::string procedures_body(const Step& step) {
@@ -30,20 +34,21 @@ std::string procedures_body(const Step& step) {
   }
   std::string rows;
   for (const Procedure* const procedure : ranked(times)) {
-    if (procedure->state == "refused") continue;
+    if (procedure->state == "refused" && !procedure->is_sampled()) continue;
     std::optional<double> on_path;
     if (times.path && procedure->critical_path_s && times.path->length_s > 0)
       on_path = 100 * *procedure->critical_path_s / times.path->length_s;
-    rows += fmt::format("<tr><td class=\"text\">{}</td><td>{}</td>", escaped(shorten(procedure->name, 60)),
-                        procedure->calls ? std::to_string(*procedure->calls) : "-") +
-            cell(procedure->inclusive_s) + cell(procedure->exclusive_s) + percent_cell(on_path) +
+    rows += fmt::format("<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td>", escaped(shorten(procedure->name, 60)),
+                        escaped(shown_state(*procedure)), procedure->calls ? std::to_string(*procedure->calls) : "-") +
+            cell(shown_time_s(*procedure)) + (procedure->is_sampled() ? cell({}) : cell(procedure->exclusive_s)) +
+            cost_cell(procedure->predicted_cost_percent) + cost_cell(procedure->observed_cost_percent) + percent_cell(on_path) +
             cell(procedure->receiver_s) + percent_cell(gain_percent(times, procedure->receiver_s)) +
             cell(procedure->sender_s) + percent_cell(gain_percent(times, procedure->sender_s)) +
             cell(procedure->zeroed_s) + percent_cell(gain_percent(times, procedure->zeroed_s)) + "</tr>";
   }
   if (!rows.empty()) {
     out += "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th scope=\"col\" class=\"text\">Procedure</th>";
-    for (const char* const name : {"Calls", "Time, s", "Self, s", "On the critical path", "In the receiver, s", "Shorter",
+    for (const char* const name : {"State", "Calls", "Time, s", "Self, s", "Cost, predicted", "Cost", "On the critical path", "In the receiver, s", "Shorter",
                                    "In the sender, s", "Shorter", "Not needed, s", "Shorter"}) {
       out += fmt::format("<th scope=\"col\">{}</th>", name);
     }

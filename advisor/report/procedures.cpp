@@ -27,6 +27,11 @@ std::string count(const std::optional<std::uint64_t>& value) {
   return value ? std::to_string(*value) : "-";
 }
 
+// Of what measuring costs: most are small.
+std::string cost_percent(const std::optional<double>& value) {
+  return value ? fmt::format("{:.3g}%", *value) : "-";
+}
+
 std::optional<double> on_path_percent(const ProcedureTimes& times, const Procedure& procedure) {
   if (!times.path || !procedure.critical_path_s || !(times.path->length_s > 0)) return std::nullopt;
   return 100 * *procedure.critical_path_s / times.path->length_s;
@@ -43,12 +48,12 @@ struct ProcedureColumn {
   std::string (*value)(const ProcedureTimes&, const Procedure&);
 };
 
-constexpr std::array<ProcedureColumn, 14> kColumns{{
+constexpr std::array<ProcedureColumn, 16> kColumns{{
     {"Procedure", true, [](const ProcedureTimes&, const Procedure& p) { return p.name; }},
-    {"State", true, [](const ProcedureTimes&, const Procedure& p) { return p.state; }},
+    {"State", true, [](const ProcedureTimes&, const Procedure& p) { return shown_state(p); }},
     {"Calls", false, [](const ProcedureTimes&, const Procedure& p) { return count(p.calls); }},
-    {"Time_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(p.inclusive_s); }},
-    {"Self_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(p.exclusive_s); }},
+    {"Time_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(shown_time_s(p)); }},
+    {"Self_s", false, [](const ProcedureTimes&, const Procedure& p) { return p.is_sampled() ? "-" : seconds(p.exclusive_s); }},
     {"OnPath", false, [](const ProcedureTimes& t, const Procedure& p) { return percent(on_path_percent(t, p)); }},
     {"ToReceiver_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(p.receiver_s); }},
     {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return percent(gain_percent(t, p.receiver_s)); }},
@@ -58,6 +63,8 @@ constexpr std::array<ProcedureColumn, 14> kColumns{{
     {"Stayed_s", false, [](const ProcedureTimes&, const Procedure& p) { return stayed(p.stayed_sender_s); }},
     {"Zeroed_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(p.zeroed_s); }},
     {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return percent(gain_percent(t, p.zeroed_s)); }},
+    {"CostPred", false, [](const ProcedureTimes&, const Procedure& p) { return cost_percent(p.predicted_cost_percent); }},
+    {"Cost", false, [](const ProcedureTimes&, const Procedure& p) { return cost_percent(p.observed_cost_percent); }},
 }};
 
 std::string head_line(const Step& step, const ProcedureTimes& times) {
@@ -90,6 +97,10 @@ std::string path_lines(const CriticalPath& path) {
   return out;
 }
 
+bool has_row(const Procedure& procedure) {
+  return procedure.state != "refused" || procedure.is_sampled();
+}
+
 using Row = std::vector<std::string>;
 
 Row row_of(const ProcedureTimes& times, const Procedure& procedure) {
@@ -110,8 +121,8 @@ std::string aligned(std::vector<Row> rows, bool header) {
   // A column that says nothing of anybody.
   std::vector<bool> shown(kColumns.size(), true);
   for (std::size_t i = 0; i < kColumns.size(); ++i) {
-    if (kColumns[i].name != "Stayed_s") continue;
-    shown[i] = std::any_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return !row[i].empty(); });
+    if (kColumns[i].name != "Stayed_s" && !kColumns[i].name.starts_with("Cost")) continue;
+    shown[i] = std::any_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return !row[i].empty() && row[i] != "-"; });
   }
   std::string out;
   for (std::size_t r = header ? 0 : 1; r < rows.size(); ++r) {
@@ -129,7 +140,7 @@ std::string render_step_procedures(const Step& step, const ProcedureTimes& times
   std::string out = head_line(step, times);
   std::vector<Row> rows;
   for (const Procedure* const procedure : ranked(times)) {
-    if (procedure->state != "refused") rows.push_back(row_of(times, *procedure));
+    if (has_row(*procedure)) rows.push_back(row_of(times, *procedure));
   }
   if (!rows.empty()) out += aligned(std::move(rows), style.header);
   if (times.path) out += path_lines(*times.path);
@@ -169,17 +180,26 @@ std::optional<BestMove> best_move(const ProcedureTimes& times) {
 std::string best_move_line(const ProcedureTimes& times) {
   const auto best = best_move(times);
   if (!best) return {};
-  return fmt::format("{} in the {} of its messages: {:.6g} s instead of {:.6g} s, {:.1f} % shorter",
+  return fmt::format("{} in the {} of its messages: {:.6g} s instead of {:.6g} s, {:.1f} % shorter{}",
                      shorten(best->procedure->name, kMaxNameWidth), best->to_receiver ? "receiver" : "sender",
-                     best->predicted_s, times.path->as_it_ran_s, best->gain_percent);
+                     best->predicted_s, times.path->as_it_ran_s, best->gain_percent,
+                     best->procedure->is_sampled() ? " (its time is sampled)" : "");
+}
+
+std::string shown_state(const Procedure& procedure) {
+  return procedure.is_sampled() ? "sampled" : procedure.state;
+}
+
+std::optional<Seconds> shown_time_s(const Procedure& procedure) {
+  return procedure.is_sampled() ? procedure.sampled_s : procedure.inclusive_s;
 }
 
 std::vector<const Procedure*> ranked(const ProcedureTimes& times) {
   std::vector<const Procedure*> out;
   for (const Procedure& procedure : times.procedures) out.push_back(&procedure);
   std::stable_sort(out.begin(), out.end(), [](const Procedure* a, const Procedure* b) {
-    const bool a_is_measured = a->state != "refused";
-    const bool b_is_measured = b->state != "refused";
+    const bool a_is_measured = has_row(*a);
+    const bool b_is_measured = has_row(*b);
     if (a_is_measured != b_is_measured) return a_is_measured;
     return a->critical_path_s.value_or(0) > b->critical_path_s.value_or(0);
   });

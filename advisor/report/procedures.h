@@ -24,6 +24,10 @@ std::optional<BestMove> best_move(const ProcedureTimes& times);
 // "servBusy2 in the receiver of its messages: 4.33 s instead of 8.48 s, 48.9 % shorter"
 std::string best_move_line(const ProcedureTimes& times);
 
+// As tables show it: "sampled" where what is predicted of it rests on samples; then its time is the samples', too.
+std::string shown_state(const Procedure& procedure);
+std::optional<Seconds> shown_time_s(const Procedure& procedure);
+
 // The measured procedures, those with most time on the critical path first; then the others.
 std::vector<const Procedure*> ranked(const ProcedureTimes& times);
 

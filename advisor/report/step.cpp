@@ -280,6 +280,12 @@ Result<ProcedureTimes> read_procedures(const Json& json, const std::string& what
       one.zeroed_s = of_one.seconds("zeroed_s");
       one.stayed_receiver_s = of_one.seconds("stayed_receiver_s");
       one.stayed_sender_s = of_one.seconds("stayed_sender_s");
+      one.predicted_cost_percent = of_one.number("predicted_cost_percent");
+      one.predicted_from = of_one.text("predicted_from");
+      one.observed_cost_percent = of_one.number("observed_cost_percent");
+      one.sampled_s = of_one.seconds("sampled_s");
+      one.sampled_low_s = of_one.seconds("sampled_low_s");
+      one.sampled_high_s = of_one.seconds("sampled_high_s");
       if (!of_one.error().empty()) return answer_error(of_one.error());
     }
   }

@@ -113,6 +113,14 @@ struct Procedure {
   std::optional<Seconds> zeroed_s;  // if it took no time
   std::optional<Seconds> stayed_receiver_s;
   std::optional<Seconds> stayed_sender_s;
+  std::optional<double> predicted_cost_percent;  // of the ranks' time, before it was patched
+  std::string predicted_from;                    // history, samples, default
+  std::optional<double> observed_cost_percent;
+  std::optional<Seconds> sampled_s;  // of what was not measured, as statistical samples say
+  std::optional<Seconds> sampled_low_s;
+  std::optional<Seconds> sampled_high_s;
+  // What is predicted of it rests on samples.
+  bool is_sampled() const { return sampled_s.has_value() && receiver_s.has_value(); }
 };
 
 struct CriticalPath {

@@ -103,6 +103,12 @@ ApiResponse in_pieces(std::unique_ptr<ListPieces> pieces) {
   return response;
 }
 
+// For the ranks whose relay asks (docs/procedures.md, "One list for all ranks").
+void add_procedure_list(json& body, const std::shared_ptr<const ProcedureList>& list) {
+  if (list != nullptr)
+    body["procedures"] = {{"generation", list->generation}, {"names", list->names}, {"text", list->text}};
+}
+
 // %XX and '+' of a query. Errors: kInvalidInput.
 Result<std::string> percent_decoded(std::string_view text) {
   std::string out;
@@ -368,9 +374,10 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
     if (next->expected_calls_per_s) body["expected_calls_per_s"] = *next->expected_calls_per_s;
     if (next->expected_call_s) body["expected_call_s"] = *next->expected_call_s;
     if (next->expected_relay_share) body["expected_relay_share"] = *next->expected_relay_share;
+    add_procedure_list(body, steps_.procedure_list(*key));
     return json_response(body);
   }
-  const auto answer = [](const Result<AppendResult>& result, const char* gap, const char* ended) {
+  const auto answer = [&](const Result<AppendResult>& result, const char* gap, const char* ended) {
     if (!result) return error_response(result.error());
     json body = {{"next_sequence", result->next_sequence}};
     if (result->outcome == AppendOutcome::kGap || result->outcome == AppendOutcome::kEnded) {
@@ -378,6 +385,7 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
       body["code"] = "invalid_input";
       return ApiResponse{409, "application/json", json_text(body), nullptr};
     }
+    add_procedure_list(body, steps_.procedure_list(*key));
     return json_response(body);
   };
   if (request.method == "POST" && path.size() == 9 && path[7] == "batches") {

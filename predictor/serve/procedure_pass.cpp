@@ -10,10 +10,15 @@ namespace lbf {
 Result<std::unique_ptr<ProcedurePass>> ProcedurePass::make(std::shared_ptr<const StepTrace> trace, const Target& ran,
                                                            std::vector<std::string> names,
                                                            std::vector<std::uint32_t> predicted,
-                                                           ReplayMemory* memory) {
+                                                           ReplayMemory* memory,
+                                                           std::map<Rank, std::vector<SampledShare>> sampled) {
   std::unique_ptr<ProcedurePass> pass(new ProcedurePass(std::move(names), std::move(predicted)));
+  for (const auto& [rank, shares] : sampled) {
+    for (const SampledShare& share : shares) pass->sampled_.insert(pass->names_[share.procedure]);
+  }
   TraceProcedures scenarios;
   scenarios.names = pass->names_;
+  scenarios.sampled = sampled;
   std::vector<Target> targets{ran};
   for (const std::uint32_t procedure : pass->predicted_) {
     for (const MoveTo to : {MoveTo::kReceiver, MoveTo::kSender, MoveTo::kNowhere}) {
@@ -27,6 +32,7 @@ Result<std::unique_ptr<ProcedurePass>> ProcedurePass::make(std::shared_ptr<const
   pass->moved_ = std::move(moved).value();
   TraceProcedures profiled;
   profiled.names = pass->names_;
+  profiled.sampled = std::move(sampled);
   profiled.plan.profiled = pass->predicted_;
   profiled.observer = &pass->critical_path_;
   auto path = TracePass::make(std::move(trace), ran.node_of_rank, {ran}, memory, std::move(profiled));
@@ -45,11 +51,15 @@ void ProcedurePass::work(const std::vector<StreamState>& streams, bool trace_is_
   }
 }
 
+PathProfile ProcedurePass::path() {
+  (void)path_->predictions();
+  return critical_path_.profile();
+}
+
 void ProcedurePass::describe(db::ProcedureReport& report, bool whole) {
   const std::vector<Prediction> predictions = moved_->predictions();
   const Prediction& as_it_ran = predictions.front();
-  (void)path_->predictions();
-  const PathProfile profile = critical_path_.profile();
+  const PathProfile profile = path();
   const std::vector<ScenarioStats> stats = moved_->predictor().scenario_stats();
   const auto time_of = [&](std::size_t scenario) {
     const Prediction& prediction = predictions[scenario + 1];
@@ -59,7 +69,7 @@ void ProcedurePass::describe(db::ProcedureReport& report, bool whole) {
     const auto found =
         std::find_if(report.procedures.begin(), report.procedures.end(),
                      [&](const db::ProcedureRecord& record) { return record.name == names_[predicted_[p]]; });
-    if (found == report.procedures.end() || found->state == "off") continue;
+    if (found == report.procedures.end() || (found->state != "measured" && !sampled_.contains(found->name))) continue;
     found->receiver_s = time_of(3 * p);
     found->sender_s = time_of(3 * p + 1);
     found->zeroed_s = time_of(3 * p + 2);

@@ -6,7 +6,9 @@
 // are known, from the first stored batch on, and rests as long as it must.
 #pragma once
 
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,10 +25,12 @@ class ProcedurePass {
   static constexpr std::size_t kMostPredicted = 32;  // procedures; each has three scenarios
 
   // `names`: of the step's procedures so far; `predicted`: the numbers of those that the replay is about, at most
-  // kMostPredicted. Errors: those of Predictor::make.
+  // kMostPredicted (none: only the path and its ranks are wanted); `sampled`: as TraceProcedures::sampled. Errors: those
+  // of Predictor::make.
   static Result<std::unique_ptr<ProcedurePass>> make(std::shared_ptr<const StepTrace> trace, const Target& ran,
                                                      std::vector<std::string> names,
-                                                     std::vector<std::uint32_t> predicted, ReplayMemory* memory);
+                                                     std::vector<std::uint32_t> predicted, ReplayMemory* memory,
+                                                     std::map<Rank, std::vector<SampledShare>> sampled = {});
 
   const std::vector<std::uint32_t>& predicted() const { return predicted_; }
   std::size_t targets() const { return 3 * predicted_.size() + 2; }
@@ -36,8 +40,11 @@ class ProcedurePass {
   bool is_done() const { return moved_->is_done() && path_->is_done(); }
   const std::string& failure() const { return moved_->failure().empty() ? path_->failure() : moved_->failure(); }
 
+  // The critical path of what was replayed so far; procedures by their place in predicted().
+  PathProfile path();
+
   // Adds what is predicted to the procedures in `report`, by name, and the path; of what was switched off it predicts
-  // nothing: its times end somewhere. `whole`: the step is over and
+  // nothing, unless it was sampled: its times end somewhere. `whole`: the step is over and
   // nothing of it is missing; only then can a scenario be stuck, and has no time.
   void describe(db::ProcedureReport& report, bool whole);
 
@@ -48,6 +55,7 @@ class ProcedurePass {
   const std::vector<std::string> names_;
   const std::vector<std::uint32_t> predicted_;
   CriticalPath critical_path_;
+  std::set<std::string> sampled_;
   std::unique_ptr<TracePass> moved_;  // as it ran, then three scenarios for each
   std::unique_ptr<TracePass> path_;
 };

@@ -116,6 +116,10 @@ json cost_json(const db::CostRecord& cost, bool with_parts) {
   return out;
 }
 
+json percent_or_null(const std::optional<double>& share) {
+  return share ? json(100 * *share) : json(nullptr);
+}
+
 }  // namespace
 
 json procedures_json(const db::ProcedureReport& report) {
@@ -133,7 +137,15 @@ json procedures_json(const db::ProcedureReport& report) {
                           {"sender_s", or_null(procedure.sender_s)},
                           {"zeroed_s", or_null(procedure.zeroed_s)},
                           {"stayed_receiver_s", or_null(procedure.stayed_receiver_s)},
-                          {"stayed_sender_s", or_null(procedure.stayed_sender_s)}});
+                          {"stayed_sender_s", or_null(procedure.stayed_sender_s)},
+                          {"predicted_cost_percent", percent_or_null(procedure.predicted_cost)},
+                          {"predicted_from", procedure.predicted_from},
+                          {"observed_cost_percent", percent_or_null(procedure.observed_cost)},
+                          {"calls_per_s", or_null(procedure.calls_per_s)},
+                          {"samples", procedure.samples},
+                          {"sampled_s", or_null(procedure.sampled_s)},
+                          {"sampled_low_s", or_null(procedure.sampled_low_s)},
+                          {"sampled_high_s", or_null(procedure.sampled_high_s)}});
   }
   json out{{"procedures", std::move(procedures)}, {"critical_path", nullptr}, {"why_deferred", report.why_deferred}};
   if (!report.path) return out;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -19,13 +20,46 @@
 
 namespace lbf {
 
+// Calls of a procedure per second of a rank's time, before anything is known of it (docs/procedures.md, "Predicted and
+// observed cost"): as cost/predicted_cost.h's for MPI calls. Of one that samples saw: a call takes so long.
+inline constexpr double kDefaultProcedureCallsPerS = 10'000;
+inline constexpr Seconds kDefaultProcedureCallS = 10e-6;
+inline constexpr double kDefaultProcedureCallNs = 40;  // what measuring one costs, until a rank has said it
+
+// Of the process time of one rank, by the samples between its MPI calls.
+struct SampledShare {
+  std::uint32_t procedure = 0;  // ProcedurePass's number
+  double inclusive = 0;
+  double exclusive = 0;
+};
+
 class StepProcedures {
  public:
-  // From the record `procedure`. Errors: as ProcedureTable::define.
-  Result<void> define(Rank rank, std::uint64_t own, std::string_view name);
+  // From the record `procedure`; `call_ns`: what measuring a call costs there, 0: not said. Errors: as
+  // ProcedureTable::define.
+  Result<void> define(Rank rank, std::uint64_t own, std::string_view name, double call_ns = 0);
+  // Calls per second of a rank that earlier runs of the program let expect, by name.
+  void expect(std::map<std::string, double> calls_per_s) { history_ = std::move(calls_per_s); }
+  // `auto`: of the critical path's time samples saw so much in it, before it was measured.
+  void say_call_ns(double call_ns);
+  void expect_share(const std::string& name, double share);
+  // The list that all ranks measure from now on: of what is not on it times end.
+  void take_list(const std::vector<std::string>& names);
+  // From the record `procedure_samples`.
+  void take_samples(Rank rank, std::string_view name, std::uint64_t inclusive, std::uint64_t exclusive, std::uint64_t of);
   // From the record `procedure_remark`; `kind` is refused, note or off.
-  void remark(Rank rank, std::string_view kind, std::string_view name, std::string_view text);
+  // `calls_per_s`: of one that was switched off, how often it was called then; 0: not said.
+  void remark(Rank rank, std::string_view kind, std::string_view name, std::string_view text, double calls_per_s = 0);
   void take_events(Rank rank, std::span<const Event> events);
+
+  // Share of a rank's time that measuring it costs: as observed where it was long enough, else as expected.
+  double predicted_cost(const std::string& name, double share) const;
+
+  // Names of procedures that samples stand in for and can be predicted from; behind names(). What keeps one from being
+  // predicted stands in its record's note.
+  std::vector<std::string> sampled_names() const;
+  // Of each rank, their numbers by ALL (names() and those behind them).
+  std::map<Rank, std::vector<SampledShare>> sampled_shares(const std::vector<std::string>& all) const;
 
   // Nothing was asked for, or nothing was said of it yet.
   bool empty() const { return totals_.empty() && remarks_.empty(); }
@@ -45,7 +79,32 @@ class StepProcedures {
     Seconds inclusive_s = 0;
     Seconds exclusive_s = 0;
     std::set<Rank> ranks;
+    std::map<Rank, Seconds> began;  // the rank's time when it was named
+    std::map<Rank, Seconds> ended;  // ... when it was switched off
   };
+  struct RankTime {
+    Seconds all_s = 0;
+    Seconds process_s = 0;
+  };
+  struct Samples {
+    std::uint64_t inclusive = 0;
+    std::uint64_t exclusive = 0;
+    std::uint64_t of = 0;
+  };
+  struct Expected {
+    double calls_per_s = 0;
+    std::string from;
+  };
+  // Time of the ranks that measured it, while they did.
+  Seconds measured_s(const Total& total) const;
+  Expected expected(const std::string& name) const;
+  RankTime time_of(Rank rank) const;
+  void end_on(std::uint32_t number, Rank rank);
+  // It is measured by ranks that do so no more, or by single ones: a list of all ranks does not have it.
+  bool is_off_list(const std::string& name) const { return listed_ && !listed_->contains(name); }
+  // Why samples cannot stand in for it; empty: they can. REQUIRES: there are some.
+  std::string why_not_sampled(const std::string& name) const;
+  void describe_samples(db::ProcedureRecord& record) const;
   struct Remark {
     std::string kind;
     std::string name;
@@ -57,6 +116,13 @@ class StepProcedures {
   ProcedureTable table_;
   std::vector<Total> totals_;               // by the table's number
   std::map<Remark, std::set<Rank>> remarks_;  // by whom each was said
+  std::vector<RankTime> times_;               // by rank
+  std::map<std::string, double> history_;
+  std::map<std::string, double> shares_;
+  std::map<std::string, std::map<Rank, Samples>> samples_;
+  std::optional<std::set<std::string>> listed_;  // the newest list of all ranks
+  std::map<std::string, double> off_rates_;  // calls per second when it was switched off
+  double call_ns_ = 0;  // the dearest that a rank said
 };
 
 }  // namespace lbf

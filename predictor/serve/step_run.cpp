@@ -95,6 +95,7 @@ StepRun::StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& network
       cpu_spent_s_(options_.cpu_spent_before_s) {
   const std::scoped_lock lock(mutex_);
   rank_states_.resize(static_cast<std::size_t>(ranks_));
+  procedures_.expect(options_.procedure_history);
   publish();
 }
 
@@ -381,6 +382,7 @@ StepRun::Progress StepRun::work() {
     finish(states);
     return Progress::kFinished;
   }
+  search_procedures();
   return spend(Progress::kIdle);
 }
 
@@ -548,18 +550,12 @@ Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
         state.calls[function] = {call[1].get<std::uint64_t>(), not_negative(call[2].get<double>())};
       }
     }
-  } else if (type == "procedure") {
-    const std::int64_t id = integer_or(record, "id", -1);
-    const auto defined = procedures_.define(rank, id < 0 ? ~std::uint64_t{0} : static_cast<std::uint64_t>(id),
-                                            text_or_empty(record, "name"));
-    if (!defined) add_note(fmt::format("node {}: {}", stream.number, defined.error().message));
-  } else if (type == "procedure_remark") {
-    procedures_.remark(rank, text_or_empty(record, "kind"), text_or_empty(record, "name"),
-                       text_or_empty(record, "text"));
   } else if (type == "process_end") {
     state.how = text_or_empty(record, "how");
     state.elapsed_s = std::max(state.elapsed_s, not_negative(number_or(record, "elapsed_s", 0)));
     close_rank(rank);
+  } else {
+    (void)take_procedure_record(stream, rank, type, record);
   }
   return {};
 }

@@ -24,6 +24,7 @@
 #include "predictor/metric/predictor.h"
 #include "predictor/serve/network_catalog.h"
 #include "predictor/serve/procedure_pass.h"
+#include "predictor/serve/procedure_search.h"
 #include "predictor/serve/program_profile.h"
 #include "predictor/serve/replay_budget.h"
 #include "predictor/serve/trace_pass.h"
@@ -52,6 +53,8 @@ struct StepRunOptions {
   // Not nullptr: a run for this picture, which replays no other target than the picture's and whose view says
   // nothing of predictions; it outlives the run.
   RunPicture* picture = nullptr;
+  // Calls per second of a rank that earlier runs of the program let expect of its procedures, by name.
+  std::map<std::string, double> procedure_history;
 };
 
 // What is known of a step at one moment.
@@ -92,6 +95,10 @@ class StepRun {
   // Thread-safe, does not wait for a batch that is being replayed: then the view is the one before.
   std::shared_ptr<const StepView> view();
 
+  // Which procedures all ranks are to measure (`--lbf-procedures=auto`); nullptr: nothing was decided. Thread-safe, does
+  // not wait for a batch.
+  std::shared_ptr<const ProcedureList> procedure_list() const;
+
  private:
   struct Stream;
   struct RankState;
@@ -112,6 +119,12 @@ class StepRun {
   bool work_procedures(const std::vector<StreamState>& states, bool complete);
   bool wants_procedure_pass(bool complete) const;
   void begin_procedure_pass(bool complete);
+  // names() of the step's procedures and, where that can be told (`complete`), behind them what is only sampled.
+  std::vector<std::string> predictable_names(bool complete) const;
+  std::vector<std::uint32_t> foremost_procedures(const std::vector<std::string>& names, bool complete) const;
+  // From `procedure`, `procedure_remark`, `procedure_candidate`, `procedure_samples`, `procedure_list`. False: none of them.
+  bool take_procedure_record(const Stream& stream, Rank rank, const std::string& type, const nlohmann::json& record);
+  void search_procedures();
   void describe_procedures(db::StepRecord& record, std::vector<std::string>& notes) const;
   Result<void> diagnose() const;
   Seconds rank_time_s() const;
@@ -159,6 +172,8 @@ class StepRun {
   Seconds cpu_spent_s_ = 0;
   std::unique_ptr<ReplayMemoryShare> memory_share_;
   StepProcedures procedures_;
+  ProcedureSearch procedure_search_;
+  std::uint64_t listed_generation_ = 0;  // of the newest list that a relay gave to its ranks
   std::unique_ptr<ProcedurePass> procedure_pass_;
   unsigned procedure_passes_ = 0;         // begun so far
   bool procedure_choice_is_final_ = false;  // made when all streams had ended
@@ -186,8 +201,9 @@ class StepRun {
   Clock::time_point last_publish_{};
   std::uint64_t generation_ = 0;
 
-  std::mutex view_mutex_;
+  mutable std::mutex view_mutex_;
   std::shared_ptr<const StepView> view_;
+  std::shared_ptr<const ProcedureList> procedure_list_;
 };
 
 // The placement's name where it has one: "block", "cyclic", "plane=K", else "map=N0,N1,...".

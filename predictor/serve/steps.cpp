@@ -61,7 +61,7 @@ Steps::EntryPtr Steps::adopt(std::shared_ptr<StepTrace> trace, bool replay) {
   auto entry = std::make_shared<Entry>();
   entry->trace = std::move(trace);
   if (replay) {
-    entry->run = std::make_shared<StepRun>(entry->trace, networks_, options_.run);
+    entry->run = std::make_shared<StepRun>(entry->trace, networks_, run_options(*entry->trace));
   } else {
     entry->finished = Clock::now();
     entry->final_persisted = true;
@@ -184,7 +184,7 @@ void Steps::take_up_deferred() {
   auto entry = std::make_shared<Entry>();
   entry->trace = std::move(trace).value();
   entry->is_again = true;
-  StepRunOptions options = options_.run;
+  StepRunOptions options = run_options(*entry->trace);
   options.budget = {};
   options.memory = nullptr;
   options.cpu_spent_before_s = step.lbfd_cpu_s;

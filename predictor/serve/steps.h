@@ -91,6 +91,9 @@ class Steps {
   Result<AppendResult> end_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                   const StreamEnd& end);
 
+  // What the answer to a relay carries for its ranks (StepRun::procedure_list); nullptr: nothing.
+  std::shared_ptr<const ProcedureList> procedure_list(const StepKey& key) const;
+
   // Steps under way as they are now, finished ones from the database; oldest first, the latest `query.limit`.
   // REQUIRES: the caller may see what the query selects.
   Result<std::vector<StepView>> find(const db::StepQuery& query, StepDetail detail);
@@ -142,6 +145,8 @@ class Steps {
   void load_backlog();
   void take_up_deferred();
   Registered registered(std::uint64_t next_sequence, uid_t owner, const StepDescription& description) const;
+  StepRunOptions run_options(const StepTrace& trace) const;
+  static db::ProgramHint hint_of(uid_t owner, const StepDescription& description);
   std::vector<EntryPtr> entries() const;
   template <typename T>
   Result<T> watched(const StepKey& key, std::uint32_t stream, Result<T> result);

@@ -37,7 +37,7 @@ Result<void> Steps::reopen_if_timed_out(const EntryPtr& entry, std::uint32_t str
       entry->finished.reset();
       entry->final_persisted = false;
       entry->persisted_generation = 0;
-      entry->run = std::make_shared<StepRun>(entry->trace, networks_, options_.run);
+      entry->run = std::make_shared<StepRun>(entry->trace, networks_, run_options(*entry->trace));
     }
     entries_[entry->trace->key()] = entry;
   }
@@ -54,21 +54,40 @@ Result<T> Steps::watched(const StepKey& key, std::uint32_t stream, Result<T> res
   return result;
 }
 
-// A convenience for the relay's cost system: without it, it starts from a default.
-Registered Steps::registered(std::uint64_t next_sequence, uid_t owner, const StepDescription& description) const {
+db::ProgramHint Steps::hint_of(uid_t owner, const StepDescription& description) {
   db::ProgramHint hint;
   hint.uid = owner;
   hint.ranks = description.tasks;
   hint.command = description.command;
+  hint.before_s = static_cast<double>(description.start_realtime_ns) * 1e-9;
   const auto build_id = description.raw.find("build_id");
   if (build_id != description.raw.end() && build_id->is_string()) hint.build_id = build_id->get<std::string>();
+  return hint;
+}
+
+// A convenience for the relay's cost system: without it, it starts from a default.
+Registered Steps::registered(std::uint64_t next_sequence, uid_t owner, const StepDescription& description) const {
   Registered answer{next_sequence, {}, {}, {}};
-  const auto expected = program_store_.expected_cost(hint);
+  const auto expected = program_store_.expected_cost(hint_of(owner, description));
   if (!expected) return answer;
   if (expected->calls_per_s > 0) answer.expected_calls_per_s = expected->calls_per_s;
   if (expected->call_s > 0) answer.expected_call_s = expected->call_s;
   if (expected->relay_share > 0) answer.expected_relay_share = expected->relay_share;
   return answer;
+}
+
+// With what earlier runs of the program say of its procedures; without it, predicted costs start from a default.
+StepRunOptions Steps::run_options(const StepTrace& trace) const {
+  StepRunOptions options = options_.run;
+  auto known = program_store_.procedure_calls_per_s(hint_of(trace.owner(), trace.description()));
+  if (known) options.procedure_history = std::move(known).value();
+  return options;
+}
+
+std::shared_ptr<const ProcedureList> Steps::procedure_list(const StepKey& key) const {
+  const EntryPtr entry = find_loaded(key);
+  const std::shared_ptr<StepRun> run = entry == nullptr ? nullptr : entry->current_run();
+  return run == nullptr ? nullptr : run->procedure_list();
 }
 
 Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,

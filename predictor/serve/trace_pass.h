@@ -17,6 +17,7 @@
 #include "predictor/ingest/step_trace.h"
 #include "predictor/metric/predictor.h"
 #include "predictor/serve/replay_budget.h"
+#include "predictor/serve/step_procedures.h"
 
 namespace lbf {
 
@@ -25,6 +26,9 @@ struct TraceProcedures {
   ProcedurePlan plan{};
   std::vector<std::string> names{};  // of the plan's numbers
   TimelineObserver* observer = nullptr;  // of the only target; outlives the pass
+  // By rank: of procedures (the plan's numbers) whose time is not in the trace: it is this share of the process time of every
+  // interval between two events. What the trace says of them on that rank is left out.
+  std::map<Rank, std::vector<SampledShare>> sampled{};
 };
 
 class TracePass {
@@ -57,12 +61,19 @@ class TracePass {
   struct Stream;
   TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
             std::unique_ptr<Predictor> predictor, std::size_t targets, ReplayMemory* memory,
-            const std::vector<std::string>& procedures);
+            const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled);
   Stream* next(const std::vector<StreamState>& streams);
   Result<void> take_control(Stream& stream, std::string_view text);
   Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
   // The ranks' numbers of procedures become those of the plan.
   std::span<const Event> translated(Rank rank, std::span<const Event> events);
+  // The same, with the times of what was sampled.
+  struct Sampled {
+    std::vector<SampledShare> shares;
+    Seconds gap_s = 0;       // process time of the procedure events since the last other one
+    Seconds measured_s = 0;  // ... that they give to procedures, exclusive
+  };
+  std::span<const Event> with_sampled(Rank rank, std::span<const Event> events, Sampled& sampled);
 
   const std::shared_ptr<const StepTrace> trace_;
   const std::vector<std::uint32_t> node_of_rank_;
@@ -80,8 +91,11 @@ class TracePass {
   std::string batch_;
   ProcedureTable procedures_;
   std::size_t planned_procedures_ = 0;
+  std::map<Rank, Sampled> sampled_;
   std::vector<Event> translated_;                          // scratch
   std::vector<std::array<std::uint64_t, kProcedureValues>> numbers_;  // scratch: what translated_ points to
+  std::vector<Event> with_sampled_;                         // scratch
+  std::vector<std::array<std::uint64_t, kProcedureValues>> sampled_numbers_;  // scratch: what with_sampled_ points to
   ReplayMemoryShare memory_;
 };
 

@@ -21,11 +21,43 @@ std::size_t least(std::size_t a, std::size_t b) noexcept {
   return a < b ? a : b;
 }
 
-bool write_words(Thread& thread, ring::ProcedureWord word, std::uint32_t id, const char* name,
-                 const char* text) noexcept {
+bool write_words(Thread& thread, ring::ProcedureWord word, std::uint32_t id, const char* name, const char* text,
+                 std::uint64_t calls = 0, std::uint64_t ticks = 0) noexcept {
   const std::size_t name_bytes = least(strlen(name), ring::kMaxProcedureTextBytes);
   const std::size_t text_bytes = least(strlen(text), ring::kMaxProcedureTextBytes - name_bytes);
-  return thread.ring.write_procedure(word, id, name, name_bytes, text, text_bytes);
+  return thread.ring.write_procedure(word, id, name, name_bytes, text, text_bytes, calls, ticks);
+}
+
+// What "auto" found, of which a list for all ranks is made. REQUIRES: the lock is held.
+void say_candidates(Thread& thread) noexcept {
+  if (!procedure_times.candidates_known) return;
+  const lbf_procedures& loaded = *procedures_library();
+  const std::uint32_t count = loaded.candidates();
+  while (procedure_times.candidates_said < (count == 0 ? 1 : count)) {
+    const lbf_procedure_candidate one = loaded.candidate(procedure_times.candidates_said);
+    char text[ring::kMaxProcedureTextBytes];
+    const int bytes =
+        snprintf(text, sizeof(text), "%u %u %llu %llu\n%s", procedure_times.candidates_said, count,
+                 static_cast<unsigned long long>(one.samples), static_cast<unsigned long long>(one.own), one.callers);
+    if (bytes < 0 || !write_words(thread, ring::ProcedureWord::kCandidate, 0, one.name, text)) return;
+    ++procedure_times.candidates_said;
+  }
+}
+
+constexpr std::uint64_t kFirstSamplesSaid = 64;
+
+// The samples of what is not measured, at each doubling of their number and at the end. REQUIRES: the lock is held, or no
+// other thread records.
+void say_samples(Thread& thread) noexcept {
+  const lbf_procedures& loaded = *procedures_library();
+  const std::uint32_t count = loaded.sampled();
+  for (std::uint32_t number = 0; number < count; ++number) {
+    const lbf_procedure_samples one = loaded.samples(number);
+    char text[80];
+    snprintf(text, sizeof(text), "%llu %llu %llu", static_cast<unsigned long long>(one.inclusive),
+             static_cast<unsigned long long>(one.exclusive), static_cast<unsigned long long>(one.of));
+    if (!write_words(thread, ring::ProcedureWord::kSamples, 0, one.name, text)) return;
+  }
 }
 
 // Names and remarks that the ring does not have yet, as far as there is room. REQUIRES: the lock is held.
@@ -45,6 +77,7 @@ void say_words(Thread& thread) noexcept {
         remark.kind == LBF_PROCEDURE_REFUSED ? ring::ProcedureWord::kRefused : ring::ProcedureWord::kNote;
     if (!write_words(thread, word, 0, remark.name, remark.text)) return;
   }
+  say_candidates(thread);
 }
 
 double limit_of_environment() noexcept {
@@ -68,7 +101,10 @@ void say_off(Thread& thread) noexcept {
              "it is called too often to be measured all the time (limit %.2g %%): its calls and times are those until "
              "it was switched off",
              100 * limit_of_environment());
-    if (!write_words(thread, ring::ProcedureWord::kOff, id, loaded.name(id), line)) return;
+    std::uint64_t calls = 0;
+    std::uint64_t ticks = 0;
+    loaded.off_rate(id, &calls, &ticks);
+    if (!write_words(thread, ring::ProcedureWord::kOff, id, loaded.name(id), line, calls, ticks)) return;
     procedure_times.off_said[id / 64] |= std::uint64_t{1} << id % 64;
     // A jump that lies across two lines of 16 bytes could not be taken out in the hook: it came back at once instead.
     (void)loaded.unpatch(id);
@@ -102,13 +138,41 @@ const lbf_procedures* load(Thread& thread, const char* list) noexcept {
   return loaded;
 }
 
-// Samples are enough: the best are measured from here on.
-void select(Thread& thread) noexcept {
+bool has_new_list(const Thread& thread) noexcept {
+  return thread.header->list_generation.load(std::memory_order_acquire) >
+         procedure_times.list_followed.load(std::memory_order_relaxed);
+}
+
+// The list of all ranks into TEXT, with a zero behind it. 0: it is just being written; else its generation.
+std::uint64_t copy_list(const ring::Header& header, char (&text)[ring::kMaxProcedureListBytes + 1]) noexcept {
+  const std::uint64_t generation = header.list_generation.load(std::memory_order_acquire);
+  const std::size_t bytes = least(header.list_bytes, ring::kMaxProcedureListBytes);
+  memcpy(text, header.list, bytes);
+  text[bytes] = '\0';
+  std::atomic_thread_fence(std::memory_order_acquire);
+  return header.list_begun.load(std::memory_order_relaxed) == generation ? generation : 0;
+}
+
+// "auto", between two calls: what is found is told, the list of all ranks is followed, or, without one, an own choice made.
+void choose(Thread& thread) noexcept {
   if (procedure_times.lock.test_and_set(std::memory_order_acquire)) return;
-  if (!procedure_times.measuring && procedures_library()->wants_select() != 0) {
-    procedure_times.measuring = procedures_library()->select() > 0;
-    say_words(thread);
+  const lbf_procedures& loaded = *procedures_library();
+  const auto measures = [](std::uint32_t count) {
+    if (count > 0) procedure_times.measuring.store(true, std::memory_order_relaxed);
+    procedure_times.names_said = 0;
+  };
+  char list[ring::kMaxProcedureListBytes + 1];
+  if (const std::uint64_t generation = has_new_list(thread) ? copy_list(*thread.header, list) : 0; generation != 0) {
+    measures(loaded.follow(list));
+    procedure_times.list_followed.store(generation, std::memory_order_relaxed);
+    procedure_times.candidates_known = true;
+  } else if (loaded.wants() == LBF_PROCEDURES_WANT_CANDIDATES) {
+    loaded.end_sampling();
+    procedure_times.candidates_known = true;
+  } else if (loaded.wants() == LBF_PROCEDURES_WANT_CHOICE) {
+    measures(loaded.choose());
   }
+  say_words(thread);
   procedure_times.lock.clear(std::memory_order_release);
 }
 
@@ -119,6 +183,12 @@ void charge(Thread& thread, std::uint64_t calls, std::uint64_t ticks) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   };
   const double call_ticks = procedures_library()->call_ticks();
+  // Samples were taken in whatever thread; they are charged once.
+  const std::uint64_t sampling = procedures_library()->sample_ticks();
+  if (sampling != procedure_times.sample_ticks_charged.load(std::memory_order_relaxed)) {
+    const std::uint64_t charged = procedure_times.sample_ticks_charged.exchange(sampling, std::memory_order_relaxed);
+    if (sampling > charged) ticks += sampling - charged;
+  }
   use.call_ticks_256.store(static_cast<std::uint64_t>(call_ticks * 256), std::memory_order_relaxed);
   add(use.calls, calls);
   add(use.record_ticks, ticks);
@@ -136,9 +206,12 @@ void start_procedures(Thread& thread) noexcept {
   if (loaded == nullptr) return;
   const std::uint32_t measured = loaded->start(list, limit_of_environment(), process.rank != 0);
   procedure_times.measuring = measured > 0;
+  if (loaded->sampling() != 0) procedure_times.samples_next = kFirstSamplesSaid;
+  thread.header->procedures.call_ticks_256.store(static_cast<std::uint64_t>(loaded->call_ticks() * 256),
+                                                 std::memory_order_relaxed);
   procedure_times.library.store(loaded, std::memory_order_release);
   say_words(thread);
-  if (measured == 0 && strcmp(list, "auto") != 0) {
+  if (measured == 0 && loaded->sampling() == 0 && strcmp(list, "auto") != 0) {
     procedure_times.library.store(nullptr, std::memory_order_release);  // calls go their usual way
     return;
   }
@@ -152,10 +225,21 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
                             std::uint16_t function) noexcept {
   const std::uint64_t begin = ticks_now();
   const lbf_procedures& loaded = *procedures_library();
-  if (!procedure_times.measuring) {
+  if (has_new_list(thread) || loaded.wants() != LBF_PROCEDURES_WANT_NOTHING) {
+    choose(thread);
+    thread.ring.begin_call(enter, function);
+  }
+  if (const std::uint64_t next = procedure_times.samples_next.load(std::memory_order_relaxed);
+      next != 0 && loaded.samples_taken() >= next && !procedure_times.lock.test_and_set(std::memory_order_acquire)) {
+    procedure_times.samples_next.store(2 * loaded.samples_taken(), std::memory_order_relaxed);
+    say_samples(thread);
+    procedure_times.lock.clear(std::memory_order_release);
+    thread.ring.begin_call(enter, function);
+  }
+  if (!procedure_times.measuring.load(std::memory_order_relaxed)) {
     thread.gap_off_ticks = 0;
-    if (loaded.wants_select() != 0) select(thread);
-    return;
+    (void)loaded.take(enter, nullptr, 0);
+    return charge(thread, 0, ticks_now() - begin);
   }
   // What the ring had no room for before, and what was switched off since.
   if (procedure_times.names_said < loaded.procedures() || procedure_times.remarks_said < loaded.remarks() ||
@@ -163,7 +247,8 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
     if (!procedure_times.lock.test_and_set(std::memory_order_acquire)) {
       if (procedure_times.switch_offs_said != loaded.switch_offs()) {
         say_off(thread);
-        if (loaded.refine() > 0) procedure_times.names_said = 0;
+        loaded.after_switch_off();
+        if (loaded.sampling() != 0 && procedure_times.samples_next == 0) procedure_times.samples_next = kFirstSamplesSaid;
       }
       say_words(thread);
       procedure_times.lock.clear(std::memory_order_release);
@@ -213,8 +298,14 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
 void say_last_of_procedures(Thread& thread) noexcept {
   const lbf_procedures* const loaded = procedures_library();
   if (loaded == nullptr) return;
+  if (loaded->sampling() != 0) say_samples(thread);
   if (procedure_times.measuring) return say_off(thread);
   if (loaded->remarks() > 0) return;  // why not was said
+  if (procedure_times.candidates_known) {
+    write_words(thread, ring::ProcedureWord::kRefused, 0, "auto",
+                "the run ended before the list of procedures for all ranks came");
+    return;
+  }
   write_words(thread, ring::ProcedureWord::kRefused, 0, "auto",
               "the run ended before there were enough samples to choose by (about a second of processor time)");
 }

@@ -21,7 +21,12 @@ inline constexpr double kDefaultProcedureLimit = 0.01;
 
 struct ProcedureTimes {
   std::atomic<const lbf_procedures*> library{nullptr};  // not null: every recorded call comes here
-  bool measuring = false;                   // else samples are taken first ("auto")
+  std::atomic<bool> measuring{false};       // else samples are taken first ("auto"), or only
+  std::atomic<std::uint64_t> list_followed{0};  // generation of the list of all ranks (ring.h) that is measured
+  std::uint32_t candidates_said = 0;
+  bool candidates_known = false;            // there are that many, or none
+  std::atomic<std::uint64_t> samples_next{0};   // at so many samples they are said; 0: none are counted
+  std::atomic<std::uint64_t> sample_ticks_charged{0};
   std::uint32_t names_said = 0;
   std::uint32_t remarks_said = 0;
   std::uint32_t switch_offs_said = 0;

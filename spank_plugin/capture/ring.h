@@ -17,9 +17,10 @@
 namespace lbf::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31474e4952464c42;  // "BLFRING1"
-inline constexpr std::uint32_t kVersion = 4;
+inline constexpr std::uint32_t kVersion = 5;
 inline constexpr std::size_t kMaxFunctions = 640;
 inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
+inline constexpr std::size_t kMaxProcedureListBytes = 4096;
 
 enum class ProcessState : std::uint32_t {
   kStarting = 0,  // mapped, MPI_Init not done: `rank` is not valid yet
@@ -119,6 +120,13 @@ struct Header {
   // first thread), making this ring, what MPI_Init was followed by. Spent once, whatever the relay orders.
   std::atomic<std::uint64_t> once_cpu_ns;
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
+  // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes` bytes,
+  // names, each ended by a newline. Written by the relay, in this order: `list_begun`, the rest, `list_generation`
+  // (release); both are the same number where a list is whole, and a new list has a higher one. The producer only reads it.
+  alignas(64) std::atomic<std::uint64_t> list_generation;
+  std::atomic<std::uint64_t> list_begun;
+  std::uint32_t list_bytes;
+  char list[kMaxProcedureListBytes];
 };
 
 // Header::in_call.
@@ -167,9 +175,15 @@ enum class ProcedureWord : std::int32_t {
   kName = 0,     // the whole text is the name
   kRefused = 1,  // name, then why it is not measured
   kNote = 2,     // name (may be empty), then a line for people
-  kOff = 3,      // name, then a line: it was switched off, because it is called too often for the limit
+  kOff = 3,      // name, then a line: it was switched off, because it is called too often for the limit: `enter` calls in the
+                 // last `leave` ticks
+  kCandidate = 4,  // what "auto" would measure; name, then "NUMBER OF SAMPLES OWN" (the NUMBERth from 0 of OF candidates; in
+                   // OWN samples of the program's own procedures it was SAMPLES times itself), then what calls it most and
+                   // what calls that, each behind a newline. OF 0: there is none, and no name
+  kSamples = 5,    // of a procedure that is not measured: name, then "INCLUSIVE EXCLUSIVE OF": in so many of so many samples
+                   // between MPI calls since it is sampled; the last one counts
 };
-inline constexpr std::int32_t kProcedureWords = 4;
+inline constexpr std::int32_t kProcedureWords = 6;
 inline constexpr std::size_t kMaxProcedureTextBytes = 2048;
 
 }  // namespace lbf::ring

@@ -68,7 +68,8 @@ ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexc
 }
 
 bool RingWriter::write_procedure(ring::ProcedureWord word, std::uint32_t id, const char* name,
-                                 std::size_t name_bytes, const char* text, std::size_t text_bytes) noexcept {
+                                 std::size_t name_bytes, const char* text, std::size_t text_bytes,
+                                 std::uint64_t calls, std::uint64_t ticks) noexcept {
   const std::uint64_t text_words = (name_bytes + text_bytes + 7) / 8;
   const std::uint64_t bytes = (ring::kRecordWords + text_words) * 8;
   // Records of calls come first: at most half of the ring for words.
@@ -80,6 +81,8 @@ bool RingWriter::write_procedure(ring::ProcedureWord word, std::uint32_t id, con
   record->tag = static_cast<std::int32_t>(word);
   record->comm = id;
   record->request = static_cast<std::uint32_t>(name_bytes);
+  record->enter = calls;
+  record->leave = ticks;
   record->bytes = name_bytes + text_bytes;
   auto* const out = reinterpret_cast<char*>(record + 1);
   std::memcpy(out, name, name_bytes);

@@ -131,7 +131,8 @@ class RingWriter {
   // What is said of a procedure (ring.h, kRecordProcedure), published at once. false: no room now, nothing happened.
   // REQUIRES: no call has begun that is not committed; `name` and `text` together kMaxProcedureTextBytes at most.
   bool write_procedure(ring::ProcedureWord word, std::uint32_t id, const char* name, std::size_t name_bytes,
-                       const char* text, std::size_t text_bytes) noexcept;
+                       const char* text, std::size_t text_bytes,
+                       std::uint64_t calls = 0, std::uint64_t ticks = 0) noexcept;
 
   // Less than an eighth is free, as the consumer says now.
   bool nearly_full() noexcept {

@@ -88,8 +88,8 @@ class Callers {
 std::string Chosen::list() const {
   std::set<std::string> named;
   std::string all;
-  for (const std::vector<std::string>& chain : chains) {
-    for (const std::string& name : chain) {
+  for (std::size_t i = 0; i < std::min(chains.size(), kMostChosen); ++i) {
+    for (const std::string& name : chains[i]) {
       if (named.insert(name).second) all += (all.empty() ? "" : ",") + name;
     }
   }
@@ -109,13 +109,16 @@ Chosen choose_candidates(const SampleProfile& profile, const LoadedSymbols& symb
     return a->exclusive > b->exclusive;
   });
   Chosen out;
+  out.own_samples = samples;
   std::string shares;
   for (const SampledProcedure* candidate : candidates) {
     const double share =
         samples == 0 ? 0 : static_cast<double>(candidate->exclusive) / static_cast<double>(samples);
-    if (out.chains.size() == kMostChosen || share < kLeastShare) break;
-    shares += (out.chains.empty() ? "" : ", ") + candidate->name + " " + percent(share);
+    if (out.chains.size() == kMostCandidates || share < kLeastShare) break;
+    if (out.chains.size() < kMostChosen)
+      shares += (out.chains.empty() ? "" : ", ") + candidate->name + " " + percent(share);
     out.chains.push_back(callers.chain_of(*candidate));
+    out.samples.push_back(candidate->exclusive);
   }
   const std::string of = "of " + std::to_string(profile.samples) + " samples, " + std::to_string(samples) +
                          " in the program's own procedures";
@@ -147,7 +150,7 @@ Chosen AutoSelection::choose() {
   Sampler::stop();
   LoadedSymbols symbols;
   const Result<std::size_t> read = symbols.read("liblbf_procedures");
-  if (!read) return {{}, {"auto: " + read.error().message}};
+  if (!read) return {{}, {}, 0, {"auto: " + read.error().message}};
   return choose_candidates(Sampler::profile(symbols), symbols);
 }
 

@@ -18,6 +18,7 @@ lbf::procedures::ThreadTimes* lbf_procedures_threads = nullptr;
 namespace lbf::procedures {
 
 constinit CostRule cost_rule;
+constinit SwitchOffRate switch_off_rates[kMaxProcedures];
 constinit std::atomic<std::uint64_t> ticks_per_2_20_ns{0};
 
 namespace {
@@ -28,6 +29,8 @@ constinit ThreadTimes* const kNoThread = nullptr;
 constinit thread_local bool unavailable __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local std::uint32_t not_measured __attribute__((tls_model("initial-exec"))) = 0;
 constinit std::atomic<std::uint64_t> missed_elsewhere{0};
+enum class Place : std::uint8_t { kUnknown, kProgram, kMpi };
+constinit thread_local Place place __attribute__((tls_model("initial-exec"))) = Place::kUnknown;
 
 inline std::uint64_t ticks() noexcept {
   return __builtin_ia32_rdtsc();
@@ -305,6 +308,8 @@ void remove(ThreadTimes& thread, ActiveCall* call) noexcept {
       if (thread.review_calls[i] > thread.review_calls[most]) most = i;
     }
     if (thread.review_calls[most] == 0) break;
+    switch_off_rates[most].calls = thread.review_calls[most];
+    switch_off_rates[most].ticks = passed;
     switch_off(most);
     calls -= thread.review_calls[most] < calls ? thread.review_calls[most] : calls;
     thread.review_calls[most] = 0;
@@ -342,6 +347,7 @@ std::uintptr_t recover(ThreadTimes& thread, std::uintptr_t slot) noexcept {
 }  // namespace
 
 std::uint32_t take_interval(std::uint64_t now, IntervalSums* out, std::uint32_t room) noexcept {
+  place = Place::kMpi;
   ThreadTimes* const thread = own;
   if (thread == nullptr) return 0;
   const void* const before = thread->busy;
@@ -378,7 +384,12 @@ std::uint32_t take_interval(std::uint64_t now, IntervalSums* out, std::uint32_t 
   return count;
 }
 
+bool is_between_mpi_calls() noexcept {
+  return place == Place::kProgram;
+}
+
 void resume(std::uint64_t now) noexcept {
+  place = Place::kProgram;
   ThreadTimes* const thread = own;
   if (thread == nullptr || !thread->paused) return;
   thread->last = now;

@@ -97,6 +97,13 @@ inline constexpr std::uint64_t kLeastOffNs = 20'000;
 inline constexpr std::uint8_t kLongLately = 32;
 inline constexpr std::uint64_t kCallsPerReview = 4096;
 
+// Of a procedure that cost switched off: its calls between the last two looks of that thread, and how long that was.
+struct SwitchOffRate {
+  std::uint64_t calls = 0;
+  std::uint64_t ticks = 0;
+};
+extern constinit SwitchOffRate switch_off_rates[kMaxProcedures];
+
 struct IntervalSums {
   std::uint32_t procedure;
   std::uint32_t processor_time;  // 1: ticks are the thread's processor time; 0: time on the TSC, whoever ran
@@ -106,6 +113,8 @@ struct IntervalSums {
 // (REQUIRES: room >= kMaxProcedures to be sure of all); returns how many. Time stops until `resume`.
 std::uint32_t take_interval(std::uint64_t now, IntervalSums* out, std::uint32_t room) noexcept;
 void resume(std::uint64_t now) noexcept;
+// Whether the calling thread calls MPI, as far as these two have told, and is in no call now. For signal handlers, too.
+bool is_between_mpi_calls() noexcept;
 
 // Sums of all threads since the start; not exact for threads that run meanwhile.
 CallSums sums_of(std::uint32_t procedure) noexcept;

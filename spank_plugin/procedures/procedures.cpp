@@ -65,13 +65,14 @@ struct Procedures::State {
   std::vector<std::vector<PatchSite*>> sites;  // by procedure
   std::vector<Mapping> map;
   std::map<std::uintptr_t, std::uint32_t> by_address;  // what is selected already
+  bool is_read = false;
 
   void select(const NamePattern& pattern);
   void refuse_unknown(const NamePattern& pattern);
   std::string plan(const LoadedSymbol& symbol, PatchSite*& site) const;
   void name_same_code(std::uint32_t id, const LoadedSymbol& symbol, const Spellings& spellings);
   void refuse_jumped_into(std::uint32_t module, std::vector<PatchSite*>& of_module);
-  void make_all_stubs();
+  void make_stubs_from(std::size_t first);
   std::vector<const LoadedSymbol*> at(std::uintptr_t address) const {
     std::vector<const LoadedSymbol*> out;
     const auto& all = symbols.symbols();
@@ -210,8 +211,12 @@ void Procedures::State::select(const NamePattern& pattern) {
     // A wildcard means the user's procedures, not the C library's, unless it names that library.
     if (pattern.wildcards && pattern.module.empty() && symbols.modules()[listed.module].system) continue;
     const Spellings spellings = spellings_of(listed.linkage);
-    if (spellings.clone == "cold" || spellings.clone == "resolver" || !matches(pattern, spellings)) continue;
-    if (pattern.wildcards && never_measured(listed.linkage) != nullptr) continue;
+    if (spellings.clone == "resolver" || !matches(pattern, spellings)) continue;
+    const bool is_never = never_measured(listed.linkage) != nullptr;
+    if (pattern.wildcards && is_never) continue;
+    if (!is_never && listed.size > 0 && !listed.chosen_at_load)
+      selection.code.push_back({spellings.display, listed.address, listed.address + listed.size});
+    if (spellings.clone == "cold") continue;
     found = true;
     const LoadedSymbol* symbol = &listed;
     if (listed.chosen_at_load) {
@@ -242,7 +247,8 @@ void Procedures::State::select(const NamePattern& pattern) {
       if (pattern.wildcards && ++refused_by_wildcard > 5) continue;
       selection.refused.push_back({spellings.display, "'" + spellings.display + "' (" +
                                                           base_name(symbols.modules()[symbol->module].file) +
-                                                          ") cannot be measured: " + why_not});
+                                                          ") cannot be measured: " + why_not,
+                                   !is_never && symbol->size > 0});
       continue;
     }
     const std::string key = std::to_string(symbol->module) + ' ' + spellings.display;
@@ -327,15 +333,17 @@ void Procedures::State::refuse_jumped_into(std::uint32_t module, std::vector<Pat
     --selection.selected[of_module[i]->procedure].entries;
     selection.refused.push_back(
         {name, "'" + name + "' (" + base_name(loaded.file) +
-                   ") cannot be measured: another procedure jumps into its first instructions"});
+                   ") cannot be measured: another procedure jumps into its first instructions",
+         selection.selected[of_module[i]->procedure].entries == 0});
   }
   of_module = std::move(kept);
 }
 
-void Procedures::State::make_all_stubs() {
+// Of procedures from `first` on.
+void Procedures::State::make_stubs_from(std::size_t first) {
   std::map<std::uint32_t, std::vector<PatchSite*>> by_module;
-  for (const std::vector<PatchSite*>& of_procedure : sites) {
-    for (PatchSite* site : of_procedure) {
+  for (std::size_t id = first; id < sites.size(); ++id) {
+    for (PatchSite* site : sites[id]) {
       for (std::uint32_t i = 0; i < symbols.modules().size(); ++i) {
         const LoadedModule& module = symbols.modules()[i];
         if (site->prologue.address >= module.begin && site->prologue.address < module.end) {
@@ -355,7 +363,8 @@ void Procedures::State::make_all_stubs() {
       const std::string& name = selection.selected[site->procedure].name;
       if (site->stub == 0) {
         --selection.selected[site->procedure].entries;
-        selection.refused.push_back({name, "'" + name + "' cannot be measured: " + reasons[i]});
+        selection.refused.push_back({name, "'" + name + "' cannot be measured: " + reasons[i],
+                                     selection.selected[site->procedure].entries == 0});
         continue;
       }
       site->jump.next = entry_jumps[site->procedure];
@@ -374,11 +383,16 @@ Result<std::size_t> Procedures::open(std::string_view list) {
     own_file = base_name(here.dli_fname);
   // Tests have this code in the program itself.
   if (own_file.find("liblbf_") == std::string::npos) own_file = "liblbf_procedures";
-  const Result<std::size_t> read = state_->symbols.read(own_file);
-  if (!read) return read.error();
+  if (!state_->is_read) {
+    const Result<std::size_t> read = state_->symbols.read(own_file);
+    if (!read) return read.error();
+    state_->is_read = true;
+  }
   state_->map = read_memory_map();
+  const std::size_t first = state_->selection.selected.size();
   for (const NamePattern& pattern : patterns) state_->select(pattern);
-  for (const SelectedProcedure& procedure : state_->selection.selected) {
+  for (std::size_t id = first; id < state_->selection.selected.size(); ++id) {
+    const SelectedProcedure& procedure = state_->selection.selected[id];
     if (!procedure.same_code.empty()) {
       state_->selection.notes.push_back("'" + procedure.name + "' and " + joined(procedure.same_code) +
                                         " are the same code (other names of it, or folded into one by the "
@@ -389,7 +403,7 @@ Result<std::size_t> Procedures::open(std::string_view list) {
           "'" + procedure.name + "' was split by the compiler: what stays in its callers is not measured");
     }
   }
-  state_->make_all_stubs();
+  state_->make_stubs_from(first);
   const auto& selected = state_->selection.selected;
   return static_cast<std::size_t>(std::count_if(selected.begin(), selected.end(),
                                                 [](const SelectedProcedure& p) { return p.entries > 0; }));

@@ -32,12 +32,21 @@ struct SelectedProcedure {
 struct RefusedProcedure {
   std::string name;    // as it was asked for, or as it was found by a wildcard
   std::string reason;  // a whole line for the user
+  bool is_here = false;  // its code is in this process: samples can be counted in it (sampler.h)
+};
+
+// One piece of a procedure's code, measured or not. Copies that the compiler made and cold parts have pieces of their own.
+struct ProcedurePiece {
+  std::string name;
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
 };
 
 struct Selection {
   std::vector<SelectedProcedure> selected;
   std::vector<RefusedProcedure> refused;
   std::vector<std::string> notes;  // lines: inlined places of what was selected, aliases
+  std::vector<ProcedurePiece> code;  // of `selected` and of `refused` that are here
 };
 
 class Procedures {
@@ -46,7 +55,8 @@ class Procedures {
   ~Procedures();
 
   // Finds the procedures of `list` (as a user writes them) in everything that is loaded now, and makes their
-  // stubs. Nothing is patched yet. How many can be measured. REQUIRES: called once.
+  // stubs. Nothing is patched yet. How many of all so far can be measured. Called again: further procedures, in what was
+  // loaded at the first time.
   Result<std::size_t> open(std::string_view list);
   const Selection& selection() const;
 
@@ -61,7 +71,7 @@ class Procedures {
   static double measure_call_ticks();
   // Share of a thread's time that its measured calls may cost: 0.02 is 2 %. Beyond it the procedure that is
   // called most is switched off, whatever the program is doing. 0: no limit.
-  void limit_cost(double share, double call_ticks);
+  static void limit_cost(double share, double call_ticks);
 
  private:
   struct State;

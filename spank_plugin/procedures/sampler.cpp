@@ -47,6 +47,21 @@ struct ThreadTimer {
 };
 std::vector<ThreadTimer>* timers = nullptr;
 
+// What samples are counted in. Never freed: a handler may look at it at any time.
+struct Watch {
+  std::vector<WatchedCode> code;  // by address
+};
+constinit std::atomic<const Watch*> watching{nullptr};
+struct WatchCount {
+  std::atomic<std::uint64_t> inclusive{0};
+  std::atomic<std::uint64_t> exclusive{0};
+  std::uint64_t since = 0;  // samples before it was watched
+  bool known = false;
+};
+constinit WatchCount watch_counts[kMostWatched];
+constinit std::atomic<std::uint64_t> watch_samples{0};
+constinit std::atomic<std::uint64_t> spent_ticks{0};
+
 struct Walk {
   std::uintptr_t from;  // where the signal came
   std::size_t count = 0;
@@ -66,9 +81,45 @@ _Unwind_Reason_Code next_frame(_Unwind_Context* context, void* argument) {
   return _URC_NO_REASON;
 }
 
+const WatchedCode* piece_at(const Watch& watch, std::uintptr_t address) noexcept {
+  auto it = std::upper_bound(watch.code.begin(), watch.code.end(), address,
+                             [](std::uintptr_t a, const WatchedCode& piece) { return a < piece.begin; });
+  if (it == watch.code.begin() || address >= (--it)->end) return nullptr;
+  return &*it;
+}
+
+void count_sample(const Watch& watch, const Walk& walk) noexcept {
+  for (std::size_t i = 0; i < walk.count; ++i) {
+    const WatchedCode* const piece = piece_at(watch, walk.frames[i]);
+    if (piece != nullptr && piece->number == kNotCounted) return;
+  }
+  watch_samples.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t seen[kMostWatched / 64] = {};
+  for (std::size_t i = 0; i < walk.count; ++i) {
+    const WatchedCode* const piece = piece_at(watch, walk.frames[i]);
+    if (piece == nullptr) continue;
+    WatchCount& count = watch_counts[piece->number];
+    if (i == 0) count.exclusive.fetch_add(1, std::memory_order_relaxed);
+    std::uint64_t& word = seen[piece->number / 64];
+    const std::uint64_t bit = std::uint64_t{1} << piece->number % 64;
+    if ((word & bit) == 0) count.inclusive.fetch_add(1, std::memory_order_relaxed);
+    word |= bit;
+  }
+}
+
 void take_sample(int, siginfo_t*, void* context) {
   const int saved_errno = errno;
-  if (running.load(std::memory_order_acquire)) {
+  if (const Watch* const watch = watching.load(std::memory_order_acquire)) {
+    if (is_between_mpi_calls()) {
+      const std::uint64_t begin = __builtin_ia32_rdtsc();
+      Walk walk;
+      walk.from = static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
+      backtrace(next_frame, &walk);
+      if (walk.count == 0) walk.frames[walk.count++] = walk.from;
+      count_sample(*watch, walk);
+      spent_ticks.fetch_add(__builtin_ia32_rdtsc() - begin, std::memory_order_relaxed);
+    }
+  } else if (running.load(std::memory_order_acquire)) {
     Walk walk;
     walk.from = static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
     backtrace(next_frame, &walk);
@@ -86,7 +137,7 @@ void take_sample(int, siginfo_t*, void* context) {
   errno = saved_errno;
 }
 
-bool watch(int tid) {
+bool begin_timer(int tid) {
   sigevent event{};
   event.sigev_notify = SIGEV_THREAD_ID;
   event.sigev_signo = sample_signal;
@@ -109,8 +160,10 @@ bool watch(int tid) {
 
 }  // namespace
 
-Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
-  const NotMeasured no_times;
+namespace {
+
+// What every sampling needs. Errors: kUnavailable.
+Result<void> prepare() {
   void* const unwinder = dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL);
   if (unwinder != nullptr) {
     backtrace = reinterpret_cast<Backtrace>(dlsym(unwinder, "_Unwind_Backtrace"));
@@ -118,12 +171,6 @@ Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
   }
   if (backtrace == nullptr || get_ip == nullptr)
     return Error{ErrorCode::kUnavailable, "procedures are not sampled: libgcc_s.so.1 cannot be loaded"};
-  if (buffer.words == nullptr) {
-    void* memory = mmap(nullptr, kBufferWords * sizeof(std::uintptr_t), PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (memory == MAP_FAILED) return Error{ErrorCode::kLimit, "procedures are not sampled: no memory"};
-    buffer.words = static_cast<std::uintptr_t*>(memory);
-  }
   if (sample_signal == 0) {
     const int number = unused_signal();
     if (number == 0)
@@ -139,11 +186,26 @@ Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
   // What it does once only (loading, first look-ups) happens here.
   Walk warm_up{};
   backtrace(next_frame, &warm_up);
+  if (timers == nullptr) timers = new std::vector<ThreadTimer>;
+  return {};
+}
+
+}  // namespace
+
+Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
+  const NotMeasured no_times;
+  if (const Result<void> prepared = prepare(); !prepared) return prepared.error();
+  if (buffer.words == nullptr) {
+    void* memory = mmap(nullptr, kBufferWords * sizeof(std::uintptr_t), PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED) return Error{ErrorCode::kLimit, "procedures are not sampled: no memory"};
+    buffer.words = static_cast<std::uintptr_t*>(memory);
+  }
   buffer.used.store(0, std::memory_order_relaxed);
   buffer.dropped.store(0, std::memory_order_relaxed);
   buffer.samples.store(0, std::memory_order_relaxed);
+  watching.store(nullptr, std::memory_order_release);
   interval = interval_ns;
-  if (timers == nullptr) timers = new std::vector<ThreadTimer>;
   running.store(true, std::memory_order_release);
   const std::size_t watched = watch_new_threads();
   if (watched == 0) {
@@ -153,18 +215,56 @@ Result<std::size_t> Sampler::start(std::uint64_t interval_ns) {
   return watched;
 }
 
+Result<std::size_t> Sampler::watch(std::vector<WatchedCode> code, std::uint64_t interval_ns) {
+  const NotMeasured no_times;
+  if (const Result<void> prepared = prepare(); !prepared) return prepared.error();
+  std::erase_if(code, [](const WatchedCode& piece) { return piece.number > kNotCounted || piece.begin >= piece.end; });
+  std::sort(code.begin(), code.end(), [](const WatchedCode& a, const WatchedCode& b) { return a.begin < b.begin; });
+  for (const WatchedCode& piece : code) {
+    if (piece.number == kNotCounted) continue;
+    WatchCount& count = watch_counts[piece.number];
+    if (!count.known) count.since = watch_samples.load(std::memory_order_relaxed);
+    count.known = true;
+  }
+  const bool is_on = watching.load(std::memory_order_relaxed) != nullptr;
+  if (!is_on) stop();
+  watching.store(new Watch{std::move(code)}, std::memory_order_release);
+  if (is_on) return timers->size();
+  interval = interval_ns;
+  const std::size_t watched = watch_new_threads();
+  if (watched != 0) return watched;
+  watching.store(nullptr, std::memory_order_release);
+  return Error{ErrorCode::kUnavailable, "procedures are not sampled: the system gives no timers"};
+}
+
+WatchedSamples Sampler::watched(std::uint32_t number) noexcept {
+  if (number >= kMostWatched || !watch_counts[number].known) return {};
+  const WatchCount& count = watch_counts[number];
+  return {count.inclusive.load(std::memory_order_relaxed), count.exclusive.load(std::memory_order_relaxed),
+          watched_samples() - count.since};
+}
+
+std::uint64_t Sampler::watched_samples() noexcept {
+  return watch_samples.load(std::memory_order_relaxed);
+}
+
+std::uint64_t Sampler::ticks() noexcept {
+  return spent_ticks.load(std::memory_order_relaxed);
+}
+
 std::size_t Sampler::watch_new_threads() {
   std::size_t added = 0;
   for (const int tid : thread_ids()) {
     const auto known =
         std::find_if(timers->begin(), timers->end(), [&](const ThreadTimer& t) { return t.tid == tid; });
-    if (known == timers->end() && watch(tid)) ++added;
+    if (known == timers->end() && begin_timer(tid)) ++added;
   }
   return added;
 }
 
 void Sampler::stop() {
   running.store(false, std::memory_order_release);
+  watching.store(nullptr, std::memory_order_release);
   if (timers == nullptr) return;
   for (const ThreadTimer& timer : *timers) syscall(SYS_timer_delete, timer.timer);
   timers->clear();

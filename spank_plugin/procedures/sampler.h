@@ -36,6 +36,22 @@ struct SampleProfile {
   std::vector<SampledProcedure> procedures;  // most inclusive samples first
 };
 
+// A piece of code in which samples are counted, as procedure `number`, below kMostWatched; kNotCounted: samples that have it on
+// their stack do not count at all.
+struct WatchedCode {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+  std::uint32_t number = 0;
+};
+inline constexpr std::uint32_t kMostWatched = 256;
+inline constexpr std::uint32_t kNotCounted = kMostWatched;
+
+struct WatchedSamples {
+  std::uint64_t inclusive = 0;  // in the procedure or in what it called
+  std::uint64_t exclusive = 0;
+  std::uint64_t of = 0;  // samples taken since it is watched
+};
+
 class Sampler {
  public:
   static constexpr std::uint64_t kDefaultInterval_ns = 1'000'000;
@@ -48,6 +64,18 @@ class Sampler {
   static void stop();
   // Samples since the start. Any thread.
   static std::uint64_t taken() noexcept;
+
+  // Counts, instead of keeping stacks: of each sample of a thread that calls MPI (take_interval, resume have told) and is in
+  // no call now, which of CODE is on its stack. Goes on for as long as the program runs and takes no memory for it.
+  // Called again: numbers that were watched before go on, others begin. Ends a sampling that was started. Pieces must
+  // not overlap. Errors: as start.
+  static Result<std::size_t> watch(std::vector<WatchedCode> code, std::uint64_t interval_ns = kWatchInterval_ns);
+  static constexpr std::uint64_t kWatchInterval_ns = 4'000'000;
+  static WatchedSamples watched(std::uint32_t number) noexcept;
+  static std::uint64_t watched_samples() noexcept;
+  // What taking all samples so far cost, in TSC ticks.
+  static std::uint64_t ticks() noexcept;
+
   // REQUIRES: stopped. `symbols` were read when everything of interest was loaded.
   static SampleProfile profile(const LoadedSymbols& symbols);
 };

@@ -180,6 +180,8 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
   const std::uint64_t before = result.bytes;
   process.threaded |= process.rings.size() > 1;
   const Seconds tick_s = process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
+  const Seconds call_s =
+      static_cast<double>(process.rings.front().status.procedures.call_ticks_256) / 256 * tick_s;
   // Threads twice: whatever a record of the first round refers to is in the rings by the second one.
   for (std::size_t nth = 0; nth < process.rings.size() * (process.threaded ? 2 : 1); ++nth) {
     Ring& ring = process.rings[nth % process.rings.size()];
@@ -194,7 +196,7 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
       done = drain_ring(
           ring,
           [&](const ring::Record& record, std::span<const std::uint64_t> values) {
-            if (record.kind == ring::kRecordProcedure) return say_procedure(process, record, values, now, out);
+            if (record.kind == ring::kRecordProcedure) return say_procedure(process, record, values, call_s, tick_s, now, out);
             const bool is_collective = record.kind == static_cast<std::uint8_t>(EventKind::kCollective);
             if (is_collective && (record.flags & kFlagCallBegin) != 0) {
               hold_collective(process, ring, record, values);
@@ -209,7 +211,7 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
       done = drain_ring(
           ring,
           [&](const ring::Record& record, std::span<const std::uint64_t> values) {
-            if (record.kind == ring::kRecordProcedure) return say_procedure(process, record, values, now, out);
+            if (record.kind == ring::kRecordProcedure) return say_procedure(process, record, values, call_s, tick_s, now, out);
             if (converted.ok()) converted = process.converter.convert(record, values, tick_s, emit);
           },
           result);
@@ -247,36 +249,6 @@ void Collector::add_event(Process& process, const Event& event, ClockReading now
     return;
   }
   out.add(process.rank, event, now.monotonic_ns);
-}
-
-// From the user's program: lengths are checked, and lbfd takes the words for what they are.
-void Collector::say_procedure(Process& process, const ring::Record& record, std::span<const std::uint64_t> values,
-                              ClockReading now, BatchBuilder& out) {
-  constexpr std::size_t kMaxRemarks = 1024;
-  const std::size_t bytes = record.bytes;
-  if (bytes > values.size() * 8 || bytes > ring::kMaxProcedureTextBytes || record.request > bytes ||
-      record.tag < 0 || record.tag >= ring::kProcedureWords) {
-    return note("rank " + std::to_string(process.rank) + ": broken words about a procedure", now, out);
-  }
-  std::string text(reinterpret_cast<const char*>(values.data()), bytes);
-  std::replace_if(
-      text.begin(), text.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7f; }, '?');
-  const std::string name = text.substr(0, record.request);
-  const auto say = [&](const nlohmann::json& json) {
-    out.add_control(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), now.monotonic_ns);
-  };
-  const auto word = static_cast<ring::ProcedureWord>(record.tag);
-  if (word == ring::ProcedureWord::kName) {
-    if (text.empty() || record.comm >= kMaxProcedures || !process.procedures.emplace(record.comm, text).second) return;
-    process.converter.name_procedure(record.comm);
-    return say({{"type", "procedure"}, {"rank", process.rank}, {"id", record.comm}, {"name", text}});
-  }
-  if (++process.procedure_remarks > kMaxRemarks) return;
-  say({{"type", "procedure_remark"},
-       {"rank", process.rank},
-       {"kind", word == ring::ProcedureWord::kRefused ? "refused" : word == ring::ProcedureWord::kOff ? "off" : "note"},
-       {"name", name},
-       {"text", text.substr(record.request)}});
 }
 
 void Collector::keep_alive(Process& process, ClockReading now, BatchBuilder& out) {
@@ -412,6 +384,7 @@ void Collector::look_at(Process& process, ClockReading now, Seconds seconds_per_
     return;
   }
   meter(process, now, seconds_per_tick);
+  if (list_) write_procedure_list(process, now, out);
   std::uint64_t bytes = drain(process, now, seconds_per_tick, out, result);
   if (!alive || last_time) {
     while (bytes > 0) {

@@ -22,6 +22,7 @@
 #include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/cost_control.h"
 #include "spank_plugin/relay/cost_meter.h"
+#include "spank_plugin/relay/procedure_list.h"
 #include "spank_plugin/relay/record_converter.h"
 #include "spank_plugin/relay/ring_directory.h"
 #include "spank_plugin/relay/ring_reader.h"
@@ -65,6 +66,11 @@ class Collector {
   std::vector<RingUse> ring_uses();
   // ORDERS[i] into the control word of ring_uses()[i]. REQUIRES: no pass() since ring_uses().
   void give_orders(std::span<const RingOrder> orders, ClockReading now, BatchBuilder& out);
+
+  // From now on in the rings of all processes, also of those that come; the first time a record says so in the stream.
+  // A list that is not newer than the one before changes nothing.
+  void give_procedure_list(std::shared_ptr<const ProcedureList> list);
+  std::uint64_t procedure_list_generation() const { return list_ ? list_->generation : 0; }
 
   std::size_t processes_taken() const { return taken_; }
   std::size_t processes_left_out() const { return left_out_; }
@@ -141,9 +147,10 @@ class Collector {
                BatchBuilder& out);
   void observe_stop(Process& process, bool stopped, Seconds since_last_look_s);
   void add_event(Process& process, const Event& event, ClockReading now, BatchBuilder& out);
-  // ring.h, kRecordProcedure: becomes a control record.
-  void say_procedure(Process& process, const ring::Record& record, std::span<const std::uint64_t> values,
-                     ClockReading now, BatchBuilder& out);
+  // ring.h, kRecordProcedure: becomes a control record. CALL_S: what a call of a measured procedure costs; 0: not known.
+  void say_procedure(Process& process, const ring::Record& record, std::span<const std::uint64_t> values, Seconds call_s,
+                     Seconds tick_s, ClockReading now, BatchBuilder& out);
+  void write_procedure_list(Process& process, ClockReading now, BatchBuilder& out);
   void keep_alive(Process& process, ClockReading now, BatchBuilder& out);
   void write_stats(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
   void end(Process& process, const char* how, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
@@ -169,6 +176,8 @@ class Collector {
   std::size_t taken_ = 0;
   std::size_t left_out_ = 0;
   std::size_t notes_ = 0;
+  std::shared_ptr<const ProcedureList> list_;
+  std::uint64_t list_said_ = 0;  // generation that the stream has
 
   std::map<Rank, RankCost> costs_;
   std::uint64_t rings_seen_ = 0;

@@ -111,6 +111,11 @@ void Delivery::refuse(const Error& error) {
   }
 }
 
+void Delivery::take_procedure_list(const HttpResponse& response) {
+  auto list = procedure_list_of(response.body);
+  if (list && (!procedure_list_ || list->generation > procedure_list_->generation)) procedure_list_ = std::move(list);
+}
+
 void Delivery::connect(std::uint64_t now_ns) {
   auto response = request_("PUT", target_, options_.stream.description, kJsonType);
   if (!response) return failed(response.error(), now_ns);
@@ -133,6 +138,7 @@ void Delivery::connect(std::uint64_t now_ns) {
   }
   totals_.history = history_of(*response);
   totals_.registered = true;
+  take_procedure_list(*response);
   durable_below_ = next;
   if (in_flight_ && in_flight_sequence_ < next) in_flight_.reset();
   up_ = true;
@@ -148,6 +154,7 @@ void Delivery::post_in_flight(std::uint64_t now_ns) {
   if ((response->status == 200 || response->status == 409) && next > in_flight_sequence_) {
     totals_.bytes_sent += in_flight_->size();
     ++totals_.batches;
+    take_procedure_list(*response);
     durable_below_ = next;
     in_flight_.reset();
     backoff_ns_ = 0;

@@ -22,6 +22,7 @@
 #include "base/units.h"
 #include "cost/predicted_cost.h"
 #include "event/wire.h"
+#include "spank_plugin/relay/procedure_list.h"
 #include "spank_plugin/relay/spool.h"
 
 namespace lbf::relay {
@@ -78,6 +79,8 @@ class Delivery {
   bool connected() const { return up_; }
   const DeliveryTotals& totals() const { return totals_; }
   std::size_t queued_bytes() const { return queued_bytes_; }
+  // The newest that lbfd sent; null: none yet.
+  const std::shared_ptr<const ProcedureList>& procedure_list() const { return procedure_list_; }
   // Why lbfd was not reached or refused, for people; empty: no trouble.
   const std::string& trouble() const { return trouble_; }
 
@@ -91,6 +94,7 @@ class Delivery {
   void lose_batch() { ++totals_.lost_batches; }
   void failed(const Error& error, std::uint64_t now_ns);
   void refuse(const Error& error);
+  void take_procedure_list(const HttpResponse& response);
   std::string end_body() const;
   std::uint64_t oldest_unacknowledged() const;
 
@@ -116,6 +120,7 @@ class Delivery {
   Outcome outcome_ = Outcome::kUnderWay;
   DeliveryTotals totals_;
   std::string trouble_;
+  std::shared_ptr<const ProcedureList> procedure_list_;
 };
 
 // Delivers a spool file that another relay left, a record at a time.

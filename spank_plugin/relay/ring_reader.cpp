@@ -174,6 +174,25 @@ Result<RingStatus> RingReader::read_status() const {
   return status;
 }
 
+Result<void> RingReader::write_procedure_list(std::uint64_t generation, std::string_view lines) {
+  if (generation <= list_generation_) return {};
+  if (lines.size() > ring::kMaxProcedureListBytes) return invalid_input("ring " + name_ + ": the list of procedures is too long");
+  const auto put = [&](const void* data, std::size_t size, std::size_t offset) {
+    return ::pwrite(fd_.get(), data, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);
+  };
+  const auto bytes = static_cast<std::uint32_t>(lines.size());
+  bool ok = put(&generation, sizeof generation, offsetof(ring::Header, list_begun));
+  // The producer reads the text between the two numbers, and believes it where they are the same.
+  std::atomic_thread_fence(std::memory_order_release);
+  ok = ok && put(&bytes, sizeof bytes, offsetof(ring::Header, list_bytes)) &&
+       put(lines.data(), lines.size(), offsetof(ring::Header, list));
+  std::atomic_thread_fence(std::memory_order_release);
+  ok = ok && put(&generation, sizeof generation, offsetof(ring::Header, list_generation));
+  if (!ok) return Error{ErrorCode::kIo, "ring " + name_ + ": the list of procedures cannot be written"};
+  list_generation_ = generation;
+  return {};
+}
+
 Result<void> RingReader::write_control(ring::CaptureOrder order, std::uint32_t window, std::uint64_t grant,
                                        std::uint64_t counted_grant) {
   const auto put = [&](const void* from, std::size_t bytes, std::size_t offset) {

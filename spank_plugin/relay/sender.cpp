@@ -86,6 +86,12 @@ DeliveryTotals Sender::totals() const {
   return totals_;
 }
 
+std::shared_ptr<const ProcedureList> Sender::procedure_list_after(std::uint64_t generation) const {
+  if (list_generation_.load(std::memory_order_relaxed) <= generation) return nullptr;
+  const std::lock_guard lock(mutex_);
+  return procedure_list_;
+}
+
 Outcome Sender::finish(std::string reason, std::uint64_t deadline_ns) {
   {
     const std::lock_guard lock(mutex_);
@@ -126,6 +132,10 @@ void Sender::run() {
       incoming_bytes_ = 0;
       ending = ending_;
       totals_ = delivery_.totals();
+      if (const auto& list = delivery_.procedure_list(); list != procedure_list_) {
+        procedure_list_ = list;
+        list_generation_.store(list->generation, std::memory_order_relaxed);
+      }
     }
     waiting_bytes_.store(delivery_.queued_bytes(), std::memory_order_relaxed);
     cpu_s_.store(thread_cpu_s(), std::memory_order_relaxed);

@@ -36,6 +36,8 @@ class Sender {
   bool pressed();
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
   DeliveryTotals totals() const;
+  // The newest list of lbfd's that is newer than GENERATION; null: there is none. Cheap where there is none.
+  std::shared_ptr<const ProcedureList> procedure_list_after(std::uint64_t generation) const;
   // Processor time of its thread so far.
   Seconds cpu_s() const { return cpu_s_.load(std::memory_order_relaxed); }
 
@@ -65,7 +67,9 @@ class Sender {
   bool ending_ = false;
   std::uint64_t deadline_ns_ = 0;
   DeliveryTotals totals_;
+  std::shared_ptr<const ProcedureList> procedure_list_;
 
+  std::atomic<std::uint64_t> list_generation_{0};
   std::atomic<std::size_t> waiting_bytes_{0};
   std::atomic<bool> lost_{false};
   std::atomic<Seconds> cpu_s_{0};

@@ -97,6 +97,9 @@ bool StreamRun::pass(ClockReading now, const TickRate& rate) {
   const CpuSpan span(&pass_cpu_s_);
   if (sender_.overloaded()) return false;
   if (sender_.lost()) builder_.discard_events();
+  if (auto list = sender_.procedure_list_after(collector_.procedure_list_generation())) {
+    collector_.give_procedure_list(std::move(list));
+  }
   const bool full = collector_.pass(now, rate, builder_).a_ring_was_full;
   if (!begun_ && collector_.processes_taken() > 0) {
     once_cpu_s_ = cpu_s() + span.so_far_s();

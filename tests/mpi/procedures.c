@@ -1,8 +1,8 @@
 // A program whose procedures are measured (--lbf-procedures): a ring of ranks. Each procedure counts its calls and its
 // time by the thread's processor clock, and each rank prints at the end, for each of them:
 //   procedure RANK NAME CALLS SECONDS
-// usage: procedures ROUNDS [storm|nested]; storm: also a procedure that is called too often for any limit; nested: by another
-// one that takes most of the time.
+// usage: procedures ROUNDS [storm|nested|apart]; storm: also a procedure that is called too often for any limit; nested: by another
+// one that takes most of the time; apart: pairs of ranks that work in turns, each in a procedure of its own.
 #include <mpi.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -73,6 +73,38 @@ PROCEDURE static uint64_t stormy(uint64_t state) {
   return state;
 }
 
+static struct own left_own = {"left", 0, 0};
+static struct own right_own = {"right", 0, 0};
+PROCEDURE static uint64_t left(uint64_t state) {
+  const double begin = cpu_s();
+  state = spin(state, 5e-3);
+  ++left_own.calls;
+  left_own.seconds += cpu_s() - begin;
+  return state;
+}
+PROCEDURE static uint64_t right(uint64_t state) {
+  const double begin = cpu_s();
+  state = spin(state, 4e-3) + 1;
+  ++right_own.calls;
+  right_own.seconds += cpu_s() - begin;
+  return state;
+}
+// One of two works while the other one waits: the critical path runs through both.
+static uint64_t work_in_turns(uint64_t state, int rank, int rounds) {
+  for (int round = 0; round < rounds; ++round) {
+    if (rank % 2 == 0) {
+      state = left(state);
+      MPI_Send(&state, 1, MPI_UINT64_T, rank + 1, 2, MPI_COMM_WORLD);
+      MPI_Recv(&state, 1, MPI_UINT64_T, rank + 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+      MPI_Recv(&state, 1, MPI_UINT64_T, rank - 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+      state = right(state);
+      MPI_Send(&state, 1, MPI_UINT64_T, rank - 1, 2, MPI_COMM_WORLD);
+    }
+  }
+  return state;
+}
+
 static void say(int rank, const struct own* own) {
   printf("procedure %d %s %ld %.6f\n", rank, own->name, own->calls, own->seconds);
 }
@@ -87,6 +119,13 @@ int main(int argc, char** argv) {
   const int with_storm = nested || (argc > 2 && strcmp(argv[2], "storm") == 0);
   const int next = (rank + 1) % size, previous = (rank + size - 1) % size;
   uint64_t state = (uint64_t)rank + 1;
+  if (argc > 2 && strcmp(argv[2], "apart") == 0 && size % 2 == 0) {
+    state = work_in_turns(state, rank, rounds);
+    say(rank, rank % 2 == 0 ? &left_own : &right_own);
+    fflush(stdout);
+    MPI_Finalize();
+    return state == 0x123456789;
+  }
   for (int round = 0; round < rounds; ++round) {
     state = solve(state, rank);
     if (nested) state = stormy(state);

@@ -20,6 +20,7 @@
 
 #include "advisor/report/step.h"
 #include "base/http_client.h"
+#include "base/static_program.h"
 #include "cost/first_grant.h"
 #include "cost/procedure_limit.h"
 #include "tools/run/run_daemon.h"
@@ -141,8 +142,24 @@ std::vector<std::string> steps_since(const PrivateDaemon& daemon, std::time_t be
   return names;
 }
 
+// The first program among the words that nothing can be loaded into; empty: none, as far as can be seen.
+std::string static_program(const std::vector<std::string>& words) {
+  for (const std::string& word : words) {
+    if (::access(word.c_str(), X_OK) != 0) continue;
+    if (const Result<bool> is_static = is_static_program(word); is_static && *is_static) return word;
+  }
+  return {};
+}
+
 void report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin) {
   const std::vector<std::string> steps = steps_since(daemon, begin);
+  if (const std::string program = static_program(options.command); steps.empty() && !program.empty()) {
+    std::fprintf(stderr,
+                 "lbf-run: %s is linked statically: nothing can be loaded into it, so nothing of it is seen%s; link it "
+                 "dynamically\n",
+                 program.c_str(), options.procedures.empty() ? "" : ", and its procedures cannot be measured");
+    return;
+  }
   if (steps.empty()) {
     std::fprintf(
         stderr,

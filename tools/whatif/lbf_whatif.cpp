@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "tools/support/progress.h"
 #include "tools/whatif/procedure_question.h"
 #include "tools/whatif/target_options.h"
+#include "tools/whatif/whatif_html.h"
 #include "tools/whatif/whatif_output.h"
 #include "tools/whatif/whatif_trace.h"
 
@@ -61,6 +63,14 @@ lbf::ProcedureAnswer answer_of(lbf::ProcedureQuestion question, const lbf::Predi
   return answer;
 }
 
+int write_page(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  file.close();
+  if (!file) return fail(kFailure, path + ": cannot be written; name another file with --html");
+  return 0;
+}
+
 int run(int argc, char** argv) {
   lbf::WhatIfOptions options;
   std::string server = lbf::default_server();
@@ -87,7 +97,9 @@ int run(int argc, char** argv) {
       ->check(CLI::IsMember(mpi_libraries));
   const CLI::Option* server_option =
       app.add_option("--server", server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
-  app.add_flag("--json", json, "print JSON");
+  CLI::Option* const json_option = app.add_flag("--json", json, "print JSON");
+  std::string html;
+  app.add_option("--html", html, "write a page that needs nothing else into this file; - is standard output")->excludes(json_option);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -183,7 +195,10 @@ int run(int argc, char** argv) {
   result.stats = (*predictor)->stats();
   if (question) result.procedures = answer_of(std::move(*question), **predictor, *of_path, *path, result.predictions);
   warn_of_stuck_targets(result);
-  const std::string text = json ? lbf::whatif_json(result) : lbf::whatif_table(result);
+  if (!html.empty() && html != "-") return write_page(html, lbf::whatif_html(result, LBF_VERSION));
+  const std::string text = json            ? lbf::whatif_json(result)
+                           : html.empty() ? lbf::whatif_table(result)
+                                          : lbf::whatif_html(result, LBF_VERSION);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     return fail(kFailure, "cannot write the result to standard output; is the disk full or the pipe closed?");
   }

@@ -140,6 +140,20 @@ class StoredTrace final : public WhatIfTrace {
     return capture_cost_of(costs);
   }
 
+  Result<void> take_list(const nlohmann::json& record) {
+    const auto generation = record.find("generation");
+    const auto names = record.find("names");
+    if (generation == record.end() || !generation->is_number_unsigned() || *generation <= list_generation_ ||
+        names == record.end() || !names->is_array())
+      return {};
+    list_generation_ = generation->get<std::uint64_t>();
+    listed_.clear();
+    for (const auto& name : *names) {
+      if (name.is_string()) listed_.insert(name.get<std::string>());
+    }
+    return {};
+  }
+
   Result<std::vector<std::string>> procedures() override {
     BatchSink sink;
     sink.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
@@ -153,6 +167,7 @@ class StoredTrace final : public WhatIfTrace {
           switched_off_.insert(what->get<std::string>());
         return {};
       }
+      if (record.value("type", nlohmann::json()) == "procedure_list") return take_list(record);
       if (record.value("type", nlohmann::json()) != "procedure") return {};
       const auto rank = record.find("rank");
       const auto id = record.find("id");
@@ -169,6 +184,10 @@ class StoredTrace final : public WhatIfTrace {
       for (const Batch& batch : batches) {
         if (Result<void> decoded = decode(decoder, batch, sink); !decoded) return decoded.error();
       }
+    }
+    // With `auto`: the times of what left the list of all ranks, or was never on it, end somewhere.
+    for (const std::string& name : procedures_.names()) {
+      if (list_generation_ > 0 && !listed_.contains(name)) switched_off_.insert(name);
     }
     return procedures_.names();
   }
@@ -352,6 +371,8 @@ class StoredTrace final : public WhatIfTrace {
   std::vector<Source> sources_;
   std::map<std::uint32_t, std::vector<Batch>> streams_;
   ProcedureTable procedures_;
+  std::uint64_t list_generation_ = 0;  // of the newest list of all ranks
+  std::set<std::string> listed_;
   std::set<std::string> switched_off_;
   std::vector<Event> translated_;                  // scratch
   std::deque<std::vector<std::uint64_t>> numbers_;  // scratch: what translated_ points to

@@ -386,6 +386,31 @@ TEST_F(ProgramStoreTest, RunsOfBeforeTheOnceWasApartSayNothingOfTheRelay) {
   EXPECT_EQ(store.expected_cost({1000, 4, "", {"./app", "x"}}).value().relay_share, 0);
 }
 
+TEST_F(ProgramStoreTest, CallsOfProceduresAreExpectedFromTheLatestRunThatMeasuredThem) {
+  const ProgramStore store(*database_);
+  ProgramHint hint{1000, 4, "", {"./app", "x"}};
+  EXPECT_TRUE(store.procedure_calls_per_s(hint).value().empty());
+  const auto run = [&](std::uint32_t job, double start_s, const std::vector<std::pair<std::string, double>>& rates) {
+    StepRecord step = step_of(job, start_s, 10);
+    step.procedures.emplace();
+    for (const auto& [name, rate] : rates) {
+      ProcedureRecord& one = step.procedures->procedures.emplace_back();
+      one.name = name;
+      if (rate > 0) one.calls_per_s = rate;
+    }
+    put(step, 2, 11, 8);
+  };
+  run(1, 1000, {{"solve", 100}, {"pack", 5}});
+  run(2, 2000, {{"solve", 200}, {"never called", 0}});
+  using Rates = std::map<std::string, double>;
+  EXPECT_EQ(store.procedure_calls_per_s(hint).value(), (Rates{{"solve", 200}, {"pack", 5}}));
+  hint.before_s = 2000;
+  EXPECT_EQ(store.procedure_calls_per_s(hint).value(), (Rates{{"solve", 100}, {"pack", 5}})) << "not from the run itself";
+  EXPECT_EQ(store.procedure_calls_per_s({1000, 4, "gnu:aa", {}}).value().size(), 2u) << "by its build id, too";
+  EXPECT_TRUE(store.procedure_calls_per_s({1001, 4, "", {"./app", "x"}}).value().empty()) << "another user";
+  EXPECT_TRUE(store.procedure_calls_per_s({1000, 4, "", {"./app", "y"}}).value().empty());
+}
+
 TEST_F(ProgramStoreTest, DeferredTargetsAreFoundAndGivenUp) {
   PredictionStore predictions(*database_);
   EXPECT_FALSE(predictions.next_deferred(0).value());

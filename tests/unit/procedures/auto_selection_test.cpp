@@ -69,6 +69,9 @@ TEST(AutoSelection, AtMostSoMany) {
   for (int i = 0; i < 9; ++i) many.push_back({"p" + std::to_string(i), "/opt/app", 100, 100});
   const Chosen chosen = choose_candidates(profile_of(many), LoadedSymbols());
   EXPECT_EQ(chosen.list(), "p0,p1,p2,p3,p4");
+  EXPECT_EQ(chosen.chains.size(), 9u) << "more are candidates for the list of all ranks";
+  EXPECT_EQ(chosen.samples.size(), 9u);
+  EXPECT_EQ(chosen.own_samples, 900u);
 }
 
 TEST(AutoSelection, NothingIsWorthIt) {

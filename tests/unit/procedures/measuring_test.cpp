@@ -31,6 +31,19 @@ std::atomic<long> sink{0};
   sink.store(n, std::memory_order_relaxed);
   return n + 1;
 }
+[[gnu::noinline, gnu::noclone]] long late_one(long n) {
+  return work(2) + n + 1;
+}
+[[gnu::noinline, gnu::noclone]] long sampled_inner(long n) {
+  for (long i = 0; i < 3 * n; ++i) sink.fetch_add(1, std::memory_order_relaxed);
+  return n;
+}
+[[gnu::noinline, gnu::noclone]] long sampled_outer(long n) {
+  for (long i = 0; i < n; ++i) sink.fetch_add(1, std::memory_order_relaxed);
+  const long result = sampled_inner(n);
+  sink.fetch_add(result, std::memory_order_relaxed);
+  return result;
+}
 // Works, and does not run for 20 ms.
 [[gnu::noinline, gnu::noclone]] long naps(long n) {
   const long result = work(n);
@@ -327,6 +340,71 @@ TEST_F(Measuring, SamplesFindWhereTheTimeGoes) {
   EXPECT_GT(static_cast<double>(work.exclusive), 0.8 * static_cast<double>(profile.samples));
   EXPECT_GT(static_cast<double>(outer.inclusive), 0.8 * static_cast<double>(profile.samples));
   EXPECT_LT(static_cast<double>(outer.exclusive), 0.2 * static_cast<double>(profile.samples));
+}
+
+// The list of all ranks may name what nobody asked for before.
+TEST_F(Measuring, FurtherProceduresCanBeOpened) {
+  const std::size_t before = all().selection().selected.size();
+  const std::uint32_t work = id("work");
+  const auto opened = all().open("measured::late_one,measured::work");
+  ASSERT_TRUE(opened) << opened.error().message;
+  ASSERT_EQ(all().selection().selected.size(), before + 1);
+  EXPECT_EQ(id("work"), work) << "what is known keeps its number";
+  ASSERT_TRUE(all().patch(id("late_one")));
+  ASSERT_TRUE(all().patch(work));
+  const std::uint64_t works = sums_of(work).calls;
+  for (long i = 0; i < 10; ++i) EXPECT_EQ(measured::late_one(i), i + 3);
+  EXPECT_EQ(sums_of(id("late_one")).calls, 10u);
+  EXPECT_EQ(sums_of(work).calls, works + 10);
+}
+
+// Samples that are counted as they come, of a thread that calls MPI, between its calls.
+TEST_F(Measuring, SamplesAreCountedInWatchedCode) {
+  std::vector<WatchedCode> code;
+  std::uint32_t number = 0;
+  for (const char* const name : {"measured::sampled_inner(long)", "measured::sampled_outer(long)"}) {
+    ASSERT_TRUE(all().open(name)) << name;
+    for (const ProcedurePiece& piece : all().selection().code) {
+      if (piece.name == name) code.push_back({piece.begin, piece.end, number});
+    }
+    ++number;
+  }
+  ASSERT_GE(code.size(), 2u);
+  const std::uint64_t before = Sampler::watched_samples();
+  ASSERT_TRUE(Sampler::watch(code));
+  const auto work_until = [&](std::uint64_t samples) {
+    timespec begin{};
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+    do {
+      measured::sampled_outer(2000);
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    } while (Sampler::watched_samples() < before + samples && now.tv_sec - begin.tv_sec < 5);
+  };
+  IntervalSums sums[kMaxProcedures];
+  take_interval(__builtin_ia32_rdtsc(), sums, kMaxProcedures);  // "in MPI"
+  const std::uint64_t then = Sampler::watched_samples();
+  timespec begin{};
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+  do {
+    measured::sampled_outer(2000);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  } while ((now.tv_sec - begin.tv_sec) * 1'000'000'000 + now.tv_nsec - begin.tv_nsec < 100'000'000);
+  EXPECT_EQ(Sampler::watched_samples(), then) << "inside MPI calls nothing counts";
+  resume(__builtin_ia32_rdtsc());
+  work_until(60);
+  Sampler::stop();
+  const WatchedSamples inner = Sampler::watched(0);
+  const WatchedSamples outer = Sampler::watched(1);
+  ASSERT_GE(inner.of, 60u);
+  EXPECT_EQ(inner.of, outer.of);
+  EXPECT_GT(outer.inclusive, 9 * outer.of / 10) << "all of it is in there";
+  EXPECT_GT(inner.exclusive, outer.of / 2) << "most of that in what it calls";
+  EXPECT_LT(inner.exclusive, outer.of) << "but not all";
+  EXPECT_GE(outer.inclusive, inner.inclusive);
+  EXPECT_LE(outer.exclusive + inner.exclusive, outer.of);
+  EXPECT_GT(Sampler::ticks(), 0u);
 }
 
 }  // namespace

@@ -84,6 +84,37 @@ TEST_F(DeliveryTest, BatchesArriveInOrderAndTheStreamEnds) {
   EXPECT_EQ(delivery.totals().batches, 5U);
 }
 
+// Which procedures all ranks measure comes with the answers; what makes no sense changes nothing.
+TEST_F(DeliveryTest, AnAnswerBringsTheListOfProcedures) {
+  Delivery delivery(options(), request());
+  EXPECT_EQ(delivery.procedure_list(), nullptr);
+  delivery.submit(batch(0));
+  run(delivery, 2 * kSecondNs);
+  EXPECT_EQ(delivery.procedure_list(), nullptr);
+  const auto answered = [&](const nlohmann::json& procedures) {
+    lbfd_.procedures = procedures;
+    delivery.submit(batch(1));
+    run(delivery, now_ns_ + kSecondNs / 10);
+    return delivery.procedure_list();
+  };
+  const auto first_list = answered({{"generation", 3}, {"names", {"solve", "grid::pack(int, long)"}}, {"text", "solve 40 %"}});
+  ASSERT_NE(first_list, nullptr);
+  EXPECT_EQ(first_list->generation, 3U);
+  EXPECT_EQ(first_list->lines(), "solve\ngrid::pack(int, long)\n");
+  EXPECT_EQ(first_list->text, "solve 40 %");
+  for (const nlohmann::json& bad : std::initializer_list<nlohmann::json>{
+           {{"generation", 2}, {"names", {"older"}}},
+           {{"generation", 4}, {"names", {"two\nlines"}}},
+           {{"generation", 4}, {"names", {""}}},
+           {{"generation", 4}, {"names", {1}}},
+           {{"generation", 4}, {"names", {std::string(ring::kMaxProcedureListBytes, 'x')}}},
+           {{"generation", 4}},
+           nlohmann::json(7)}) {
+    EXPECT_EQ(answered(bad)->generation, 3U) << bad;
+  }
+  EXPECT_EQ(answered({{"generation", 4}, {"names", nlohmann::json::array()}})->names.size(), 0U) << "none is a list, too";
+}
+
 TEST_F(DeliveryTest, ARetryAfterALostAnswerIsAppliedOnce) {
   Delivery delivery(options(), request());
   lbfd_.lose_answers = 2;

@@ -87,6 +87,7 @@ class FakeLbfd {
   int repeated = 0;
   std::atomic<int> status_for_all = 0;  // set while the server runs
   int lose_answers = 0;
+  nlohmann::json procedures;  // of every answer; null: none
   double expected_calls_per_s = 0;  // 0: not said
   double expected_call_s = 0;
   double expected_relay_share = 0;
@@ -98,6 +99,7 @@ class FakeLbfd {
     if (expected_calls_per_s > 0) json["expected_calls_per_s"] = expected_calls_per_s;
     if (expected_call_s > 0) json["expected_call_s"] = expected_call_s;
     if (expected_relay_share > 0) json["expected_relay_share"] = expected_relay_share;
+    if (!procedures.is_null()) json["procedures"] = procedures;
     return {status, json.dump()};
   }
   std::mutex mutex_;

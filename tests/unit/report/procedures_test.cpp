@@ -32,8 +32,8 @@ TEST(Procedures, Parsable) {
   style.parsable = true;
   const std::string text = render_procedures(fixture("procedures.json"), style);
   EXPECT_THAT(text, testing::StartsWith("JobID|Procedure|State|Calls|"));
-  EXPECT_THAT(text, HasSubstr("\n12.0|servBusy2|measured|48|6|6|75.0%|4|50.0%||8.5|-6.2%||3|62.5%\n"));
-  EXPECT_THAT(text, HasSubstr("\n12.0|memcpy|refused|0|0|0|-|-|-||-|-||-|-\n"));
+  EXPECT_THAT(text, HasSubstr("\n12.0|servBusy2|measured|48|6|6|75.0%|4|50.0%||8.5|-6.2%||3|62.5%|-|-\n"));
+  EXPECT_THAT(text, HasSubstr("\n12.0|memcpy|refused|0|0|0|-|-|-||-|-||-|-|-|-\n"));
 }
 
 TEST(Procedures, WithoutAnyThereIsNothing) {
@@ -60,13 +60,45 @@ TEST(Procedures, NothingGainsAndNothingIsPredicted) {
   EXPECT_EQ(best_move_line(*step.procedures), "f in the sender of its messages: 6 s instead of 8 s, 25.0 % shorter");
 }
 
+// What measuring was predicted to cost and did, and what samples stand in for.
+TEST(Procedures, CostsAndSamplesAreShown) {
+  Step step;
+  step.job = 4;
+  step.procedures.emplace();
+  step.procedures->path.emplace();
+  step.procedures->path->as_it_ran_s = 8;
+  step.procedures->path->length_s = 8;
+  Procedure measured;
+  measured.name = "f";
+  measured.state = "measured";
+  measured.predicted_cost_percent = 0.04;
+  measured.observed_cost_percent = 0.1234;
+  Procedure sampled;
+  sampled.name = "tiny";
+  sampled.state = "refused";
+  sampled.inclusive_s = 0;
+  sampled.exclusive_s = 0;
+  sampled.sampled_s = 2.5;
+  sampled.receiver_s = 6;
+  Procedure refused;
+  refused.name = "gone";
+  refused.state = "refused";
+  step.procedures->procedures = {measured, sampled, refused};
+  const std::string text = render_procedures({step}, {});
+  EXPECT_THAT(text, HasSubstr(" CostPred   Cost\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\nf +measured .* 0.04% +0.123%\n"));
+  EXPECT_THAT(text, testing::ContainsRegex("\ntiny +sampled +- +2.5 +- .* 6 "));
+  EXPECT_THAT(text, Not(HasSubstr("\ngone")));
+  EXPECT_THAT(text, HasSubstr("best move: tiny in the receiver of its messages: 6 s instead of 8 s, 25.0 % shorter (its time is sampled)\n"));
+}
+
 TEST(Procedures, ThePageHasASection) {
   const auto steps = fixture("procedures.json");
   HtmlPage page;
   page.step = &steps.front();
   const std::string text = render_html(page);
   EXPECT_THAT(text, HasSubstr("What if a procedure ran elsewhere"));
-  EXPECT_THAT(text, HasSubstr("<td class=\"text\">servBusy2</td><td>48</td>"));
+  EXPECT_THAT(text, HasSubstr("<td class=\"text\">servBusy2</td><td class=\"text\">measured</td><td>48</td>"));
   EXPECT_THAT(text, HasSubstr("&#39;memcpy&#39; cannot be measured"));
   const auto others = fixture("normal.json");
   page.step = &others.front();

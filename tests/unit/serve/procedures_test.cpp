@@ -296,6 +296,165 @@ TEST_F(ProceduresTest, AStepWithoutProceduresSaysNothingOfThem) {
   EXPECT_TRUE(step_json(*run.view(), StepDetail::kFull)["procedures"].is_null());
 }
 
+// --lbf-procedures=auto: two ranks that would measure other procedures get one list; what is not on it any more is not predicted.
+TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
+  auto trace = make_trace("auto");
+  StepRun run(trace, *networks_, {});
+  Rank_ zero(0), one(1);
+  const auto candidate = [](Rank_& rank, std::int32_t number, const json& names, std::uint64_t samples) {
+    rank.control({{"type", "procedure_candidate"}, {"rank", number}, {"number", 0}, {"of", 1}, {"samples", samples},
+                  {"own_samples", 100}, {"names", names}, {"call_ns", 38.5}});
+  };
+  first_half(zero, one, false);
+  candidate(zero, 0, {"F", "caller_of_F"}, 80);
+  zero.append_to(*trace);
+  one.append_to(*trace);
+  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  EXPECT_EQ(run.procedure_list(), nullptr) << "rank 1 has said nothing yet";
+  candidate(one, 1, {"G"}, 90);
+  one.append_to(*trace);
+  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  auto list = run.procedure_list();
+  ASSERT_NE(list, nullptr);
+  EXPECT_EQ(list->generation, 1u);
+  // So far the path runs through rank 0 only: 4 s, of which its samples say 80 % F.
+  EXPECT_THAT(list->names, testing::ElementsAre("F"));
+  EXPECT_THAT(list->text, HasSubstr("F 80.0 %"));
+  const auto given = [&](Rank_& rank, std::int32_t number, const ProcedureList& what) {
+    rank.control({{"type", "procedure_list"}, {"rank", number}, {"generation", what.generation}, {"names", what.names}, {"text", what.text}});
+  };
+  given(zero, 0, *list);
+  given(one, 1, *list);
+  zero.name(0, "F");
+  zero.remark("off", "F", "it is called too often");
+  zero.append_to(*trace);
+  one.append_to(*trace);
+  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  list = run.procedure_list();
+  EXPECT_EQ(list->generation, 2u);
+  EXPECT_THAT(list->names, testing::ElementsAre("caller_of_F"));
+  given(zero, 0, *list);
+  zero.name(1, "caller_of_F");
+  one.name(0, "caller_of_F");
+  second_half(zero, one);
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->append_to(*trace);
+    rank->end(*trace);
+  }
+  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  const auto view = run.view();
+  EXPECT_EQ(named(*view, "F").state, "off");
+  EXPECT_FALSE(named(*view, "F").receiver_s);
+  EXPECT_EQ(named(*view, "caller_of_F").state, "measured");
+  EXPECT_TRUE(named(*view, "caller_of_F").receiver_s);
+  EXPECT_THAT(view->record.notes, testing::Contains(HasSubstr("auto: list 1 of all ranks")));
+  EXPECT_THAT(view->record.notes, testing::Contains(HasSubstr("auto: list 2 of all ranks")));
+
+  // Replayed anew from the stored batches, as after a crash: the same lists, and no further one.
+  StepRun again(trace, *networks_, {});
+  EXPECT_EQ(drain(again), StepRun::Progress::kFinished);
+  EXPECT_EQ(again.procedure_list(), nullptr);
+  EXPECT_EQ(named(*again.view(), "F").state, "off");
+  EXPECT_EQ(again.view()->record.notes, view->record.notes);
+}
+
+// What could not be patched: its time by samples, 75 % of rank 0's 4 s; what moving it would gain from these.
+TEST_F(ProceduresTest, SamplesStandInForWhatIsNotMeasured) {
+  auto trace = make_trace("sampled");
+  StepRun run(trace, *networks_, {});
+  Rank_ zero(0), one(1);
+  for (Rank_* const rank : {&zero, &one}) rank->remark("refused", "F", "'F' cannot be measured: it is shorter than 5 bytes");
+  const auto samples = [](Rank_& rank, std::int32_t number, std::uint64_t inclusive, std::uint64_t of) {
+    rank.control({{"type", "procedure_samples"}, {"rank", number}, {"name", "F"}, {"inclusive", inclusive}, {"exclusive", inclusive}, {"of", of}});
+  };
+  samples(zero, 0, 20, 64);
+  zero.event(EventKind::kCompute, 1.0);
+  zero.event(EventKind::kSend, 3.0);
+  one.event(EventKind::kRecv, 0.5);
+  one.event(EventKind::kSend, 2.0);
+  zero.event(EventKind::kRecv, 0);
+  samples(zero, 0, 750, 1000);
+  samples(one, 1, 0, 625);
+  zero.ends();
+  one.ends();
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->append_to(*trace);
+    rank->end(*trace);
+  }
+  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  const db::ProcedureRecord& f = named(*run.view(), "F");
+  EXPECT_EQ(f.state, "refused");
+  EXPECT_EQ(f.samples, 750u);
+  EXPECT_NEAR(f.sampled_s.value_or(-1), 3, 1e-9);
+  // 1.96 * 4 s * sqrt(.75 * .25 / 1004)
+  EXPECT_NEAR(f.sampled_low_s.value_or(-1), 2.89, 0.01);
+  EXPECT_NEAR(f.sampled_high_s.value_or(-1), 3.11, 0.02);
+  EXPECT_THAT(f.note, HasSubstr("sampled: 3 s (2.8"));
+  // As with its measured time above: rank 0 sends at 1, rank 1 does F until 3.5, 2 more.
+  EXPECT_NEAR(f.receiver_s.value_or(-1), 5.5, 1e-6);
+  EXPECT_NEAR(f.zeroed_s.value_or(-1), 3, 1e-6);
+  EXPECT_NEAR(f.critical_path_s.value_or(-1), 3, 1e-6);
+}
+
+TEST_F(ProceduresTest, TooFewSamplesAreRefused) {
+  for (const auto& [name, inclusive, of, why] : std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t, std::string>>{
+           {"few", 3, 1000, "too few samples"}, {"part", 300, 400, "was sampled in 40 % of its time"}, {"none", 0, 1000, "no sample was in it"}}) {
+    auto trace = make_trace(name);
+    StepRun run(trace, *networks_, {});
+    Rank_ zero(0), one(1);
+    zero.name(0, "F");
+    if (name == "part") {  // switched off after 2.4 of 4 s
+      zero.event(EventKind::kCompute, 2.4);
+      zero.append_to(*trace);
+      one.append_to(*trace);
+      drain(run);
+    }
+    zero.remark("off", "F", "it is called too often");
+    zero.procedure(0.001, 0, 0.001, 0.001, 4096);
+    zero.event(EventKind::kSend, name == "part" ? 1.599 : 3.999);
+    one.event(EventKind::kRecv, 0.5);
+    zero.control({{"type", "procedure_samples"}, {"rank", 0}, {"name", "F"}, {"inclusive", inclusive}, {"exclusive", 0}, {"of", of}});
+    for (Rank_* const rank : {&zero, &one}) {
+      rank->ends();
+      rank->append_to(*trace);
+      rank->end(*trace);
+    }
+    EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+    const db::ProcedureRecord& f = named(*run.view(), "F");
+    EXPECT_EQ(f.state, "off");
+    EXPECT_FALSE(f.receiver_s) << name;
+    EXPECT_THAT(f.note, HasSubstr(why));
+  }
+}
+
+TEST_F(ProceduresTest, CostsArePredictedFromHistoryAndObserved) {
+  auto trace = make_trace("cost");
+  StepRunOptions options;
+  options.procedure_history = {{"F", 2e6}};
+  StepRun run(trace, *networks_, options);
+  Rank_ zero(0), one(1);
+  zero.control({{"type", "procedure"}, {"rank", 0}, {"id", 3}, {"name", "F"}, {"call_ns", 50.0}});
+  one.name(0, "G");
+  one.name(1, "H");
+  one.control({{"type", "procedure_remark"}, {"rank", 1}, {"kind", "off"}, {"name", "H"}, {"text", "too often"}, {"calls_per_s", 6e6}});
+  first_half(zero, one, false);
+  second_half(zero, one);
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->append_to(*trace);
+    rank->end(*trace);
+  }
+  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_NEAR(named(*run.view(), "H").observed_cost.value_or(-1), 6e6 * 50e-9, 1e-12) << "as often as it was called when it was switched off";
+  const db::ProcedureRecord& f = named(*run.view(), "F");
+  EXPECT_EQ(f.predicted_from, "history");
+  EXPECT_NEAR(f.predicted_cost.value_or(-1), 2e6 * 50e-9, 1e-12);
+  EXPECT_NEAR(f.calls_per_s.value_or(-1), 5 / 4.0, 1e-9) << "5 calls in rank 0's 4 s";
+  EXPECT_NEAR(f.observed_cost.value_or(-1), 5 / 4.0 * 50e-9, 1e-15);
+  const db::ProcedureRecord& g = named(*run.view(), "G");
+  EXPECT_EQ(g.predicted_from, "default");
+  EXPECT_NEAR(g.predicted_cost.value_or(-1), kDefaultProcedureCallsPerS * 50e-9, 1e-12) << "what a call costs, any rank says";
+}
+
 TEST(StepProcedures, TheForemostHaveMostTime) {
   StepProcedures procedures;
   for (std::uint64_t id = 0; id < 5; ++id) ASSERT_TRUE(procedures.define(0, id, "p" + std::to_string(id)).ok());

@@ -78,6 +78,31 @@ TEST_F(WhatIfProcedures, MoveFasterShareAndCurve) {
   EXPECT_THAT(table.out, HasSubstr("servBusy1:moved"));
 }
 
+TEST_F(WhatIfProcedures, ThePageHasTablesAndCurves) {
+  const std::string trace = write("t<b>.lbf", kTrace);
+  const std::string page = dir_ + "/page.html";
+  test::Outcome outcome = run("'" + trace + "' --procedures servBusy1 --move servBusy1 --to rank:0 --share 0.5 --curve --html " + page);
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  std::ifstream in(page);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_THAT(text, testing::StartsWith("<!DOCTYPE html>"));
+  EXPECT_THAT(text, HasSubstr("t&lt;b&gt;.lbf"));
+  EXPECT_THAT(text, HasSubstr("<td class=\"text\">servBusy1</td><td>6</td><td>14.3 %</td><td>4</td><td>42.9 %</td>"));
+  EXPECT_THAT(text, HasSubstr("servBusy1 moved to rank 0 by 50 %: 5.5 s, 21.4 % shorter."));
+  EXPECT_THAT(text, HasSubstr("<td>50 %</td>"));
+  // Three curves: moved, faster, what was asked; and no other file is needed.
+  std::size_t curves = 0;
+  for (std::size_t at = text.find("<polyline"); at != std::string::npos; at = text.find("<polyline", at + 1)) ++curves;
+  EXPECT_EQ(curves, 3u);
+  EXPECT_THAT(text, testing::Not(HasSubstr("http")));
+  outcome = run("'" + trace + "' --nodes 1 --html -");
+  EXPECT_THAT(outcome.out, HasSubstr("Predicted run time"));
+  EXPECT_THAT(outcome.out, testing::Not(HasSubstr("critical path")));
+  EXPECT_EQ(run("'" + trace + "' --nodes 1 --html /no/such/folder/page").status, 1);
+  EXPECT_EQ(run("'" + trace + "' --nodes 1 --json --html -").status, 2);
+}
+
 TEST_F(WhatIfProcedures, UnknownNamesAndWrongOptions) {
   const std::string trace = write("t.lbf", kTrace);
   test::Outcome outcome = run(trace + " --procedures servbusi1");
