@@ -121,6 +121,7 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
   ChildOptions child;
   child.own_session = true;
   child.background = true;  // it predicts beside the program, on the program's own processors
+  child.ends_with_parent = true;  // also where lbf-run is killed: else DIR would stay in use
   child.output = log;
   auto pid = start_child({parts.lbfd, "--config", dir_ + "/lbfd.toml"}, child);
   if (!pid) return pid.error();

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -72,6 +73,7 @@ Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOpti
     output.reset(::open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
     if (!output) return failed("cannot write " + options.output);
   }
+  const pid_t parent = ::getpid();
   const pid_t child = ::fork();
   if (child < 0) return failed("fork");
   if (child > 0) return child;
@@ -79,6 +81,10 @@ Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOpti
     ::setsid();
     const int null = ::open("/dev/null", O_RDONLY);
     if (null >= 0) ::dup2(null, STDIN_FILENO);
+  }
+  if (options.ends_with_parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (::getppid() != parent) ::_exit(128 + SIGTERM);  // it ended before it could be watched
   }
   if (options.background) {
     ::setpriority(PRIO_PROCESS, 0, kLeastUrgent);

@@ -27,6 +27,7 @@ Result<Parts> find_parts();
 struct ChildOptions {
   bool own_session = false;  // not reached by the terminal's Ctrl-C
   bool background = false;   // nice 19: runs when others leave the processor
+  bool ends_with_parent = false;  // gets SIGTERM when the thread that starts it ends, however that happens
   std::string output;        // file for stdout and stderr; empty: this process's
   bool only_stderr = false;  // its stdout is this process's stderr
   int passed_fd = -1;        // becomes descriptor 3 of the child
