@@ -15,7 +15,8 @@ SILENT_S = 4.0
 COVERAGE_S = 4.0  # storms; programs with windows take twice as long
 
 PAIRS = 9      # of each program in Figs. 1 and 2: the second to the eighth of nine are a 96 % interval of their median
-MORE_PAIRS = 4  # of the ping-pong under the lowest limit, whose cost is below what two runs differ by
+MORE_PAIRS = 4  # of storms under limits whose cost is below what two runs differ by
+MORE_OF = {"ping-pong": (0.1,), "4 threads": (0.1, 0.5, 1.0)}
 
 # The search: 8 ranks, so many calls a second and rank; a replay of all of a run takes a small part of the limit of 2 %, all
 # hypotheses more than it.
@@ -142,14 +143,13 @@ def storm_jobs(options):
                              guess_s=last_s + 3) for limit in limits]
             shuffled.shuffle(round_of)
             yield from round_of
-    kind, limit = "ping-pong", min(limits)
-    words = storm_kinds(options)[kind]
     for more in range(0 if options.quick else MORE_PAIRS):
-        number = repeats + more
-        both = [Job(f"storms.{kind}.bare0.{number}", "storms", kind, words, guess_s=STORM_S + 1),
-                Job(f"storms.{kind}.{limit:g}.{number}", "storms", kind, words, limit, data=f"storm-{kind}-{limit:g}-{number}",
-                    guess_s=STORM_S + 3)]
-        yield from both if more % 2 == 0 else reversed(both)
+        for kind, lowest in MORE_OF.items():
+            words, number = storm_kinds(options)[kind], repeats + more
+            round_of = [Job(f"storms.{kind}.bare0.{number}", "storms", kind, words, guess_s=STORM_S + 1)]
+            round_of += [Job(f"storms.{kind}.{limit:g}.{number}", "storms", kind, words, limit, data=f"storm-{kind}-{limit:g}-{number}",
+                             guess_s=STORM_S + 3) for limit in lowest]
+            yield from round_of if more % 2 == 0 else reversed(round_of)
 
 
 def coverage_jobs(options):

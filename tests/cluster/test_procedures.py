@@ -66,7 +66,7 @@ class Procedures(ClusterCase):
         listed = set(re.findall(r"(\w+) [\d.]+ %", notes[0]))
         self.assertTrue(listed, notes)
         if step["cost"]["seen_share"] < 1 or step["cost"]["windows"] > 1:
-            return  # on a busy machine the capture closes, and a list is followed at the next recorded call
+            self.skipTest(f"a busy machine: the capture closed ({step['cost']['seen_share']:.0%} seen), and a list is followed at recorded calls")
         for name in listed:
             self.assertEqual(("measured", 4), (by_name[name]["state"], by_name[name]["ranks"]), step["procedures"])
 
