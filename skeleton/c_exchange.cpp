@@ -116,10 +116,10 @@ void CExchangeWriter::timing(const SpmdOperation& o, const std::vector<Rank>& ra
   constexpr double kLeast_s = 5e-8;
   if (*std::max_element(o.computation_s.begin(), o.computation_s.end()) >= kLeast_s) {
     std::string length = times(ranks, o.computation_s);
-    if (!o.shape.empty()) {
+    if (const std::vector<double> shape = draws_->unbiased(o.shape); !shape.empty()) {
       const std::string id = std::to_string(++names_);
       tables_ += "static const double shape_" + id + "[8] = {";
-      for (std::size_t i = 0; i < o.shape.size(); ++i) tables_ += (i > 0 ? ", " : "") + number(o.shape[i]);
+      for (std::size_t i = 0; i < shape.size(); ++i) tables_ += (i > 0 ? ", " : "") + number(shape[i]);
       tables_ += "};\nstatic unsigned turn_" + id + ";\n";
       length += " * draw(shape_" + id + ", &turn_" + id + ")";
     }
@@ -346,8 +346,9 @@ std::vector<Bytes> CExchangeWriter::slot_bytes() const {
   return bytes;
 }
 
-Result<void> CExchangeWriter::add(std::uint32_t index) {
+Result<void> CExchangeWriter::add(std::uint32_t index, const Draws& draws) {
   const Exchange& exchange = signature_.exchanges[index];
+  draws_ = &draws;
   functions_ += "\nstatic void exchange_" + std::to_string(index + 1) + "(double k) {\n  (void)k;\n";
   for (const RankGroup& group : group_ranks(signature_, variables_, exchange)) {
     const std::string ranks = condition(group.ranks);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "skeleton/draws.h"
 #include "skeleton/signature.h"
 #include "skeleton/spmd.h"
 
@@ -17,8 +18,9 @@ class CExchangeWriter {
   CExchangeWriter(const Signature& signature, const CommVariables& variables)
       : signature_(signature), variables_(variables) {}
 
-  // Adds `static void exchange_N(double k)` for symbol N - 1. Errors: c_program's.
-  Result<void> add(std::uint32_t exchange);
+  // Adds `static void exchange_N(double k)` for exchange N - 1, which is executed as `draws` says. Errors:
+  // c_program's.
+  Result<void> add(std::uint32_t exchange, const Draws& draws);
 
   const std::string& tables() const { return tables_; }
   const std::string& functions() const { return functions_; }
@@ -43,6 +45,7 @@ class CExchangeWriter {
 
   const Signature& signature_;
   const CommVariables& variables_;
+  const Draws* draws_ = nullptr;  // of the exchange that is being written
   std::string tables_;
   std::string functions_;
   std::uint64_t statements_ = 0;

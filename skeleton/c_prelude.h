@@ -58,7 +58,7 @@ static double calibrated(void) {
 
 static inline void compute(double microseconds, double k) { work(microseconds * 1e-6 / k * rate); }
 
-/* The parts of a distribution in turn, each once in eight draws. */
+/* The eighths of a distribution in turn, each once in eight draws. */
 static inline double draw(const double *shape, unsigned *turn) {
   *turn = (*turn + 5) % 8;
   return shape[*turn];
@@ -76,7 +76,8 @@ static inline void idle(double microseconds, double k) {
 )";
 
 // The operations, and the program around run().
-inline constexpr const char* kCRest = R"(static inline int shrink(int bytes, double k) { return k > 1 ? (int)(bytes / k) : bytes; }
+inline constexpr const char* kCRest =
+    R"(static inline int shrink(int bytes, double k) { return k > 1 ? (int)(bytes / k) : bytes; }
 
 /* Sizes for each peer of a v-collective, and where they lie. */
 static inline void layout(const int *sizes, int n, double k, int *counts, int *offsets) {

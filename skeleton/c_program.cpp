@@ -9,6 +9,7 @@
 #include "skeleton/about.h"
 #include "skeleton/c_exchange.h"
 #include "skeleton/c_prelude.h"
+#include "skeleton/draws.h"
 #include "skeleton/spmd.h"
 
 namespace lbf::skeleton {
@@ -20,22 +21,18 @@ std::string number(double value, const char* format) {
   return text.data();
 }
 
-void exchanges_in(const LoopBodies& bodies, const Elements& elements, std::set<std::uint32_t>& found) {
-  for (const Element& element : elements) {
-    if (element.is_loop) {
-      exchanges_in(bodies, bodies[element.value], found);
-    } else {
-      found.insert(exchange_of(element.value));
-    }
-  }
+// As C: K where it is that.
+std::string divisor_text(const ScaledSignature& scaled, double divisor) {
+  return divisor > 1 && divisor == static_cast<double>(scaled.factor) ? "K" : number(divisor, "%.6g");
 }
 
 void write_elements(const ScaledSignature& scaled, const Elements& elements, int depth, std::string& text) {
   const std::string indent(static_cast<std::size_t>(2 * depth), ' ');
   for (const Element& element : elements) {
     if (!element.is_loop) {
-      text += indent + "exchange_" + std::to_string(exchange_of(element.value) + 1) +
-              (is_divided(element.value) ? "(K);\n" : "(1);\n");
+      const ScaledExchange& symbol = scaled.symbols[element.value];
+      text += indent + "exchange_" + std::to_string(symbol.exchange + 1) + "(" +
+              divisor_text(scaled, symbol.divisor) + ");\n";
     } else if (element.count == 1) {
       write_elements(scaled, scaled.bodies[element.value], depth, text);
     } else {
@@ -113,7 +110,8 @@ Result<std::string> c_program(const Signature& signature, const ScaledSignature&
   const CommVariables variables = comm_variables(signature.comms);
   CExchangeWriter writer(signature, variables);
   std::set<std::uint32_t> used;
-  exchanges_in(scaled.bodies, scaled.elements, used);
+  for (const ScaledExchange& symbol : scaled.symbols) used.insert(symbol.exchange);
+  const std::vector<Draws> draws = draws_of(signature, scaled);
   const auto too_long = [&](std::uint64_t statements) {
     return Error{ErrorCode::kLimit,
                  "the skeleton would have more than " + std::to_string(statements) +
@@ -124,7 +122,7 @@ Result<std::string> c_program(const Signature& signature, const ScaledSignature&
       written_length<std::uint64_t>(scaled.bodies, scaled.elements, [](auto) { return std::uint64_t{1}; });
   if (calls > kMostStatements) return too_long(kMostStatements);
   for (const std::uint32_t exchange : used) {
-    if (Result<void> added = writer.add(exchange); !added) return added.error();
+    if (Result<void> added = writer.add(exchange, draws[exchange]); !added) return added.error();
     if (writer.statements() > kMostStatements) return too_long(kMostStatements);
   }
   if (scaled.factor > 2147483647) return invalid_input("a scaling factor above 2147483647");

@@ -1,10 +1,45 @@
 #include "skeleton/scale.h"
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <span>
+#include <unordered_map>
 #include <utility>
+
+#include "skeleton/similarity.h"
 
 namespace lbf::skeleton {
 namespace {
+
+// Everything of an exchange but its sizes and times: equal for exchanges that differ in these alone.
+std::vector<std::uint64_t> structure_of(const Exchange& exchange) {
+  std::vector<std::uint64_t> structure;
+  for (const Exchange::Part& part : exchange.parts) {
+    structure.push_back(static_cast<std::uint64_t>(part.rank));
+    structure.push_back(part.count);
+  }
+  for (const Operation& o : exchange.operations) {
+    structure.insert(
+        structure.end(),
+        {static_cast<std::uint64_t>(o.kind), std::uint64_t{o.flags}, static_cast<std::uint64_t>(o.op),
+         std::uint64_t{o.comm}, static_cast<std::uint64_t>(o.peer), static_cast<std::uint64_t>(o.tag),
+         static_cast<std::uint64_t>(o.root), std::uint64_t{o.slot}, std::uint64_t{o.values_count}});
+    if (has_sizes(o)) continue;
+    structure.insert(structure.end(), exchange.values.begin() + o.values_begin,
+                     exchange.values.begin() + o.values_begin + o.values_count);
+  }
+  return structure;
+}
+
+// As it is written in a skeleton, so that the program and the signature say the same.
+double six_digits(double value) {
+  std::array<char, 32> text{};
+  std::snprintf(text.data(), text.size(), "%.6g", value);
+  return std::strtod(text.data(), nullptr);
+}
 
 class Scaler {
  public:
@@ -15,14 +50,13 @@ class Scaler {
 
   ScaledSignature run() {
     reduce(signature_.elements);
-    const std::vector<std::uint64_t> total = occurrences_;
-    std::vector<std::uint64_t> seen(total.size(), 0);
+    leave_one_of_each_group();
     LoopFolder folder(result_.bodies);
-    for (const Element& element : reduced_) {
-      if (element.is_loop) {
-        folder.push(element);
-      } else {
-        leave_one_of_each_group(element.value, total[element.value], seen[element.value]++, folder);
+    for (std::size_t at = 0; at < reduced_.size(); ++at) {
+      if (reduced_[at].is_loop) {
+        folder.push(reduced_[at]);
+      } else if (divisor_[at] > 0) {
+        folder.push_symbol(symbol(reduced_[at].value, divisor_[at]));
       }
     }
     result_.elements = folder.finish();
@@ -61,30 +95,82 @@ class Scaler {
         const Elements inner = whole_elements(signature_.bodies[element.value]);
         kept.push_back({result_.bodies.add(inner), true, element.count});
       } else {
-        kept.push_back({scaled_symbol(element.value, false), false, 1});
+        kept.push_back({symbol(element.value, 1), false, 1});
       }
     }
     return kept;
   }
 
-  // Steps 2 and 3, for one of `total` occurrences in the unreduced part.
-  void leave_one_of_each_group(std::uint32_t symbol, std::uint64_t total, std::uint64_t index,
-                               LoopFolder& folder) {
-    const Exchange& exchange = signature_.exchanges[symbol];
+  // Steps 2 and 3: fills divisor_.
+  void leave_one_of_each_group() {
     const std::uint64_t factor = result_.factor;
-    if (exchange.is_closed && !exchange.is_end && index < total / factor * factor) {
-      ++result_.grouped;
-      if (index % factor == 0) folder.push_symbol(scaled_symbol(symbol, false));
-      return;
+    divisor_.assign(reduced_.size(), 0);
+    std::vector<std::uint64_t> seen(occurrences_.size(), 0);
+    std::vector<std::vector<std::size_t>> rest;  // by structure: where in reduced_
+    for (std::size_t at = 0; at < reduced_.size(); ++at) {
+      if (reduced_[at].is_loop) continue;
+      const std::uint32_t value = reduced_[at].value;
+      const Exchange& exchange = signature_.exchanges[value];
+      const std::uint64_t index = seen[value]++;
+      const bool may_go = exchange.is_closed && !exchange.is_end;
+      if (may_go && index < occurrences_[value] / factor * factor) {
+        ++result_.grouped;
+        if (index % factor == 0) divisor_[at] = 1;
+        continue;
+      }
+      ++result_.divided;
+      result_.divided_s += exchange.seconds;
+      if (may_go) {
+        const std::uint32_t structure = structure_number(value);
+        rest.resize(std::max<std::size_t>(rest.size(), structure + 1));
+        rest[structure].push_back(at);
+      } else {
+        divisor_[at] = six_digits(static_cast<double>(factor));
+      }
     }
-    ++result_.divided;
-    result_.divided_s += exchange.seconds;
-    folder.push_symbol(scaled_symbol(symbol, factor > 1));
+    for (const std::vector<std::size_t>& places : rest) {
+      for (std::size_t begin = 0; begin < places.size(); begin += factor)
+        leave_the_longest(
+            std::span(places).subspan(begin, std::min<std::size_t>(factor, places.size() - begin)));
+    }
+  }
+
+  // The same for exchanges of the same structure, from 0 on.
+  std::uint32_t structure_number(std::uint32_t exchange) {
+    const auto [known, added] = structure_numbers_.try_emplace(exchange, 0);
+    if (added) {
+      const auto number = static_cast<std::uint32_t>(structures_.size());
+      known->second =
+          structures_.try_emplace(structure_of(signature_.exchanges[exchange]), number).first->second;
+    }
+    return known->second;
+  }
+
+  void leave_the_longest(std::span<const std::size_t> places) {
+    const auto seconds = [&](std::size_t at) { return signature_.exchanges[reduced_[at].value].seconds; };
+    const std::size_t longest = *std::max_element(
+        places.begin(), places.end(), [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
+    double all_s = 0;
+    for (const std::size_t at : places) all_s += seconds(at);
+    const double factor = static_cast<double>(result_.factor);
+    const double share = all_s > 0 ? all_s / seconds(longest) : static_cast<double>(places.size());
+    divisor_[longest] = std::max(1.0, six_digits(factor / share));
+  }
+
+  std::uint32_t symbol(std::uint32_t exchange, double divisor) {
+    const ScaledExchange scaled{exchange, divisor};
+    const auto [known, added] = numbers_.emplace(scaled, static_cast<std::uint32_t>(result_.symbols.size()));
+    if (added) result_.symbols.push_back(scaled);
+    return known->second;
   }
 
   const Signature& signature_;
   ScaledSignature result_;
+  std::map<ScaledExchange, std::uint32_t> numbers_;
+  std::map<std::vector<std::uint64_t>, std::uint32_t> structures_;
+  std::unordered_map<std::uint32_t, std::uint32_t> structure_numbers_;  // by exchange
   Elements reduced_;
+  std::vector<double> divisor_;             // by element of reduced_; 0: left out
   std::vector<std::uint64_t> occurrences_;  // by exchange: in the unreduced part
 };
 

@@ -2,6 +2,7 @@
 // the shortest good skeleton (Sec. 4.5).
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <vector>
 
@@ -10,20 +11,20 @@
 
 namespace lbf::skeleton {
 
-// Symbols of a scaled signature: 2 * exchange, and 2 * exchange + 1 where its parameters (computation, bytes)
-// are divided by K.
-constexpr std::uint32_t scaled_symbol(std::uint32_t exchange, bool divided) {
-  return 2 * exchange + (divided ? 1 : 0);
-}
-constexpr std::uint32_t exchange_of(std::uint32_t symbol) {
-  return symbol / 2;
-}
-constexpr bool is_divided(std::uint32_t symbol) {
-  return symbol % 2 != 0;
-}
+// A symbol of a scaled signature: an exchange with its parameters (computation, idle time, bytes) divided.
+struct ScaledExchange {
+  std::uint32_t exchange = 0;  // index in Signature::exchanges
+  double divisor = 1;          // 1: whole; otherwise above 1, of six digits
+
+  std::uint64_t of(std::uint64_t bytes) const {
+    return divisor > 1 ? static_cast<std::uint64_t>(static_cast<double>(bytes) / divisor) : bytes;
+  }
+  auto operator<=>(const ScaledExchange&) const = default;
+};
 
 struct ScaledSignature {
-  std::uint64_t factor = 1;  // K
+  std::uint64_t factor = 1;             // K
+  std::vector<ScaledExchange> symbols;  // by symbol, all different
   LoopBodies bodies;
   Elements elements;
   // What K did, in exchanges of the application:
@@ -35,8 +36,11 @@ struct ScaledSignature {
 
 // Sec. 4.3, steps 1 to 3. Loops are divided from the outside: of n iterations n / K stay whole; the remainder
 // is executed with its own loops divided in the same way. Of K equal exchanges in what is left one stays
-// whole; only such are left out that neither begin nor end with a request under way (Exchange::is_closed),
-// the others are all divided in parameters. REQUIRES: factor >= 1.
+// whole. The paper divides the parameters of each of the rest by K, so that all of their latencies stay; here
+// the rest is taken in groups of up to K that differ in sizes alone, and one of each group is executed: the
+// longest, divided such that a K-th of the group's time is left. Only such exchanges are left out that
+// neither begin nor end with a request under way (Exchange::is_closed); the others are all divided by K.
+// REQUIRES: factor >= 1.
 ScaledSignature scale(const Signature& signature, std::uint64_t factor);
 
 // The dominant sequence of execution events (Sec. 4.5): the loops, taken as deep as they hold nearly all of

@@ -57,7 +57,7 @@ void warn_of_limits(const Signature& signature, const ScaledSignature& scaled, s
   if (factor > 1 && scaled.in_loops == 0 && scaled.grouped == 0) {
     skeleton_warn("K = " + std::to_string(factor) + " is larger than the loops allow: no loop has " +
                   std::to_string(factor) + " iterations and no exchange comes " + std::to_string(factor) +
-                  " times, so everything is scaled down in its parameters, and latencies count in full");
+                  " times, so everything is scaled down in its parameters, and latencies count too much");
   }
   if (signature.wildcards_fixed > 0) {
     skeleton_warn(std::to_string(signature.wildcards_fixed) + " of " + std::to_string(signature.wildcards) +

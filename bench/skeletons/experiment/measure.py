@@ -110,8 +110,12 @@ class Experiment:
                 continue
             for scenario in (plan.DEDICATED, *self.options.scenarios):
                 runs += plan.runs_of(program, scenario.name, self.times_for(program), self.options.repeats)
+            runs += self.closing(program)
         return [run for run in runs if run.id not in self.rows and
-                (run.repeat < self.options.long_repeats or self.guess_s(run) <= self.options.long_run)]
+                (run.scenario == plan.DEDICATED.name or self.is_wanted(run))]
+
+    def is_wanted(self, run):
+        return run.repeat < self.options.long_repeats or self.guess_s(run) <= self.options.long_run
 
     def say(self, text):
         to_go = sum(self.guess_s(run) + plan.START_S for run in self.left())
@@ -198,6 +202,12 @@ class Experiment:
         else:
             self.add(run, self.cluster.run_program(self.programs[run.program], run.what == "small"))
 
+    def closing(self, name):
+        """Where nothing is shared once more, after the scenarios: a machine that drifts does so for both sides alike."""
+        repeats = self.options.repeats
+        return [run._replace(repeat=run.repeat + repeats)
+                for run in plan.runs_of(name, plan.DEDICATED.name, self.times_for(name), repeats)]
+
     def compare(self, name):
         """Fig. 2: shares of time, application against skeletons; what cannot be captured is left out."""
         path = self.path("compared", f"{name}.json")
@@ -226,6 +236,8 @@ class Experiment:
             for scenario in self.options.scenarios:
                 for run in [run for run in self.left() if (run.program, run.scenario) == (name, scenario.name)]:
                     # The first run may have shown that a second one is too long.
-                    if run.repeat < self.options.long_repeats or self.guess_s(run) <= self.options.long_run:
+                    if self.is_wanted(run):
                         self.one(run, scenario)
+            for run in [run for run in self.closing(name) if run.id not in self.rows]:
+                self.one(run, plan.DEDICATED)
         print(f"  all runs done in {clock(time.monotonic() - self.began)}", flush=True)

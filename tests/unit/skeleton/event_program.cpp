@@ -163,8 +163,8 @@ class Execution {
         for (std::uint64_t i = 0; i < element.count; ++i) run(scaled_.bodies[element.value]);
         continue;
       }
-      const skeleton::Exchange& exchange = signature_.exchanges[skeleton::exchange_of(element.value)];
-      divisor_ = skeleton::is_divided(element.value) ? scaled_.factor : 1;
+      symbol_ = scaled_.symbols[element.value];
+      const skeleton::Exchange& exchange = signature_.exchanges[symbol_.exchange];
       for (const skeleton::Exchange::Part& part : exchange.parts) {
         for (std::uint32_t i = 0; i < part.count; ++i)
           operation(part.rank, exchange, exchange.operations[part.begin + i]);
@@ -173,7 +173,7 @@ class Execution {
   }
 
   void operation(Rank me, const skeleton::Exchange& exchange, const Operation& o) {
-    const Bytes bytes = o.bytes / divisor_;
+    const Bytes bytes = symbol_.of(o.bytes);
     const std::uint8_t wildcards = o.flags & (kFlagWildcardSource | kFlagWildcardTag);
     std::vector<std::uint64_t> values(exchange.values.begin() + o.values_begin,
                                       exchange.values.begin() + o.values_begin + o.values_count);
@@ -203,7 +203,7 @@ class Execution {
         return;
       }
       case OperationKind::kCollective:
-        for (std::uint64_t& value : values) value /= divisor_;
+        for (std::uint64_t& value : values) value = symbol_.of(value);
         return program_.collective(me, o.op, bytes, o.root, 0, o.comm, values);
       case OperationKind::kIcollective:
         receive.active = false;
@@ -238,7 +238,7 @@ class Execution {
   const skeleton::ScaledSignature& scaled_;
   EventProgram program_;
   std::map<std::pair<Rank, std::uint32_t>, Receive> receives_;
-  std::uint64_t divisor_ = 1;
+  skeleton::ScaledExchange symbol_;
 };
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "skeleton/draws.h"
 #include "skeleton/notation.h"
 #include "skeleton/scale.h"
 #include "skeleton/spmd.h"
@@ -193,23 +194,33 @@ EventProgram loop(int iterations, Bytes bytes, Seconds work) {
 }
 
 std::string scaled_notation(const Signature& s, std::uint64_t factor) {
-  // Symbols 2e and 2e + 1 are written as E(2e + 1) and E(2e + 2): odd ones are whole, even ones divided.
+  // Symbols in the order of their first use, whole and divided ones apart.
   const skeleton::ScaledSignature scaled = scale(s, factor);
   return notation(scaled.bodies, scaled.elements).signature;
 }
 
+std::vector<double> divisors(const skeleton::ScaledSignature& scaled) {
+  std::vector<double> all;
+  for (const skeleton::ScaledExchange& symbol : scaled.symbols) all.push_back(symbol.divisor);
+  return all;
+}
+
 TEST(Scale, LoopsAreDividedAndTheRemainderIsScaledDown) {
-  // Sec. 4.3, steps 1 and 3: 25 iterations, K = 10: 2 whole ones, 5 with a tenth of the bytes.
+  // Sec. 4.3, steps 1 and 3: 25 iterations, K = 10: 2 whole ones, and one for the other 5, with half of the
+  // bytes.
   EventProgram program = loop(25, 1000, 1e-3);
   program.exit();
   const Signature s = signature_of(program);
-  EXPECT_EQ(scaled_notation(s, 10), "{(E1:2), (E2:5), E4}");
-  EXPECT_EQ(scaled_notation(s, 1), "{(E1:25), E3}");
-  EXPECT_EQ(scaled_notation(s, 26), "{(E2:25), E4}");
+  EXPECT_EQ(scaled_notation(s, 10), "{(E1:2), E2, E3}");
+  EXPECT_EQ(divisors(scale(s, 10)), (std::vector<double>{1, 2, 10}));
+  EXPECT_EQ(scaled_notation(s, 1), "{(E1:25), E2}");
+  EXPECT_EQ(scaled_notation(s, 26), "{E1, E2}");
+  EXPECT_EQ(divisors(scale(s, 26)), (std::vector<double>{1.04, 26}));
 }
 
 TEST(Scale, GroupsOfKEqualExchangesBecomeOne) {
-  // Step 2: 3 loops of 4 iterations each, K = 5: 12 equal exchanges are left, two groups of 5 and 2 more.
+  // Step 2: 3 loops of 4 iterations each, K = 5: 12 equal exchanges are left, two groups of 5 and 2 more; the
+  // broadcasts are one group of 3.
   EventProgram program(2);
   for (int phase = 0; phase < 3; ++phase) {
     for (int i = 0; i < 4; ++i) {
@@ -224,7 +235,64 @@ TEST(Scale, GroupsOfKEqualExchangesBecomeOne) {
   const skeleton::ScaledSignature scaled = scale(s, 5);
   EXPECT_EQ(scaled.grouped, 10u);
   EXPECT_EQ(scaled.divided, 2u + 4u);
-  EXPECT_EQ(notation(scaled.bodies, scaled.elements).signature, "{E1, E4, E1, E6, (E2:2), E8, E10}");
+  EXPECT_EQ(notation(scaled.bodies, scaled.elements).signature, "{E1, E2, E1, E3, E4}");
+  EXPECT_EQ(divisors(scaled), (std::vector<double>{1, 1.66667, 2.5, 5}));
+}
+
+TEST(Scale, OfARestThatDiffersInSizesTheLongestIsExecutedForAKthOfItsTime) {
+  // Messages of 1, 4 and 2 ms (computation before them on both ranks), K = 10: 0.7 ms are wanted, of the 4 ms
+  // one.
+  EventProgram program(2);
+  const auto message = [&](Bytes bytes, Seconds work) {
+    program.send(0, 1, bytes, 0, work);
+    program.recv(1, 0, bytes, 0, work);
+  };
+  message(100, 1e-3);
+  program.all(CollectiveOp::kBarrier, 0);
+  message(400, 4e-3);
+  program.all(CollectiveOp::kBarrier, 0);
+  message(200, 2e-3);
+  program.exit();
+  const Signature s = signature_of(program, {0, 0, 0});
+  const skeleton::ScaledSignature scaled = scale(s, 10);
+  EXPECT_EQ(notation(scaled.bodies, scaled.elements).signature,
+            "{E1, E2, E3}");  // the first barrier of two, the message, the end
+  ASSERT_EQ(scaled.symbols.size(), 3u);
+  EXPECT_EQ(divisors(scaled)[0], 5);
+  EXPECT_NEAR(divisors(scaled)[1], 10 * 4 / 7.0, 1e-4);
+  const skeleton::Exchange& kept = s.exchanges[scaled.symbols[1].exchange];
+  ASSERT_EQ(kept.operations.size(), 2u);
+  EXPECT_EQ(kept.operations[0].bytes, 400u);
+  EXPECT_NEAR(static_cast<double>(scaled.symbols[1].of(400)), 70, 1);
+}
+
+TEST(Draws, WhatIsComputedInAllIsTheMeanHoweverManyAreDrawn) {
+  const std::vector<double> shape{0, 0, 0, 0, 0.5, 1, 2.5, 4};
+  for (const int iterations : {8, 11, 16, 31, 100}) {
+    EventProgram program = loop(iterations, 1000, 1e-3);
+    program.exit();
+    const Signature s = signature_of(program);
+    const skeleton::ScaledSignature scaled = scale(s, 1);
+    const skeleton::Draws draws = skeleton::draws_of(s, scaled)[scaled.symbols[0].exchange];
+    EXPECT_EQ(draws.executions, iterations);
+    const std::vector<double> unbiased = draws.unbiased(shape);
+    // As the skeleton draws: the eighth five places on, the first one that of number five.
+    double sum = 0;
+    unsigned turn = 0;
+    ASSERT_EQ(unbiased.size(), 8u);
+    for (int i = 0; i < iterations; ++i) {
+      turn = (turn + 5) % 8;
+      sum += unbiased[turn];
+    }
+    EXPECT_NEAR(sum, iterations, 1e-9 * iterations) << iterations;
+  }
+}
+
+TEST(Draws, FewerThanEightAreTheMeanEachTime) {
+  EventProgram program = loop(7, 1000, 1e-3);
+  program.exit();
+  const Signature s = signature_of(program);
+  EXPECT_TRUE(skeleton::draws_of(s, scale(s, 1))[0].unbiased({0, 0, 0, 0, 0, 0, 4, 4}).empty());
 }
 
 TEST(Scale, InnerLoopsAreDividedWhereOuterOnesAreTooShort) {
@@ -238,9 +306,8 @@ TEST(Scale, InnerLoopsAreDividedWhereOuterOnesAreTooShort) {
   }
   program.exit();
   const Signature s = signature_of(program);
-  EXPECT_EQ(scaled_notation(s, 10), "{(L_0:3), E6}");
-  const skeleton::ScaledSignature scaled = scale(s, 10);
-  EXPECT_EQ(notation(scaled.bodies, scaled.elements).loops, std::vector<std::string>{"L_0 = [(E1:2), E4]"});
+  EXPECT_EQ(scaled_notation(s, 10), "{(E1:2), E2, (E1:4), E3}");  // one barrier for three
+  EXPECT_EQ(divisors(scale(s, 10)), (std::vector<double>{1, 3.33333, 10}));
 }
 
 TEST(Scale, RequestsUnderWayAreNeverLeftOut) {

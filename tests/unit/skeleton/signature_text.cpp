@@ -38,14 +38,14 @@ bool says_bytes(const Operation& o, Seen seen) {
   }
 }
 
-std::string text_of(const Signature& signature, const skeleton::Exchange& exchange, std::uint64_t divisor,
-                    Seen seen) {
+std::string text_of(const Signature& signature, const skeleton::Exchange& exchange,
+                    const skeleton::ScaledExchange& scaled, Seen seen) {
   std::ostringstream text;
   for (const auto& part : exchange.parts) {
     text << part.rank << ":";
     for (std::uint32_t i = 0; i < part.count; ++i) {
       Operation o = exchange.operations[part.begin + i];
-      std::uint64_t divided = o.bytes / divisor;
+      std::uint64_t divided = scaled.of(o.bytes);
       if (seen == Seen::kCaptured && is_collective(o) && o.op == CollectiveOp::kCommCreate) {
         o.op = CollectiveOp::kAllreduce;
         divided = kCommCreateBytes;
@@ -60,7 +60,7 @@ std::string text_of(const Signature& signature, const skeleton::Exchange& exchan
       std::vector<std::uint64_t> values;
       for (std::uint32_t v = 0; v < o.values_count; ++v) {
         const std::uint64_t value = exchange.values[o.values_begin + v];
-        values.push_back(o.kind == OperationKind::kWait ? value : value / divisor);
+        values.push_back(o.kind == OperationKind::kWait ? value : scaled.of(value));
       }
       if (seen == Seen::kCaptured && o.kind == OperationKind::kWait) std::sort(values.begin(), values.end());
       for (const std::uint64_t value : values) text << "+" << value;
@@ -88,7 +88,7 @@ Counts exchanges_of(const Signature& signature, Seen seen) {
   count_symbols(signature.bodies, signature.elements, 1, counts);
   Counts texts;
   for (const auto& [symbol, times] : counts)
-    texts[text_of(signature, signature.exchanges[symbol], 1, seen)] += times;
+    texts[text_of(signature, signature.exchanges[symbol], {}, seen)] += times;
   return texts;
 }
 
@@ -97,8 +97,8 @@ Counts exchanges_of(const Signature& signature, const skeleton::ScaledSignature&
   count_symbols(scaled.bodies, scaled.elements, 1, counts);
   Counts texts;
   for (const auto& [symbol, times] : counts) {
-    texts[text_of(signature, signature.exchanges[skeleton::exchange_of(symbol)],
-                  skeleton::is_divided(symbol) ? scaled.factor : 1, seen)] += times;
+    const skeleton::ScaledExchange& exchange = scaled.symbols[symbol];
+    texts[text_of(signature, signature.exchanges[exchange.exchange], exchange, seen)] += times;
   }
   return texts;
 }
