@@ -209,7 +209,7 @@ void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps
       }
     case CollectiveOp::kScan:
     case CollectiveOp::kExscan:
-      return steps.scan(call.bytes);
+      return steps.scan(call.bytes, call.op == CollectiveOp::kExscan);
     case CollectiveOp::kGatherv:
       return steps.gather_linear(root, call.bytes, call.values, false);
     case CollectiveOp::kScatterv:
@@ -261,7 +261,7 @@ void expand_nonblocking(const CollectiveCall& call, Algorithm algorithm, GroupSt
       return steps.gather_linear(root, call.bytes, all_alike, true);
     }
     case CollectiveOp::kScatter:
-      return steps.bcast_linear(root, call.bytes);
+      return steps.scatter_alike(root, call.bytes);
     case CollectiveOp::kAllgather:
     case CollectiveOp::kAlltoall: {
       const std::vector<std::uint64_t> all_alike(call.size, call.bytes);
@@ -279,12 +279,13 @@ void expand_nonblocking(const CollectiveCall& call, Algorithm algorithm, GroupSt
       return steps.scatter_linear(0, sent[call.rank], sent, true);
     case CollectiveOp::kScan:
     case CollectiveOp::kExscan:
-      return steps.scan(call.bytes);
+      return steps.scan(call.bytes, call.op == CollectiveOp::kExscan);
     case CollectiveOp::kGatherv:
       return steps.gather_linear(root, call.bytes, call.values, true);
     case CollectiveOp::kScatterv:
       return steps.scatter_linear(root, call.bytes, call.values, true);
     case CollectiveOp::kAllgatherv:
+      steps.copy_unless_in_place(sent[call.rank]);
       for (std::uint32_t step = 1; step < call.size; ++step) {
         steps.send((call.rank + step) % call.size, sent[call.rank]);
       }
@@ -306,9 +307,35 @@ void expand_chosen(const CollectiveCall& call, Algorithm algorithm, std::span<co
                    std::vector<CollectiveStep>& out) {
   if (call.library == MpiLibrary::kMpich4) return collective::expand_mpich(call, algorithm, members, out);
   if (call.remote_size > 0) return collective::expand_inter_openmpi(call, algorithm, out);
-  GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members);
+  GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members,
+                   collective::local_work_of(call));
   return call.nonblocking ? expand_nonblocking(call, algorithm, steps)
                           : expand_blocking(call, algorithm, steps);
+}
+
+// The only rank of a communicator gives its data to itself.
+void alone(const CollectiveCall& call, std::vector<CollectiveStep>& out) {
+  GroupSteps steps(out, 0, 1, false, call.library, call.nonblocking, {}, collective::local_work_of(call));
+  switch (call.op) {
+    case CollectiveOp::kReduce:
+    case CollectiveOp::kAllreduce:
+    case CollectiveOp::kScan:
+    case CollectiveOp::kGather:
+    case CollectiveOp::kScatter:
+    case CollectiveOp::kAllgather:
+    case CollectiveOp::kAlltoall:
+    case CollectiveOp::kReduceScatterBlock:
+      return steps.copy_unless_in_place(call.bytes);
+    case CollectiveOp::kGatherv:
+    case CollectiveOp::kScatterv:
+    case CollectiveOp::kAllgatherv:
+    case CollectiveOp::kReduceScatter:
+    case CollectiveOp::kAlltoallv:
+    case CollectiveOp::kAlltoallw:
+      return steps.copy_unless_in_place(call.values.front());
+    default:
+      if (is_neighbour(call.op)) expand_neighbours(call, steps);
+  }
 }
 
 }  // namespace
@@ -322,6 +349,9 @@ void collective::expand_inside(const CollectiveCall& call, std::span<const std::
 void collective::expand_neighbours(const CollectiveCall& call, GroupSteps& steps) {
   const Neighbours neighbours = split_neighbours(call.values);
   const auto real = [&](std::uint64_t peer) { return peer < call.size && peer != call.rank; };
+  for (std::size_t i = 0; i < neighbours.destinations.size(); ++i) {
+    if (neighbours.destinations[i] == call.rank) steps.copy(neighbours.sent[i]);
+  }
   for (std::size_t i = 0; i < neighbours.destinations.size(); ++i) {
     if (!real(neighbours.destinations[i])) continue;
     steps.send(static_cast<std::uint32_t>(neighbours.destinations[i]), neighbours.sent[i]);
@@ -340,7 +370,10 @@ void collective::expand_neighbours(const CollectiveCall& call, GroupSteps& steps
 
 Result<CollectiveSteps> expand_collective(const CollectiveCall& call, std::vector<CollectiveStep>& out) {
   if (auto checked = check(call); !checked) return checked.error();
-  if (call.remote_size == 0 && call.size == 1) return CollectiveSteps{};
+  if (call.remote_size == 0 && call.size == 1) {
+    alone(call, out);
+    return CollectiveSteps{};
+  }
   if (call.op == CollectiveOp::kCommCreate) return CollectiveSteps{!collective::expand_creation(call, out)};
   if (call.bytes == 0 && returns_when_empty(call)) return CollectiveSteps{};
 

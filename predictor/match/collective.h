@@ -20,8 +20,14 @@ namespace lbf {
 // One step of one rank's part. The algorithms' "send and receive at once" (sendrecv) is kSend, then kRecv: an
 // eager send does not wait. kStepPost/kWaitAll are not needed: a receive waits for its own message only.
 struct CollectiveStep {
-  enum class Kind : std::uint8_t { kSend, kRecv } kind;
-  std::uint32_t peer;  // rank in the communicator (intercommunicator: rank in the remote group)
+  enum class Kind : std::uint8_t {
+    kSend,
+    kRecv,
+    kCopy,    // the rank copies `bytes` in its memory ...
+    kReduce,  // ... or combines two operands of `bytes` each; never of 0 bytes, only with `local_work`
+  } kind;
+  std::uint32_t
+      peer;  // rank in the communicator (intercommunicator: rank in the remote group); kCopy, kReduce: 0
   Bytes bytes;
   bool local_group = false;  // intercommunicator only: `peer` is a rank in my *own* group (the library
                              // reduces and broadcasts inside each group before and after the leaders talk)
@@ -39,8 +45,11 @@ struct CollectiveCall {
   std::span<const std::uint64_t> values{};  // as Event::values; peers of neighbour collectives already as
                                             // ranks in the communicator
   bool commutative = true;
-  bool in_place =
-      false;  // MPI_IN_PLACE (kFlagInPlace): alltoall* and iallreduce choose another algorithm then
+  // MPI_IN_PLACE (kFlagInPlace): alltoall* and iallreduce choose another algorithm then, most others copy
+  // less.
+  bool in_place = false;
+  // What the library does between the messages is wanted, too: kCopy and kReduce.
+  bool local_work = false;
   // kCommCreate: which call it is.
   CommCreation creation = CommCreation::kUnknown;
   MpiLibrary library = MpiLibrary::kOpenMpi4;
@@ -51,11 +60,11 @@ struct CollectiveCall {
 
 // Appends the steps of `call` for this rank to `out` (which is not cleared). All ranks of a communicator that
 // call with consistent arguments get steps that pair up: the k-th send from a to b is the k-th receive at b
-// from a. A size-1 communicator has no steps. Returns kInvalidInput for arguments that cannot be (root out of
-// range, too few values). Where the real algorithm is not modelled the closest is used and
-// `approximated` set (it is counted and shown as such).
-// v-collectives: each rank knows its own counts only; decision rules that need the total use what the rank
-// has (for the rooted ones the library's choice does not depend on them).
+// from a. A size-1 communicator has no messages. Returns kInvalidInput for arguments that cannot be (root out
+// of range, too few values). Where the real algorithm is not modelled the closest is used and `approximated`
+// set (it is counted and shown as such). v-collectives: each rank knows its own counts only; decision rules
+// that need the total use what the rank has (for the rooted ones the library's choice does not depend on
+// them).
 struct CollectiveSteps {
   bool approximated = false;
 };

@@ -22,6 +22,7 @@ class Blocks {
   explicit Blocks(Bytes each) : each_(each) {}
   explicit Blocks(std::span<const std::uint64_t> bytes_of_rank);
   Bytes of(std::uint32_t rank) const { return range(rank, rank + 1); }
+  bool are_alike() const { return offsets_.empty(); }
   // Blocks first .. last-1.
   Bytes range(std::uint32_t first, std::uint32_t last) const {
     return offsets_.empty() ? each_ * (last - first) : offsets_[last] - offsets_[first];
@@ -32,6 +33,15 @@ class Blocks {
   std::vector<Bytes> offsets_;  // empty: all blocks are alike
 };
 
+// What of a call's copies and reductions (CollectiveStep::kCopy, kReduce) is to be said.
+struct LocalWork {
+  bool counts = false;    // they are wanted at all
+  bool in_place = false;  // the call has MPI_IN_PLACE
+};
+inline LocalWork local_work_of(const CollectiveCall& call) {
+  return {call.local_work, call.in_place};
+}
+
 // Appends the steps of `rank` inside one group of `size` ranks. All members of the group must call the same
 // functions with the same arguments, except where a parameter says "mine".
 class GroupSteps {
@@ -40,14 +50,16 @@ class GroupSteps {
   // `local_group`: CollectiveStep::local_group of every step. `library` chooses where a call consists of
   // others. `nonblocking`: MPICH cuts some vectors otherwise then.
   GroupSteps(std::vector<CollectiveStep>& out, std::uint32_t rank, std::uint32_t size, bool local_group,
-             MpiLibrary library, bool nonblocking = false, std::span<const std::uint32_t> members = {})
+             MpiLibrary library, bool nonblocking = false, std::span<const std::uint32_t> members = {},
+             LocalWork local_work = {})
       : out_(out),
         rank_(rank),
         size_(size),
         local_group_(local_group),
         library_(library),
         nonblocking_(nonblocking),
-        members_(members) {}
+        members_(members),
+        local_work_(local_work) {}
 
   void send(std::uint32_t peer, Bytes bytes) {
     out_.push_back({CollectiveStep::Kind::kSend, real_peer(peer), bytes, local_group_});
@@ -58,6 +70,12 @@ class GroupSteps {
   void exchange(std::uint32_t to, Bytes sent, std::uint32_t from, Bytes received) {
     send(to, sent);
     recv(from, received);
+  }
+  void copy(Bytes bytes) { local(CollectiveStep::Kind::kCopy, bytes); }
+  void combine(Bytes bytes) { local(CollectiveStep::Kind::kReduce, bytes); }
+  // What MPI_IN_PLACE saves.
+  void copy_unless_in_place(Bytes bytes) {
+    if (!local_work_.in_place) copy(bytes);
   }
 
   // --- whole blocking collectives with the algorithm that the library chooses for them (REQUIRES: bytes > 0;
@@ -83,6 +101,7 @@ class GroupSteps {
   void allreduce_swapped_ring(Bytes bytes);
   void gather(Algorithm algorithm, std::uint32_t root, Bytes block_bytes);
   void scatter(Algorithm algorithm, std::uint32_t root, Bytes block_bytes);
+  void scatter_alike(std::uint32_t root, Bytes block_bytes);  // linear
   // `mine`: bytes of my block. `of_rank`: bytes of each rank's block, read at the root only. Without
   // `empty_too` no message is sent for an empty block.
   void gather_linear(std::uint32_t root, Bytes mine, std::span<const std::uint64_t> of_rank, bool empty_too);
@@ -99,7 +118,7 @@ class GroupSteps {
   void reduce_scatter_ring(const Blocks& blocks);
   void reduce_scatter_butterfly(const Blocks& blocks, bool blocks_alike);
   void reduce_scatter_recursive_doubling(const Blocks& blocks);
-  void scan(Bytes bytes);
+  void scan(Bytes bytes, bool exclusive);
 
   // --- MPICH's
   void reduce_subtree_binomial(std::uint32_t root, Bytes bytes, bool commutative);
@@ -111,9 +130,17 @@ class GroupSteps {
   void alltoallv_sendrecv_replace(std::span<const std::uint64_t> exchanged);
   void reduce_scatter_pairwise(const Blocks& blocks);
   void reduce_scatter_noncommutative(Bytes block_bytes);
-  void scan_recursive_doubling(Bytes bytes);
+  void scan_recursive_doubling(Bytes bytes, bool exclusive);
 
  private:
+  void local(CollectiveStep::Kind kind, Bytes bytes) {
+    if (local_work_.counts && bytes > 0) out_.push_back({kind, 0, bytes, local_group_});
+  }
+  bool is_mpich() const { return library_ == MpiLibrary::kMpich4; }
+  // MPICH's reductions start with a copy, but where the result's place has the rank's own data.
+  void copy_own_vector(bool is_root, Bytes bytes) {
+    if (!(is_root && local_work_.in_place)) copy(bytes);
+  }
   // Neighbours of this rank in a tree over the group.
   struct Tree {
     std::int64_t parent = -1;  // -1: this rank is the root
@@ -126,6 +153,7 @@ class GroupSteps {
   Tree in_order_binomial_tree(std::uint32_t root) const;
   Tree knomial_tree(std::uint32_t root, std::uint32_t radix) const;
   void down(const Tree& tree, Bytes bytes);
+  // Every child's vector is combined with the rank's own.
   void up(const Tree& tree, Bytes bytes);
 
   void bcast_split_binary(std::uint32_t root, Bytes bytes, Bytes element_bytes);
@@ -137,6 +165,9 @@ class GroupSteps {
   void allreduce_scatter_then_allgather(Bytes bytes);
   void allreduce_recursive_doubling(Bytes bytes);
   void allreduce_ring(Bytes bytes);
+
+  // Of reduce_scatter: the vector of the rank below, which takes no part.
+  void receive_from_excluded(bool is_paired, Bytes total);
 
   // Rabenseifner's first half (see the .cpp).
   struct Halves;
@@ -157,6 +188,7 @@ class GroupSteps {
   MpiLibrary library_;
   bool nonblocking_;
   std::span<const std::uint32_t> members_;
+  LocalWork local_work_;
 };
 
 }  // namespace lbf::collective

@@ -31,6 +31,10 @@ void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_byt
     const Tree tree = in_order_binomial_tree(root);
     const std::uint32_t me = rank_from(root);
     Bytes blocks = 1;
+    // Ranks with an odd place have no children; a root other than rank 0 has the blocks in another order
+    // first.
+    const bool is_root = me == 0;
+    if (me % 2 == 0 && !(is_root && root == 0 && local_work_.in_place)) copy(block_bytes);
     for (const std::uint32_t child : tree.children) {
       const std::uint32_t inner = (child + size_ - root) % size_;
       const std::uint32_t subtree = std::min(inner - me, size_ - inner);
@@ -38,6 +42,10 @@ void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_byt
       blocks += subtree;
     }
     if (tree.parent >= 0) send(static_cast<std::uint32_t>(tree.parent), blocks * block_bytes);
+    if (is_root && root != 0) {
+      copy((size_ - root) * block_bytes);
+      copy(root * block_bytes);
+    }
     return;
   }
   const bool synchronised = algorithm == Algorithm::kLinearSync;
@@ -50,10 +58,14 @@ void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_byt
     return;
   }
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
-    if (peer == root) continue;
+    if (peer == root) {
+      if (!synchronised) copy_unless_in_place(block_bytes);
+      continue;
+    }
     if (synchronised) send(peer, 0);
     recv(peer, block_bytes);
   }
+  if (synchronised) copy_unless_in_place(block_bytes);
   for (std::uint32_t peer = 0; synchronised && peer < size_; ++peer) {
     if (peer != root) recv(peer, 0);
   }
@@ -66,17 +78,34 @@ void GroupSteps::scatter(std::uint32_t root, Bytes block_bytes) {
 }
 
 void GroupSteps::scatter(Algorithm algorithm, std::uint32_t root, Bytes block_bytes) {
-  if (algorithm != Algorithm::kBinomial) return bcast_linear(root, block_bytes);
+  if (algorithm != Algorithm::kBinomial) return scatter_alike(root, block_bytes);
   const Tree tree = in_order_binomial_tree(root);
   const std::uint32_t me = rank_from(root);
+  // A root other than rank 0 brings the blocks into another order first.
+  if (rank_ == root && root != 0) {
+    copy(root * block_bytes);
+    copy((size_ - root) * block_bytes);
+  }
   if (tree.parent >= 0) {
     const auto parent = static_cast<std::uint32_t>(tree.parent);
     const std::uint32_t inner_parent = (parent + size_ - root) % size_;
     recv(parent, std::min(me - inner_parent, size_ - me) * block_bytes);
   }
+  if (me % 2 == 0 && !(me == 0 && local_work_.in_place)) copy(block_bytes);  // the others have no children
   for (auto child = tree.children.rbegin(); child != tree.children.rend(); ++child) {
     const std::uint32_t inner = (*child + size_ - root) % size_;
     send(*child, std::min(inner - me, size_ - inner) * block_bytes);
+  }
+}
+
+void GroupSteps::scatter_alike(std::uint32_t root, Bytes block_bytes) {
+  if (rank_ != root) return recv(root, block_bytes);
+  for (std::uint32_t peer = 0; peer < size_; ++peer) {
+    if (peer != root) {
+      send(peer, block_bytes);
+    } else {
+      copy_unless_in_place(block_bytes);
+    }
   }
 }
 
@@ -87,7 +116,11 @@ void GroupSteps::gather_linear(std::uint32_t root, Bytes mine, std::span<const s
     return;
   }
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
-    if (peer != root && (of_rank[peer] > 0 || empty_too)) recv(peer, of_rank[peer]);
+    if (peer == root) {
+      copy_unless_in_place(of_rank[peer]);
+    } else if (of_rank[peer] > 0 || empty_too) {
+      recv(peer, of_rank[peer]);
+    }
   }
 }
 
@@ -98,7 +131,11 @@ void GroupSteps::scatter_linear(std::uint32_t root, Bytes mine, std::span<const 
     return;
   }
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
-    if (peer != root && (of_rank[peer] > 0 || empty_too)) send(peer, of_rank[peer]);
+    if (peer == root) {
+      copy_unless_in_place(of_rank[peer]);
+    } else if (of_rank[peer] > 0 || empty_too) {
+      send(peer, of_rank[peer]);
+    }
   }
 }
 
@@ -110,11 +147,20 @@ void GroupSteps::allgather(Algorithm algorithm, const Blocks& blocks) {
     if (first + count <= size_) return blocks.range(first, first + count);
     return blocks.range(first, size_) + blocks.range(0, first + count - size_);
   };
+  const bool is_bruck = algorithm == Algorithm::kBruck;
+  // Blocks that are alike are in order from the rank's own on, and are turned round in the end.
+  const bool turns = is_bruck && blocks.are_alike() && rank_ != 0;
+  if (algorithm != Algorithm::kTwoProc && !(local_work_.in_place && !turns)) copy(blocks.of(rank_));
   switch (algorithm) {
     case Algorithm::kBruck:
       for (std::uint32_t distance = 1; distance < size_; distance *= 2) {
         const std::uint32_t count = std::min(distance, size_ - distance);
         exchange(left(distance), around(rank_, count), right(distance), around(right(distance), count));
+      }
+      if (turns) {
+        copy(blocks.range(rank_, size_));
+        copy(blocks.range(0, rank_));
+        if (!is_mpich()) copy(blocks.range(rank_, size_));
       }
       return;
     case Algorithm::kRecursiveDoubling:
@@ -151,6 +197,7 @@ void GroupSteps::allgather(Algorithm algorithm, const Blocks& blocks) {
     }
     default:  // two_proc
       exchange(rank_ ^ 1U, blocks.of(rank_), rank_ ^ 1U, blocks.of(rank_ ^ 1U));
+      copy_unless_in_place(blocks.of(rank_));
   }
 }
 
@@ -162,16 +209,23 @@ void GroupSteps::alltoall(Algorithm algorithm, Bytes block_bytes) {
       for (std::uint32_t step = 1; step < size_; ++step) {
         exchange(right(step), block_bytes, left(step), block_bytes);
       }
-      return;
+      return copy(block_bytes);
     case Algorithm::kModifiedBruck:
+      copy((size_ - rank_) * block_bytes);
+      copy(rank_ * block_bytes);
       for (std::uint32_t distance = 1; distance < size_; distance *= 2) {
         const Bytes bytes = count_with_bit(size_, distance) * block_bytes;
+        if (is_mpich()) copy(bytes);
         exchange(right(distance), bytes, left(distance), bytes);
+        if (!is_mpich()) copy(bytes);
       }
-      return;
+      if (is_mpich()) copy(size_ * block_bytes);
+      return copy(size_ * block_bytes);
     case Algorithm::kTwoProc:
-      return exchange(rank_ ^ 1U, block_bytes, rank_ ^ 1U, block_bytes);
+      exchange(rank_ ^ 1U, block_bytes, rank_ ^ 1U, block_bytes);
+      return copy(block_bytes);
     case Algorithm::kPairwiseExchange:
+      copy(block_bytes);
       for (std::uint32_t step = 1; step < size_; ++step) {
         const bool by_xor = std::has_single_bit(size_);
         exchange(by_xor ? rank_ ^ step : right(step), block_bytes, by_xor ? rank_ ^ step : left(step),
@@ -179,6 +233,7 @@ void GroupSteps::alltoall(Algorithm algorithm, Bytes block_bytes) {
       }
       return;
     default:  // linear, linear_sync: all at once, sends downwards from the rank below, receives upwards
+      copy(block_bytes);
       for (std::uint32_t step = 1; step < size_; ++step) send(left(step), block_bytes);
       for (std::uint32_t step = 1; step < size_; ++step) recv(right(step), block_bytes);
   }
@@ -186,6 +241,7 @@ void GroupSteps::alltoall(Algorithm algorithm, Bytes block_bytes) {
 
 void GroupSteps::alltoallv_pairwise(std::span<const std::uint64_t> sent,
                                     std::span<const std::uint64_t> received, bool empty_too) {
+  copy(sent[rank_]);
   for (std::uint32_t step = 1; step < size_; ++step) {
     if (sent[right(step)] > 0 || empty_too) send(right(step), sent[right(step)]);
     if (received[left(step)] > 0 || empty_too) recv(left(step), received[left(step)]);
@@ -194,6 +250,7 @@ void GroupSteps::alltoallv_pairwise(std::span<const std::uint64_t> sent,
 
 void GroupSteps::alltoallv_linear(std::span<const std::uint64_t> sent,
                                   std::span<const std::uint64_t> received, bool empty_too) {
+  copy_unless_in_place(sent[rank_]);
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
     if (peer != rank_ && (sent[peer] > 0 || empty_too)) send(peer, sent[peer]);
   }
@@ -207,6 +264,7 @@ void GroupSteps::alltoallv_in_place(std::span<const std::uint64_t> exchanged, bo
   for (std::uint32_t step = 1; step <= size_ / 2; ++step) {
     const std::uint32_t up = right(step);
     const std::uint32_t low = left(step);
+    copy(exchanged[up]);  // what goes up is kept aside
     if (up != low && there(low)) send(low, exchanged[low]);
     if (up != low && there(up)) recv(up, exchanged[up]);
     if (there(up)) send(up, exchanged[up]);

@@ -78,6 +78,7 @@ void GroupSteps::bcast_scatter_ring(std::uint32_t root, Bytes bytes) {
 
 void GroupSteps::reduce_subtree_binomial(std::uint32_t root, Bytes bytes, bool commutative) {
   const std::uint32_t tree_root = commutative ? root : 0;
+  copy_own_vector(rank_ == root, bytes);
   up(in_order_binomial_tree(tree_root), bytes);
   if (tree_root == root) return;
   if (rank_ == tree_root) send(root, bytes);
@@ -91,14 +92,19 @@ void GroupSteps::reduce_scatter_then_gather(std::uint32_t root, Bytes bytes) {
   const bool root_excluded = group.excluded(root);
   bool takes_part = !group.excluded(rank_);
   std::uint32_t me = takes_part ? group.inside(rank_) : 0;
+  copy_own_vector(rank_ == root, bytes);
   if (!takes_part) send(rank_ - 1, bytes);
-  if (takes_part && group.paired(rank_)) recv(rank_ + 1, bytes);
+  if (takes_part && group.paired(rank_)) {
+    recv(rank_ + 1, bytes);
+    combine(bytes);
+  }
   const Halving halving(me, group.power);
   for (std::uint32_t i = 0; takes_part && i < halving.steps; ++i) {
     const Halving::Step& step = halving.all[i];
     const std::uint32_t peer = group.real(me ^ (1U << i));
     exchange(peer, parts.range(step.given_first, step.given_last), peer,
              parts.range(step.kept_first, step.kept_last));
+    combine(parts.range(step.kept_first, step.kept_last));
   }
 
   const std::uint32_t inner_root = root_excluded ? 0 : group.inside(root);
@@ -122,11 +128,15 @@ void GroupSteps::reduce_scatter_then_gather(std::uint32_t root, Bytes bytes) {
 // The even one of each of the first pairs gives all that it has to its neighbour, and gets the result back.
 void GroupSteps::allreduce_scatter_then_allgather(Bytes bytes) {
   const PowerOfTwo group(size_, true);
+  copy_unless_in_place(bytes);
   if (group.excluded(rank_)) {
     send(rank_ + 1, bytes);
     return recv(rank_ + 1, bytes);
   }
-  if (group.paired(rank_)) recv(rank_ - 1, bytes);
+  if (group.paired(rank_)) {
+    recv(rank_ - 1, bytes);
+    combine(bytes);
+  }
   const Parts parts(bytes, group.power, nonblocking_);
   const std::uint32_t me = group.inside(rank_);
   const Halving halving(me, group.power);
@@ -135,6 +145,7 @@ void GroupSteps::allreduce_scatter_then_allgather(Bytes bytes) {
     const std::uint32_t peer = group.real(me ^ (1U << i));
     exchange(peer, parts.range(step.given_first, step.given_last), peer,
              parts.range(step.kept_first, step.kept_last));
+    combine(parts.range(step.kept_first, step.kept_last));
   }
   for (std::uint32_t i = halving.steps; i-- > 0;) {
     const Halving::Step& step = halving.all[i];
@@ -175,6 +186,7 @@ void GroupSteps::allgatherv_pieces(const Blocks& blocks, Bytes piece_bytes) {
 
 void GroupSteps::alltoallv_scattered(std::span<const std::uint64_t> sent,
                                      std::span<const std::uint64_t> received, bool empty_too) {
+  copy(sent[rank_]);  // a message to itself, in the library
   for (std::uint32_t first = 0; first < size_; first += kAlltoallThrottle) {
     const std::uint32_t last = std::min(size_ - first, kAlltoallThrottle) + first;
     for (std::uint32_t step = std::max(first, 1U); step < last; ++step) {
@@ -188,28 +200,49 @@ void GroupSteps::alltoallv_scattered(std::span<const std::uint64_t> sent,
 
 void GroupSteps::alltoallv_sendrecv_replace(std::span<const std::uint64_t> exchanged) {
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
-    if (peer != rank_) exchange(peer, exchanged[peer], peer, exchanged[peer]);
+    if (peer == rank_) continue;
+    copy(exchanged[peer]);  // what is sent is kept aside
+    exchange(peer, exchanged[peer], peer, exchanged[peer]);
   }
 }
 
 void GroupSteps::reduce_scatter_pairwise(const Blocks& blocks) {
+  copy_unless_in_place(blocks.of(rank_));
   for (std::uint32_t step = 1; step < size_; ++step) {
     exchange(right(step), blocks.of(right(step)), left(step), blocks.of(rank_));
+    combine(blocks.of(rank_));
   }
 }
 
 // REQUIRES: a power of two of ranks.
 void GroupSteps::reduce_scatter_noncommutative(Bytes block_bytes) {
   Bytes half = block_bytes * size_;
+  copy(half);
   for (std::uint32_t bit = 1; bit < size_; bit *= 2) {
     half /= 2;
     exchange(rank_ ^ bit, half, rank_ ^ bit, half);
+    combine(half);
   }
+  copy(block_bytes);
 }
 
-void GroupSteps::scan_recursive_doubling(Bytes bytes) {
+// Each rank has two vectors: of all ranks that it heard of, and the result, of those below it.
+void GroupSteps::scan_recursive_doubling(Bytes bytes, bool exclusive) {
+  if (!exclusive) copy_unless_in_place(bytes);
+  copy(bytes);
+  bool has_result = !exclusive;
   for (std::uint32_t bit = 1; bit < size_; bit *= 2) {
-    if ((rank_ ^ bit) < size_) exchange(rank_ ^ bit, bytes, rank_ ^ bit, bytes);
+    const std::uint32_t peer = rank_ ^ bit;
+    if (peer >= size_) continue;
+    exchange(peer, bytes, peer, bytes);
+    combine(bytes);
+    if (peer > rank_) continue;
+    if (has_result) {
+      combine(bytes);
+    } else {
+      copy(bytes);
+    }
+    has_result = true;
   }
 }
 

@@ -118,7 +118,10 @@ void GroupSteps::down(const Tree& tree, Bytes bytes) {
 }
 
 void GroupSteps::up(const Tree& tree, Bytes bytes) {
-  for (const std::uint32_t child : tree.children) recv(child, bytes);
+  for (const std::uint32_t child : tree.children) {
+    recv(child, bytes);
+    combine(bytes);
+  }
   if (tree.parent >= 0) send(static_cast<std::uint32_t>(tree.parent), bytes);
 }
 

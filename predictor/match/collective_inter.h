@@ -16,8 +16,9 @@ class InterSteps {
  protected:
   InterSteps(const CollectiveCall& call, std::vector<CollectiveStep>& out, bool nonblocking)
       : call_(call),
-        remote_(out, call.rank, call.remote_size, false, call.library, nonblocking),
-        local_(out, call.rank, call.size, true, call.library, nonblocking) {}
+        remote_(out, call.rank, call.remote_size, false, call.library, nonblocking, {},
+                {call.local_work, false}),
+        local_(out, call.rank, call.size, true, call.library, nonblocking, {}, {call.local_work, false}) {}
   ~InterSteps() = default;
 
   bool is_leader() const { return call_.rank == 0; }
@@ -69,6 +70,7 @@ class InterSteps {
       const Bytes bytes = each_its_own ? call_.values[peer] : call_.bytes;
       if (bytes == 0 && !empty_too) return;
       gathers ? remote_.recv(peer, bytes) : remote_.send(peer, bytes);
+      if (call_.op == CollectiveOp::kReduce && peer > 0) remote_.combine(bytes);
     });
   }
 

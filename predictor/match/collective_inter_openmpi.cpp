@@ -132,7 +132,10 @@ class OpenMpiInter : private InterSteps {
   void allreduce_linear(Bytes bytes) {
     remote_.exchange(0, bytes, 0, bytes);
     if (!is_leader()) return;
-    for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.recv(peer, bytes);
+    for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) {
+      remote_.recv(peer, bytes);
+      remote_.combine(bytes);
+    }
     remote_.exchange(0, bytes, 0, bytes);
     for (std::uint32_t peer = 1; peer < call_.remote_size; ++peer) remote_.send(peer, bytes);
   }
@@ -155,7 +158,12 @@ class OpenMpiInter : private InterSteps {
     const Bytes total = alike ? call_.bytes * call_.size : sum(parts.first(call_.size));
     if (total == 0) return;
     remote_.send(0, total);
-    if (is_leader()) for_all_remote([&](std::uint32_t peer) { remote_.recv(peer, total); });
+    if (is_leader()) {
+      for_all_remote([&](std::uint32_t peer) {
+        remote_.recv(peer, total);
+        if (peer > 0) remote_.combine(total);
+      });
+    }
     if (alike && !call_.nonblocking) return local_.scatter(0, call_.bytes);
     const std::vector<std::uint64_t> all_alike(alike && is_leader() ? call_.size : 0, call_.bytes);
     local_.scatter_linear(0, alike ? call_.bytes : parts[call_.rank], alike ? Values(all_alike) : parts,

@@ -177,6 +177,7 @@ class Layers {
     // On the nodes and between them coll/tuned and coll/libnbc decide, which 4.1's rules are.
     call.library = call_.library == MpiLibrary::kOpenMpi5 ? MpiLibrary::kOpenMpi4 : call_.library;
     call.nonblocking = call_.nonblocking;
+    call.local_work = call_.local_work;
     return call;
   }
   // Among the ranks of my node.

@@ -82,7 +82,7 @@ void expand_intra(const CollectiveCall& call, Algorithm algorithm, GroupSteps& s
       return reduce_scatter(call, algorithm, steps);
     case CollectiveOp::kScan:
     case CollectiveOp::kExscan:
-      return steps.scan_recursive_doubling(call.bytes);
+      return steps.scan_recursive_doubling(call.bytes, call.op == CollectiveOp::kExscan);
     case CollectiveOp::kGatherv:
       return steps.gather_linear(root, call.bytes, call.values, false);
     case CollectiveOp::kScatterv:
@@ -218,7 +218,8 @@ class MpichInter : private InterSteps {
 void expand_mpich(const CollectiveCall& call, Algorithm algorithm, std::span<const std::uint32_t> members,
                   std::vector<CollectiveStep>& out) {
   if (call.remote_size == 0) {
-    GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members);
+    GroupSteps steps(out, call.rank, call.size, false, call.library, call.nonblocking, members,
+                     local_work_of(call));
     return expand_intra(call, algorithm, steps);
   }
   MpichInter steps(call, out);

@@ -58,10 +58,11 @@ bool is_surely_duration(Seconds seconds) {
 
 }  // namespace
 
-Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to, bool marks_first)
+Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to, bool marks_first, bool local_work)
     : store_(store),
       eager_up_to_(eager_up_to),
       marks_first_(marks_first),
+      local_work_(local_work),
       ghosts_(store),
       channels_(store, ghosts_),
       one_sided_(ranks, store, eager_up_to),

@@ -55,8 +55,10 @@ class Matcher {
   // `eager_up_to`: messages of at most so many bytes are eager on every target, so that their ops need not
   // say when a receive of a collective is posted or a send's buffer is free. `marks_first`: some target wants
   // to know first messages (kOpFirst), which costs 16 to 32 bytes for each pair of ranks that exchange any.
+  // `local_work`: some target knows what the copies and reductions of collectives cost (kCopy, kReduce).
   // REQUIRES: `store` outlives the matcher.
-  Matcher(Rank ranks, OpStore& store, Bytes eager_up_to = ~Bytes{0}, bool marks_first = false);
+  Matcher(Rank ranks, OpStore& store, Bytes eager_up_to = ~Bytes{0}, bool marks_first = false,
+          bool local_work = false);
 
   // Whose collectives these are; without it Open MPI 4.1's. REQUIRES: before the first collective;
   // `node_of_rank` is empty or has every rank of the world.
@@ -75,10 +77,11 @@ class Matcher {
   Result<void> feed(Rank rank, const Event& event) { return feed(rank, std::span(&event, 1)); }
   // No more events of this rank.
   void close(Rank rank);
-  // To be called before the replays go on: the ends of messages that ranks would have had after their captures ended. (Not
-  // at each end: it looks at all channels.)
+  // To be called before the replays go on: the ends of messages that ranks would have had after their
+  // captures ended. (Not at each end: it looks at all channels.)
   void settle() {
-    if (ends_to_play_) [[unlikely]] play_all_after_end();
+    if (ends_to_play_) [[unlikely]]
+      play_all_after_end();
   }
 
   const MatchStats& stats() const { return stats_; }
@@ -112,17 +115,17 @@ class Matcher {
     bool exited = false;
     bool closed = false;
     bool gap = false;
-    bool counting = false;           // between two capture windows
-    std::uint32_t window = 0;        // the one that is open
-    ProcessIndex ghost = kNobody;    // of the kSkipped events that came last, one after the other
+    bool counting = false;             // between two capture windows
+    std::uint32_t window = 0;          // the one that is open
+    ProcessIndex ghost = kNobody;      // of the kSkipped events that came last, one after the other
     ProcessIndex after_end = kNobody;  // plays all that it did after its capture ended for good, but ...
     ProcessIndex receives_after_end = kNobody;  // ... its receives
-    ProcessIndex held_ghost = kNobody;  // there since the window's first receive that had no place yet
-    bool closed_before_places = false;  // such receives were under way when the last window closed
-    Seconds measured_s = 0;            // since its window opened
+    ProcessIndex held_ghost = kNobody;         // there since the window's first receive that had no place yet
+    bool closed_before_places = false;         // such receives were under way when the last window closed
+    Seconds measured_s = 0;                    // since its window opened
     Seconds block_end_s = blocks::kShortestS;  // ... at which its block ends; kNeverS: the window is not cut
     std::uint32_t block = 0;                   // of its window
-    ActiveRequest blocking_receive;  // the startRecv without request, or of kind kNone
+    ActiveRequest blocking_receive;            // the startRecv without request, or of kind kNone
     RequestTable requests;
     std::vector<std::uint32_t> unplaced;  // records of receives without a place, in posting order
     std::uint64_t held_since = 0;         // event of the first held kPost
@@ -225,7 +228,8 @@ class Matcher {
   Result<void> feed_capture_end(Rank rank, const Event& event);
   // Receives of the last window that had no place when it closed.
   void drop_unplaced(Rank rank);
-  // The other end of a message of the channel that one end is known of: of a rank whose capture ended, if it did.
+  // The other end of a message of the channel that one end is known of: of a rank whose capture ended, if it
+  // did.
   void play_after_end(Rank rank, const ChannelKey& key, bool sends) {
     const RankState& state = ranks_[static_cast<std::size_t>(rank)];
     if (state.after_end != kNobody)
@@ -244,6 +248,10 @@ class Matcher {
   Result<void> feed_cancel(Rank rank, const Event& event);
   Result<void> feed_request_free(Rank rank, const Event& event);
   Result<void> expand(Rank rank, const Event& event, bool nonblocking);
+  // Appends to step_ops_.
+  void add_step_op(OpKind kind, MessageIndex message, std::uint8_t flags) {
+    step_ops_.push_back({kind, flags, 0, message, 0, 0});
+  }
   // The ops of steps_: before the first one `work_s`, with the last one `call_s` and `last_flags`.
   void emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number, Seconds work_s,
                   Seconds call_s, std::uint8_t last_flags);
@@ -253,6 +261,7 @@ class Matcher {
   OpStore& store_;
   Bytes eager_up_to_;
   bool marks_first_;
+  bool local_work_;
   MpiSetup mpi_;
   std::optional<NodeLayout> world_layout_;
   Ghosts ghosts_;
@@ -276,8 +285,8 @@ class Matcher {
     ProcessIndex ghost = 0;
   };
   std::unordered_map<std::uint64_t, std::vector<SkippedCollectives>> skipped_collectives_;
-  bool any_ended_ = false;           // some rank's capture ended for good
-  bool ends_to_play_ = false;        // play_all_after_end() is due
+  bool any_ended_ = false;     // some rank's capture ended for good
+  bool ends_to_play_ = false;  // play_all_after_end() is due
   // Scratch, kept between calls.
   std::vector<CollectiveStep> steps_;
   std::vector<Op> step_ops_;

@@ -78,6 +78,9 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   call.root = event.root;
   call.values = event.values;
   call.in_place = (event.flags & kFlagInPlace) != 0;
+  // Also where no target knows their cost: they part exchanges (emit_steps), and no target's prediction shall
+  // depend on which others there are.
+  call.local_work = event.op != CollectiveOp::kCommCreate;
   call.library = mpi_.rules.library;
   peers_.clear();
   local_peers_.clear();
@@ -139,7 +142,9 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   if (!steps) return fail(rank, steps.error().message);
   const std::size_t peers = comm == nullptr ? static_cast<std::size_t>(store_.ranks()) : peers_.size();
   for (const CollectiveStep& step : steps_) {
-    if (step.peer >= (step.local_group ? local_peers_.size() : peers))
+    const bool is_message =
+        step.kind == CollectiveStep::Kind::kSend || step.kind == CollectiveStep::Kind::kRecv;
+    if (is_message && step.peer >= (step.local_group ? local_peers_.size() : peers))
       return fail(rank, "a collective with a peer outside its communicator");
   }
   ++stats_.collectives;
@@ -154,9 +159,9 @@ MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event&
   const bool is_send = step.kind == CollectiveStep::Kind::kSend;
   const ChannelKey key{event.comm | kCollectiveChannel, is_send ? rank : peer, is_send ? peer : rank,
                        static_cast<std::int32_t>(collective_number)};
-  const ProcessIndex ghost =
-      skipped_collectives_.empty() && !any_ended_ ? kNobody
-                                                  : ghost_of_collective(event.comm, peer, collective_number);
+  const ProcessIndex ghost = skipped_collectives_.empty() && !any_ended_
+                                 ? kNobody
+                                 : ghost_of_collective(event.comm, peer, collective_number);
   bool paired = false;
   const MessageIndex index = ghost != kNobody ? channels_.one_ended(key, is_send, ghost)
                              : is_send        ? channels_.take_send(key, paired)
@@ -174,21 +179,25 @@ MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event&
 
 // A run of sends with the run of receives that follows it is what the algorithms write as one sendrecv, or as
 // Irecvs, Isends and a Waitall: the receives are posted first, the sends wait at the end. Sends that no
-// receive follows are blocking ones.
+// receive follows are blocking ones. Copies and reductions come between such runs. No steps at all: the event
+// is an op without a message.
 void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t collective_number,
                          Seconds work_s, Seconds call_s, std::uint8_t last_flags) {
   const auto message_of = [&](const CollectiveStep& step) {
     return step_message(rank, process, event, collective_number, step);
   };
   step_ops_.clear();
-  const auto add = [&](OpKind kind, MessageIndex message, std::uint8_t flags) {
-    Op op;
-    op.kind = kind;
-    op.flags = flags;
-    op.message = message;
-    step_ops_.push_back(op);
-  };
   for (std::size_t first = 0; first < steps_.size();) {
+    const CollectiveStep::Kind kind = steps_[first].kind;
+    if (kind == CollectiveStep::Kind::kCopy || kind == CollectiveStep::Kind::kReduce) {
+      const OpKind work = kind == CollectiveStep::Kind::kCopy ? OpKind::kCopy : OpKind::kReduce;
+      for (Bytes left = local_work_ ? steps_[first].bytes : 0; left > 0;
+           left -= std::min(left, kMostLocalBytes)) {
+        add_step_op(work, static_cast<MessageIndex>(std::min(left, kMostLocalBytes)), 0);
+      }
+      ++first;
+      continue;
+    }
     std::size_t receives = first;
     while (receives < steps_.size() && steps_[receives].kind == CollectiveStep::Kind::kSend) ++receives;
     std::size_t end = receives;
@@ -199,30 +208,34 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
     const bool is_exchange = is_large && receives > first && end > receives;
     const std::size_t posts = step_ops_.size();
     if (is_exchange) {
-      for (std::size_t i = receives; i < end; ++i) add(OpKind::kPost, message_of(steps_[i]), 0);
+      for (std::size_t i = receives; i < end; ++i) add_step_op(OpKind::kPost, message_of(steps_[i]), 0);
     }
     const std::size_t sends = step_ops_.size();
     for (std::size_t i = first; i < receives; ++i) {
-      add(OpKind::kSend, message_of(steps_[i]), static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0));
+      add_step_op(OpKind::kSend, message_of(steps_[i]),
+                  static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0));
       if (is_exchange) store_.expect(step_ops_.back().message);
     }
     for (std::size_t i = receives; i < end; ++i) {
-      add(OpKind::kRecv, is_exchange ? step_ops_[posts + i - receives].message : message_of(steps_[i]), 0);
+      add_step_op(OpKind::kRecv,
+                  is_exchange ? step_ops_[posts + i - receives].message : message_of(steps_[i]), 0);
     }
     for (std::size_t i = first; is_exchange && i < receives; ++i) {
-      add(OpKind::kWaitSend, step_ops_[sends + i - first].message, 0);
+      add_step_op(OpKind::kWaitSend, step_ops_[sends + i - first].message, 0);
     }
     first = end;
   }
-  if (step_ops_.empty()) return;
+  if (step_ops_.empty()) {
+    if ((last_flags & kOpEndsEvent) != 0) emit_plain(rank, event);
+    return;
+  }
   step_ops_.front().work_s = work_s;
   step_ops_.back().call_s = call_s;
   step_ops_.back().flags |= last_flags;
   for (const Op& op : step_ops_) {
-    const Message& message = store_.message(op.message);
     std::uint8_t flags = op.flags;
-    if (op.kind == OpKind::kSend) flags |= first_flag(rank, message.dst);
-    if (op.kind == OpKind::kRecv) has_received(rank, message.src);
+    if (op.kind == OpKind::kSend) flags |= first_flag(rank, store_.message(op.message).dst);
+    if (op.kind == OpKind::kRecv) has_received(rank, store_.message(op.message).src);
     emit(process, op.kind, op.message, op.work_s, op.call_s, flags);
   }
 }
@@ -248,11 +261,7 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
   }
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
   if (!nonblocking) {
-    if (steps_.empty()) {
-      emit_plain(rank, event);
-    } else {
-      emit_steps(rank, process, event, collective_number, event.process_s, event.call_s, kOpEndsEvent);
-    }
+    emit_steps(rank, process, event, collective_number, event.process_s, event.call_s, kOpEndsEvent);
     return {};
   }
   stats_.nonblocking_collectives += (event.flags & kFlagBlockingCall) == 0 ? 1 : 0;

@@ -30,9 +30,13 @@ enum class OpKind : std::uint8_t {
               // endRecv), then the receiver's protocol processing
   kPeek,      // waits until the message is announced, leaves it (probe)
   kExit,      // the process ends
-  kWindowOpen,   // `call_s` passed, of which nothing else is known; then the clock of capture window `message` starts
+  kWindowOpen,  // `call_s` passed, of which nothing else is known; then the clock of capture window `message`
+                // starts
   kWindowClose,  // ... and stops
   kBlockEnd,     // block `message` of a window ends (predictor/match/blocks.h); takes no time
+  // Work inside a collective: so much of it as the target's network file says for `message` bytes.
+  kCopy,    // the process copies them in its memory
+  kReduce,  // ... combines two operands of so many bytes each
 };
 
 enum OpFlags : std::uint8_t {
@@ -42,19 +46,27 @@ enum OpFlags : std::uint8_t {
   kOpHeld = 8,         // kPost: which message it takes is not known yet (a wildcard); nobody passes it
   kOpFirst = 16,       // kSend: in its own order, the rank has neither sent anything to this peer before nor
                        // received anything from it
-  kOpVaries = 32,      // kCompute: its work differs by scenario: `message` is a row of the store, `work_s` what it was
+  kOpVaries =
+      32,  // kCompute: its work differs by scenario: `message` is a row of the store, `work_s` what it was
 };
 
 struct Op {
   OpKind kind = OpKind::kCompute;
   std::uint8_t flags = 0;
-  std::uint16_t function = 0;  // MPI function (event/mpi_functions.yml) where procedures are looked at, else 0
-  MessageIndex message =
-      kNoMessage;      // kSend, kWaitSend, kRecv, kPeek; kPost: kNoMessage where it never gets known
+  std::uint16_t function =
+      0;  // MPI function (event/mpi_functions.yml) where procedures are looked at, else 0
+  MessageIndex message = kNoMessage;  // kSend, kWaitSend, kRecv, kPeek; kPost: kNoMessage where it never gets
+                                      // known; kCopy, kReduce: bytes, at most kMostLocalBytes
   Seconds work_s = 0;  // processor work at speed 1, before the action
   Seconds call_s = 0;  // kBlocked: see there; else measured time inside the call, which only the
                        // measured progress counts (work_s + call_s of every op)
 };
 static_assert(sizeof(Op) == 24);
+
+// More bytes are several ops.
+inline constexpr Bytes kMostLocalBytes = Bytes{1} << 30;
+constexpr bool is_local_work(OpKind kind) {
+  return kind == OpKind::kCopy || kind == OpKind::kReduce;
+}
 
 }  // namespace lbf

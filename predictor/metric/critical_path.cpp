@@ -94,7 +94,8 @@ void CriticalPath::on_op(const TimelineOp& op) {
     path.profile.length_s = op.waited_s;
   }
   mpi(path, op, op.waited_s);
-  if (op.kind == OpKind::kRecv) add(path.profile.rank_s, op.rank, op.end_s - path.profile.length_s);
+  if (op.kind == OpKind::kRecv || is_local_work(op.kind))
+    add(path.profile.rank_s, op.rank, op.end_s - path.profile.length_s);
   mpi(path, op, op.end_s);
 }
 

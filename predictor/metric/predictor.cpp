@@ -122,6 +122,12 @@ bool any_first_message(const std::vector<Target>& targets) {
   });
 }
 
+// Does some target know what copies and reductions cost?
+bool any_local_cost(const std::vector<Target>& targets) {
+  return std::any_of(targets.begin(), targets.end(),
+                     [](const Target& target) { return target.network->local().known(); });
+}
+
 class PredictorOfTargets final : public Predictor {
  public:
   PredictorOfTargets(Rank ranks, std::vector<Target> targets, ProcedurePlan plan)
@@ -138,7 +144,8 @@ class PredictorOfTargets final : public Predictor {
     }
     const std::size_t readers = shared.size() + (dedicated.empty() ? 0 : 1);
     store_.emplace(ranks, static_cast<std::uint32_t>(readers));
-    matcher_.emplace(ranks, *store_, eager_up_to(targets_), any_first_message(targets_));
+    matcher_.emplace(ranks, *store_, eager_up_to(targets_), any_first_message(targets_),
+                     any_local_cost(targets_));
     if (!plan.empty()) {
       profiled_at_ = plan.scenarios.size();
       matcher_->shift_procedures(std::move(plan));

@@ -202,7 +202,8 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
   } catch (const toml::parse_error& error) {
     return error_at(file_name, error.source(), std::string(error.description()));
   }
-  if (Result<void> keys = check_keys(file_name, root, "the file", {"name", "path", "contention", "about"});
+  if (Result<void> keys =
+          check_keys(file_name, root, "the file", {"name", "path", "local", "contention", "about"});
       !keys) {
     return keys.error();
   }
@@ -284,6 +285,21 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
   }
   network.self_node_ = self_node ? *self_node : *remote;
   network.remote_ = remote ? *remote : *self_node;
+
+  if (const toml::node* node = root.get("local"); node != nullptr) {
+    const toml::table* table = node->as_table();
+    if (table == nullptr) return error_at(file_name, node->source(), "'local' must be a table: [local]");
+    if (Result<void> keys = check_keys(file_name, *table, "[local]", {"copy", "reduce"}); !keys)
+      return keys.error();
+    for (auto [key, target] :
+         {std::pair{"copy", &network.local_.copy}, std::pair{"reduce", &network.local_.reduce}}) {
+      const toml::node* curve = table->get(key);
+      if (curve == nullptr) continue;
+      Result<CostCurve> read = read_curve(file_name, *curve, key);
+      if (!read) return read.error();
+      *target = std::move(*read);
+    }
+  }
 
   if (const toml::node* node = root.get("contention"); node != nullptr) {
     const toml::table* table = node->as_table();

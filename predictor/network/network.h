@@ -46,6 +46,14 @@ struct PathCost {
   Seconds turn_s = 0;           // processor work of a rank that polls in vain and yields (Waiting::kYield)
 };
 
+// What a rank does by itself between the messages of a collective, by bytes: processor work at speed 1. No
+// points: not known, it takes no time.
+struct LocalCost {
+  CostCurve copy;    // in its memory
+  CostCurve reduce;  // of two operands of so many bytes each (MPI_SUM of doubles)
+  bool known() const { return !copy.points().empty() || !reduce.points().empty(); }
+};
+
 // No topology says how far apart two nodes are, or they are not connected there.
 inline constexpr std::uint32_t kUnknownHops = ~std::uint32_t{0};
 
@@ -72,6 +80,7 @@ class Network {
     return remote_;
   }
   const PathCost& path(std::same_as<bool> auto same_node) const = delete;  // hops, not a question
+  const LocalCost& local() const { return local_; }
   const std::string& name() const { return name_; }
   // From public figures, not measured here: the name says so.
   bool nominal() const { return name_.starts_with(kNominalPrefix); }
@@ -93,6 +102,7 @@ class Network {
   PathCost self_node_;
   PathCost remote_;
   std::vector<HopPath> hop_paths_;  // by hops, ascending; without the farthest where it serves as remote_
+  LocalCost local_;
   Contention contention_ = Contention::kNone;
   double contention_bytes_per_s_ = 0;
 };

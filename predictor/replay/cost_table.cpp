@@ -9,6 +9,8 @@ CostTable::CostTable(const std::vector<const Target*>& targets)
   targets_.reserve(targets.size());
   for (const Target* target : targets) {
     const Localities& localities = targets_.emplace_back(*target);
+    local_.push_back(&target->network->local());
+    has_local_ = has_local_ || local_.back()->known();
     localities_ = std::max(localities_, localities.count());
     for (std::size_t locality = 0; locality < localities.count(); ++locality) {
       const PathCost& path = localities.path(locality);
@@ -17,7 +19,7 @@ CostTable::CostTable(const std::vector<const Target*>& targets)
       has_recv_cpu_ = has_recv_cpu_ || !path.recv_cpu.points().empty();
     }
   }
-  row_size_ = 3 * localities_ * targets_.size();
+  row_size_ = (3 * localities_ + (has_local_ ? 2 : 0)) * targets_.size();
   rows_.resize((std::size_t{1} << kSlotBits) * row_size_, 0.0);
 }
 
@@ -32,6 +34,10 @@ void CostTable::fill(std::size_t slot, Bytes bytes) {
       part[count + k] = path.send_cpu.at(bytes);
       part[2 * count + k] = path.recv_cpu.at(bytes);
     }
+    if (!has_local_) continue;
+    Seconds* local = row + 3 * localities_ * count;
+    local[k] = local_[k]->copy.at(bytes);
+    local[count + k] = local_[k]->reduce.at(bytes);
   }
   bytes_of_slot_[slot] = bytes;
   filled_[slot] = 1;

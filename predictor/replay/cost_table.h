@@ -1,4 +1,5 @@
-// CostTable: what messages cost on K targets, side by side, looked up by size.
+// CostTable: what messages, and the copies and reductions of collectives, cost on K targets, side by side,
+// looked up by size.
 //
 // A program uses few message sizes, the curves are searched for each only once: rows are kept in a
 // direct-mapped cache of bounded size.
@@ -33,6 +34,11 @@ class CostTable {
     if (bytes_of_slot_[slot] != bytes || !filled_[slot]) fill(slot, bytes);
     return &rows_[slot * row_size_];
   }
+  // The same for work of a rank by itself: K times that of copying `bytes`, or of reducing them (at speed 1).
+  // REQUIRES: has_local().
+  const Seconds* copy_row(Bytes bytes) { return row(bytes) + 3 * localities_ * targets_.size(); }
+  const Seconds* reduce_row(Bytes bytes) { return copy_row(bytes) + targets_.size(); }
+  bool has_local() const { return has_local_; }
   bool has_flight() const { return has_flight_; }
   bool has_cpu() const { return has_send_cpu_ || has_recv_cpu_; }
   bool has_send_cpu() const { return has_send_cpu_; }
@@ -43,11 +49,13 @@ class CostTable {
   void fill(std::size_t slot, Bytes bytes);
 
   std::vector<Localities> targets_;
+  std::vector<const LocalCost*> local_;
   std::size_t localities_ = 0;
   std::size_t row_size_ = 0;
   std::vector<Bytes> bytes_of_slot_;
   std::vector<char> filled_;
   std::vector<Seconds> rows_;
+  bool has_local_ = false;
   bool has_flight_ = false;
   bool has_send_cpu_ = false;
   bool has_recv_cpu_ = false;

@@ -285,6 +285,15 @@ bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
   return true;
 }
 
+void DedicatedReplay::execute_local(ProcessIndex index, const Op& op) {
+  if (!costs_.has_local()) return;
+  const Seconds* const row =
+      op.kind == OpKind::kCopy ? costs_.copy_row(op.message) : costs_.reduce_row(op.message);
+  const Seconds* const inverse_speed = inverse_speeds_of(index);
+  Seconds* const clock = &clock_s_[index * count_];
+  for (std::size_t k = 0; k < count_; ++k) clock[k] += row[k] * inverse_speed[k];
+}
+
 template <std::size_t kTargets>
 void DedicatedReplay::run(ProcessIndex index) {
   const std::size_t targets = count<kTargets>();
@@ -333,6 +342,11 @@ void DedicatedReplay::run(ProcessIndex index) {
       case OpKind::kPeek:
         if (!execute_peek(index, *op)) return;
         break;
+      case OpKind::kCopy:
+      case OpKind::kReduce:
+        if (is_timed<kTargets>()) timeline_->waited(index, clock[0]);
+        execute_local(index, *op);
+        break;
       case OpKind::kExit:
         process.exited = true;
         break;
@@ -347,7 +361,8 @@ void DedicatedReplay::run(ProcessIndex index) {
         break;
     }
     if (is_timed<kTargets>()) timeline_->done(index, clock[0]);
-    if ((op->flags & kOpVaries) != 0) [[unlikely]] store_.row_used(op->message);
+    if ((op->flags & kOpVaries) != 0) [[unlikely]]
+      store_.row_used(op->message);
     process.measured_s += op->work_s + op->call_s;
     process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
     OpStore::pop(process.cursor);

@@ -117,6 +117,7 @@ class DedicatedReplay final : public Replay {
   template <std::size_t kTargets>
   bool execute_recv(ProcessIndex index, const Op& op);
   bool execute_peek(ProcessIndex index, const Op& op);
+  void execute_local(ProcessIndex index, const Op& op);
   void note_window(ProcessIndex index, const Op& op);
   void match(MessageIndex index, Slot& slot);
   // How much later than ready a message leaves. REQUIRES: `slot` is the message's, its send was executed.

@@ -176,13 +176,23 @@ Seconds SharedReplay::turns_s(const Process& process, Seconds since_s, Seconds n
   return {row[0], row[1], row[2]};
 }
 
+Seconds SharedReplay::local_work_s(const Op& op) {
+  if (!costs_.has_local()) return 0;
+  return op.kind == OpKind::kCopy ? *costs_.copy_row(op.message) : *costs_.reduce_row(op.message);
+}
+
 Rendezvous SharedReplay::rendezvous(const Message& message) {
   const Seconds empty_flight_s = costs_.row(0)[3 * locality(message)];
   return {cost(message).flight_s, empty_flight_s};
 }
 
-[[gnu::always_inline]] inline SharedReplay::Flight& SharedReplay::flight_of(MessageIndex index) {
-  return current(flights_[index], store_.message(index));
+[[gnu::always_inline]] inline Flight& SharedReplay::flight_of(MessageIndex index) {
+  return flights_.of(index, store_.message(index));
+}
+
+[[gnu::always_inline]] inline void SharedReplay::use(MessageIndex index) {
+  flights_.use(index, store_.message(index));
+  store_.used(index);
 }
 
 // Does the rank still have to look for connections over the message's path?
@@ -297,7 +307,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kPost:
         if (op.message == kNoMessage) break;
         execute_post(op.message, now_s);
-        store_.used(op.message);
+        use(op.message);
         break;
       case OpKind::kRecv: {
         execute_post(op.message, now_s);
@@ -312,7 +322,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         }
         Seconds work_s = process.takes_turns ? turns_s(process, process.wait_since_s, now_s) : 0;
         if (has_cost) work_s += cost(store_.message(op.message)).recv_cpu_s;
-        store_.used(op.message);
+        use(op.message);
         if (start_work(index, work_s, now_s)) return false;
         break;
       }
@@ -323,7 +333,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
           until_s = flight.sent_s + rendezvous(store_.message(op.message)).handshake_s;
         }
         if (await(index, op.message, false, until_s, now_s)) return false;
-        store_.used(op.message);
+        use(op.message);
         break;
       }
       case OpKind::kExit:
@@ -333,6 +343,12 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         break;
       case OpKind::kWindowClose:
         window_clocks_.close(index, op.message, process.measured_s + op.work_s + op.call_s, {&now_s, 1});
+        break;
+      case OpKind::kCopy:
+      case OpKind::kReduce:
+        process.stage = Stage::kAfter;
+        if (timeline_ != nullptr) timeline_->waited(index, now_s);
+        if (start_work(index, local_work_s(op), now_s)) return false;
         break;
       case OpKind::kCompute:
         break;
@@ -346,7 +362,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
                      (op.flags & kOpInternal) == 0;
     if (own) until_s = std::max(until_s, flight.sent_s);  // it returns when the message has left
     if (blocks && await(index, op.message, true, until_s, now_s)) return false;
-    store_.used(op.message);
+    use(op.message);
   }
   if (op.kind == OpKind::kWindowOpen) [[unlikely]]
     window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1}, op.call_s);
@@ -360,7 +376,8 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   process.measured_s += op.work_s + op.call_s;
   process.events_done += (op.flags & kOpEndsEvent) != 0 ? 1 : 0;
   process.stage = Stage::kStart;
-  if ((op.flags & kOpVaries) != 0) [[unlikely]] store_.row_used(op.message);
+  if ((op.flags & kOpVaries) != 0) [[unlikely]]
+    store_.row_used(op.message);
   OpStore::pop(process.cursor);
 }
 
@@ -370,7 +387,8 @@ void SharedReplay::run(ProcessIndex index, Seconds now_s) {
   bool reported = false;
   for (;;) {
     const Op* op = process.exited ? nullptr : store_.front(index, process.cursor);
-    if (op != nullptr && op->kind == OpKind::kBlockEnd) [[unlikely]] {  // no step: nobody sees it but the clocks
+    if (op != nullptr && op->kind == OpKind::kBlockEnd)
+        [[unlikely]] {  // no step: nobody sees it but the clocks
       window_clocks_.end_block(index, op->message, process.measured_s, {&now_s, 1});
       OpStore::pop(process.cursor);
       continue;

@@ -13,6 +13,7 @@
 
 #include "predictor/replay/cost_table.h"
 #include "predictor/replay/event_queue.h"
+#include "predictor/replay/flights.h"
 #include "predictor/replay/links.h"
 #include "predictor/replay/localities.h"
 #include "predictor/replay/observer.h"
@@ -97,20 +98,6 @@ class SharedReplay final : public Replay {
     double speed = 1;
     double cores = 1;
   };
-  // What this replay knows of a message; of another one that had the slot before if the generation differs.
-  struct Flight {
-    std::uint32_t generation = ~std::uint32_t{0};
-    ProcessIndex receiver = kNobody;  // waits for the arrival
-    ProcessIndex sender = kNobody;    // waits until its buffer is free
-    bool sent = false;
-    bool posted = false;
-    Seconds first_delay_s = 0;  // kOpFirst: how much later than ready it leaves
-    Seconds sent_s = 0;
-    Seconds start_s = 0;  // rendezvous: both sides are ready
-    Seconds arrival_s = kNeverS;
-    Seconds sender_free_s = kNeverS;
-  };
-
   void add_processes();
   void grow_messages();
   // Seconds of each node's turns, where its ranks are more than its processors and yield.
@@ -133,6 +120,8 @@ class SharedReplay final : public Replay {
     Seconds flight_s, send_cpu_s, recv_cpu_s;
   };
   Cost cost(const Message& message);
+  // Of a kCopy or kReduce.
+  Seconds local_work_s(const Op& op);
   std::uint32_t node_of(Rank rank) const { return target_.node_of_rank[static_cast<std::size_t>(rank)]; }
   std::size_t locality(const Message& message) const {
     return localities_.of(node_of(message.src), node_of(message.dst));
@@ -143,6 +132,8 @@ class SharedReplay final : public Replay {
   }
   Rendezvous rendezvous(const Message& message);
   Flight& flight_of(MessageIndex index);
+  // An op that names the message was executed. REQUIRES: it has a flight.
+  void use(MessageIndex index);
   // The message leaves `delay_s` from now.
   void execute_send(MessageIndex index, Seconds delay_s, Seconds now_s);
   void execute_post(MessageIndex index, Seconds now_s);
@@ -183,7 +174,7 @@ class SharedReplay final : public Replay {
   bool any_first_peer_ = false;     // some path has a first_peer_s
   std::vector<Node> nodes_;
   std::vector<Process> processes_;
-  PagedArray<Flight> flights_;         // by message slot
+  Flights flights_;
   WinnerTree work_queue_;              // sources: nodes
   std::uint32_t busy_node_ = kNoNode;  // its next end is put into the queue later, when it is known
   EventQueue timer_queue_;             // sources: processes

@@ -23,7 +23,7 @@ struct TimelineOp {
   Seconds begin_s = kNeverS;     // the process took it up
   Seconds acted_s = kNeverS;     // its processor work was done; a message of a kSend left then
   Seconds waited_s = kNeverS;    // what it waited for was there (a kRecv: its message); kBlocked: it was over
-  Seconds end_s = kNeverS;       // ... and the receiver's protocol processing done
+  Seconds end_s = kNeverS;       // ... and the receiver's protocol processing done; kCopy, kReduce: their own work
   std::uint64_t message_id = 0;  // the same for the send and the receive of a message, of no other; 0: none
   Message message;               // valid if message_id is not 0
   std::uint16_t function = 0;    // MPI function, with a ProcedurePlan only

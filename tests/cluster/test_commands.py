@@ -299,6 +299,13 @@ class Calibrate(CommandCase):
         self.assertEqual(["nic"], [prediction["contention"] for prediction in predictions])
         # Open MPI 4.1: 4 KiB in shared memory and 64 KiB over TCP, less the 56 bytes of its largest header.
         self.assertEqual(["4040", "65480"], re.findall(r"^eager_limit_bytes = (\d+)$", text, re.M), text)
+        # What a rank does by itself: a copy of 128 KiB takes some microseconds, longer than one of 1 KiB.
+        local = text.split("[local]", maxsplit=1)[1].split("[contention]", maxsplit=1)[0]
+        for key in ("copy", "reduce"):
+            table = dict((int(size), float(us)) for size, us in
+                         re.findall(r"\[(\d+), ([\d.]+)\]", local.split(f"{key} = ", maxsplit=1)[1].split("\n]\n", maxsplit=1)[0]))
+            self.assertEqual({0, 1024, 65536, 131072}, set(table), local)
+            self.assertLess(table[1024], table[131072], local)
         self.assertRegex(text, r"(?m)^bandwidth = .*: 1 pair .* MB/s, 2 pairs .* MB/s")
 
     def test_a_network_whose_messages_do_not_share_links(self):

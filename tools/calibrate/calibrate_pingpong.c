@@ -6,11 +6,12 @@
  * - batch BYTES NS NS ...     half round trips in nanoseconds, in the order in which they were measured
  * - eager BYTES|all|unknown   the largest message that needs no receive to be sent; of all sizes asked for
  * - work BYTES NS NS          processor time of sending, and of receiving, one message
+ * - long_work BYTES NS NS     the same of longer messages, in another way
  * - end
  *
  * Usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES RING BYTES [BYTES ...], the sizes ascending.
- * With `link`, `contact` or `turn` as the first argument it measures something else: calibrate_link.h,
- * calibrate_contact.h, calibrate_turn.h.
+ * With `link`, `contact`, `turn` or `local` as the first argument it measures something else: calibrate_link.h,
+ * calibrate_contact.h, calibrate_turn.h, calibrate_local.h.
  *
  * The sizes take turns in short batches, so that a disturbance of some seconds spoils no single size. Every
  * size gets an equal share of SECONDS, at least MIN_SAMPLES samples where that takes less than three times
@@ -20,9 +21,10 @@
  * data come from outside the caches that RING does not fit into, as in a program that has other things to do
  * between two messages. RING 0: all use the same buffer, as ping-pongs usually do.
  *
- * Processor work cannot be seen in a ping-pong: a waiting rank polls. So, between two nodes and for messages
+ * Processor work cannot be seen in a ping-pong: a waiting rank polls. So, between two nodes and for short messages
  * that are sent eagerly, a few are sent while the receiver sleeps, who takes them when they have long
- * arrived: neither side waits then, and the processor time of its calls is work.
+ * arrived: neither side waits then, and the processor time of its calls is work. Longer messages need both sides'
+ * calls to go on: both sleep between their polls, and the processor time of polls in vain is taken off.
  *
  * The eager limit: rank 1 sleeps before it posts its receive. It cannot have posted it earlier than that long
  * after it was told, so a send that is back by then was eager, for certain. A send that is not may have been
@@ -40,11 +42,15 @@
 
 #include "tools/calibrate/calibrate_contact.h"
 #include "tools/calibrate/calibrate_link.h"
+#include "tools/calibrate/calibrate_local.h"
+#include "tools/calibrate/calibrate_ring.h"
 #include "tools/calibrate/calibrate_turn.h"
 
 enum { kFewestSamples = 3, kLongestBatch = 64, kMostSamples = 4000, kWarmUps = 2, kTag = 1 };
 enum { kSlowNs = 10000000 }; /* an exchange that takes longer needs no warm-up but the very first */
 enum { kLargestBurstBytes = 32768, kLongestBurst = 16, kBursts = 24, kFewBursts = 6 };
+enum { kNapNs = 20000, kVainPolls = 50 };
+static const double kLongestWork_s = 0.05; /* half round trip of the longest messages whose work is measured */
 enum { kSettleNs = 2000000, kLongSettleNs = 50000000 };
 enum { kEagerSettleNs = 5000000, kEagerTries = 3, kEagerFirstBytes = 1024 };
 static const double kLongSettle_s = 0.05;
@@ -56,22 +62,15 @@ struct Batch {
   int64_t bytes;
   int64_t exchanges;
   int64_t burst;
-  int64_t settle_ns;
+  int64_t settle_ns; /* 0: both sides sleep between their polls instead */
   int64_t warm_ups; /* exchanges before those that count */
 };
 enum { kBatchFields = 5 };
 
-/* Where messages leave from, or arrive. */
-struct Ring {
-  char* memory;
-  int64_t bytes;
-  int64_t next;
-  int turns; /* 0: all messages have the same buffer */
-};
-enum { kCacheLineBytes = 64 };
-
+/* Where messages leave from, and arrive. */
 struct Buffers {
   struct Ring outgoing, incoming;
+  int64_t vain_poll_ns;
 };
 
 struct Size {
@@ -105,28 +104,6 @@ static int64_t parse_number(const char* text, int64_t least, int64_t most, const
   return value;
 }
 
-/* Touched, so that no page is missing when a message comes. */
-static void make_ring(struct Ring* ring, int64_t bytes, int turns) {
-  ring->memory = aligned_alloc(kCacheLineBytes, (size_t)bytes);
-  if (ring->memory == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
-  memset(ring->memory, 1, (size_t)bytes);
-  ring->bytes = bytes;
-  ring->next = 0;
-  ring->turns = turns;
-}
-
-static int64_t whole_lines(int64_t bytes) {
-  return (bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
-}
-
-/* The buffer of the next message of so many bytes. */
-static char* take(struct Ring* ring, int64_t bytes) {
-  if (ring->next + bytes > ring->bytes) ring->next = 0;
-  char* buffer = ring->memory + ring->next;
-  if (ring->turns) ring->next += whole_lines(bytes);
-  return buffer;
-}
-
 static void send(struct Buffers* buffers, int64_t bytes, int to) {
   MPI_Send(take(&buffers->outgoing, bytes), (int)bytes, MPI_BYTE, to, kTag, MPI_COMM_WORLD);
 }
@@ -136,11 +113,61 @@ static void receive(struct Buffers* buffers, int64_t bytes, int from) {
            MPI_STATUS_IGNORE);
 }
 
+static void nap(void) {
+  const struct timespec time = {0, kNapNs};
+  nanosleep(&time, NULL);
+}
+
+/* Processor time of one poll in vain with its sleep. REQUIRES: no message comes meanwhile. */
+static int64_t vain_poll_ns(void) {
+  MPI_Request never;
+  char nothing = 0;
+  int self = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &self);
+  MPI_Irecv(&nothing, 1, MPI_CHAR, self, kTag + 1, MPI_COMM_WORLD, &never);
+  const int64_t before_ns = processor_ns();
+  for (int i = 0; i < kVainPolls; ++i) {
+    int done = 0;
+    MPI_Test(&never, &done, MPI_STATUS_IGNORE);
+    nap();
+  }
+  const int64_t each_ns = (processor_ns() - before_ns) / kVainPolls;
+  MPI_Cancel(&never);
+  MPI_Wait(&never, MPI_STATUS_IGNORE);
+  return each_ns;
+}
+
+/* Processor time of one message to or from `peer`, without the polls in vain. Both sides must do it. */
+static int64_t work_asleep_ns(struct Buffers* buffers, int64_t bytes, int peer, int sends) {
+  char* const data = take(sends ? &buffers->outgoing : &buffers->incoming, bytes);
+  MPI_Request request;
+  int64_t vain = 0;
+  const int64_t before_ns = processor_ns();
+  if (sends) {
+    MPI_Isend(data, (int)bytes, MPI_BYTE, peer, kTag, MPI_COMM_WORLD, &request);
+  } else {
+    MPI_Irecv(data, (int)bytes, MPI_BYTE, peer, kTag, MPI_COMM_WORLD, &request);
+  }
+  for (int done = 0;;) {
+    MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    if (done) break;
+    ++vain;
+    nap();
+  }
+  const int64_t work_ns = processor_ns() - before_ns - vain * buffers->vain_poll_ns;
+  return work_ns > 0 ? work_ns : 0;
+}
+
 static void answer(struct Buffers* buffers) {
   for (;;) {
     struct Batch batch;
     MPI_Recv(&batch, kBatchFields, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     if (batch.exchanges == 0 && batch.burst == 0) return;
+    if (batch.burst > 0 && batch.settle_ns == 0) {
+      const int64_t work_ns = work_asleep_ns(buffers, batch.bytes, 0, 0);
+      MPI_Send(&work_ns, 1, MPI_INT64_T, 0, kTag, MPI_COMM_WORLD);
+      continue;
+    }
     if (batch.burst > 0) {
       const struct timespec settle = {batch.settle_ns / 1000000000, batch.settle_ns % 1000000000};
       nanosleep(&settle, NULL);
@@ -200,6 +227,16 @@ static void measure_work(const struct Size* size, struct Buffers* buffers) {
   int64_t receiving_ns = 0;
   MPI_Recv(&receiving_ns, 1, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   printf("work %lld %lld %lld\n", (long long)size->bytes, (long long)sending_ns, (long long)receiving_ns);
+  fflush(stdout);
+}
+
+static void measure_long_work(const struct Size* size, struct Buffers* buffers) {
+  struct Batch batch = {size->bytes, 0, 1, 0, 0};
+  MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
+  const int64_t sending_ns = work_asleep_ns(buffers, size->bytes, 1, 1);
+  int64_t receiving_ns = 0;
+  MPI_Recv(&receiving_ns, 1, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+  printf("long_work %lld %lld %lld\n", (long long)size->bytes, (long long)sending_ns, (long long)receiving_ns);
   fflush(stdout);
 }
 
@@ -278,12 +315,14 @@ int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "link") == 0) return measure_link(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "contact") == 0) return measure_contact(argc - 1, argv + 1);
   if (argc > 1 && strcmp(argv[1], "turn") == 0) return measure_turn(argc - 1, argv + 1);
+  if (argc > 1 && strcmp(argv[1], "local") == 0) return measure_local(argc - 1, argv + 1);
   if (argc < 5) {
     fprintf(stderr,
             "usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES RING BYTES [BYTES ...]\n"
             "       lbf-calibrate-pingpong link MILLISECONDS PAIRS BYTES\n"
             "       lbf-calibrate-pingpong contact PAIRS\n"
-            "       lbf-calibrate-pingpong turn self|remote\n");
+            "       lbf-calibrate-pingpong turn self|remote\n"
+            "       lbf-calibrate-pingpong local RING BYTES [BYTES ...]\n");
     return 2;
   }
   const double seconds = (double)parse_number(argv[1], 1, 86400, "SECONDS");
@@ -320,15 +359,14 @@ int main(int argc, char** argv) {
     return 1;
   }
   struct Buffers buffers;
-  make_ring(&buffers.outgoing, whole_lines(ring_bytes > largest ? ring_bytes : largest), ring_bytes > 0);
-  if (ring_bytes > 0) {
-    make_ring(&buffers.incoming, buffers.outgoing.bytes, 1);
-  } else {
-    buffers.incoming = buffers.outgoing;
-  }
+  if (!make_ring(&buffers.outgoing, whole_lines(ring_bytes > largest ? ring_bytes : largest), ring_bytes > 0))
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  buffers.incoming = buffers.outgoing;
+  if (ring_bytes > 0 && !make_ring(&buffers.incoming, buffers.outgoing.bytes, 1)) MPI_Abort(MPI_COMM_WORLD, 1);
 
   char host[256] = "";
   gethostname(host, sizeof host - 1);
+  buffers.vain_poll_ns = vain_poll_ns();
   if (rank == 1) {
     MPI_Send(host, sizeof host, MPI_CHAR, 0, kTag, MPI_COMM_WORLD);
     answer(&buffers);
@@ -359,9 +397,16 @@ int main(int argc, char** argv) {
     fflush(stdout);
     for (int round = 0; strcmp(host, other) != 0 && round < kBursts; ++round) {
       for (int i = 0; i < sizes_given; ++i) {
-        if (sizes[i].bytes > kLargestBurstBytes || (limit >= 0 && sizes[i].bytes > limit)) continue;
-        const int slow = sizes[i].half_sum_ns / sizes[i].samples * kLongestBurst > kLongSettleNs;
-        if (!slow || round < kFewBursts) measure_work(&sizes[i], &buffers);
+        const int is_long = sizes[i].bytes > kLargestBurstBytes || (limit >= 0 && sizes[i].bytes > limit);
+        const int64_t half_ns = sizes[i].half_sum_ns / sizes[i].samples;
+        if (is_long && 1e-9 * (double)half_ns > kLongestWork_s) break; /* the next ones are longer */
+        const int slow = half_ns * (is_long ? 1 : kLongestBurst) > (is_long ? kLongSettleNs / 10 : kLongSettleNs);
+        if (slow && round >= kFewBursts) continue;
+        if (is_long) {
+          measure_long_work(&sizes[i], &buffers);
+        } else {
+          measure_work(&sizes[i], &buffers);
+        }
       }
     }
     const struct Batch end = {0, 0, 0, 0, 0};

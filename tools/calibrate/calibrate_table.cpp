@@ -140,6 +140,19 @@ std::string spread_table(std::string_view key, const PingPong& measured) {
          });
 }
 
+using Samples = std::map<Bytes, std::vector<Nanoseconds>>;
+std::string work_table(std::string_view key, const Samples& send, const Samples& recv) {
+  std::string text = fmt::format("{} = [", key);
+  std::size_t written = 0;
+  for (const auto& [bytes, send_ns] : send) {
+    const auto recv_ns = recv.find(bytes);
+    if (recv_ns == recv.end()) continue;
+    text += fmt::format("{}[{}, {}, {}],", written++ % 5 == 0 ? "\n  " : " ", bytes,
+                        microseconds(spread_of(send_ns).median_s), microseconds(spread_of(recv_ns->second).median_s));
+  }
+  return text + "\n]\n";
+}
+
 // For [about].
 std::string eager_text(const PingPong& measured) {
   switch (measured.eager) {
@@ -228,14 +241,14 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
     measured.yielded = rest == " 1";
     return {};
   }
-  if (kind == "work") {
+  if (kind == "work" || kind == "long_work") {
     const auto bytes = parse<Bytes>(next_word(rest));
     const auto send_ns = parse<Nanoseconds>(next_word(rest));
     const auto recv_ns = parse<Nanoseconds>(next_word(rest));
     if (!bytes || !send_ns || !recv_ns || *send_ns < 0 || *recv_ns < 0 || !rest.empty())
       return broken_line(line);
-    measured.send_work_ns[*bytes].push_back(*send_ns);
-    measured.recv_work_ns[*bytes].push_back(*recv_ns);
+    (kind == "work" ? measured.send_work_ns : measured.long_send_work_ns)[*bytes].push_back(*send_ns);
+    (kind == "work" ? measured.recv_work_ns : measured.long_recv_work_ns)[*bytes].push_back(*recv_ns);
     return {};
   }
   if (kind != "batch") return broken_line(line);
@@ -351,6 +364,7 @@ std::string network_file(const Calibration& calibration) {
                        contact_keys(Locality::kRemote, calibration.contacts, calibration.remote_turns));
   }
 
+  if (calibration.local != nullptr) text += local_table(*calibration.local);
   if (calibration.link != nullptr) {
     text += fmt::format("\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = {:.3f}\n",
                         link_bandwidth(*calibration.link).bytes_per_s / 1e6);
@@ -375,6 +389,12 @@ std::string network_file(const Calibration& calibration) {
         "to {} bytes; beyond by the line through the last three sizes; cut to the half round trip where they "
         "overlap\"\n",
         calibration.remote->send_work_ns.rbegin()->first);
+    text +=
+        "# processor time as measured, of long messages with ranks that sleep between polls (not used): bytes, "
+        "sender, receiver\n" +
+        work_table("remote_work_us", calibration.remote->send_work_ns, calibration.remote->recv_work_ns) +
+        work_table("remote_long_work_us", calibration.remote->long_send_work_ns,
+                   calibration.remote->long_recv_work_ns);
   } else if (calibration.remote != nullptr) {
     text += "remote_cpu = \"not measured: all of it is in the table\"\n";
   }
@@ -408,6 +428,7 @@ std::string network_file(const Calibration& calibration) {
     text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" +
             spread_table("self_node_spread_us", *calibration.self_node);
   }
+  if (calibration.local != nullptr) text += local_about(*calibration.local);
   return text;
 }
 

@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "tools/calibrate/calibrate_contacts.h"
+#include "tools/calibrate/calibrate_local_table.h"
 
 namespace lbf {
 
@@ -28,6 +29,9 @@ struct PingPong {
   // Processor time of one message, measured apart from all waiting; for eager messages between nodes only.
   std::map<Bytes, std::vector<Nanoseconds>> send_work_ns;
   std::map<Bytes, std::vector<Nanoseconds>> recv_work_ns;
+  // The same of longer messages, whose ranks sleep between polls: shown, not used.
+  std::map<Bytes, std::vector<Nanoseconds>> long_send_work_ns;
+  std::map<Bytes, std::vector<Nanoseconds>> long_recv_work_ns;
   enum class Eager { kNotMeasured, kUpToLimit, kAll };
   Eager eager = Eager::kNotMeasured;  // kNotMeasured: the program printed that it could not tell
   Bytes eager_limit_bytes = 0;        // the largest message that needs no receive to be sent (kUpToLimit)
@@ -92,6 +96,7 @@ struct Calibration {
   const Contacts* contacts = nullptr;  // nothing: no keys of first contacts in the file
   const Turns* remote_turns = nullptr;
   const Turns* self_node_turns = nullptr;
+  const LocalTimes* local = nullptr;  // nothing: no [local] in the file
 };
 
 // The text of the network file.

@@ -298,6 +298,27 @@ Result<Turns> measure_turns(const Options& options, const std::vector<std::strin
   return measured;
 }
 
+Result<LocalTimes> measure_local(const Options& options, const std::vector<std::string>& srun,
+                                 const std::string& program, const std::vector<Bytes>& sizes,
+                                 const std::string& nodelist) {
+  std::vector<std::string> command = srun;
+  command.insert(command.end(), {"-n1", "-N1"});
+  if (!nodelist.empty()) command.push_back("--nodelist=" + nodelist);
+  command.insert(command.end(), {program, "local", std::to_string(options.footprint)});
+  for (const Bytes bytes : sizes) command.push_back(std::to_string(bytes));
+  LocalTimes measured;
+  Progress progress("local", 1);
+  auto done = run(command, [&](std::string_view line) {
+    progress.samples(0);
+    return read_local_line(line, measured);
+  });
+  if (!done) return done.error();
+  if (!measured.complete) {
+    return Error{ErrorCode::kUnavailable, "the program ended before it had measured copies and reductions"};
+  }
+  return measured;
+}
+
 // All or nothing: readers (lbfd) never see half a file.
 Result<void> write_file(const std::string& path, const std::string& text) {
   const std::string part = path + ".part";
@@ -364,6 +385,7 @@ int calibrate(const Options& given, const std::string& typed) {
   Contacts contacts;
   Turns remote_turns;
   Turns self_node_turns;
+  LocalTimes local;
   std::string one_node = options.nodes;
   if (options.only != "self-node") {
     auto measured = measure(options, *srun, *program, *sizes, true, options.nodes);
@@ -408,6 +430,11 @@ int calibrate(const Options& given, const std::string& typed) {
     calibration.self_node_turns = &self_node_turns;
   }
 
+  auto alone = measure_local(options, *srun, *program, *sizes, one_node);
+  if (!alone) return fail(alone.error());
+  local = std::move(*alone);
+  calibration.local = &local;
+
   const std::string text = network_file(calibration);
   if (to_stdout) {
     std::cout << text;
@@ -448,6 +475,7 @@ int calibrate(const Options& given, const std::string& typed) {
   if (calibration.self_node != nullptr) {
     std::cout << fmt::format("  self-node ({}): {}\n", self_node.nodes[0], one_way(self_node));
   }
+  std::cout << fmt::format("  local ({}): {}\n", local.node, local_summary(local));
   return 0;
 }
 

@@ -304,6 +304,8 @@ class Export final : public TiExport, private OpWalk::Visitor {
       case OpKind::kWindowOpen:
       case OpKind::kWindowClose:
       case OpKind::kBlockEnd:
+      case OpKind::kCopy:
+      case OpKind::kReduce:
         break;
     }
   }

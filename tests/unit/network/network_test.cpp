@@ -101,6 +101,23 @@ bandwidth_MBps = 40
   EXPECT_EQ(network->contention(), Contention::kNic);
 }
 
+TEST(Network, KnowsWhatRanksDoByThemselves) {
+  const Result<Network> network =
+      Network::parse(kPath + "[local]\ncopy = [[0, 0.5], [1000, 2.5]]\nreduce = [[8, 1.0]]\n", "x.toml");
+  ASSERT_TRUE(network.ok()) << network.error().message;
+  EXPECT_TRUE(network->local().known());
+  EXPECT_DOUBLE_EQ(network->local().copy.at(500), 1.5e-6);
+  EXPECT_DOUBLE_EQ(network->local().reduce.at(800), 1e-6);
+  const Result<Network> half = Network::parse(kPath + "[local]\ncopy = [[0, 0.5]]\n", "x.toml");
+  ASSERT_TRUE(half.ok());
+  EXPECT_EQ(half->local().reduce.at(800), 0);
+  EXPECT_FALSE(Network::parse(kPath, "x.toml")->local().known());
+  EXPECT_FALSE(Network::zero().local().known());
+  EXPECT_THAT(error_of(kPath + "[local]\ncopies = [[0, 0.5]]\n"), HasSubstr("known are copy, reduce"));
+  EXPECT_THAT(error_of(kPath + "[local]\ncopy = [[0, -1.0]]\n"), HasSubstr("'copy'"));
+  EXPECT_THAT(error_of("local = 1\n" + kPath), HasSubstr("must be a table: [local]"));
+}
+
 TEST(Network, OneLocalityServesBoth) {
   const Result<Network> network = Network::parse(kPath, "x.toml");
   ASSERT_TRUE(network.ok());

@@ -23,9 +23,16 @@ TEST(NominalNetworks, EachIsWhatItsNameAndItsLinkSay) {
     EXPECT_EQ(network->name(), entry.path().stem().string());
     EXPECT_TRUE(network->nominal());
     names.insert(network->name());
-    for (const char* says : {"kind: nominal: ", "latency: ", "rate: ", "self_node: assumed: "}) {
+    for (const char* says :
+         {"kind: nominal: ", "latency: ", "rate: ", "self_node: assumed: ", "local: assumed: "}) {
       EXPECT_THAT(network->description(), HasSubstr(says));
     }
+    const std::string& about = network->description();
+    const double copied = std::stod(about.substr(about.find("us and ", about.find("local: ")) + 7));
+    EXPECT_NEAR(1e-9 / network->local().copy.tail_slope_s_per_byte(), copied, 0.005 * copied);
+    // Through shared memory a message is copied at least once; two operands are read where a copy reads one.
+    EXPECT_LE(network->local().copy.at(1 << 20), network->path(0).flight.at(1 << 20));
+    EXPECT_GT(network->local().reduce.at(1 << 20), network->local().copy.at(1 << 20));
     EXPECT_EQ(network->contention(), Contention::kNic);
     const double rate = network->contention_bytes_per_s();
     for (const std::uint32_t hops : {1U, 2U, 3U, 4U, kUnknownHops}) {

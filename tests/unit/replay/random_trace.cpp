@@ -333,9 +333,11 @@ class Maker {
   // is how they are paired and replayed.
   void collective(bool nonblocking) {
     if (chance(2)) return;
-    static constexpr CollectiveOp kOps[] = {CollectiveOp::kBarrier, CollectiveOp::kAlltoall,
-                                            CollectiveOp::kAllreduce, CollectiveOp::kBcast};
-    const CollectiveOp op = kOps[pick(0, 3)];
+    static constexpr CollectiveOp kOps[] = {CollectiveOp::kBarrier,   CollectiveOp::kAlltoall,
+                                            CollectiveOp::kAllreduce, CollectiveOp::kBcast,
+                                            CollectiveOp::kReduce,    CollectiveOp::kGather};
+    const CollectiveOp op = kOps[pick(0, 5)];
+    const bool in_place = chance(4);
     const Bytes bytes = op == CollectiveOp::kBarrier ? 0 : pick(0, 4000);
     const Rank root = static_cast<Rank>(pick(0, static_cast<std::size_t>(trace_.ranks) - 1));
     std::map<std::pair<Rank, Rank>, std::vector<std::size_t>> by_pair;
@@ -349,8 +351,11 @@ class Maker {
       event.op = op;
       event.bytes = bytes;
       event.root = root;
+      if (in_place) event.flags |= kFlagInPlace;
       CollectiveCall call;
       call.op = op;
+      call.in_place = in_place;
+      call.local_work = true;
       call.nonblocking = nonblocking;
       call.rank = static_cast<std::uint32_t>(rank);
       call.size = static_cast<std::uint32_t>(trace_.ranks);
@@ -389,9 +394,16 @@ class Maker {
         trace_.program.processes[runner].actions.push_back({kind, 0, m});
       };
       // Sends with the receives that follow them are one exchange: posts, sends, receives, then waits. Sends
-      // that no receive follows are done one after the other.
+      // that no receive follows are done one after the other. What the rank does by itself ends an exchange.
       std::size_t at = 0;
       while (at < steps.size()) {
+        const bool copies = steps[at].kind == CollectiveStep::Kind::kCopy;
+        if (copies || steps[at].kind == CollectiveStep::Kind::kReduce) {
+          const Action::Kind kind = copies ? Action::Kind::kCopy : Action::Kind::kReduce;
+          trace_.program.processes[runner].actions.push_back(
+              {kind, 0, 0, static_cast<double>(steps[at++].bytes)});
+          continue;
+        }
         std::vector<std::size_t> sent;
         std::vector<std::size_t> received;
         for (; at < steps.size() && steps[at].kind == CollectiveStep::Kind::kSend; ++at)
@@ -643,6 +655,13 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
     }
   }
   if (machine.hops.empty() || random() % 2 == 0) machine.remote = add_path("remote");
+  if (random() % 2 == 0) {
+    machine.copy = make_table(random, random() % 3 == 0);
+    machine.reduce = make_table(random, random() % 3 == 0);
+    toml << "[local]\n";
+    write_table(toml, "copy", machine.copy);
+    write_table(toml, "reduce", machine.reduce);
+  }
   if (random() % 2 == 0) {
     const bool bus = random() % 2 == 0;
     machine.contention = bus ? reference::Machine::Contention::kBus : reference::Machine::Contention::kNic;

@@ -261,13 +261,20 @@ class Simulation {
       if (me.work > 0 || me.asleep_until > now_) return did;
       me.asleep_until = -1;
       const Action& action = process.actions[me.next];
-      const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked;
+      const bool names = action.kind != Action::Kind::kWork && action.kind != Action::Kind::kBlocked &&
+                         action.kind != Action::Kind::kCopy && action.kind != Action::Kind::kReduce;
       const Message* m = names ? &program_.messages[action.message] : nullptr;
       Way* way = names ? &way_[action.message] : nullptr;
       switch (action.kind) {
         case Action::Kind::kWork:
           if (me.phase++ == 0 && work(action.seconds)) return true;
           break;
+        case Action::Kind::kCopy:
+        case Action::Kind::kReduce: {
+          const Table& table = action.kind == Action::Kind::kCopy ? machine_.copy : machine_.reduce;
+          if (me.phase++ == 0 && work(cost(table, action.bytes))) return true;
+          break;
+        }
         case Action::Kind::kBlocked:
           if (me.phase++ == 0 && action.seconds > 0) {
             me.asleep_until = now_ + action.seconds;

@@ -13,10 +13,11 @@ namespace lbf::reference {
 
 struct Action {
   // kSend goes on once its buffer is free, kIsend at once; kWaitSend waits for the buffer of a kIsend. kRecv
-  // posts the receive itself unless a kPost did.
-  enum class Kind { kWork, kBlocked, kSend, kIsend, kWaitSend, kPost, kRecv, kPeek } kind;
+  // posts the receive itself unless a kPost did. kCopy and kReduce are work that the machine's tables tell.
+  enum class Kind { kWork, kBlocked, kSend, kIsend, kWaitSend, kPost, kRecv, kPeek, kCopy, kReduce } kind;
   double seconds = 0;       // kWork at speed 1, kBlocked
   std::size_t message = 0;  // all others
+  double bytes = 0;         // kCopy, kReduce
 };
 
 struct Message {
@@ -61,6 +62,8 @@ struct Machine {
   bool yields = false;        // who waits polls, in turn with the others that wait on its node
   enum class Contention { kNone, kBus, kNic } contention = Contention::kNone;
   double bandwidth = 1;  // bytes per second of each link
+  Table copy;            // of what a rank does by itself in a collective: bytes, seconds at speed 1
+  Table reduce;
   Path self_node;
   std::map<int, Path> hops;    // hop:N
   std::optional<Path> remote;  // REQUIRES: there is one, or a hop:N

@@ -20,7 +20,7 @@ PingPong read(std::initializer_list<const char*> lines) {
 TEST(PingPongLines, AreAddedUp) {
   const PingPong measured =
       read({"library Open MPI v4.1.4", "node 0 node1", "node 1 node2", "yield 1", "batch 8 100 200",
-            "batch 0 50", "batch 8 300", "eager 65507", "work 8 10 20", "end"});
+            "batch 0 50", "batch 8 300", "eager 65507", "work 8 10 20", "long_work 65536 30 40", "end"});
   EXPECT_EQ(measured.library, "Open MPI v4.1.4");
   EXPECT_EQ(measured.nodes[0], "node1");
   EXPECT_EQ(measured.nodes[1], "node2");
@@ -32,6 +32,8 @@ TEST(PingPongLines, AreAddedUp) {
   EXPECT_EQ(measured.half_round_trips_ns.at(0), (std::vector<Nanoseconds>{50}));
   EXPECT_EQ(measured.send_work_ns.at(8), (std::vector<Nanoseconds>{10}));
   EXPECT_EQ(measured.recv_work_ns.at(8), (std::vector<Nanoseconds>{20}));
+  EXPECT_EQ(measured.long_send_work_ns.at(65536), (std::vector<Nanoseconds>{30}));
+  EXPECT_EQ(measured.long_recv_work_ns.at(65536), (std::vector<Nanoseconds>{40}));
 }
 
 TEST(PingPongLines, ForeignOutputIsRefused) {
@@ -137,7 +139,8 @@ TEST(SplitCosts, NoWorkNoSplit) {
 TEST(NetworkFile, IsReadByThePredictor) {
   const PingPong remote =
       read({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "batch 0 20000 30000 40000",
-            "batch 1024 60000 60000", "work 0 5000 10000", "work 1024 6000 12000", "end"});
+            "batch 1024 60000 60000", "work 0 5000 10000", "work 1024 6000 12000", "long_work 1024 9000 8000",
+            "end"});
   const PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 3000", "end"});
   Calibration calibration;
   calibration.name = "lan-100";
@@ -149,6 +152,7 @@ TEST(NetworkFile, IsReadByThePredictor) {
   const auto network = Network::parse(text, "lan-100.toml");
   ASSERT_TRUE(network.ok()) << network.error().message << "\n" << text;
   EXPECT_EQ(network->name(), "lan-100");
+  EXPECT_NE(text.find("remote_long_work_us = [\n  [1024, 9.000, 8.000],\n]"), std::string::npos) << text;
   const PathCost& path = network->path(1);
   EXPECT_NEAR(path.flight.at(0), 15e-6, 1e-9);
   EXPECT_NEAR(path.send_cpu.at(0), 5e-6, 1e-9);
