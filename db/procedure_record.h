@@ -30,7 +30,7 @@ struct ProcedureRecord {
   // What measuring it costs, as a share of the time of the ranks that do, while they do (docs/procedures.md, "Predicted and
   // observed cost").
   std::optional<double> predicted_cost{};  // before it was patched
-  std::string predicted_from{};            // history, samples, default; empty: not predicted
+  std::string predicted_from{};            // history, limit (at most so much), default; empty: not predicted
   std::optional<double> observed_cost{};
   std::optional<double> calls_per_s{};     // of a rank, observed; the next run's history
   // Of what is not measured, or no more: its time as statistical samples say, with its 95 % interval. What is predicted of

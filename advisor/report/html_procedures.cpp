@@ -22,6 +22,12 @@ std::string cost_cell(const std::optional<double>& percent) {
   return fmt::format("<td>{}</td>", percent ? fmt::format("{:.3g} %", *percent) : "-");
 }
 
+// Where nothing is known of it: what it may cost at most.
+std::string predicted_cell(const Procedure& procedure) {
+  if (!procedure.predicted_cost_percent || procedure.predicted_from != "limit") return cost_cell(procedure.predicted_cost_percent);
+  return fmt::format("<td>&le; {:.3g} %</td>", *procedure.predicted_cost_percent);
+}
+
 }  // namespace
 
 std::string procedures_body(const Step& step) {
@@ -41,7 +47,7 @@ std::string procedures_body(const Step& step) {
     rows += fmt::format("<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td>", escaped(shorten(procedure->name, 60)),
                         escaped(shown_state(*procedure)), procedure->calls ? std::to_string(*procedure->calls) : "-") +
             cell(shown_time_s(*procedure)) + (procedure->is_sampled() ? cell({}) : cell(procedure->exclusive_s)) +
-            cost_cell(procedure->predicted_cost_percent) + cost_cell(procedure->observed_cost_percent) + percent_cell(on_path) +
+            predicted_cell(*procedure) + cost_cell(procedure->observed_cost_percent) + percent_cell(on_path) +
             cell(procedure->receiver_s) + percent_cell(gain_percent(times, procedure->receiver_s)) +
             cell(procedure->sender_s) + percent_cell(gain_percent(times, procedure->sender_s)) +
             cell(procedure->zeroed_s) + percent_cell(gain_percent(times, procedure->zeroed_s)) + "</tr>";

@@ -32,6 +32,12 @@ std::string cost_percent(const std::optional<double>& value) {
   return value ? fmt::format("{:.3g}%", *value) : "-";
 }
 
+// Where nothing is known of it: what it may cost at most.
+std::string predicted_percent(const Procedure& procedure) {
+  return (procedure.predicted_cost_percent && procedure.predicted_from == "limit" ? "<=" : "") +
+         cost_percent(procedure.predicted_cost_percent);
+}
+
 std::optional<double> on_path_percent(const ProcedureTimes& times, const Procedure& procedure) {
   if (!times.path || !procedure.critical_path_s || !(times.path->length_s > 0)) return std::nullopt;
   return 100 * *procedure.critical_path_s / times.path->length_s;
@@ -63,7 +69,7 @@ constexpr std::array<ProcedureColumn, 16> kColumns{{
     {"Stayed_s", false, [](const ProcedureTimes&, const Procedure& p) { return stayed(p.stayed_sender_s); }},
     {"Zeroed_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(p.zeroed_s); }},
     {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return percent(gain_percent(t, p.zeroed_s)); }},
-    {"CostPred", false, [](const ProcedureTimes&, const Procedure& p) { return cost_percent(p.predicted_cost_percent); }},
+    {"CostPred", false, [](const ProcedureTimes&, const Procedure& p) { return predicted_percent(p); }},
     {"Cost", false, [](const ProcedureTimes&, const Procedure& p) { return cost_percent(p.observed_cost_percent); }},
 }};
 

@@ -114,7 +114,7 @@ struct Procedure {
   std::optional<Seconds> stayed_receiver_s;
   std::optional<Seconds> stayed_sender_s;
   std::optional<double> predicted_cost_percent;  // of the ranks' time, before it was patched
-  std::string predicted_from;                    // history, samples, default
+  std::string predicted_from;                    // history, limit (at most so much), default
   std::optional<double> observed_cost_percent;
   std::optional<Seconds> sampled_s;  // of what was not measured, as statistical samples say
   std::optional<Seconds> sampled_low_s;

@@ -116,14 +116,16 @@ bool ProcedureSearch::decide(const Evidence& evidence) {
     double rank;
   };
   const std::vector<Hypothesis> hypotheses = ranked(evidence);
+  const auto known_cost = [&](const std::string& name) {
+    return evidence.known_cost ? evidence.known_cost(name).value_or(0) : 0;
+  };
   std::vector<Wanted> wanted;
   std::vector<std::string> wrong;
   for (const Hypothesis& hypothesis : hypotheses) {
     if (hypothesis.share < kLeastShare / 2) break;
     // The first of the procedure and its callers that may be measured.
     const auto name = std::find_if(hypothesis.names.begin(), hypothesis.names.end(), [&](const std::string& one) {
-      return !off_.contains(one) &&
-             !(evidence.predicted_cost && evidence.predicted_cost(one, hypothesis.share) > evidence.cost_limit);
+      return !off_.contains(one) && known_cost(one) <= evidence.cost_limit;
     });
     if (name == hypothesis.names.end()) continue;
     if (is_wrong(*name, evidence)) {
@@ -141,15 +143,14 @@ bool ProcedureSearch::decide(const Evidence& evidence) {
   std::size_t waiting = 0;  // hypotheses that there was no place for
   for (const Wanted& one : wanted) {
     if (is_in(names, one.name)) continue;
-    const double predicted = evidence.predicted_cost ? evidence.predicted_cost(one.name, one.share) : 0;
-    if (names.size() == kMostMeasured || cost + predicted > evidence.cost_limit || bytes + one.name.size() + 1 > kMostBytes) {
+    const double its_cost = known_cost(one.name);
+    if (names.size() == kMostMeasured || cost + its_cost > evidence.cost_limit || bytes + one.name.size() + 1 > kMostBytes) {
       ++waiting;
       continue;
     }
-    cost += predicted;
+    cost += its_cost;
     bytes += one.name.size() + 1;
     names.push_back(one.name);
-    shares_[one.name] = one.share;
     text += fmt::format("{}{} {:.1f} %", text.empty() ? "" : ", ", one.name, 100 * one.share);
     if (one.name != *one.leaf) text += " (calls " + *one.leaf + ")";
   }

@@ -4,7 +4,7 @@
 // replay) -> answer to a batch -> relay -> ring -> capture. Hollingsworth & Miller's Performance Consultant: hypotheses ("the
 // critical path runs through F") are tested where evidence is cheap first (samples of each rank, weighted by the rank's
 // part of the critical path), then by measuring, as many at once as the overhead limit allows by what they are
-// predicted to cost. One that is wrong is taken off, and the next one tested; one that costs too much is given up for its
+// known to cost. One that is wrong is taken off, and the next one tested; one that costs too much is given up for its
 // caller. docs/procedures.md, "One list for all ranks". No clock of its own: the caller passes the time in.
 #pragma once
 
@@ -52,8 +52,9 @@ class ProcedureSearch {
     std::span<const std::pair<std::int32_t, Seconds>> path_of_rank{};  // PathProfile::rank_s; -1: all others
     std::map<std::string, Seconds> path_of_procedure{};                // of those that are measured
     double cost_limit = 1;  // share of a rank's time that measured calls may cost
-    // What measuring a procedure will cost. Its argument: the share of the time that samples saw in it.
-    std::function<double(const std::string& name, double share)> predicted_cost{};
+    // What measuring a procedure will cost; nothing: nobody knows. Such a one is tried: all that is measured together costs
+    // the limit at most, because the measuring in the program ends there by itself, and then it is known.
+    std::function<std::optional<double>(const std::string& name)> known_cost{};
   };
 
   // `number` of `of`; `own_samples`: of the rank, in the program's own procedures. What comes twice counts once.
@@ -70,8 +71,6 @@ class ProcedureSearch {
   // True: list() is another one.
   bool decide(const Evidence& evidence);
   const ProcedureList& list() const { return list_; }  // generation 0: none yet
-  // Of what is on it: the critical path's share, as samples say.
-  const std::map<std::string, double>& shares() const { return shares_; }
 
  private:
   struct Told {
@@ -99,7 +98,6 @@ class ProcedureSearch {
   std::set<std::string> wrong_;  // tested
   std::map<std::string, Test> tests_;  // of what is on the list
   ProcedureList list_;
-  std::map<std::string, double> shares_;
   bool changed_ = false;    // something was said since the last decision
   Seconds decided_s_ = 0;   // when that was
 };

@@ -60,8 +60,8 @@ void StepProcedures::end_on(std::uint32_t number, Rank rank) {
   totals_[number].ended.try_emplace(rank, time_of(rank).all_s);
 }
 
-void StepProcedures::expect_share(const std::string& name, double share) {
-  if (shares_.size() < kMaxRemarks) shares_[name] = share;
+void StepProcedures::expect_within(const std::string& name, double cost_limit) {
+  if (within_.size() < kMaxRemarks) within_[name] = cost_limit;
 }
 
 void StepProcedures::take_list(const std::vector<std::string>& names) {
@@ -121,21 +121,24 @@ Seconds StepProcedures::measured_s(const Total& total) const {
   return sum_s;
 }
 
-StepProcedures::Expected StepProcedures::expected(const std::string& name) const {
-  if (const auto known = history_.find(name); known != history_.end()) return {known->second, "history"};
-  if (const auto seen = shares_.find(name); seen != shares_.end()) return {seen->second / kDefaultProcedureCallS, "samples"};
-  return {kDefaultProcedureCallsPerS, "default"};
+Seconds StepProcedures::call_s() const {
+  return (call_ns_ > 0 ? call_ns_ : kDefaultProcedureCallNs) * 1e-9;
 }
 
-double StepProcedures::predicted_cost(const std::string& name, double share) const {
-  const double call_s = (call_ns_ > 0 ? call_ns_ : kDefaultProcedureCallNs) * 1e-9;
+StepProcedures::Expected StepProcedures::expected(const std::string& name) const {
+  if (const auto known = history_.find(name); known != history_.end()) return {known->second * call_s(), "history"};
+  if (const auto tried = within_.find(name); tried != within_.end()) return {tried->second, "limit"};
+  return {kDefaultProcedureCallsPerS * call_s(), "default"};
+}
+
+std::optional<double> StepProcedures::known_cost(const std::string& name) const {
   if (const auto number = table_.find(name)) {
     const Total& total = totals_[*number];
     if (const Seconds sum_s = measured_s(total); sum_s >= kLeastObservedS * static_cast<double>(total.ranks.size()))
-      return static_cast<double>(total.calls) / sum_s * call_s;
+      return static_cast<double>(total.calls) / sum_s * call_s();
   }
-  const Expected known = expected(name);
-  return call_s * (known.from == "history" ? known.calls_per_s : share / kDefaultProcedureCallS);
+  if (const auto known = history_.find(name); known != history_.end()) return known->second * call_s();
+  return std::nullopt;
 }
 
 // --- samples
@@ -250,16 +253,15 @@ std::vector<db::ProcedureRecord> StepProcedures::records() const {
     record.calls = total.calls;
     record.inclusive_s = total.inclusive_s;
     record.exclusive_s = total.exclusive_s;
-    const double call_s = (call_ns_ > 0 ? call_ns_ : kDefaultProcedureCallNs) * 1e-9;
     const Expected known = expected(record.name);
-    record.predicted_cost = known.calls_per_s * call_s;
+    record.predicted_cost = known.cost;
     record.predicted_from = known.from;
     // What was switched off was so for how often it was called then, not for what a whole run would have of it.
     const auto off_rate = off_rates_.find(record.name);
     const Seconds sum_s = measured_s(total);
     if (off_rate != off_rates_.end() || sum_s > 0) {
       record.calls_per_s = off_rate != off_rates_.end() ? off_rate->second : static_cast<double>(total.calls) / sum_s;
-      record.observed_cost = *record.calls_per_s * call_s;
+      record.observed_cost = *record.calls_per_s * call_s();
     }
     if (is_off_list(record.name)) {
       record.state = "off";

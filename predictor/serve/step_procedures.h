@@ -20,10 +20,9 @@
 
 namespace lbf {
 
-// Calls of a procedure per second of a rank's time, before anything is known of it (docs/procedures.md, "Predicted and
-// observed cost"): as cost/predicted_cost.h's for MPI calls. Of one that samples saw: a call takes so long.
+// Calls of a procedure that the user named per second of a rank's time, before anything is known of it (docs/procedures.md,
+// "Predicted and observed cost"): as cost/predicted_cost.h's for MPI calls.
 inline constexpr double kDefaultProcedureCallsPerS = 10'000;
-inline constexpr Seconds kDefaultProcedureCallS = 10e-6;
 inline constexpr double kDefaultProcedureCallNs = 40;  // what measuring one costs, until a rank has said it
 
 // Of the process time of one rank, by the samples between its MPI calls.
@@ -40,9 +39,10 @@ class StepProcedures {
   Result<void> define(Rank rank, std::uint64_t own, std::string_view name, double call_ns = 0);
   // Calls per second of a rank that earlier runs of the program let expect, by name.
   void expect(std::map<std::string, double> calls_per_s) { history_ = std::move(calls_per_s); }
-  // `auto`: of the critical path's time samples saw so much in it, before it was measured.
   void say_call_ns(double call_ns);
-  void expect_share(const std::string& name, double share);
+  // `auto` chose it by samples, which do not say how often it is called. All that is known before is what measured calls may
+  // cost at most, a share of a rank's time: the measuring itself ends there.
+  void expect_within(const std::string& name, double cost_limit);
   // The list that all ranks measure from now on: of what is not on it times end.
   void take_list(const std::vector<std::string>& names);
   // From the record `procedure_samples`.
@@ -52,8 +52,9 @@ class StepProcedures {
   void remark(Rank rank, std::string_view kind, std::string_view name, std::string_view text, double calls_per_s = 0);
   void take_events(Rank rank, std::span<const Event> events);
 
-  // Share of a rank's time that measuring it costs: as observed where it was long enough, else as expected.
-  double predicted_cost(const std::string& name, double share) const;
+  // Share of a rank's time that measuring it costs: as observed where it was long enough, else as earlier runs say. Nothing:
+  // nobody knows yet.
+  std::optional<double> known_cost(const std::string& name) const;
 
   // Names of procedures that samples stand in for and can be predicted from; behind names(). What keeps one from being
   // predicted stands in its record's note.
@@ -92,11 +93,12 @@ class StepProcedures {
     std::uint64_t of = 0;
   };
   struct Expected {
-    double calls_per_s = 0;
+    double cost = 0;  // share of a rank's time
     std::string from;
   };
   // Time of the ranks that measured it, while they did.
   Seconds measured_s(const Total& total) const;
+  Seconds call_s() const;  // of measuring one
   Expected expected(const std::string& name) const;
   RankTime time_of(Rank rank) const;
   void end_on(std::uint32_t number, Rank rank);
@@ -118,7 +120,7 @@ class StepProcedures {
   std::map<Remark, std::set<Rank>> remarks_;  // by whom each was said
   std::vector<RankTime> times_;               // by rank
   std::map<std::string, double> history_;
-  std::map<std::string, double> shares_;
+  std::map<std::string, double> within_;  // `auto`: what measured calls may cost at most
   std::map<std::string, std::map<Rank, Samples>> samples_;
   std::optional<std::set<std::string>> listed_;  // the newest list of all ranks
   std::map<std::string, double> off_rates_;  // calls per second when it was switched off

@@ -125,6 +125,7 @@ class StepRun {
   // From `procedure`, `procedure_remark`, `procedure_candidate`, `procedure_samples`, `procedure_list`. False: none of them.
   bool take_procedure_record(const Stream& stream, Rank rank, const std::string& type, const nlohmann::json& record);
   void search_procedures();
+  double procedure_cost_limit() const;
   void describe_procedures(db::StepRecord& record, std::vector<std::string>& notes) const;
   Result<void> diagnose() const;
   Seconds rank_time_s() const;

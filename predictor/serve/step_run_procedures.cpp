@@ -66,6 +66,7 @@ bool StepRun::take_procedure_record(const Stream& stream, Rank rank, const std::
     if (list.generation > listed_generation_) {
       listed_generation_ = list.generation;
       procedures_.take_list(list.names);
+      for (const std::string& name : list.names) procedures_.expect_within(name, procedure_cost_limit());
       add_note(fmt::format("procedures: auto: list {} of all ranks, by the critical path as sampled: {}", list.generation,
                            list.names.empty() ? "none" : list.text));
     }
@@ -74,6 +75,12 @@ bool StepRun::take_procedure_record(const Stream& stream, Rank rank, const std::
     return false;
   }
   return true;
+}
+
+// Share of a rank's time that measured calls may cost there.
+double StepRun::procedure_cost_limit() const {
+  const double said = number_of(trace_->description().raw, "overhead_limit_percent") / 100;
+  return cost::procedure_limit(said > 0 ? said : kDefaultLimit);
 }
 
 // What all ranks are to measure, as far as their samples and the critical path tell now.
@@ -92,11 +99,9 @@ void StepRun::search_procedures() {
       evidence.path_of_procedure[procedures_.names()[procedure_pass_->predicted()[i]]] = profile.procedure_s[i];
     }
   }
-  const double said = number_of(trace_->description().raw, "overhead_limit_percent") / 100;
-  evidence.cost_limit = cost::procedure_limit(said > 0 ? said : kDefaultLimit);
-  evidence.predicted_cost = [this](const std::string& name, double share) { return procedures_.predicted_cost(name, share); };
+  evidence.cost_limit = procedure_cost_limit();
+  evidence.known_cost = [this](const std::string& name) { return procedures_.known_cost(name); };
   if (!procedure_search_.decide(evidence)) return;
-  for (const auto& [name, share] : procedure_search_.shares()) procedures_.expect_share(name, share);
   auto list = std::make_shared<const ProcedureList>(procedure_search_.list());
   const std::scoped_lock lock(view_mutex_);
   procedure_list_ = std::move(list);

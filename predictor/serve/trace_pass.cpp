@@ -36,9 +36,9 @@ TracePass::TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::ui
       stream_of_rank_(node_of_rank_.size(), -1),
       closed_(node_of_rank_.size(), false),
       planned_procedures_(procedures.size()),
+      sampled_(std::move(sampled)),
       memory_(memory) {
   for (const std::string& name : procedures) procedures_.number_of(name);
-  for (auto& [rank, shares] : sampled) sampled_[rank].shares = std::move(shares);
   memory_.set(replay_bytes(ranks_, targets_, 0));
 }
 
@@ -131,11 +131,7 @@ Result<void> TracePass::take_events(Stream& stream, Rank rank, std::span<const E
   }
   for (const Event& event : events) stream.replayed_s += event.process_s + event.call_s + event.off_s;
   if (closed_[index] || !failure_.empty()) return {};
-  if (planned_procedures_ > 0) {
-    const auto sampled = sampled_.find(rank);
-    events = translated(rank, events);
-    if (sampled != sampled_.end()) events = with_sampled(rank, events, sampled->second);
-  }
+  if (planned_procedures_ > 0) events = sampled_.put_into(rank, translated(rank, events));
   if (const auto fed = predictor_->feed(rank, events); !fed) failure_ = fed.error().message;
   return {};
 }
@@ -163,50 +159,6 @@ std::span<const Event> TracePass::translated(Rank rank, std::span<const Event> e
     event.values = std::span(values).first(used);
   }
   return translated_;
-}
-
-std::span<const Event> TracePass::with_sampled(Rank /*rank*/, std::span<const Event> events, Sampled& sampled) {
-  with_sampled_.clear();
-  sampled_numbers_.clear();
-  sampled_numbers_.reserve(events.size() * (sampled.shares.size() + 1));  // spans point into it
-  const auto is_sampled = [&](const Event& event) {
-    return std::any_of(sampled.shares.begin(), sampled.shares.end(),
-                       [&](const SampledShare& share) { return share.procedure == event.values[0]; });
-  };
-  for (const Event& event : events) {
-    if (event.kind == EventKind::kProcedure && event.values.size() >= kProcedureValues) {
-      sampled.gap_s += event.process_s;
-      if (is_sampled(event)) {
-        Event time = event;  // the process time stays; whose it is the samples say
-        auto& values = sampled_numbers_.emplace_back();
-        values = {event.values[0], 0, 0, event.values[3]};
-        time.values = values;
-        with_sampled_.push_back(time);
-        continue;
-      }
-      sampled.measured_s += static_cast<Seconds>(event.values[2]) * 1e-9;
-      with_sampled_.push_back(event);
-      continue;
-    }
-    const Seconds gap_s = sampled.gap_s + event.process_s;
-    Seconds room_s = std::max(gap_s - sampled.measured_s, 0.0);
-    for (const SampledShare& share : sampled.shares) {
-      if (!(gap_s > 0)) break;
-      const Seconds inclusive_s = share.inclusive * gap_s;
-      const Seconds exclusive_s = std::min({share.exclusive * gap_s, room_s, inclusive_s});
-      room_s -= exclusive_s;
-      auto& values = sampled_numbers_.emplace_back();
-      values = {share.procedure, static_cast<std::uint64_t>(inclusive_s * 1e9), static_cast<std::uint64_t>(exclusive_s * 1e9), 0};
-      Event time;
-      time.kind = EventKind::kProcedure;
-      time.values = values;
-      with_sampled_.push_back(time);
-    }
-    sampled.gap_s = 0;
-    sampled.measured_s = 0;
-    with_sampled_.push_back(event);
-  }
-  return with_sampled_;
 }
 
 Result<void> TracePass::take_control(Stream& /*stream*/, std::string_view text) {

@@ -17,7 +17,7 @@
 #include "predictor/ingest/step_trace.h"
 #include "predictor/metric/predictor.h"
 #include "predictor/serve/replay_budget.h"
-#include "predictor/serve/step_procedures.h"
+#include "predictor/serve/sampled_times.h"
 
 namespace lbf {
 
@@ -67,13 +67,6 @@ class TracePass {
   Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
   // The ranks' numbers of procedures become those of the plan.
   std::span<const Event> translated(Rank rank, std::span<const Event> events);
-  // The same, with the times of what was sampled.
-  struct Sampled {
-    std::vector<SampledShare> shares;
-    Seconds gap_s = 0;       // process time of the procedure events since the last other one
-    Seconds measured_s = 0;  // ... that they give to procedures, exclusive
-  };
-  std::span<const Event> with_sampled(Rank rank, std::span<const Event> events, Sampled& sampled);
 
   const std::shared_ptr<const StepTrace> trace_;
   const std::vector<std::uint32_t> node_of_rank_;
@@ -91,11 +84,9 @@ class TracePass {
   std::string batch_;
   ProcedureTable procedures_;
   std::size_t planned_procedures_ = 0;
-  std::map<Rank, Sampled> sampled_;
+  SampledTimes sampled_;
   std::vector<Event> translated_;                          // scratch
   std::vector<std::array<std::uint64_t, kProcedureValues>> numbers_;  // scratch: what translated_ points to
-  std::vector<Event> with_sampled_;                         // scratch
-  std::vector<std::array<std::uint64_t, kProcedureValues>> sampled_numbers_;  // scratch: what with_sampled_ points to
   ReplayMemoryShare memory_;
 };
 

@@ -153,9 +153,23 @@ std::uint64_t copy_list(const ring::Header& header, char (&text)[ring::kMaxProce
   return header.list_begun.load(std::memory_order_relaxed) == generation ? generation : 0;
 }
 
+// Work in a call that may take many milliseconds. By the thread's processor clock: on a shared processor its wall time would
+// have others' turns in it.
+class LongWork {
+ public:
+  std::uint64_t cpu_ns() const noexcept { return read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns_; }
+
+ private:
+  std::uint64_t begin_ns_ = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+};
+
 // "auto", between two calls: what is found is told, the list of all ranks is followed, or, without one, an own choice made.
-void choose(Thread& thread) noexcept {
-  if (procedure_times.lock.test_and_set(std::memory_order_acquire)) return;
+// Ticks of it that count against the limit. What is done once in a run whatever comes (the end of sampling with its look at
+// all symbols, the first list, the first own choice) does not: it is told as once_cpu_ns, as what MPI_Init does is.
+std::uint64_t choose(Thread& thread) noexcept {
+  if (procedure_times.lock.test_and_set(std::memory_order_acquire)) return 0;
+  const LongWork work;
+  bool is_once = false;
   const lbf_procedures& loaded = *procedures_library();
   const auto measures = [](std::uint32_t count) {
     if (count > 0) procedure_times.measuring.store(true, std::memory_order_relaxed);
@@ -163,17 +177,25 @@ void choose(Thread& thread) noexcept {
   };
   char list[ring::kMaxProcedureListBytes + 1];
   if (const std::uint64_t generation = has_new_list(thread) ? copy_list(*thread.header, list) : 0; generation != 0) {
+    is_once = procedure_times.list_followed.load(std::memory_order_relaxed) == 0;
     measures(loaded.follow(list));
     procedure_times.list_followed.store(generation, std::memory_order_relaxed);
     procedure_times.candidates_known = true;
   } else if (loaded.wants() == LBF_PROCEDURES_WANT_CANDIDATES) {
+    is_once = true;
     loaded.end_sampling();
     procedure_times.candidates_known = true;
   } else if (loaded.wants() == LBF_PROCEDURES_WANT_CHOICE) {
+    is_once = !procedure_times.measuring.load(std::memory_order_relaxed);
     measures(loaded.choose());
   }
   say_words(thread);
+  const std::uint64_t cpu_ns = work.cpu_ns();
   procedure_times.lock.clear(std::memory_order_release);
+  if (!is_once) return ticks_from_ns(cpu_ns);
+  std::atomic<std::uint64_t>& once_ns = thread.header->once_cpu_ns;
+  once_ns.store(once_ns.load(std::memory_order_relaxed) + cpu_ns, std::memory_order_relaxed);
+  return 0;
 }
 
 // What writing took counts as cost of the procedures, not of the call.
@@ -223,11 +245,13 @@ void start_procedures(Thread& thread) noexcept {
 
 void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t gap,
                             std::uint16_t function) noexcept {
-  const std::uint64_t begin = ticks_now();
+  std::uint64_t begin = ticks_now();
+  std::uint64_t long_ticks = 0;
   const lbf_procedures& loaded = *procedures_library();
   if (has_new_list(thread) || loaded.wants() != LBF_PROCEDURES_WANT_NOTHING) {
-    choose(thread);
+    long_ticks = choose(thread);
     thread.ring.begin_call(enter, function);
+    begin = ticks_now();
   }
   if (const std::uint64_t next = procedure_times.samples_next.load(std::memory_order_relaxed);
       next != 0 && loaded.samples_taken() >= next && !procedure_times.lock.test_and_set(std::memory_order_acquire)) {
@@ -239,20 +263,23 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
   if (!procedure_times.measuring.load(std::memory_order_relaxed)) {
     thread.gap_off_ticks = 0;
     (void)loaded.take(enter, nullptr, 0);
-    return charge(thread, 0, ticks_now() - begin);
+    return charge(thread, 0, long_ticks + (ticks_now() - begin));
   }
   // What the ring had no room for before, and what was switched off since.
   if (procedure_times.names_said < loaded.procedures() || procedure_times.remarks_said < loaded.remarks() ||
       procedure_times.switch_offs_said != loaded.switch_offs()) {
     if (!procedure_times.lock.test_and_set(std::memory_order_acquire)) {
+      const LongWork work;
       if (procedure_times.switch_offs_said != loaded.switch_offs()) {
         say_off(thread);
         loaded.after_switch_off();
         if (loaded.sampling() != 0 && procedure_times.samples_next == 0) procedure_times.samples_next = kFirstSamplesSaid;
       }
       say_words(thread);
+      long_ticks += ticks_from_ns(work.cpu_ns());
       procedure_times.lock.clear(std::memory_order_release);
       thread.ring.begin_call(enter, function);
+      begin = ticks_now();
     }
   }
   if (thread.intervals == nullptr) {
@@ -292,22 +319,22 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
                                        procedures::process_share({sums, count}, gap, off));
   }
   thread.gap_off_ticks = 0;
-  charge(thread, calls, ticks_now() - begin);
+  charge(thread, calls, long_ticks + (ticks_now() - begin));
 }
 
-void say_last_of_procedures(Thread& thread) noexcept {
+void say_last_of_procedures(Thread& thread, ProceduresEnd end) noexcept {
   const lbf_procedures* const loaded = procedures_library();
   if (loaded == nullptr) return;
   if (loaded->sampling() != 0) say_samples(thread);
   if (procedure_times.measuring) return say_off(thread);
   if (loaded->remarks() > 0) return;  // why not was said
-  if (procedure_times.candidates_known) {
-    write_words(thread, ring::ProcedureWord::kRefused, 0, "auto",
-                "the run ended before the list of procedures for all ranks came");
-    return;
-  }
-  write_words(thread, ring::ProcedureWord::kRefused, 0, "auto",
-              "the run ended before there were enough samples to choose by (about a second of processor time)");
+  const char* const what = end == ProceduresEnd::kRun ? "the run ended" : "the overhead limit ended the capture";
+  char line[256];
+  snprintf(line, sizeof(line), "%s before %s", what,
+           procedure_times.candidates_known
+               ? "the list of procedures for all ranks came"
+               : "there were enough samples to choose by (about a second of processor time)");
+  write_words(thread, ring::ProcedureWord::kRefused, 0, "auto", line);
 }
 
 void stop_procedures() noexcept {

@@ -60,9 +60,10 @@ inline void begin_procedure_interval(std::uint64_t leave) noexcept {
   if (const lbf_procedures* const loaded = procedures_library()) loaded->resume(leave);
 }
 
-// MPI_Finalize: what was switched off since the last interval is said, or that nothing was chosen. REQUIRES: nothing of
-// a call is in the ring uncommitted.
-void say_last_of_procedures(Thread& thread) noexcept;
+enum class ProceduresEnd : std::uint8_t { kRun, kCapture };  // the capture alone: the overhead limit ended it
+// MPI_Finalize, or the capture's end: what was switched off since the last interval is said, or that nothing was chosen.
+// REQUIRES: nothing of a call is in the ring uncommitted.
+void say_last_of_procedures(Thread& thread, ProceduresEnd end) noexcept;
 // For the rest of the run.
 void stop_procedures() noexcept;
 

@@ -268,6 +268,7 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
   mode.uncounted.store(0, std::memory_order_relaxed);
   self.ring.use_kept_back();
   write_skipped(self.ring, {0, kAnyRank, kAnyTag, SkippedSide::kEverything}, 1, mode.close_ticks, function, true);
+  say_last_of_procedures(self, ProceduresEnd::kCapture);
   mode.off.store(true, std::memory_order_release);
   stop_procedures();
   for_each_thread([](Thread& thread) { thread.header->off.store(1, std::memory_order_relaxed); });

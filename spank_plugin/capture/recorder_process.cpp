@@ -112,7 +112,7 @@ void finalizing(Call& call) noexcept {
   Thread& thread = call.thread();
   const std::uint64_t at = open_last_window(call);
   const std::uint64_t enter = call.counts() ? at : call.enter();
-  say_last_of_procedures(thread);
+  say_last_of_procedures(thread, ProceduresEnd::kRun);
   thread.ring.use_kept_back();
   thread.ring.begin_call(enter, call.function());
   thread.ring.append(EventKind::kExit);

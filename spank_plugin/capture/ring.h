@@ -116,8 +116,9 @@ struct Header {
   PrimitiveCounter recorded;       // calls that were recorded
   PrimitiveCounter counted;        // calls that were counted while closed
   ProcedureUse procedures;
-  // Processor time that starting the capture took this thread, in ns: loading the recorder and making its tables (the
-  // first thread), making this ring, what MPI_Init was followed by. Spent once, whatever the relay orders.
+  // Processor time that was spent once in this thread, whatever the relay orders, in ns: loading the recorder and making its
+  // tables (the first thread), making this ring, what MPI_Init was followed by, choosing procedures (docs/procedures.md,
+  // "Spent once").
   std::atomic<std::uint64_t> once_cpu_ns;
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
   // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes` bytes,

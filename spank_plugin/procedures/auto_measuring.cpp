@@ -145,7 +145,8 @@ std::uint32_t end_sampling() noexcept {
   return guarded(
       [&]() -> std::uint32_t {
         const NotMeasured no_times;
-        chosen = new Chosen(over->choose());
+        if (measuring.opened == nullptr) measuring.opened = new Procedures;
+        chosen = new Chosen(over->choose(*measuring.opened));
         if (!has_followed && !chosen->chains.empty()) {
           waits_since_ns = now_ns();
         } else if (!has_followed) {

@@ -146,12 +146,11 @@ bool AutoSelection::is_due() const noexcept {
   return (samples >= kLeastSamples && passed_ns > kPatience_ns) || passed_ns > kEnd_ns;
 }
 
-Chosen AutoSelection::choose() {
+Chosen AutoSelection::choose(Procedures& all) {
   Sampler::stop();
-  LoadedSymbols symbols;
-  const Result<std::size_t> read = symbols.read("liblbf_procedures");
+  const Result<void> read = all.read();
   if (!read) return {{}, {}, 0, {"auto: " + read.error().message}};
-  return choose_candidates(Sampler::profile(symbols), symbols);
+  return choose_candidates(Sampler::profile(all.symbols()), all.symbols());
 }
 
 }  // namespace lbf::procedures

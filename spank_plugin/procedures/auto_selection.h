@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "spank_plugin/procedures/procedures.h"
 #include "spank_plugin/procedures/sampler.h"
 
 namespace lbf::procedures {
@@ -46,8 +47,8 @@ class AutoSelection {
 
   // Enough samples for a choice, or so long ago that there will be no more. Cheap; any thread.
   bool is_due() const noexcept;
-  // Ends the sampling. Reads files and uses the heap.
-  Chosen choose();
+  // Ends the sampling. Reads files, once for this and for what ALL opens later, and uses the heap.
+  Chosen choose(Procedures& all);
 
  private:
   AutoSelection() = default;

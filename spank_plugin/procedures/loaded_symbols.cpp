@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <unordered_map>
 
 #include "base/scoped_fd.h"
 
@@ -157,21 +158,28 @@ std::string name_of(Dwarf_Die* die) {
 
 // gfortran's module procedures have a linkage name; C and Fortran's external ones none.
 struct InlinedSearch {
-  const NamePattern& pattern;
-  InlinedPlaces& out;
-  std::vector<std::pair<void*, bool>> known;  // origin (its address in the file) -> whether it is asked for
+  struct Asked {
+    const NamePattern* pattern;
+    InlinedPlaces* out;
+  };
+  std::vector<Asked> asked;
+  std::unordered_map<const void*, std::vector<InlinedPlaces*>> known{};  // by origin (its address in the file)
 
-  bool is_asked_for(Dwarf_Die* die) {
+  // Whose places DIE is one of.
+  const std::vector<InlinedPlaces*>& asked_for(Dwarf_Die* die) {
+    static const std::vector<InlinedPlaces*> kNobodys;
     Dwarf_Attribute attribute;
     Dwarf_Die origin;
     if (dwarf_attr(die, DW_AT_abstract_origin, &attribute) == nullptr ||
         dwarf_formref_die(&attribute, &origin) == nullptr)
-      return false;
-    const auto at = std::lower_bound(known.begin(), known.end(), std::pair<void*, bool>(origin.addr, false));
-    if (at != known.end() && at->first == origin.addr) return at->second;
-    const bool asked = matches(pattern, spellings_of(name_of(&origin)));
-    known.insert(at, {origin.addr, asked});
-    return asked;
+      return kNobodys;
+    const auto [at, is_new] = known.try_emplace(origin.addr);
+    if (!is_new) return at->second;
+    const Spellings spellings = spellings_of(name_of(&origin));
+    for (const Asked& one : asked) {
+      if (matches(*one.pattern, spellings)) at->second.push_back(one.out);
+    }
+    return at->second;
   }
 
   void walk(Dwarf_Die* parent, const std::string& procedure) {
@@ -181,10 +189,10 @@ struct InlinedSearch {
       const int tag = dwarf_tag(&die);
       switch (tag) {
         case DW_TAG_inlined_subroutine:
-          if (is_asked_for(&die)) {
-            ++out.places;
-            if (out.in.size() < 3 && std::find(out.in.begin(), out.in.end(), procedure) == out.in.end())
-              out.in.push_back(procedure);
+          for (InlinedPlaces* const out : asked_for(&die)) {
+            ++out->places;
+            if (out->in.size() < 3 && std::find(out->in.begin(), out->in.end(), procedure) == out->in.end())
+              out->in.push_back(procedure);
           }
           walk(&die, procedure);
           break;
@@ -207,14 +215,18 @@ struct InlinedSearch {
 
 }  // namespace
 
-InlinedPlaces LoadedSymbols::inlined_places(const NamePattern& pattern) {
-  InlinedPlaces out;
+std::vector<InlinedPlaces> LoadedSymbols::inlined_places(std::span<const NamePattern> patterns) {
+  std::vector<InlinedPlaces> out(patterns.size());
   for (std::size_t i = 0; i < modules_.size(); ++i) {
-    if (modules_[i].system || !matches_module(pattern, modules_[i].file)) continue;
+    if (modules_[i].system) continue;
+    InlinedSearch search;
+    for (std::size_t k = 0; k < patterns.size(); ++k) {
+      if (!patterns[k].wildcards && matches_module(patterns[k], modules_[i].file))
+        search.asked.push_back({&patterns[k], &out[k]});
+    }
     Dwarf_Addr bias = 0;
-    if (dwfl_module_getdwarf(session_->modules[i], &bias) == nullptr) continue;
-    out.known = true;
-    InlinedSearch search{pattern, out, {}};
+    if (search.asked.empty() || dwfl_module_getdwarf(session_->modules[i], &bias) == nullptr) continue;
+    for (const InlinedSearch::Asked& one : search.asked) one.out->known = true;
     for (Dwarf_Die* unit = nullptr;
          (unit = dwfl_module_nextcu(session_->modules[i], unit, &bias)) != nullptr;) {
       search.walk(unit, "");

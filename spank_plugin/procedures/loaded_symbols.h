@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +47,7 @@ class LoadedSymbols {
   LoadedSymbols(const LoadedSymbols&) = delete;
   LoadedSymbols& operator=(const LoadedSymbols&) = delete;
 
-  // Reads everything that is loaded now but for what `skip` is part of the path of (this library).
+  // Reads everything that is loaded now but for what `skip` is part of the path of (lbf's own libraries).
   Result<std::size_t> read(std::string_view skip);
 
   const std::vector<LoadedModule>& modules() const { return modules_; }
@@ -55,9 +56,9 @@ class LoadedSymbols {
   // Linkage names that are called from here but defined nowhere.
   const std::vector<std::string>& undefined() const { return undefined_; }
 
-  // Where the compiler has put the pattern's procedure into its callers (DW_TAG_inlined_subroutine), in the
+  // Where the compiler has put each pattern's procedure into its callers (DW_TAG_inlined_subroutine), in the
   // program and in libraries that are not the system's. Takes a second per 100 MB of debug information.
-  InlinedPlaces inlined_places(const NamePattern& pattern);
+  std::vector<InlinedPlaces> inlined_places(std::span<const NamePattern> patterns);
 
  private:
   struct Session;

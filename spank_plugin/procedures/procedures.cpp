@@ -7,6 +7,7 @@
 #include <deque>
 #include <map>
 #include <set>
+#include <span>
 
 #include "spank_plugin/procedures/call_times.h"
 #include "spank_plugin/procedures/code_patch.h"
@@ -66,11 +67,14 @@ struct Procedures::State {
   std::vector<Mapping> map;
   std::map<std::uintptr_t, std::uint32_t> by_address;  // what is selected already
   bool is_read = false;
+  std::span<const NamePattern> patterns;   // asked for by the open() that is under way
+  std::vector<InlinedPlaces> inlined;      // of each of them; empty: nobody wanted to know yet
 
   void select(const NamePattern& pattern);
   void refuse_unknown(const NamePattern& pattern);
   std::string plan(const LoadedSymbol& symbol, PatchSite*& site) const;
   void name_same_code(std::uint32_t id, const LoadedSymbol& symbol, const Spellings& spellings);
+  const InlinedPlaces& inlined_places(const NamePattern& pattern);
   void refuse_jumped_into(std::uint32_t module, std::vector<PatchSite*>& of_module);
   void make_stubs_from(std::size_t first);
   std::vector<const LoadedSymbol*> at(std::uintptr_t address) const {
@@ -90,6 +94,16 @@ Procedures::~Procedures() = default;
 
 const Selection& Procedures::selection() const {
   return state_->selection;
+}
+
+const LoadedSymbols& Procedures::symbols() const {
+  return state_->symbols;
+}
+
+// Of all that is asked for in one walk: each takes a second per 100 MB of debug information.
+const InlinedPlaces& Procedures::State::inlined_places(const NamePattern& pattern) {
+  if (inlined.empty()) inlined = symbols.inlined_places(patterns);
+  return inlined[static_cast<std::size_t>(&pattern - patterns.data())];
 }
 
 // Empty: `site` is planned. Else why not.
@@ -164,11 +178,11 @@ void Procedures::State::refuse_unknown(const NamePattern& pattern) {
     selection.refused.push_back({pattern.text, reason});
     return;
   }
-  const InlinedPlaces inlined = pattern.wildcards ? InlinedPlaces{} : symbols.inlined_places(pattern);
-  if (inlined.places > 0) {
-    reason += " is inlined at " + std::to_string(inlined.places) +
-              (inlined.places == 1 ? " place" : " places") + " (in " + joined(inlined.in) +
-              (inlined.in.size() == 3 ? ", ..." : "") +
+  const InlinedPlaces places = pattern.wildcards ? InlinedPlaces{} : inlined_places(pattern);
+  if (places.places > 0) {
+    reason += " is inlined at " + std::to_string(places.places) +
+              (places.places == 1 ? " place" : " places") + " (in " + joined(places.in) +
+              (places.in.size() == 3 ? ", ..." : "") +
               ") and has no code of its own: its times cannot be seen; "
               "build with -fno-inline, or name its caller";
     selection.refused.push_back({pattern.text, reason});
@@ -286,11 +300,11 @@ void Procedures::State::select(const NamePattern& pattern) {
     return;
   }
   if (pattern.wildcards || group.empty()) return;
-  const InlinedPlaces inlined = symbols.inlined_places(pattern);
-  if (inlined.places > 0) {
-    selection.notes.push_back("'" + pattern.text + "' is also inlined at " + std::to_string(inlined.places) +
-                              (inlined.places == 1 ? " place" : " places") + " (in " + joined(inlined.in) +
-                              (inlined.in.size() == 3 ? ", ..." : "") + "): times there cannot be seen");
+  const InlinedPlaces& places = inlined_places(pattern);
+  if (places.places > 0) {
+    selection.notes.push_back("'" + pattern.text + "' is also inlined at " + std::to_string(places.places) +
+                              (places.places == 1 ? " place" : " places") + " (in " + joined(places.in) +
+                              (places.in.size() == 3 ? ", ..." : "") + "): times there cannot be seen");
   }
 }
 
@@ -373,24 +387,27 @@ void Procedures::State::make_stubs_from(std::size_t first) {
   }
 }
 
+Result<void> Procedures::read() {
+  if (state_->is_read) return {};
+  const NotMeasured no_times;
+  // Nothing of lbf's own: neither this library nor the capture.
+  const Result<std::size_t> read = state_->symbols.read("/liblbf_");
+  if (!read) return read.error();
+  state_->is_read = true;
+  return {};
+}
+
 Result<std::size_t> Procedures::open(std::string_view list) {
   const NotMeasured no_times;
   const std::vector<NamePattern> patterns = parse_patterns(list);
   if (patterns.empty()) return Error{ErrorCode::kInvalidInput, "--lbf-procedures names no procedure"};
-  Dl_info here{};
-  std::string own_file;
-  if (dladdr(reinterpret_cast<const void*>(&lbf_procedures_entry), &here) != 0 && here.dli_fname != nullptr)
-    own_file = base_name(here.dli_fname);
-  // Tests have this code in the program itself.
-  if (own_file.find("liblbf_") == std::string::npos) own_file = "liblbf_procedures";
-  if (!state_->is_read) {
-    const Result<std::size_t> read = state_->symbols.read(own_file);
-    if (!read) return read.error();
-    state_->is_read = true;
-  }
+  if (const Result<void> done = read(); !done) return done.error();
   state_->map = read_memory_map();
   const std::size_t first = state_->selection.selected.size();
+  state_->patterns = patterns;
+  state_->inlined.clear();
   for (const NamePattern& pattern : patterns) state_->select(pattern);
+  state_->patterns = {};
   for (std::size_t id = first; id < state_->selection.selected.size(); ++id) {
     const SelectedProcedure& procedure = state_->selection.selected[id];
     if (!procedure.same_code.empty()) {

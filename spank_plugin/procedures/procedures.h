@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "spank_plugin/procedures/loaded_symbols.h"
 
 namespace lbf::procedures {
 
@@ -53,6 +54,10 @@ class Procedures {
  public:
   Procedures();
   ~Procedures();
+
+  // Looks at everything that is loaded now, if it was not done before. Takes tens of milliseconds and more.
+  Result<void> read();
+  const LoadedSymbols& symbols() const;  // what it found
 
   // Finds the procedures of `list` (as a user writes them) in everything that is loaded now, and makes their
   // stubs. Nothing is patched yet. How many of all so far can be measured. Called again: further procedures, in what was

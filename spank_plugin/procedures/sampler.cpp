@@ -107,32 +107,33 @@ void count_sample(const Watch& watch, const Walk& walk) noexcept {
   }
 }
 
+void keep_sample(const Walk& walk) noexcept {
+  buffer.samples.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t at = buffer.used.fetch_add(walk.count + 1, std::memory_order_relaxed);
+  if (at + walk.count + 1 <= kBufferWords) {
+    buffer.words[at] = walk.count;
+    std::memcpy(buffer.words + at + 1, walk.frames, walk.count * sizeof(std::uintptr_t));
+  } else {
+    if (at < kBufferWords) buffer.words[at] = 0;
+    buffer.dropped.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 void take_sample(int, siginfo_t*, void* context) {
   const int saved_errno = errno;
-  if (const Watch* const watch = watching.load(std::memory_order_acquire)) {
-    if (is_between_mpi_calls()) {
-      const std::uint64_t begin = __builtin_ia32_rdtsc();
-      Walk walk;
-      walk.from = static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
-      backtrace(next_frame, &walk);
-      if (walk.count == 0) walk.frames[walk.count++] = walk.from;
-      count_sample(*watch, walk);
-      spent_ticks.fetch_add(__builtin_ia32_rdtsc() - begin, std::memory_order_relaxed);
-    }
-  } else if (running.load(std::memory_order_acquire)) {
+  const Watch* const watch = watching.load(std::memory_order_acquire);
+  if (watch != nullptr ? is_between_mpi_calls() : running.load(std::memory_order_acquire)) {
+    const std::uint64_t begin = __builtin_ia32_rdtsc();
     Walk walk;
     walk.from = static_cast<std::uintptr_t>(static_cast<ucontext_t*>(context)->uc_mcontext.gregs[REG_RIP]);
     backtrace(next_frame, &walk);
     if (walk.count == 0) walk.frames[walk.count++] = walk.from;
-    buffer.samples.fetch_add(1, std::memory_order_relaxed);
-    const std::size_t at = buffer.used.fetch_add(walk.count + 1, std::memory_order_relaxed);
-    if (at + walk.count + 1 <= kBufferWords) {
-      buffer.words[at] = walk.count;
-      std::memcpy(buffer.words + at + 1, walk.frames, walk.count * sizeof(std::uintptr_t));
+    if (watch != nullptr) {
+      count_sample(*watch, walk);
     } else {
-      if (at < kBufferWords) buffer.words[at] = 0;
-      buffer.dropped.fetch_add(1, std::memory_order_relaxed);
+      keep_sample(walk);
     }
+    spent_ticks.fetch_add(__builtin_ia32_rdtsc() - begin, std::memory_order_relaxed);
   }
   errno = saved_errno;
 }

@@ -73,7 +73,7 @@ class Sampler {
   static constexpr std::uint64_t kWatchInterval_ns = 4'000'000;
   static WatchedSamples watched(std::uint32_t number) noexcept;
   static std::uint64_t watched_samples() noexcept;
-  // What taking all samples so far cost, in TSC ticks.
+  // What taking all samples so far cost, kept ones and counted ones, in TSC ticks.
   static std::uint64_t ticks() noexcept;
 
   // REQUIRES: stopped. `symbols` were read when everything of interest was loaded.

@@ -130,6 +130,7 @@ class Collector {
     std::map<std::uint32_t, std::string> procedures{};  // by its own number, as named in the stream
     std::size_t procedure_remarks = 0;
     std::optional<std::uint64_t> first_total_cpu_ns{};  // of the whole process, when it was taken
+    Seconds first_once_s = 0;                           // what its rings said then
   };
 
   explicit Collector(CollectorOptions options) : options_(std::move(options)) {}

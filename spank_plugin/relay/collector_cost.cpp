@@ -38,7 +38,11 @@ void Collector::meter(Process& process, ClockReading now, Seconds seconds_per_ti
   const auto cpu_ns = read_process_cpu_ns(process.pid);
   if (!cpu_ns) return;
   // What was used before MPI_Init returned pays for nothing.
-  if (!process.first_total_cpu_ns) process.first_total_cpu_ns = *cpu_ns;
+  if (!process.first_total_cpu_ns) {
+    process.first_total_cpu_ns = *cpu_ns;
+    process.first_once_s = once_s;
+  }
+  cost.late_once_s = std::max(cost.late_once_s, once_s - process.first_once_s);
   const std::uint64_t used_ns = *cpu_ns - std::min(*process.first_total_cpu_ns, *cpu_ns);
   cost.cpu_s = std::max(cost.cpu_s, static_cast<double>(used_ns) * 1e-9);
 }

@@ -5,6 +5,7 @@
 // count, and is counted as disbelieved (docs/cost-system.md, "The data's way").
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/units.h"
@@ -30,10 +31,11 @@ struct RankCost {
   std::uint64_t procedure_calls = 0;  // of measured procedures
   Seconds procedures_s = 0;           // what they cost; in `observed` too
   Seconds cpu_s = 0;  // processor time of the process since it was taken, the capture's included
-  Seconds once_s = 0;  // what starting the capture took, once; not in `observed`, and (of threads that begin late) in cpu_s
+  Seconds once_s = 0;  // what was spent once, whatever was ordered: starting the capture, choosing procedures; not in `observed`
+  Seconds late_once_s = 0;  // of it what is in cpu_s: threads that begin late, procedures of "auto"
   std::uint64_t disbelieved = 0;  // looks at counters that cannot be true
 
-  Seconds program_cpu_s() const { return cpu_s > observed.direct_s ? cpu_s - observed.direct_s : 0; }
+  Seconds program_cpu_s() const { return std::max(cpu_s - observed.direct_s - late_once_s, 0.0); }
 };
 
 class CostMeter {

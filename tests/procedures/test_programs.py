@@ -146,10 +146,12 @@ class Programs(unittest.TestCase):
 
     def test_unknown_names_list_near_ones(self):
         program = self.build("calls_near", CC, "-O2", os.path.join(HERE, "calls.c"), "-pthread")
-        _, _, _, lines = self.measured("laef,large_results,nothing_like_it", program, "plain")
+        _, _, _, lines = self.measured("laef,large_results,nothing_like_it,lbf_procedures_librar", program, "plain")
         self.assertIn("near: leaf", lines[0])
         self.assertIn("near: large_result", lines[1])
         self.assertNotIn("near:", lines[2])
+        self.assertIn("'lbf_procedures_librar' is no procedure", lines[3])
+        self.assertNotIn("near:", lines[3], "lbf's own are not the program's")
 
     def test_static(self):
         program = self.build("calls_static", CC, "-O2", "-static", os.path.join(HERE, "calls.c"), "-pthread")
@@ -219,6 +221,21 @@ class Programs(unittest.TestCase):
         _, rows, _, lines = self.measured("small", program)
         self.assertEqual(rows, {})
         self.assertIn("is inlined at 2 places (in user)", lines[0])
+
+    def test_of_several_names_each_is_told_its_own_places(self):
+        self.write("several.c",
+            "volatile long seen;\nstatic inline __attribute__((always_inline)) long one(long n) { return n + seen; }\n"
+            "static inline __attribute__((always_inline)) long two(long n) { return one(n) * seen; }\n"
+            "__attribute__((noinline)) long both(long n) { return one(n) + two(n); }\n"
+            "__attribute__((noinline)) long three(long n) { return two(n) + two(n + 1) + two(n + 2); }\n"
+            "int main(void) { return (int)((both(1) + three(1)) & 0); }\n")
+        program = self.build("several", CC, "-O2", "-g", self.path("several.c"))
+        _, rows, _, lines = self.measured("no_such_name,two,both,one", program)
+        self.assertEqual(["both"], list(rows))
+        told = {line.split("'")[1]: line for line in lines}
+        self.assertNotIn("inlined", told["no_such_name"])
+        self.assertRegex(told["two"], r"is inlined at 4 places \((in both, three|in three, both)\)")
+        self.assertRegex(told["one"], r"is inlined at 5 places \((in both, three|in three, both)\)")
 
     def test_refused_by_name(self):
         self.write("odd.c",

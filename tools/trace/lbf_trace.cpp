@@ -196,7 +196,7 @@ Result<void> convert(const Options& options) {
   if (!trace) return trace.error();
   const bool from_text = form_of(options.trace).name == "text";
   const std::string to = !options.to.empty() ? options.to : from_text ? "stored" : "text";
-  const Result<std::vector<std::string>> procedures = (*trace)->procedures();
+  const Result<std::vector<std::string>> procedures = (*trace)->procedures(lbf::WhatIfTrace::Samples::kLeftOut);
   if (!procedures) return procedures.error();
   Result<std::unique_ptr<TraceSink>> sink =
       TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library(), *procedures, (*trace)->node_of_rank(),

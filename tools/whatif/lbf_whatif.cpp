@@ -126,7 +126,7 @@ int run(int argc, char** argv) {
   if (one_each) options.nodes.push_back(static_cast<std::uint32_t>(result.ranks));
   std::optional<lbf::ProcedureQuestion> question;
   if (procedures.given()) {
-    lbf::Result<std::vector<std::string>> known = (*trace)->procedures();
+    lbf::Result<std::vector<std::string>> known = (*trace)->procedures(lbf::WhatIfTrace::Samples::kStandIn);
     if (!known) return fail(kFailure, known.error().message);
     lbf::Result<lbf::ProcedureQuestion> made =
         lbf::make_procedure_question(procedures, *known, result.ranks, (*trace)->switched_off());
@@ -136,6 +136,13 @@ int run(int argc, char** argv) {
       std::fprintf(stderr,
                    "lbf-whatif: note: %s is left out: it was switched off while it ran, its times are a part of what they "
                    "were\n",
+                   lbf::report::printable(name).c_str());
+    }
+    for (const std::string& name : question->names) {
+      if (!(*trace)->sampled().contains(name)) continue;
+      question->sampled.insert(name);
+      std::fprintf(stderr,
+                   "lbf-whatif: note: the time of %s is sampled: an average share of the time between MPI calls on each rank\n",
                    lbf::report::printable(name).c_str());
     }
   }

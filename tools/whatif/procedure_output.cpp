@@ -158,7 +158,8 @@ std::string procedure_table(const ProcedureAnswer& answer, const std::vector<Tar
   for (std::size_t p = 0; p < question.names.size(); ++p) {
     const ProcedureStats& stats = answer.procedure_stats[p];
     const Seconds on_path_s = p < answer.path.procedure_s.size() ? answer.path.procedure_s[p] : 0;
-    rows.push_back({shown_name(question.names[p]), std::to_string(stats.calls), number(stats.inclusive_s, "%.6f"),
+    const bool is_sampled = question.sampled.contains(question.names[p]);
+    rows.push_back({shown_name(question.names[p]), is_sampled ? "sampled" : std::to_string(stats.calls), number(stats.inclusive_s, "%.6f"),
                     number(stats.exclusive_s, "%.6f"), number(on_path_s, "%.6f"),
                     number(part(on_path_s, answer.path.length_s), "%.1f%%")});
   }
@@ -199,7 +200,8 @@ void add_procedure_json(const ProcedureAnswer& answer, const std::vector<Predict
                           {"calls", stats.calls},
                           {"inclusive_s", stats.inclusive_s},
                           {"exclusive_s", stats.exclusive_s},
-                          {"critical_path_s", p < path.procedure_s.size() ? path.procedure_s[p] : 0}});
+                          {"critical_path_s", p < path.procedure_s.size() ? path.procedure_s[p] : 0},
+                          {"sampled", question.sampled.contains(question.names[p])}});
   }
   root["procedures"] = std::move(procedures);
   root["procedures_left_out"] = question.left_out;  // switched off while they ran

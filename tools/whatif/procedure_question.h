@@ -40,6 +40,7 @@ struct ProcedureScenario {
 struct ProcedureQuestion {
   std::vector<std::string> names;            // procedures looked at, in the plan's order
   std::vector<std::string> left_out;         // meant by a pattern, but switched off while they ran
+  std::set<std::string> sampled;             // of `names`: their times are samples'
   std::string asked;                         // what --move and --faster say, in words; empty: nothing
   std::string to;                            // where the curves move to
   std::vector<ProcedureScenario> scenarios;  // by scenario of the plan

@@ -85,7 +85,8 @@ std::string procedures_body(const ProcedureAnswer& answer) {
   for (std::size_t p = 0; p < question.names.size(); ++p) {
     const ProcedureStats& stats = answer.procedure_stats[p];
     const Seconds on_path_s = p < path.procedure_s.size() ? path.procedure_s[p] : 0;
-    rows.push_back({question.names[p], std::to_string(stats.calls), fmt::format("{:.6g}", stats.inclusive_s), fmt::format("{:.6g}", stats.exclusive_s),
+    const std::string calls = question.sampled.contains(question.names[p]) ? "sampled" : std::to_string(stats.calls);
+    rows.push_back({question.names[p], calls, fmt::format("{:.6g}", stats.inclusive_s), fmt::format("{:.6g}", stats.exclusive_s),
                     fmt::format("{:.6g}", on_path_s), share(on_path_s)});
   }
   std::string out = table({"Procedure", "Calls", "Time, s", "Self, s", "On the critical path, s", "Of it"}, rows, 1);

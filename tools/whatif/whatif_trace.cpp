@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstring>
-#include <deque>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -23,10 +22,10 @@
 #include "advisor/report/step.h"
 #include "base/http_client.h"
 #include "base/scoped_fd.h"
-#include "event/procedure_table.h"
 #include "event/wire.h"
 #include "predictor/ingest/stream_merge.h"
 #include "predictor/serve/step_cost.h"
+#include "tools/whatif/trace_procedures.h"
 
 namespace lbf {
 namespace {
@@ -45,7 +44,7 @@ class TextTrace final : public WhatIfTrace {
   const std::vector<std::uint32_t>& node_of_rank() const override { return header_.node_of_rank; }
   CaptureCost capture_cost() const override { return {}; }  // text traces do not say
 
-  Result<std::vector<std::string>> procedures() override {
+  Result<std::vector<std::string>> procedures(Samples) override {
     std::ifstream in(path_, std::ios::binary);
     if (!in) return Error{ErrorCode::kIo, path_ + ": cannot open: " + std::strerror(errno)};
     Result<TraceInfo> info =
@@ -53,7 +52,9 @@ class TextTrace final : public WhatIfTrace {
     if (!info) return info.error();
     return std::move(info->procedures);
   }
-  const std::set<std::string>& switched_off() const override { return switched_off_; }
+  // Text traces say neither.
+  const std::set<std::string>& switched_off() const override { return none_; }
+  const std::set<std::string>& sampled() const override { return none_; }
 
   Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
     std::ifstream in(path_, std::ios::binary);
@@ -74,7 +75,7 @@ class TextTrace final : public WhatIfTrace {
  private:
   std::string path_;
   TraceInfo header_;
-  std::set<std::string> switched_off_;  // text traces do not say
+  const std::set<std::string> none_;
   std::uintmax_t bytes_;
 };
 
@@ -140,44 +141,14 @@ class StoredTrace final : public WhatIfTrace {
     return capture_cost_of(costs);
   }
 
-  Result<void> take_list(const nlohmann::json& record) {
-    const auto generation = record.find("generation");
-    const auto names = record.find("names");
-    if (generation == record.end() || !generation->is_number_unsigned() || *generation <= list_generation_ ||
-        names == record.end() || !names->is_array())
-      return {};
-    list_generation_ = generation->get<std::uint64_t>();
-    listed_.clear();
-    for (const auto& name : *names) {
-      if (name.is_string()) listed_.insert(name.get<std::string>());
-    }
-    return {};
-  }
-
-  Result<std::vector<std::string>> procedures() override {
+  Result<std::vector<std::string>> procedures(Samples samples) override {
+    procedures_ = StoredProcedures();
     BatchSink sink;
-    sink.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
-    sink.on_control = [this](std::string_view text) -> Result<void> {
-      if (text.find("\"procedure") == std::string_view::npos) return {};
-      const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
-      if (!record.is_object()) return {};
-      if (record.value("type", nlohmann::json()) == "procedure_remark") {
-        const auto what = record.find("name");
-        if (record.value("kind", nlohmann::json()) == "off" && what != record.end() && what->is_string())
-          switched_off_.insert(what->get<std::string>());
-        return {};
-      }
-      if (record.value("type", nlohmann::json()) == "procedure_list") return take_list(record);
-      if (record.value("type", nlohmann::json()) != "procedure") return {};
-      const auto rank = record.find("rank");
-      const auto id = record.find("id");
-      const auto name = record.find("name");
-      const bool is_whole = rank != record.end() && rank->is_number_unsigned() && *rank < kMaxRanks &&
-                            id != record.end() && id->is_number_unsigned() && name != record.end() &&
-                            name->is_string();
-      if (!is_whole) return invalid_input("a procedure's record without rank, id or name");
-      return procedures_.define(rank->get<Rank>(), id->get<std::uint64_t>(), name->get<std::string>());
+    sink.on_events = [this](Rank rank, std::span<const Event> events) -> Result<void> {
+      procedures_.take_events(rank, events);
+      return {};
     };
+    sink.on_control = [this](std::string_view text) { return procedures_.take_record(text); };
     CommunicatorTable communicators;
     BatchDecoder decoder(communicators, ranks_);
     for (const auto& [stream, batches] : streams_) {
@@ -185,13 +156,11 @@ class StoredTrace final : public WhatIfTrace {
         if (Result<void> decoded = decode(decoder, batch, sink); !decoded) return decoded.error();
       }
     }
-    // With `auto`: the times of what left the list of all ranks, or was never on it, end somewhere.
-    for (const std::string& name : procedures_.names()) {
-      if (list_generation_ > 0 && !listed_.contains(name)) switched_off_.insert(name);
-    }
+    procedures_.finish(samples == Samples::kStandIn);
     return procedures_.names();
   }
-  const std::set<std::string>& switched_off() const override { return switched_off_; }
+  const std::set<std::string>& switched_off() const override { return procedures_.switched_off(); }
+  const std::set<std::string>& sampled() const override { return procedures_.sampled(); }
 
   Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
     CommunicatorTable communicators;
@@ -209,7 +178,9 @@ class StoredTrace final : public WhatIfTrace {
       return Result<void>{};
     };
     if (!procedures_.names().empty()) {
-      batch_sink.on_events = [&](Rank rank, std::span<const Event> events) { return translate(rank, events, sink); };
+      batch_sink.on_events = [&](Rank rank, std::span<const Event> events) {
+        return sink(rank, procedures_.translated(rank, events));
+      };
     }
     for (;;) {
       const Result<bool> more = merge.next(batch_sink);
@@ -264,27 +235,6 @@ class StoredTrace final : public WhatIfTrace {
     if (node == record.end() || !node->is_number_unsigned()) return;
     const auto index = static_cast<std::uint32_t>(std::min<std::uint64_t>(node->get<std::uint64_t>(), kMaxRanks));
     costs_[index] = stream_cost_of(record, index, ranks_);
-  }
-
-  // The ranks' numbers of procedures become the trace's; what has no name is time like any other.
-  Result<void> translate(Rank rank, std::span<const Event> events, const EventBlockSink& sink) {
-    const auto says = [](const Event& event) { return is_procedure_event(event.kind) && !event.values.empty(); };
-    if (std::none_of(events.begin(), events.end(), says)) return sink(rank, events);
-    translated_.assign(events.begin(), events.end());
-    numbers_.clear();
-    for (Event& event : translated_) {
-      if (!says(event)) continue;
-      const std::optional<std::uint32_t> number = procedures_.translate(rank, event.values[0]);
-      if (!number) {
-        event.kind = EventKind::kCompute;
-        event.values = {};
-        continue;
-      }
-      std::vector<std::uint64_t>& values = numbers_.emplace_back(event.values.begin(), event.values.end());
-      values[0] = *number;
-      event.values = values;
-    }
-    return sink(rank, translated_);
   }
 
   Result<void> index() {
@@ -370,12 +320,7 @@ class StoredTrace final : public WhatIfTrace {
 
   std::vector<Source> sources_;
   std::map<std::uint32_t, std::vector<Batch>> streams_;
-  ProcedureTable procedures_;
-  std::uint64_t list_generation_ = 0;  // of the newest list of all ranks
-  std::set<std::string> listed_;
-  std::set<std::string> switched_off_;
-  std::vector<Event> translated_;                  // scratch
-  std::deque<std::vector<std::uint64_t>> numbers_;  // scratch: what translated_ points to
+  StoredProcedures procedures_;
   std::size_t total_bytes_ = 0;
   Rank ranks_ = 0;
   std::string library_;

@@ -27,14 +27,19 @@ class WhatIfTrace {
   // Node of each rank where the program ran; empty: the trace does not know.
   virtual const std::vector<std::uint32_t>& node_of_rank() const = 0;
   // Reads the whole trace for its procedures' names: what events name them by number from then on. A trace that names
-  // none has none.
-  virtual Result<std::vector<std::string>> procedures() = 0;
+  // none has none. kStandIn: what was not measured, or not to the end, but sampled well enough (StepProcedures) is among them,
+  // and the events have its average times.
+  enum class Samples { kLeftOut, kStandIn };
+  virtual Result<std::vector<std::string>> procedures(Samples samples) = 0;
   // What the capture took of the ranks' measured time, as the relays said last; nothing of a trace that does not know.
   // REQUIRES: read() was called.
   virtual CaptureCost capture_cost() const = 0;
   // Those of them whose measuring the overhead limit ended while they ran, in some rank or in all: the trace has a part
-  // of their times. Known once procedures() was called. Text traces do not say it.
+  // of their times. Known once procedures() was called, empty with kStandIn for those in
+  // sampled(). Text traces do not say it.
   virtual const std::set<std::string>& switched_off() const = 0;
+  // Those whose times are samples'. The same.
+  virtual const std::set<std::string>& sampled() const = 0;
   // Hands all events to `sink`, each rank's in order; `progress` gets the share done (0 to 1) now and then.
   virtual Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) = 0;
 };

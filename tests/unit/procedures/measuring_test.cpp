@@ -317,6 +317,7 @@ TEST_F(Measuring, PredictedShare) {
 
 TEST_F(Measuring, SamplesFindWhereTheTimeGoes) {
   ASSERT_TRUE(all().patch(id("outer_work")));  // unwinding passes measured procedures
+  const std::uint64_t spent_before = Sampler::ticks();
   const auto watched = Sampler::start(1'000'000);
   ASSERT_TRUE(watched) << watched.error().message;
   const auto used_ns = [] {
@@ -340,6 +341,23 @@ TEST_F(Measuring, SamplesFindWhereTheTimeGoes) {
   EXPECT_GT(static_cast<double>(work.exclusive), 0.8 * static_cast<double>(profile.samples));
   EXPECT_GT(static_cast<double>(outer.inclusive), 0.8 * static_cast<double>(profile.samples));
   EXPECT_LT(static_cast<double>(outer.exclusive), 0.2 * static_cast<double>(profile.samples));
+  // Walking a stack takes a microsecond or some.
+  EXPECT_GT(Sampler::ticks() - spent_before, 200 * profile.samples) << "what is charged";
+}
+
+// "auto" reads the symbols once, for its choice and for what is opened then.
+TEST_F(Measuring, SymbolsAreReadOnceForAll) {
+  Procedures fresh;
+  ASSERT_TRUE(fresh.read());
+  const std::size_t symbols = fresh.symbols().symbols().size();
+  ASSERT_GT(symbols, 1000u);
+  const LoadedSymbol* const first = fresh.symbols().symbols().data();
+  ASSERT_TRUE(fresh.read());
+  const auto opened = fresh.open("measured::sampled_outer");
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(*opened, 1u);
+  EXPECT_EQ(fresh.symbols().symbols().size(), symbols);
+  EXPECT_EQ(fresh.symbols().symbols().data(), first);
 }
 
 // The list of all ranks may name what nobody asked for before.

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 
@@ -528,6 +529,37 @@ TEST_F(CollectorTest, CandidatesAndSamplesBecomeRecords) {
   EXPECT_EQ(remarks[0]["kind"], "off");
   EXPECT_NEAR(remarks[0]["calls_per_s"].get<double>(), 4.096e6, 1);
   EXPECT_EQ(of_type(decoded, "note").size(), 2U);
+}
+
+// What is spent once while the program runs (a thread that begins late, the procedures of "auto") is neither the capture's cost
+// nor the program's processor time, which pays for it.
+TEST_F(CollectorTest, WhatIsSpentOnceLaterIsNobodysTime) {
+  RingFile file(dir_.path(), ::getpid(), ::getpid());
+  file.put(offsetof(ring::Header, once_cpu_ns), std::uint64_t{7'000'000});
+  pass();
+  ASSERT_EQ(collector_->costs().size(), 1U);
+  EXPECT_NEAR(collector_->costs().at(0).once_s, 0.007, 1e-12);
+  EXPECT_EQ(collector_->costs().at(0).late_once_s, 0) << "before MPI_Init returned: not in cpu_s";
+  const std::clock_t until = std::clock() + CLOCKS_PER_SEC / 10;
+  while (std::clock() < until) {
+  }
+  pass();
+  const Seconds before_s = collector_->costs().at(0).program_cpu_s();
+  ASSERT_GT(before_s, 0.08);
+  file.put(offsetof(ring::Header, once_cpu_ns), std::uint64_t{57'000'000});
+  pass();
+  const RankCost& cost = collector_->costs().at(0);
+  EXPECT_NEAR(cost.once_s, 0.057, 1e-12);
+  EXPECT_NEAR(cost.late_once_s, 0.05, 1e-12);
+  EXPECT_EQ(cost.observed.direct_s, 0);
+  EXPECT_NEAR(cost.program_cpu_s(), cost.cpu_s - 0.05, 1e-12);
+  // A ring that says less than before, or more than can be, takes nothing back and no more than all.
+  file.put(offsetof(ring::Header, once_cpu_ns), std::uint64_t{0});
+  pass();
+  EXPECT_NEAR(collector_->costs().at(0).late_once_s, 0.05, 1e-12);
+  file.put(offsetof(ring::Header, once_cpu_ns), ~std::uint64_t{0});
+  pass();
+  EXPECT_EQ(collector_->costs().at(0).program_cpu_s(), 0);
 }
 
 // What lbfd wants all ranks to measure goes into the rings of processes that are there and that come, and into the stream once.

@@ -87,17 +87,22 @@ TEST(Procedures, CostsAndSamplesAreShown) {
   const std::string text = render_procedures({step}, {});
   EXPECT_THAT(text, HasSubstr(" CostPred   Cost\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\nf +measured .* 0.04% +0.123%\n"));
+  step.procedures->procedures[0].predicted_from = "limit";
+  EXPECT_THAT(render_procedures({step}, {}), testing::ContainsRegex("\nf +measured .* <=0.04% +0.123%\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\ntiny +sampled +- +2.5 +- .* 6 "));
   EXPECT_THAT(text, Not(HasSubstr("\ngone")));
   EXPECT_THAT(text, HasSubstr("best move: tiny in the receiver of its messages: 6 s instead of 8 s, 25.0 % shorter (its time is sampled)\n"));
 }
 
 TEST(Procedures, ThePageHasASection) {
-  const auto steps = fixture("procedures.json");
+  auto steps = fixture("procedures.json");
+  steps.front().procedures->procedures.front().predicted_cost_percent = 0.5;
+  steps.front().procedures->procedures.front().predicted_from = "limit";
   HtmlPage page;
   page.step = &steps.front();
   const std::string text = render_html(page);
   EXPECT_THAT(text, HasSubstr("What if a procedure ran elsewhere"));
+  EXPECT_THAT(text, HasSubstr("<td>&le; 0.5 %</td>"));
   EXPECT_THAT(text, HasSubstr("<td class=\"text\">servBusy2</td><td class=\"text\">measured</td><td>48</td>"));
   EXPECT_THAT(text, HasSubstr("&#39;memcpy&#39; cannot be measured"));
   const auto others = fixture("normal.json");

@@ -17,9 +17,9 @@ class ProcedureSearchTest : public testing::Test {
     evidence_.now_s = 100;
     evidence_.ranks = 2;
     evidence_.cost_limit = 0.01;
-    evidence_.predicted_cost = [this](const std::string& name, double) {
+    evidence_.known_cost = [this](const std::string& name) {
       const auto found = cost_.find(name);
-      return found == cost_.end() ? 1e-4 : found->second;
+      return found == cost_.end() ? std::nullopt : std::optional(found->second);
     };
   }
   void tell(std::int32_t rank, const std::vector<ProcedureCandidate>& candidates, std::uint64_t own = 100) {
@@ -102,11 +102,24 @@ TEST_F(ProcedureSearchTest, WhatAnyRankSwitchedOffIsReplacedByItsCallerForAll) {
   EXPECT_EQ(search_.list().generation, 3u);
 }
 
-TEST_F(ProcedureSearchTest, WhatIsPredictedToCostTooMuchIsNotTried) {
+TEST_F(ProcedureSearchTest, WhatIsKnownToCostTooMuchIsNotTried) {
   cost_ = {{"dear", 0.02}, {"half", 0.006}, {"rest", 0.006}};
   tell(0, {{{"dear", "caller"}, 50}, {{"half"}, 30}, {{"rest"}, 20}});
   tell(1, {});
   EXPECT_THAT(decided(), ElementsAre("caller", "half")) << "its caller instead; not more than the limit all together";
+}
+
+// However low the limit and however much of the time it is: what it costs is known when it was tried.
+TEST_F(ProcedureSearchTest, WhatNobodyKnowsTheCostOfIsTried) {
+  evidence_.cost_limit = 1e-5;
+  cost_ = {{"known", 2e-5}};
+  tell(0, {{{"hot"}, 80}, {{"known"}, 12}, {{"other"}, 8}});
+  tell(1, {{{"hot"}, 90}});
+  EXPECT_THAT(decided(), ElementsAre("hot", "other"));
+  cost_["hot"] = 9e-6;
+  cost_["other"] = 2e-6;
+  search_.take_off("known");
+  EXPECT_THAT(decided(), ElementsAre("hot")) << "as soon as it is known it counts";
 }
 
 // Hollingsworth and Miller: what is tested and found wrong makes room for the next hypothesis.

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "event/wire.h"
+#include "predictor/serve/sampled_times.h"
 #include "predictor/serve/step_json.h"
 #include "predictor/serve/step_procedures.h"
 #include "predictor/serve/step_run.h"
@@ -349,12 +350,16 @@ TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
   EXPECT_TRUE(named(*view, "caller_of_F").receiver_s);
   EXPECT_THAT(view->record.notes, testing::Contains(HasSubstr("auto: list 1 of all ranks")));
   EXPECT_THAT(view->record.notes, testing::Contains(HasSubstr("auto: list 2 of all ranks")));
+  // Samples do not say how often it is called: half of the default limit at most.
+  EXPECT_EQ(named(*view, "caller_of_F").predicted_from, "limit");
+  EXPECT_EQ(named(*view, "caller_of_F").predicted_cost, 0.01);
 
   // Replayed anew from the stored batches, as after a crash: the same lists, and no further one.
   StepRun again(trace, *networks_, {});
   EXPECT_EQ(drain(again), StepRun::Progress::kFinished);
   EXPECT_EQ(again.procedure_list(), nullptr);
   EXPECT_EQ(named(*again.view(), "F").state, "off");
+  EXPECT_EQ(named(*again.view(), "F").predicted_from, "limit");
   EXPECT_EQ(again.view()->record.notes, view->record.notes);
 }
 
@@ -453,6 +458,70 @@ TEST_F(ProceduresTest, CostsArePredictedFromHistoryAndObserved) {
   const db::ProcedureRecord& g = named(*run.view(), "G");
   EXPECT_EQ(g.predicted_from, "default");
   EXPECT_NEAR(g.predicted_cost.value_or(-1), kDefaultProcedureCallsPerS * 50e-9, 1e-12) << "what a call costs, any rank says";
+}
+
+// What is known of a procedure's cost: observed, when it was measured for half a second on each rank; before that what earlier
+// runs say; else nothing.
+TEST(StepProcedures, CostsAreKnownFromHistoryThenObserved) {
+  StepProcedures procedures;
+  procedures.expect({{"F", 2e6}});
+  EXPECT_EQ(procedures.known_cost("G"), std::nullopt);
+  for (const Rank rank : {0, 1}) ASSERT_TRUE(procedures.define(rank, 0, "F", 50).ok());
+  EXPECT_NEAR(procedures.known_cost("F").value_or(-1), 2e6 * 50e-9, 1e-12);
+  const auto run = [&](Rank rank, Seconds process_s, std::uint64_t calls) {
+    const std::vector<std::uint64_t> values{0, 1, 1, calls};
+    Event event;
+    event.kind = EventKind::kProcedure;
+    event.process_s = process_s;
+    event.values = values;
+    procedures.take_events(rank, {&event, 1});
+  };
+  run(0, 0.6, 600'000);
+  EXPECT_NEAR(procedures.known_cost("F").value_or(-1), 2e6 * 50e-9, 1e-12) << "too short, for two ranks";
+  run(1, 0.4, 0);
+  EXPECT_NEAR(procedures.known_cost("F").value_or(-1), 600'000 * 50e-9, 1e-12);
+  ASSERT_TRUE(procedures.define(0, 1, "G").ok());
+  EXPECT_EQ(procedures.known_cost("G"), std::nullopt);
+}
+
+// Sampled and measured together: no time is two procedures' own, and a procedure's own share is in its whole one.
+TEST(SampledTimes, GiveNoMoreThanTheIntervalHas) {
+  using Shares = std::map<Rank, std::vector<SampledShare>>;
+  SampledTimes times(Shares{{3, {{1, 0.9, 0.9}, {2, 0.5, 0.25}}}});
+  const auto event = [](EventKind kind, Seconds process_s, std::span<const std::uint64_t> values = {}) {
+    Event out;
+    out.kind = kind;
+    out.process_s = process_s;
+    out.values = values;
+    return out;
+  };
+  const std::vector<std::uint64_t> measured{0, 1'000'000'000, 1'000'000'000, 7};
+  const std::vector<std::uint64_t> also_sampled{1, 500'000'000, 500'000'000, 9};
+  const std::vector<Event> events{event(EventKind::kProcedure, 1, measured), event(EventKind::kProcedure, 1, also_sampled),
+                                  event(EventKind::kSend, 2), event(EventKind::kSend, 0), event(EventKind::kSend, 1)};
+  EXPECT_EQ(times.put_into(2, events).data(), events.data()) << "a rank without samples";
+  const std::span<const Event> out = times.put_into(3, events);
+  ASSERT_EQ(out.size(), 9u);
+  const auto values = [&](std::size_t i) { return std::vector<std::uint64_t>(out[i].values.begin(), out[i].values.end()); };
+  const auto expect_times = [&](std::size_t i, std::uint64_t procedure, double inclusive_s, double exclusive_s) {
+    ASSERT_EQ(out[i].values.size(), kProcedureValues);
+    EXPECT_EQ(out[i].values[0], procedure);
+    EXPECT_NEAR(static_cast<double>(out[i].values[1]), inclusive_s * 1e9, 1);
+    EXPECT_NEAR(static_cast<double>(out[i].values[2]), exclusive_s * 1e9, 1);
+    EXPECT_EQ(out[i].values[3], 0u);
+  };
+  EXPECT_EQ(values(0), measured);
+  EXPECT_EQ(values(1), (std::vector<std::uint64_t>{1, 0, 0, 9})) << "its calls, no time: that is the samples'";
+  EXPECT_EQ(out[1].process_s, 1);
+  // The interval has 4 s, of which 1 is the measured one's: 0.9 * 4, but only 3 are left; then nothing is.
+  expect_times(2, 1, 3.6, 3);
+  expect_times(3, 2, 2, 0);
+  EXPECT_EQ(out[4].kind, EventKind::kSend);
+  EXPECT_EQ(out[5].kind, EventKind::kSend) << "an interval without process time has none to give";
+  // The next interval begins anew.
+  expect_times(6, 1, 0.9, 0.9);
+  expect_times(7, 2, 0.5, 0.1);
+  EXPECT_EQ(out[8].process_s, 1);
 }
 
 TEST(StepProcedures, TheForemostHaveMostTime) {

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <tuple>
 
 #include "event/wire.h"
 #include "tests/support/command.h"
@@ -14,6 +15,7 @@ namespace lbf {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 // Rank 1: 2 s, servBusy1 for 3 s, 1 s, then the message; rank 0 is ready after 2 s and works 1 s more.
 constexpr const char* kTrace =
@@ -76,6 +78,24 @@ TEST_F(WhatIfProcedures, MoveFasterShareAndCurve) {
   EXPECT_EQ(table.status, 0) << table.err;
   EXPECT_THAT(table.out, HasSubstr("14.3%"));  // 1 - 6 / 7 on two nodes
   EXPECT_THAT(table.out, HasSubstr("servBusy1:moved"));
+}
+
+// What rank 0 does with rank 1's message, done by rank 1 before it sends: 1 + 4, and 1 more (golden, ToTheSender).
+TEST_F(WhatIfProcedures, ToTheSenderAndWhatStays) {
+  const std::string trace = write("t.lbf",
+                                  "lbf-trace 1\nranks 2\n1 send 1 to=0 tag=0 bytes=0\n1 exit 0\n0 startRecv 3 from=1 tag=0\n"
+                                  "0 endRecv 0 from=1 tag=0 bytes=0\n0 enter 0 proc=F\n0 leave 4 proc=F\n0 exit 1\n");
+  nlohmann::json answer = ask(trace + " --move F --to sender");
+  EXPECT_EQ(answer["predictions"][0]["lbf_s"], 8);
+  EXPECT_EQ(lbf(answer, "asked", "F moved to the sender"), 6);
+  EXPECT_EQ(answer["scenarios"][0]["moved_s"], 4);
+  EXPECT_EQ(answer["scenarios"][0]["stayed_s"], 0);
+  answer = ask(trace + " --move F --to receiver");
+  EXPECT_EQ(lbf(answer, "asked", "F moved to the receiver"), 8);
+  EXPECT_EQ(answer["scenarios"][0]["stayed_s"], 4);
+  EXPECT_THAT(run(trace + " --move F --to receiver").out, HasSubstr("4.000000 s of it stayed"));
+  EXPECT_EQ(lbf(ask(trace + " --move F --to rank:1"), "asked", "F moved to rank 1"), 6);
+  EXPECT_THAT(run(trace + " --move F --to sender --html -").out, HasSubstr("F moved to the sender: 6 s, 25.0 % shorter."));
 }
 
 TEST_F(WhatIfProcedures, ThePageHasTablesAndCurves) {
@@ -153,6 +173,101 @@ TEST_F(WhatIfProcedures, StoredTraces) {
   EXPECT_EQ(answer["procedures"][0]["inclusive_s"], 3.5);
   EXPECT_EQ(lbf(answer, "procedure_lbf", "solve<int, 3>(a, b)"), 6);
   EXPECT_EQ(lbf(answer, "critical_path_zeroing", "solve<int, 3>(a, b)"), 4);
+}
+
+// What could not be measured, but sampled: lbfd's answer (tests/unit/serve/procedures_test.cpp, SamplesStandInForWhatIsNotMeasured).
+// Rank 0 works 4 s, 75 % of it in F, and sends; rank 1 is ready after 0.5 s, works 2 s and answers.
+TEST_F(WhatIfProcedures, SamplesStandInForWhatWasNotMeasured) {
+  for (const std::uint64_t inclusive : {750U, 3U}) {
+    BatchEncoder encoder;
+    for (const int rank : {0, 1}) {
+      encoder.add_control(nlohmann::json{{"type", "process"}, {"rank", rank}, {"world_size", 2}, {"library", ""}}.dump());
+      encoder.add_control(nlohmann::json{{"type", "procedure_remark"}, {"rank", rank}, {"kind", "refused"}, {"name", "F"}, {"text", "too short"}}.dump());
+    }
+    // G was switched off at the beginning, and sampled from then on: a quarter of the time. H late.
+    const auto say = [&](const std::string& kind, const std::string& name, const std::string& rest) {
+      encoder.add_control(R"({"type":")" + kind + R"(","rank":0,"name":")" + name + "\"," + rest + "}");
+    };
+    say("procedure", "G", R"("id":0)");
+    say("procedure", "H", R"("id":1)");
+    say("procedure_remark", "G", R"("kind":"off","text":"too often")");
+    const auto add = [&](Rank rank, EventKind kind, double process_s, std::vector<std::uint64_t> values = {}) {
+      Event event;
+      event.kind = kind;
+      event.process_s = process_s;
+      event.values = values;
+      if (kind == EventKind::kSend || kind == EventKind::kRecv) {
+        event.peer = 1 - rank;
+        event.tag = 1;
+      }
+      encoder.add(rank, event);
+    };
+    add(0, EventKind::kProcedure, 0, {0, 1'000'000, 1'000'000, 4096});
+    add(0, EventKind::kCompute, 1);
+    add(0, EventKind::kSend, 3);
+    add(1, EventKind::kRecv, 0.5);
+    add(1, EventKind::kSend, 2);
+    add(0, EventKind::kRecv, 0);
+    for (const auto& [rank, in_it, of] : {std::tuple{0, inclusive, 1000}, std::tuple{1, std::uint64_t{0}, 625}}) {
+      encoder.add_control(nlohmann::json{{"type", "procedure_samples"}, {"rank", rank}, {"name", "F"}, {"inclusive", in_it}, {"exclusive", in_it}, {"of", of}}.dump());
+    }
+    add(0, EventKind::kExit, 0);
+    add(1, EventKind::kExit, 0);
+    say("procedure_samples", "G", R"("inclusive":250,"exclusive":250,"of":1000)");
+    say("procedure_remark", "H", R"("kind":"off","text":"too often")");
+    say("procedure_samples", "H", R"("inclusive":250,"exclusive":250,"of":1000)");
+    const std::string trace = write("t.lbfw", encoder.finish(0, 1));
+    if (inclusive < 10) {  // known too badly
+      const test::Outcome outcome = run(trace + " --procedures F");
+      EXPECT_EQ(outcome.status, 1);
+      EXPECT_THAT(outcome.err, HasSubstr("no procedure 'F' in the trace"));
+      continue;
+    }
+    const test::Outcome outcome = run(trace + " --procedures F,G --move F --json");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_THAT(outcome.err, HasSubstr("the time of F is sampled"));
+    const nlohmann::json answer = nlohmann::json::parse(outcome.out, nullptr, false);
+    ASSERT_EQ(answer["procedures"].size(), 2U) << outcome.out;
+    EXPECT_EQ(answer["procedures"][0]["sampled"], true);
+    EXPECT_NEAR(answer["procedures"][0]["inclusive_s"].get<double>(), 3, 1e-6);
+    EXPECT_EQ(answer["procedures"][1]["sampled"], true);
+    EXPECT_NEAR(answer["procedures"][1]["inclusive_s"].get<double>(), 1, 1e-6) << "not what was measured until then, too";
+    EXPECT_EQ(answer["procedures_left_out"], nlohmann::json::array());
+    EXPECT_EQ(ask(trace + " --procedures '*'")["procedures_left_out"], nlohmann::json::array({"H"}));
+    EXPECT_THAT(run(trace + " --procedures H").err, HasSubstr("H was switched off while it ran"));
+    EXPECT_NEAR(lbf(answer, "procedure_lbf", "F"), 5.5, 1e-6);
+    EXPECT_NEAR(lbf(answer, "asked", "F moved to the receiver"), 5.5, 1e-6);
+    EXPECT_NEAR(lbf(answer, "critical_path_zeroing", "F"), 3, 1e-6);
+    EXPECT_THAT(run(trace + " --procedures F").out, testing::ContainsRegex("\nF +sampled +3\\.0"));
+    EXPECT_THAT(run(trace + " --procedures F --html -").out, HasSubstr("<td>sampled</td>"));
+  }
+}
+
+// One rank switched it off, the list of all ranks left it off the others': their time of it is in no sample.
+TEST_F(WhatIfProcedures, WhatLeftTheListIsNotPredictedFromSamples) {
+  for (const char* const listed : {"G", "other"}) {
+    BatchEncoder encoder;
+    encoder.add_control(R"({"type":"process","rank":0,"world_size":1,"library":""})");
+    encoder.add_control(R"({"type":"procedure","rank":0,"id":0,"name":"G"})");
+    encoder.add_control(R"({"type":"procedure_remark","rank":0,"kind":"off","name":"G","text":"called too often"})");
+    encoder.add_control(nlohmann::json{{"type", "procedure_list"}, {"rank", 0}, {"generation", 2}, {"names", {listed}}, {"text", ""}}.dump());
+    Event event;
+    event.kind = EventKind::kCompute;
+    event.process_s = 4;
+    encoder.add(0, event);
+    encoder.add_control(R"({"type":"procedure_samples","rank":0,"name":"G","inclusive":500,"exclusive":500,"of":1000})");
+    event.kind = EventKind::kExit;
+    event.process_s = 0;
+    encoder.add(0, event);
+    const test::Outcome outcome = run(write("t.lbfw", encoder.finish(0, 1)) + " --procedures G --json");
+    if (std::string(listed) == "G") {
+      EXPECT_EQ(outcome.status, 0) << outcome.err;
+      EXPECT_THAT(outcome.err, HasSubstr("the time of G is sampled"));
+    } else {
+      EXPECT_EQ(outcome.status, 1);
+      EXPECT_THAT(outcome.err, HasSubstr("G was switched off while it ran"));
+    }
+  }
 }
 
 // What the limit switched off has a part of its times in the trace: no number can be told from it.
