@@ -50,8 +50,8 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
       "INSERT INTO prediction (step_row, position, target, nodes, cores_per_node, placement, "
       "network, contention, speed, kind, predicted_s, speedup, self_error_percent, partial, "
       "progress_s, measured_at_progress_s, rank_finish_s_json, why_stuck, topology_json, "
-      "why_deferred, deferred_for_good, low_s, high_s, seen_share) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "why_deferred, deferred_for_good, low_s, high_s, seen_share, taken_up) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   std::int64_t position = 0;
   for (const PredictionRecord& prediction : predictions) {
     insert.reset();
@@ -79,6 +79,7 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
     bind_optional(insert, 22, prediction.low_s);
     bind_optional(insert, 23, prediction.high_s);
     insert.bind(24, prediction.seen_share);
+    insert.bind(25, prediction.taken_up ? 1 : 0);
     insert.exec();
   }
 }
@@ -88,7 +89,7 @@ namespace {
 std::string selection(bool with_ranks, const char* condition) {
   return std::string("SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
                      "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
-                     "why_stuck, topology_json, why_deferred, deferred_for_good, low_s, high_s, seen_share, ") +
+                     "why_stuck, topology_json, why_deferred, deferred_for_good, low_s, high_s, seen_share, taken_up, ") +
          (with_ranks ? "rank_finish_s_json" : "'[]'") + " FROM prediction WHERE step_row = ?1" + condition +
          " ORDER BY position";
 }
@@ -119,7 +120,8 @@ void read_row(const RowReader& row, PredictionRecord& prediction) {
   prediction.low_s = row.optional_number(18);
   prediction.high_s = row.optional_number(19);
   prediction.seen_share = row.optional_number(20).value_or(1);
-  const std::string_view ranks = row.text(21);
+  prediction.taken_up = row.flag(21);
+  const std::string_view ranks = row.text(22);
   if (ranks == "[]") return;
   const auto finish = nlohmann::json::parse(ranks, nullptr, false);
   if (!finish.is_array()) return;
@@ -143,6 +145,22 @@ Result<std::optional<StepRow>> PredictionStore::next_deferred(StepRow after) con
   });
   if (!done) return done.error();
   return row;
+}
+
+Result<std::set<TargetName>> PredictionStore::deferred_targets(StepRow step) const {
+  std::set<TargetName> found;
+  auto done = database_.read([&](SQLite::Database& connection) {
+    SQLite::Statement query(connection,
+                            "SELECT target, network, contention, speed FROM prediction WHERE step_row = ? AND "
+                            "(why_deferred <> '' OR taken_up = 1)");
+    query.bind(1, step);
+    while (query.executeStep()) {
+      found.emplace(query.getColumn(0).getString(), query.getColumn(1).getString(), query.getColumn(2).getString(),
+                    query.getColumn(3).getDouble());
+    }
+  });
+  if (!done) return done.error();
+  return found;
 }
 
 Result<void> PredictionStore::give_up_deferred(StepRow step, const std::string& why) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ class PredictionStore {
   // The first step above `after` that is over and has deferred targets which are still to be taken up. Errors: as
   // Database.
   Result<std::optional<StepRow>> next_deferred(StepRow after) const;
+  // The step's targets that are deferred, or were when it ended. Errors: as Database.
+  Result<std::set<TargetName>> deferred_targets(StepRow step) const;
   // They will not be taken up any more, for the reason `why` (not empty).
   Result<void> give_up_deferred(StepRow step, const std::string& why);
   // Those that a list of steps shows: the configuration that ran, and the fastest one; without ranks.

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,8 +36,9 @@ struct ProgramRun {
   std::optional<double> sent_bytes;  // of a rank, the mean; nothing: not all of the run was captured
   std::uint64_t calls = 0;           // of all ranks, of every function
   Seconds rank_s = 0;                // sum of the ranks' times from MPI_Init to MPI_Finalize
-  // The capture ended before the program: `calls` and `rank_s` are of what was recorded, this is the ranks' process time
-  // in it, all together, and the rest is not known. Such a run is not recognised, but tells how often the program calls.
+  // The capture ended before the program: `calls` and `rank_s` are of the time until then, this is the ranks' process time in
+  // what was recorded of it, all together, and the rest is not known. Such a run is not recognised, but tells how often the
+  // program calls.
   std::optional<Seconds> seen_process_s;
 
   std::string identity() const { return script.empty() ? build_id : build_id + ' ' + script; }
@@ -97,6 +99,9 @@ struct TopologyRecord {
   bool operator==(const TopologyRecord&) const = default;
 };
 
+// What a target is recognised by among those of a step: what it is called, network, contention, speed.
+using TargetName = std::tuple<std::string, std::string, std::string, double>;
+
 // One target's prediction, as docs/formats/http-v1.md "PREDICTION" defines it.
 struct PredictionRecord {
   std::string target;
@@ -123,7 +128,9 @@ struct PredictionRecord {
   std::vector<Seconds> rank_finish_s;
   std::string why_deferred;        // not empty: not all of the run was replayed for it, for want of room
   bool deferred_for_good = false;  // with why_deferred: it will not be taken up any more
+  bool taken_up = false;  // it was deferred when the step ended, and replayed later
 
+  TargetName name() const { return {target, network, contention, speed}; }
   PredictionRecord without_ranks() const {
     return {target,      nodes,      cores_per_node,
             placement,   network,    contention,
@@ -132,7 +139,7 @@ struct PredictionRecord {
             partial,     progress_s, measured_at_progress_s,
             topology,    seen_share, low_s,
             high_s,      {},         why_deferred,
-            deferred_for_good};
+            deferred_for_good, taken_up};
   }
 };
 

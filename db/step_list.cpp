@@ -138,6 +138,13 @@ ColumnsOf<ListedStep> columns_of(StepValue value) {
                 cost.once_capture_s = row.optional_number(c + 13);
                 cost.once_relay_s = row.optional_number(c + 14);
               }};
+    case StepValue::kTargetCounts:
+      return {"(SELECT count(*) FROM prediction d WHERE d.step_row = s.step_row AND d.why_deferred <> ''), "
+              "(SELECT count(*) FROM prediction d WHERE d.step_row = s.step_row AND d.taken_up = 1)",
+              2, [](R row, int c, L out) {
+                out.targets_deferred = row.u64(c);
+                out.targets_taken_up = row.u64(c + 1);
+              }};
   }
   throw std::logic_error("a value that lists do not have");
 }
@@ -172,6 +179,8 @@ ColumnsOf<PredictionRecord> columns_of(PredictionValue value) {
       return {"why_deferred", 1, [](R row, int c, P out) { out.why_deferred = row.text(c); }};
     case PredictionValue::kDeferredForGood:
       return {"deferred_for_good", 1, [](R row, int c, P out) { out.deferred_for_good = row.flag(c); }};
+    case PredictionValue::kTakenUp:
+      return {"taken_up", 1, [](R row, int c, P out) { out.taken_up = row.flag(c); }};
     case PredictionValue::kSpeedup:
       return {"speedup", 1, [](R row, int c, P out) { out.speedup = row.optional_number(c); }};
     case PredictionValue::kSelfError:

@@ -55,6 +55,7 @@ enum class StepValue : std::uint8_t {
   kLbfdCpu,
   kNotes,
   kCost,  // without its nodes and ranks
+  kTargetCounts,
 };
 
 // Values of a PredictionRecord.
@@ -71,6 +72,7 @@ enum class PredictionValue : std::uint8_t {
   kWhyStuck,
   kWhyDeferred,
   kDeferredForGood,
+  kTakenUp,
   kSpeedup,
   kSelfError,
   kPartial,
@@ -100,6 +102,10 @@ struct ListedStep {
   StepRecord record;             // what is wanted, and always start_s; all else as a StepRecord is made
   std::uint64_t node_count = 0;  // where kNodeCount is wanted
   std::vector<PredictionRecord> predictions;
+  // Of all its targets, where kTargetCounts is wanted: not replayed for want of room; and those that were not when the step
+  // ended, but were later.
+  std::uint64_t targets_deferred = 0;
+  std::uint64_t targets_taken_up = 0;
   std::optional<UnreadPredictions> unread{};  // they are still to be read
 };
 

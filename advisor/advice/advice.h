@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "advisor/advice/schedule.h"
-#include "advisor/advice/trust.h"
+#include "advisor/trust/trust.h"
 #include "advisor/mapping/comm_graph.h"
 #include "advisor/ranking/ranking.h"
 

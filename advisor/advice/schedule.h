@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "advisor/advice/baseline.h"
-#include "advisor/advice/trust.h"
+#include "advisor/trust/trust.h"
 #include "advisor/candidate/start_source.h"
 #include "advisor/ranking/ranking.h"
 #include "base/result.h"

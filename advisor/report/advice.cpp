@@ -58,16 +58,16 @@ std::optional<std::uint64_t> fullest_node(std::uint64_t ranks, std::uint64_t nod
   return (ranks + nodes - 1) / nodes;  // block and cyclic are even
 }
 
-// Smaller of the gains against the measured and against the self-predicted time, in percent of them.
-std::optional<double> gain_percent(const Step& step, const TargetPrediction& target) {
+// Against the measured or the self-predicted time, whichever is smaller.
+std::optional<advisor::Gain> gain_of(const Step& step, const TargetPrediction& target) {
   const auto reference = reference_s(step, target);
-  if (!reference || !target.predicted_s || !(*reference > 0)) return std::nullopt;
-  double gain = 100 * (1 - *target.predicted_s / *reference);
-  const TargetPrediction* self = step.self();
-  if (self != nullptr && self->predicted_s && *self->predicted_s > 0) {
-    gain = std::min(gain, 100 * (1 - *target.predicted_s / *self->predicted_s));
-  }
-  return gain;
+  const auto half = half_width_percent(step, target);
+  if (!reference || !half || !(*reference > 0)) return std::nullopt;
+  return advisor::gain_of(std::min(*reference, *step.self()->predicted_s), *target.predicted_s, *half);
+}
+
+bool is_sure(const advisor::Gain& gain) {
+  return gain.is_certain() && gain.percent >= kNoticeablePercent;
 }
 
 const TargetPrediction* faster(const TargetPrediction* best, const TargetPrediction& candidate) {
@@ -79,12 +79,9 @@ std::string error_text(const Step& step) {
   return error ? fmt::format("self-prediction error {:+.1f} %", *error) : "self-prediction error not known";
 }
 
-std::string threshold_text(const Step& step, const Advice& advice) {
-  const auto error = step.self_error_percent();
-  if (error && std::fabs(*error) >= kNoticeablePercent) {
-    return fmt::format("the self-prediction error ({:.1f} %)", std::fabs(*error));
-  }
-  return fmt::format("{:.0f} %", advice.threshold_percent);
+std::string off_by(const Step& step, const TargetPrediction& target) {
+  const auto half = half_width_percent(step, target);
+  return half ? fmt::format("{:.{}f} %", *half, *half < 9.95 ? 1 : 0) : "an unknown part";
 }
 
 std::string comparison(const Step& step, const TargetPrediction& target) {
@@ -93,7 +90,14 @@ std::string comparison(const Step& step, const TargetPrediction& target) {
   std::string out = format_duration(*target.predicted_s);
   if (reference) out += " instead of " + format_duration(*reference);
   if (ratio) out += fmt::format(" ({:.2f}x)", *ratio);
-  return out;
+  return out + ", give or take " + off_by(step, target);
+}
+
+// What is predicted to be faster, and why that is no advice. Empty: nothing is.
+std::string doubt(const Step& step, const Advice& advice, std::string_view network) {
+  if (advice.doubtful == nullptr) return {};
+  const TargetPrediction& target = *advice.doubtful;
+  return fmt::format(" {} would take {}: no sure gain.", describe(target, target.network != network), comparison(step, target));
 }
 
 std::string command_to_paste(const Step& step, const TargetPrediction& target, std::size_t width) {
@@ -150,20 +154,50 @@ Advice advise(const Step& step) {
   const auto error = step.self_error_percent();
   if (self == nullptr || !self->predicted_s || !error) return advice;
   advice.self_known = true;
-  advice.threshold_percent = std::max(std::fabs(*error), kNoticeablePercent);
   const std::string& network = step.network.empty() ? self->network : step.network;
   for (const TargetPrediction& target : step.predictions) {
     if (target.is_self()) continue;
-    const auto gain = gain_percent(step, target);
-    if (!gain || *gain <= advice.threshold_percent) continue;
-    auto& best = target.network == network ? advice.here : advice.elsewhere;
-    best = faster(best, target);
+    const auto gain = gain_of(step, target);
+    if (!gain) continue;
+    auto& best = !is_sure(*gain) ? advice.doubtful : target.network == network ? advice.here : advice.elsewhere;
+    if (is_sure(*gain) || gain->percent >= kNoticeablePercent) best = faster(best, target);
   }
   if (advice.here != nullptr && advice.elsewhere != nullptr &&
-      *advice.elsewhere->predicted_s >= *advice.here->predicted_s * (1 - advice.threshold_percent / 100)) {
+      !is_sure(advisor::gain_of(*advice.here->predicted_s, *advice.elsewhere->predicted_s,
+                                half_width_percent(step, *advice.elsewhere).value_or(0)))) {
     advice.elsewhere = nullptr;
   }
+  if (advice.first() != nullptr) advice.doubtful = nullptr;
   return advice;
+}
+
+advisor::Trust trust_of(const Step& step) {
+  advisor::Trust trust;
+  const auto percent = [](double part, double all) { return all > 0 ? 100 * part / all : 0; };
+  trust.self_error_percent = step.self_error_percent();
+  const auto lost = static_cast<double>(step.lost_events.value_or(0));
+  trust.lost_percent = percent(lost, lost + static_cast<double>(step.events.value_or(0)));
+  trust.wildcard_percent =
+      percent(static_cast<double>(step.wildcard_receives.value_or(0)), static_cast<double>(step.messages.value_or(0)));
+  trust.unmodelled_percent =
+      percent(step.unmodelled_s.value_or(0), step.measured_s.value_or(0) * static_cast<double>(step.ranks.value_or(0)));
+  trust.why_partial = step.why_partial;
+  const TargetPrediction* const self = step.self();
+  if (self == nullptr || !self->seen_in_part()) return trust;
+  trust.unseen_percent = 100 * (1 - *self->seen_share);
+  trust.extrapolated_percent.reset();
+  if (self->predicted_s && *self->predicted_s > 0 && self->low_s && self->high_s) {
+    trust.extrapolated_percent =
+        100 * std::max(*self->high_s - *self->predicted_s, *self->predicted_s - *self->low_s) / *self->predicted_s;
+  }
+  return trust;
+}
+
+std::optional<double> half_width_percent(const Step& step, const TargetPrediction& target) {
+  const TargetPrediction* const self = step.self();
+  const auto known = [](const TargetPrediction& one) { return one.predicted_s && *one.predicted_s > 0; };
+  if (self == nullptr || !known(*self) || !known(target)) return std::nullopt;
+  return trust_of(step).half_width_percent(*target.predicted_s / *self->predicted_s);
 }
 
 std::string srun_flags(const Step& step, const TargetPrediction& target) {
@@ -223,9 +257,7 @@ std::string closing_note(const Step& step, std::size_t width) {
   }
   if (advice.elsewhere != nullptr) {
     if (advice.here == nullptr) {
-      out += wrap(fmt::format("{}On the network that ran ({}) nothing is faster by more than {}.", so_far,
-                              network, threshold_text(step, advice)),
-                  width, 0);
+      out += wrap(fmt::format("{}On the network that ran ({}) nothing is surely faster.", so_far, network), width, 0);
     }
     out += wrap(
         fmt::format("{}On network {}, {}, it would take {}; the network is not chosen by an srun flag but "
@@ -236,10 +268,9 @@ std::string closing_note(const Step& step, std::size_t width) {
     out += command_to_paste(step, *advice.elsewhere, width);
   }
   if (advice.first() == nullptr) {
-    out += wrap(
-        fmt::format("{}No predicted configuration is faster than the one that ran by more than {}: keep it.",
-                    so_far, threshold_text(step, advice)),
-        width, 0);
+    out += wrap(fmt::format("{}No predicted configuration is surely faster than the one that ran: keep it.{}", so_far,
+                            doubt(step, advice, network)),
+                width, 0);
   }
   out += deferred_note(step, width);
   if (step.cost && step.cost->seen_in_part()) {
@@ -275,14 +306,13 @@ std::string brief_line(const Step& step) {
   const TargetPrediction* best = advice.first();
   if (best == nullptr) {
     const auto now = reference_s(step, *step.self());
-    return fmt::format("lbf: {}no predicted configuration is faster by more than {:.1f} % (now{}; {}){}",
-                       so_far, advice.threshold_percent, now ? ' ' + format_duration(*now, 3) : "",
-                       error_text(step), tail);
+    return fmt::format("lbf: {}no predicted configuration is surely faster (now{}; {}){}", so_far,
+                       now ? ' ' + format_duration(*now, 3) : "", error_text(step), tail);
   }
   const auto now = reference_s(step, *best);
   const auto ratio = speedup(step, *best);
-  return fmt::format("lbf: {}{} would take {} on {} (now {}, {:.2f}x; {}){}", so_far, describe(*best, false),
-                     format_duration(*best->predicted_s, 3), best->network,
+  return fmt::format("lbf: {}{} would take {} on {}, give or take {} (now {}, {:.2f}x; {}){}", so_far, describe(*best, false),
+                     format_duration(*best->predicted_s, 3), best->network, off_by(step, *best),
                      now ? format_duration(*now, 3) : "unknown", ratio.value_or(0), error_text(step), tail);
 }
 

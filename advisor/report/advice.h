@@ -6,11 +6,11 @@
 #include <string>
 
 #include "advisor/report/step.h"
+#include "advisor/trust/trust.h"
 
 namespace lbf::report {
 
-// A gain below this is not advised whatever the self-prediction error: two runs of the same job differ by
-// more.
+// A gain below this is not advised however exact the prediction: two runs of the same job differ by more.
 inline constexpr double kNoticeablePercent = 1.0;
 // Above it the report warns: TSE Fig. 7 and Fig. 10 stay within 8 %.
 inline constexpr double kDoubtfulSelfErrorPercent = 10.0;
@@ -23,20 +23,27 @@ std::optional<Seconds> reference_s(const Step& step, const TargetPrediction& tar
 std::optional<double> speedup(const Step& step, const TargetPrediction& target);
 
 struct Advice {
-  // The fastest target on the network that ran, and the fastest on another one; nullptr: none is faster than
-  // the run by more than `threshold_percent`, or (other network) none is faster than `here` by more than
-  // that.
+  // The fastest target on the network that ran, and the fastest on another one; nullptr: none is surely faster than
+  // the run, or (other network) none is surely faster than `here`: also where its prediction is too low by all that it may be.
   const TargetPrediction* here = nullptr;
   const TargetPrediction* elsewhere = nullptr;
-  double threshold_percent = kNoticeablePercent;  // max(|self-prediction error|, kNoticeablePercent)
-  bool self_known = false;                        // false: no self-prediction to judge the others by
+  // Where both are nullptr: the fastest of all that are predicted to be faster, though not surely.
+  const TargetPrediction* doubtful = nullptr;
+  bool self_known = false;  // false: no self-prediction to judge the others by
 
   const TargetPrediction* first() const { return here != nullptr ? here : elsewhere; }
 };
 
+// What the step says about how far its predictions may be off. Of outcomes it says nothing: those are lbf-advise's.
+advisor::Trust trust_of(const Step& step);
+
+// How far the target's predicted time may be off, in percent of it. Empty: it, or the one of the configuration that ran, is
+// not known.
+std::optional<double> half_width_percent(const Step& step, const TargetPrediction& target);
+
 // A gain is judged against both the measured time and the self target's predicted time: the smaller one
-// counts, so that an error which all the targets share is never sold as a gain. REQUIRES: `step` outlives the
-// advice.
+// counts, so that an error which all the targets share is never sold as a gain; and it must be one at the upper end of the
+// prediction's interval (advisor/trust). REQUIRES: `step` outlives the advice.
 Advice advise(const Step& step);
 
 // "-N1 -n4", "-N2 -n4 --distribution=cyclic", "-N1 -n4 --overcommit" (more ranks than processors on a node).

@@ -117,7 +117,7 @@ std::string row_keys_of_overhead() {
   return with_key(std::string(kOfEveryStep),
                   "command,command_cut,cost.state,cost.limit_percent,cost.predicted_percent,cost.low_percent,"
                   "cost.high_percent,cost.once_capture_s,cost.once_relay_s,cost.total_high_percent,cost.program_cpu_s,"
-                  "cost.seen_share");
+                  "cost.seen_share,targets_deferred,targets_taken_up");
 }
 
 std::string with_key(std::string keys, std::string_view key) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "advisor/report/text.h"
@@ -31,8 +32,14 @@ class WeightedMean {
 
 class Collected {
  public:
-  void add(const Cost& cost) {
+  void add(const Step& step) {
+    const Cost& cost = *step.cost;
     ++summary_.steps;
+    const auto count = [&](bool (*is)(const TargetPrediction&)) {
+      return static_cast<std::uint64_t>(std::count_if(step.predictions.begin(), step.predictions.end(), is));
+    };
+    summary_.deferred += step.targets_deferred.value_or(count([](const TargetPrediction& p) { return !p.why_deferred.empty(); }));
+    summary_.taken_up += step.targets_taken_up.value_or(count([](const TargetPrediction& p) { return p.taken_up; }));
     summary_.over_limit += cost.over_limit() ? 1 : 0;
     summary_.seen_in_part += cost.seen_in_part() ? 1 : 0;
     if (cost.limit_percent) {
@@ -100,7 +107,7 @@ std::string milliseconds(const std::optional<Seconds>& value) {
   return value ? fmt::format("{:.1f}ms", 1e3 * *value) : "-";
 }
 
-constexpr std::array<ColumnOf<OverheadSummary>, 11> kColumns{
+constexpr std::array<ColumnOf<OverheadSummary>, 13> kColumns{
     {{"Program", 18, true, [](const OverheadSummary& s) { return s.program; }},
      {"Steps", 6, false, [](const OverheadSummary& s) { return std::to_string(s.steps); }},
      {"Limit", 8, false, limits},
@@ -112,7 +119,9 @@ constexpr std::array<ColumnOf<OverheadSummary>, 11> kColumns{
      {"Seen", 7, false,
       [](const OverheadSummary& s) { return s.seen_percent ? fmt::format("{:.1f}%", *s.seen_percent) : "-"; }},
      {"InPart", 6, false, [](const OverheadSummary& s) { return std::to_string(s.seen_in_part); }},
-     {"Over", 5, false, [](const OverheadSummary& s) { return std::to_string(s.over_limit); }}}};
+     {"Over", 5, false, [](const OverheadSummary& s) { return std::to_string(s.over_limit); }},
+     {"Deferred", 8, false, [](const OverheadSummary& s) { return std::to_string(s.deferred); }},
+     {"TakenUp", 7, false, [](const OverheadSummary& s) { return std::to_string(s.taken_up); }}}};
 
 // A step, one of its nodes, or one of its ranks.
 struct PartRow {
@@ -223,13 +232,35 @@ std::vector<OverheadSummary> summarize_overhead(const std::vector<Step>& steps) 
   Collected all;
   for (const Step& step : steps) {
     if (!step.cost) continue;
-    programs[program_of(step)].add(*step.cost);
-    all.add(*step.cost);
+    programs[program_of(step)].add(step);
+    all.add(step);
   }
   std::vector<OverheadSummary> out;
   for (const auto& [program, collected] : programs) out.push_back(collected.summary(program));
   if (!out.empty()) out.push_back(all.summary("(all)"));
   return out;
+}
+
+std::string overhead_json(const std::vector<OverheadSummary>& summaries) {
+  const auto known = [](const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); };
+  nlohmann::json list = nlohmann::json::array();
+  for (const OverheadSummary& s : summaries) {
+    list.push_back({{"program", s.program},
+                    {"steps", s.steps},
+                    {"lowest_limit_percent", known(s.lowest_limit_percent)},
+                    {"highest_limit_percent", known(s.highest_limit_percent)},
+                    {"predicted_percent", known(s.predicted_percent)},
+                    {"low_percent", known(s.low_percent)},
+                    {"high_percent", known(s.high_percent)},
+                    {"once_s", known(s.once_s)},
+                    {"total_high_percent", known(s.total_high_percent)},
+                    {"seen_percent", known(s.seen_percent)},
+                    {"seen_in_part", s.seen_in_part},
+                    {"over_limit", s.over_limit},
+                    {"targets_deferred", s.deferred},
+                    {"targets_taken_up", s.taken_up}});
+  }
+  return nlohmann::json{{"overhead", std::move(list)}}.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
 }
 
 std::string render_overhead(const std::vector<OverheadSummary>& summaries, const TableStyle& style) {

@@ -15,6 +15,8 @@ struct OverheadSummary {
   std::size_t steps = 0;
   std::size_t over_limit = 0;   // of them: C_obs_high above the limit
   std::size_t seen_in_part = 0;  // of them: captured in windows
+  std::uint64_t deferred = 0;    // targets of these steps that were not replayed for want of room
+  std::uint64_t taken_up = 0;    // targets that were not when their step ended, and were later
   // Means over the steps, each weighing as much as it used processor time; limit: the lowest and the highest.
   std::optional<double> lowest_limit_percent;
   std::optional<double> highest_limit_percent;
@@ -28,6 +30,9 @@ struct OverheadSummary {
 
 // Programs by their names, then all of them together under "(all)". Steps without known costs are left out.
 std::vector<OverheadSummary> summarize_overhead(const std::vector<Step>& steps);
+
+// {"overhead":[{"program":...}, ...]}, as lbf-report(1) says; what is not known is null.
+std::string overhead_json(const std::vector<OverheadSummary>& summaries);
 
 // A line for each; empty where no step has known costs.
 std::string render_overhead(const std::vector<OverheadSummary>& summaries, const TableStyle& style);

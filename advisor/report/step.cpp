@@ -143,6 +143,7 @@ Result<TargetPrediction> read_prediction(const Json& json, const std::string& wh
   out.why_stuck = in.text("why_stuck");
   out.why_deferred = in.text("why_deferred");
   out.deferred_for_good = in.flag("deferred_for_good");
+  out.taken_up = in.flag("taken_up");
   out.progress_s = in.seconds("progress_s");
   out.measured_at_progress_s = in.seconds("measured_at_progress_s");
   out.seen_share = in.seconds("seen_share");

@@ -36,6 +36,7 @@ struct TargetPrediction {
       why_stuck;  // not empty: the program would wait for ever there; predicted_s and speedup are unknown
   std::string why_deferred;  // not empty: lbfd had no room to replay all of it; predicted_s and speedup are unknown
   bool deferred_for_good = false;  // with why_deferred: it will not be taken up any more
+  bool taken_up = false;           // it was deferred when the step ended, and replayed later
   std::string topology_file;  // Slurm's; empty: all nodes were taken to be equally far apart
   std::vector<std::string> topology_nodes;
   std::optional<Seconds> progress_s;
@@ -185,6 +186,9 @@ struct Step {
   std::optional<Cost> cost;
   std::optional<ProcedureTimes> procedures;  // where some were asked for
   std::vector<TargetPrediction> predictions;
+  // Of all targets, where lbfd told this and not them: not replayed for want of room; and taken_up.
+  std::optional<std::uint64_t> targets_deferred;
+  std::optional<std::uint64_t> targets_taken_up;
   bool stands_for_job = false;  // one_per_job: job_id() is without the step
 
   bool running() const { return state == StepState::kRunning; }

@@ -122,7 +122,7 @@ using S = Step&;
 using P = TargetPrediction&;
 using V = const Value&;
 
-constexpr std::array<Key<Step>, 51> kStepKeys{{
+constexpr std::array<Key<Step>, 53> kStepKeys{{
     {"cluster", [](S s, V v) { return put(s.cluster, v); }},
     {"job", [](S s, V v) { return put(s.job, v); }},
     {"step", [](S s, V v) { return put(s.step, v); }},
@@ -181,9 +181,11 @@ constexpr std::array<Key<Step>, 51> kStepKeys{{
     {"cost.counted_calls", [](S s, V v) { return put_of_cost(s, &Cost::counted_calls, v); }},
     {"cost.windows", [](S s, V v) { return put_of_cost(s, &Cost::windows, v); }},
     {"cost.seen_share", [](S s, V v) { return put_of_cost(s, &Cost::seen_share, v); }},
+    {"targets_deferred", [](S s, V v) { return put(s.targets_deferred, v); }},
+    {"targets_taken_up", [](S s, V v) { return put(s.targets_taken_up, v); }},
 }};
 
-constexpr std::array<Key<TargetPrediction>, 22> kPredictionKeys{{
+constexpr std::array<Key<TargetPrediction>, 23> kPredictionKeys{{
     {"target", [](P p, V v) { return put(p.target, v); }},
     {"nodes", [](P p, V v) { return put(p.nodes, v); }},
     {"cores", [](P p, V v) { return put(p.cores, v); }},
@@ -196,6 +198,7 @@ constexpr std::array<Key<TargetPrediction>, 22> kPredictionKeys{{
     {"why_stuck", [](P p, V v) { return put(p.why_stuck, v); }},
     {"why_deferred", [](P p, V v) { return put(p.why_deferred, v); }},
     {"deferred_for_good", [](P p, V v) { return put(p.deferred_for_good, v); }},
+    {"taken_up", [](P p, V v) { return put(p.taken_up, v); }},
     {"speedup", [](P p, V v) { return put(p.speedup, v); }},
     {"self_error_percent", [](P p, V v) { return put(p.self_error_percent, v); }},
     {"partial", [](P p, V v) { return put(p.partial, v); }},

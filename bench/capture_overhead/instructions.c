@@ -1,8 +1,9 @@
 /* How many instructions the capture adds to an MPI call: a program of one process for callgrind, which `count` runs
  * bare and under capture. Each kind of call is made once to warm up and N times between two dumps of callgrind's
- * counters. instructions [N] */
+ * counters. instructions [N [multiple]]; multiple: in MPI_THREAD_MULTIPLE, though by one thread alone. */
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <valgrind/callgrind.h>
 
@@ -61,7 +62,10 @@ static void local(void) {
 int main(int argc, char** argv) {
   const long n = argc > 1 ? atol(argv[1]) : 1000;
   const struct timespec nap = {0, 300000000}; /* time for the drain to order another mode */
-  MPI_Init(&argc, &argv);
+  const int level = argc > 2 && strcmp(argv[2], "multiple") == 0 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+  int provided;
+  MPI_Init_thread(&argc, &argv, level, &provided);
+  if (provided < level) MPI_Abort(MPI_COMM_WORLD, 1);
   MPI_Irecv(in, 1, MPI_DOUBLE, 0, 99, MPI_COMM_SELF, &pending);
   nanosleep(&nap, NULL);
   MPI_Barrier(MPI_COMM_SELF);

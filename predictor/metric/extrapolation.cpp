@@ -44,12 +44,13 @@ Extrapolated extrapolate(const SeenStretch& start, std::span<const SeenStretch> 
   if (typical.measured_s <= 0) return {known_s, 0, kNeverS, seen_share};
   const Seconds predicted_s = known_s + typical.predicted_s / typical.measured_s * unseen_s;
 
-  const bool by_blocks = windows.size() < kEnoughWindows && blocks.size() >= kFewestBlocks;
+  const bool by_blocks = windows.size() < kEnoughWindows && blocks.size() >= std::max(kFewestBlocks, windows.size());
   const std::span<const SeenStretch> parts = by_blocks ? blocks : windows;
   const SeenStretch of_parts = by_blocks ? sum_of(blocks) : sum;
   if (parts.size() < 2 || of_parts.measured_s <= 0) return {predicted_s, 0, kNeverS, seen_share};
   // Cochran (6.12), with what the unseen part scatters by itself: sampled of unseen + sampled time.
   const double deviation = ratio_deviation(parts, of_parts);
+  if (by_blocks && parts.size() < kBlocksThatMayAgree && !(deviation > 0)) return {predicted_s, 0, kNeverS, seen_share};
   const double scale = 1 + of_parts.measured_s / unseen_s;
   double variance = deviation * deviation * scale;
   if (by_blocks) {

@@ -35,7 +35,10 @@ struct Extrapolated {
 
 // So many windows speak for themselves; of fewer, their blocks.
 inline constexpr std::size_t kEnoughWindows = 4;
-inline constexpr std::size_t kFewestBlocks = 4;
+// Two differ, and Student's t of one degree of freedom says what that is worth. That less than so many do not differ at all
+// says nothing.
+inline constexpr std::size_t kFewestBlocks = 2;
+inline constexpr std::size_t kBlocksThatMayAgree = 4;
 
 // `start` was captured from the first event on without a break; `windows` are the later ones in their order;
 // `blocks`: what the windows, or where there is none the start, are made of; `run_s` is the measured time of the whole

@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::size_t kMostWordBytes = 200;
 constexpr std::size_t kMostPrograms = 8;  // of one step (srun --multi-prog)
-// Of the recorded time the program has this share at least, whatever the capture says of itself.
+// Of the time that was seen the program has this share at least, whatever the capture says of itself; and of a rank's time
+// its processors, whatever it waited for.
 constexpr double kLeastOfSeen = 0.1;
 
 std::string word_of(const nlohmann::json& record, const char* key) {
@@ -91,7 +92,7 @@ void ProgramProfile::take_events(std::span<const Event> events) {
 
 std::optional<db::ProgramRun> ProgramProfile::run(
     const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s,
-    const Recorded& recorded) const {
+    const Watched& watched) const {
   if (build_ids_.empty() || calls_of_rank.empty()) return std::nullopt;
   const auto ranks = static_cast<double>(calls_of_rank.size());
   db::ProgramRun out;
@@ -99,11 +100,19 @@ std::optional<db::ProgramRun> ProgramProfile::run(
   out.script = joined(scripts_);
   out.name = name_;
   if (capture_ended_) {
-    // Nobody counted the rest of the calls, by which it would be recognised. Those that were counted between windows have no
-    // time of their own (the last ones were counted after the last window). Recording made the calls rarer than they are.
-    out.rank_s = std::max(seen_s_ - recorded.capture_s, kLeastOfSeen * seen_s_);
-    if (recorded.calls == 0 || !(out.rank_s > 0)) return std::nullopt;
-    out.calls = recorded.calls;
+    // Nobody counted the rest of the calls, by which it would be recognised. Until then all were recorded or counted, in a time
+    // that is known: the recorded part alone is a moment, in which a program may call as often as never again. What the
+    // capture took made calls rarer than they are.
+    if (watched.watched_s > 0) {
+      out.calls = watched.recorded_calls + watched.counted_calls;
+      out.rank_s = std::max(watched.watched_s - watched.capture_s, kLeastOfSeen * watched.watched_s);
+      // As of other runs: processor time, in which the ranks' threads add up, and waiting without polling does not count.
+      if (watched.program_cpu_s > 0 && rank_s > 0) out.rank_s *= std::max(watched.program_cpu_s / rank_s, kLeastOfSeen);
+    } else {
+      out.calls = watched.recorded_calls;
+      out.rank_s = std::max(seen_s_ - watched.recording_s, kLeastOfSeen * seen_s_);
+    }
+    if (out.calls == 0 || !(out.rank_s > 0)) return std::nullopt;
     out.seen_process_s = process_s_;
     return out;
   }

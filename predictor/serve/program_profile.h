@@ -20,17 +20,21 @@ class ProgramProfile {
   void take_process(Rank rank, const nlohmann::json& record);
   void take_events(std::span<const Event> events);
 
-  // What was recorded while the capture was open, all ranks, as the relays said last.
-  struct Recorded {
-    std::uint64_t calls = 0;
-    Seconds capture_s = 0;  // what recording them took
+  // What was seen of the calls, all ranks, as the relays said last.
+  struct Watched {
+    std::uint64_t recorded_calls = 0;
+    std::uint64_t counted_calls = 0;
+    Seconds recording_s = 0;  // what recording them took
+    Seconds capture_s = 0;    // ... and counting
+    Seconds watched_s = 0;    // wall time in which they were recorded or counted; 0: not all relays said it
+    Seconds program_cpu_s = 0;  // processor time of the whole run
   };
   // `calls_of_rank`: calls and seconds by function id, as the ranks' `stats` records say; `rank_s`: sum of the ranks'
-  // times. Where the capture ended before the program: of the recorded part (ProgramRun::seen_process_s). Nothing: no process
-  // said which program it is; or the capture ended, and no relay said what was recorded.
+  // times. Where the capture ended before the program: of the part until then (ProgramRun::seen_process_s). Nothing: no process
+  // said which program it is; or the capture ended, and no relay said what was seen of it.
   std::optional<db::ProgramRun> run(
       const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s,
-      const Recorded& recorded) const;
+      const Watched& watched) const;
 
  private:
   std::set<std::string> build_ids_;

@@ -70,6 +70,7 @@ StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
   cost.corrected_percent = amount(record, "corrected_percent");
   cost.recording_s = amount_or_zero(record, "recording_s");
   cost.recording_said = amount(record, "recording_s").has_value();
+  cost.watched_s = amount(record, "watched_s");
   cost.recorded_calls = count_or_zero(record, "recorded_calls");
   cost.counted_calls = count_or_zero(record, "counted_calls");
   cost.disbelieved = count_or_zero(record, "disbelieved");

@@ -46,6 +46,7 @@ json prediction_json(const db::PredictionRecord& prediction, bool with_ranks) {
     out["why_deferred"] = prediction.why_deferred;
     out["deferred_for_good"] = prediction.deferred_for_good;
   }
+  if (prediction.taken_up) out["taken_up"] = true;
   if (with_ranks) out["rank_finish_s"] = prediction.rank_finish_s;
   return out;
 }

@@ -134,6 +134,8 @@ constexpr std::array kStepColumns{
                [](L s, O out) { append_of_cost(out, s, [](C cost) { return cost.windows; }); }},
     StepColumn{"cost.seen_share", V::kCost,
                [](L s, O out) { append_of_cost(out, s, [](C cost) { return cost.seen_share; }); }},
+    StepColumn{"targets_deferred", V::kTargetCounts, [](L s, O out) { append(out, s.targets_deferred); }},
+    StepColumn{"targets_taken_up", V::kTargetCounts, [](L s, O out) { append(out, s.targets_taken_up); }},
 };
 
 constexpr std::array kPredictionColumns{
@@ -154,6 +156,7 @@ constexpr std::array kPredictionColumns{
     PredictionColumn{"why_stuck", PV::kWhyStuck, [](P p, O out) { append(out, p.why_stuck); }},
     PredictionColumn{"why_deferred", PV::kWhyDeferred, [](P p, O out) { append(out, p.why_deferred); }},
     PredictionColumn{"deferred_for_good", PV::kDeferredForGood, [](P p, O out) { append(out, p.deferred_for_good); }},
+    PredictionColumn{"taken_up", PV::kTakenUp, [](P p, O out) { append(out, p.taken_up); }},
     PredictionColumn{"speedup", PV::kSpeedup, [](P p, O out) { append(out, p.speedup); }},
     PredictionColumn{"self_error_percent", PV::kSelfError, [](P p, O out) { append(out, p.self_error_percent); }},
     PredictionColumn{"partial", PV::kPartial, [](P p, O out) { append(out, p.partial); }},

@@ -53,6 +53,8 @@ struct StepRunOptions {
   // Not nullptr: a run for this picture, which replays no other target than the picture's and whose view says
   // nothing of predictions; it outlives the run.
   RunPicture* picture = nullptr;
+  // Of a step that is replayed again: which of its targets were deferred when it ended.
+  std::set<db::TargetName> deferred_before;
   // Calls per second of a rank that earlier runs of the program let expect of its procedures, by name.
   std::map<std::string, double> procedure_history;
 };

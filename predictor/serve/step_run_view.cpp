@@ -42,6 +42,22 @@ db::TopologyRecord topology_of(const Target& target) {
   return out;
 }
 
+ProgramProfile::Watched watched_of(const std::vector<StreamCost>& costs) {
+  ProgramProfile::Watched out;
+  bool all_said = !costs.empty();
+  for (const StreamCost& cost : costs) {
+    out.recorded_calls += cost.recorded_calls;
+    out.counted_calls += cost.counted_calls;
+    out.recording_s += cost.recording_s;
+    out.capture_s += cost.node.direct_s;
+    out.watched_s += cost.watched_s.value_or(0);
+    out.program_cpu_s += cost.node.program_cpu_s;
+    all_said = all_said && cost.watched_s;
+  }
+  if (!all_said) out.watched_s = 0;
+  return out;
+}
+
 const char* contention_name(Contention contention) {
   switch (contention) {
     case Contention::kNone:
@@ -292,6 +308,7 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
     out.predicted_s = prediction.lbf_s;
     if (stuck) out.why_stuck = prediction.why_stuck;
     out.why_deferred = why_deferred;
+    out.taken_up = why_deferred.empty() && options_.deferred_before.contains(out.name());
     if (prediction.lbf_s > 0 && measured_s > 0 && !stuck && why_deferred.empty()) out.speedup = measured_s / prediction.lbf_s;
     out.self_error_percent = self_error_percent;
     out.partial = !prediction.complete || !reasons_.empty();
@@ -386,6 +403,12 @@ void StepRun::publish() {
     const auto is_deferred = [](const db::PredictionRecord& prediction) {
       return !prediction.why_deferred.empty();
     };
+    if (finished_ && reasons_.empty() && !all.empty() && all.front().seen_share < 1 && all.front().why_stuck.empty() &&
+        !all.front().high_s) {
+      notes.push_back(
+          "the predictions have no interval: what was captured is too short, or too few calls, to tell how much the rest of the "
+          "run may differ from it");
+    }
     if (const auto first = std::find_if(all.begin(), all.end(), is_deferred); finished_ && first != all.end()) {
       notes.push_back(fmt::format("{} of {} targets are deferred: {}", std::count_if(all.begin(), all.end(), is_deferred),
                                   all.size(), first->why_deferred));
@@ -405,12 +428,7 @@ void StepRun::publish() {
       calls.push_back(&state.calls);
       rank_s += state.elapsed_s;
     }
-    ProgramProfile::Recorded recorded;
-    for (const StreamCost& cost : costs) {
-      recorded.calls += cost.recorded_calls;
-      recorded.capture_s += cost.recording_s;
-    }
-    record.program = profile_.run(calls, rank_s, recorded);
+    record.program = profile_.run(calls, rank_s, watched_of(costs));
   }
   if (!costs.empty()) {
     record.cost = cost_of_step(costs, view->predictions.empty() ? 1 : view->predictions.front().seen_share, finished_);

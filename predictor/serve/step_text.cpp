@@ -113,6 +113,7 @@ void append_prediction(const db::PredictionRecord& prediction, Obvious obvious, 
     object.add("why_deferred", prediction.why_deferred);
     object.add("deferred_for_good", prediction.deferred_for_good);
   }
+  if (prediction.taken_up) object.add("taken_up", true);
 }
 
 void append_cost(const db::CostRecord& cost, Obvious obvious, std::string& out) {

@@ -188,6 +188,7 @@ void Steps::take_up_deferred() {
   options.budget = {};
   options.memory = nullptr;
   options.cpu_spent_before_s = step.lbfd_cpu_s;
+  if (auto before = prediction_store_.deferred_targets(**row)) options.deferred_before = std::move(*before);
   entry->run = std::make_shared<StepRun>(entry->trace, networks_, options);
   {
     const std::scoped_lock map_lock(mutex_);

@@ -122,7 +122,11 @@ Result<std::vector<db::ListedStep>> Steps::list(const db::StepQuery& query, cons
     if (!query.matches(view->record)) continue;
     StepView copy = copy_of(*view, values.every_target ? StepDetail::kList : StepDetail::kSummary);
     const std::uint64_t nodes = copy.record.nodes.size();
-    running.push_back({std::move(copy.record), nodes, std::move(copy.predictions)});
+    db::ListedStep& listed_step = running.emplace_back(db::ListedStep{std::move(copy.record), nodes, std::move(copy.predictions)});
+    for (const db::PredictionRecord& prediction : view->predictions) {
+      listed_step.targets_deferred += prediction.why_deferred.empty() ? 0 : 1;
+      listed_step.targets_taken_up += prediction.taken_up ? 1 : 0;
+    }
   }
   if (under_way.empty()) return listed;
   std::erase_if(*listed, [&](const db::ListedStep& step) {

@@ -87,6 +87,8 @@ void release_thread(void* data) {
       }
       break;
     }
+    process.left_recorded_calls += thread->header->recorded.executions.load(std::memory_order_relaxed);
+    process.left_counted_calls += thread->header->counted.executions.load(std::memory_order_relaxed);
     for (int queue = 0; queue < family::kSharedQueues; ++queue) {
       CompletedRequests& completed = thread->completed[queue];
       while (!completed.empty()) process.left_over[queue].push(completed.pop());
@@ -188,8 +190,8 @@ std::uint64_t calibrate_call(std::byte* data, ring::Header* header, std::uint64_
   return cost;
 }
 
-// What a rank may do before the relay has looked is for all of its threads: those after the first have a quarter of it, an
-// eighth, a twelfth ... 0: no bound.
+// What a rank may do before the relay has looked is for all of its threads: those after the first begin with a quarter of it,
+// an eighth, a twelfth ..., and take more where the others do not need theirs (recorder_modes.cpp). 0: no bound.
 std::uint64_t first_grant_of_next_ring() noexcept {
   if (process.first_grant == 0 || rings_named == 0) return process.first_grant;
   const std::uint64_t part = process.first_grant / (4 * rings_named);
@@ -312,9 +314,9 @@ void discard_ring(Thread* thread, const char* hidden) noexcept {
   munmap(thread, sizeof(Thread));
 }
 
-// From here on the relay finds the ring, and the thread goes on in the process's mode. nullptr: neither. REQUIRES: the
-// StartLock is held.
-Thread* name_ring(Thread* thread, Failure& failure) noexcept {
+// From here on the relay finds the ring, and the thread goes on in the process's mode. What it did since BEGIN_TICKS is no
+// work of the program's. nullptr: neither. REQUIRES: the StartLock is held.
+Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, Failure& failure) noexcept {
   const pid_t tid = thread->header->tid;
   char hidden[kMaxDirectory + 64];
   char path[kMaxDirectory + 64];
@@ -326,6 +328,8 @@ Thread* name_ring(Thread* thread, Failure& failure) noexcept {
     return nullptr;
   }
   fill_header(thread->header, tid, thread->header->capacity_bytes);
+  thread->own_grant = thread->header->grant.load(std::memory_order_relaxed);
+  thread->own_counted_grant = thread->header->counted_grant.load(std::memory_order_relaxed);
   if (rename(hidden, path) != 0) {
     failure = {"the event ring cannot be named", errno};
     discard_ring(thread, hidden);
@@ -333,7 +337,8 @@ Thread* name_ring(Thread* thread, Failure& failure) noexcept {
   }
   ++rings_named;
   thread->clock.open();
-  if (process.initialised.load(std::memory_order_acquire)) {
+  const bool in_run = process.initialised.load(std::memory_order_acquire);
+  if (in_run) {
     thread->clock.renew();
     thread->cpu_threshold = tick_clock.cpu_threshold;
     thread->shared = thread->attentive = process.shared.load(std::memory_order_relaxed);
@@ -341,6 +346,8 @@ Thread* name_ring(Thread* thread, Failure& failure) noexcept {
     thread->epoch = process.mode.epoch.load(std::memory_order_relaxed);
   }
   thread->last_leave = ticks_now();
+  // Some milliseconds: more than all that a storm of calls records under a low limit.
+  if (in_run && !thread->counting) thread->ring.adjust(thread->last_leave - begin_ticks, 0, 0);
   return thread;
 }
 
@@ -351,6 +358,7 @@ Thread* start_thread() noexcept {
   Thread* thread = nullptr;
   Failure failure;
   bool wanted = false;
+  std::uint64_t begin_ticks = 0;
   {
     const StartLock lock;
     if (process.state.load(std::memory_order_relaxed) == CaptureState::kUnasked) {
@@ -359,11 +367,12 @@ Thread* start_thread() noexcept {
     }
     wanted = process.state.load(std::memory_order_relaxed) == CaptureState::kOn &&
              !process.mode.off.load(std::memory_order_relaxed);
+    begin_ticks = ticks_now();
   }
   if (wanted) thread = make_ring(failure);
   if (wanted) {
     const StartLock lock;
-    if (thread != nullptr) thread = name_ring(thread, failure);
+    if (thread != nullptr) thread = name_ring(thread, begin_ticks, failure);
     if (failure.why != nullptr) fail(failure.why, failure.error);
     if (thread != nullptr) {
       const TableLock table_lock(TableLock::kAlways);

@@ -174,8 +174,6 @@ struct Process {
   std::uint64_t ring_bytes = ring::kDefaultCapacityBytes;
   std::atomic<bool> initialised{false};
   std::atomic<bool> shared{false};  // MPI_THREAD_MULTIPLE: the tables need the lock
-  std::atomic_flag lock = ATOMIC_FLAG_INIT;
-  std::atomic_flag start_lock = ATOMIC_FLAG_INIT;
   std::int32_t rank = -1;
   std::int32_t world_size = 0;
   int thread_level = 0;
@@ -184,11 +182,15 @@ struct Process {
   char library_version[128] = {};
   std::uint64_t init_leave_ticks = 0;
   MPI_Group world_group{};
-  std::atomic<std::uint32_t> next_request{0};
-  std::uint32_t next_comm_index = 1;
   std::atomic<std::uint32_t> type_epoch{0};  // counts MPI_Type_free: cached sizes of older epochs are void
   std::atomic<std::uint32_t> comm_epoch{0};  // the same for communicators
-  Communicator world{};
+  RecordingMode mode;
+  // What threads write while they record or count is in lines of its own: what every call reads is above.
+  alignas(64) std::atomic_flag start_lock = ATOMIC_FLAG_INIT;
+  alignas(64) std::atomic<std::uint32_t> next_request{0};
+  alignas(64) std::atomic_flag lock = ATOMIC_FLAG_INIT;
+  std::uint32_t next_comm_index = 1;
+  alignas(64) Communicator world{};
   Communicator self{};
   Communicator unknown{};             // stands for communicators that the capture did not see being made
   HandleTable<RequestInfo> requests;  // by request or message handle
@@ -197,9 +199,10 @@ struct Process {
   HandleTable<Communicator*> communicators;
   HandleTable<std::uint32_t> group_uses;  // creations that are collective over a group only: uses of each key
   CompletedRequests left_over[family::kSharedQueues];  // complete requests of threads that ended
-  RecordingMode mode;
   WatchedRequests watched;
   ChannelCounts left_counts;  // of threads that ended
+  std::uint64_t left_recorded_calls = 0;  // what those recorded and counted; guarded by the StartLock
+  std::uint64_t left_counted_calls = 0;
   BlockPool pool;
   std::atomic<Thread*> threads{nullptr};  // all that ever started
 };
@@ -282,6 +285,9 @@ struct alignas(64) Thread {
   std::uint64_t nested_entries = 0;  // calls inside it
   std::uint64_t nested_calls = 0;    // of them those that would have been recorded
   std::uint64_t mapped_bytes = 0;    // of the ring file
+  // Header::grant and counted_grant as this process set them. Others stand there: the relay has spoken.
+  std::uint64_t own_grant = 0;
+  std::uint64_t own_counted_grant = 0;
   // Procedure times (procedure_times.h), where they are asked for.
   std::uint64_t gap_off_ticks = 0;  // of the gap that was judged last: preempted and blocked
   bool intervals_stale = true;      // what procedures did since the last recorded call is not this interval's

@@ -6,6 +6,7 @@
 // only for threads that are inside the recorder, never for one that is inside MPI.
 #include "spank_plugin/capture/recorder.h"
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "spank_plugin/capture/procedure_times.h"
@@ -44,6 +45,9 @@ class ModeChange {
       if (&thread == &self) return;
       while (thread.busy.load(std::memory_order_seq_cst)) sched_yield();
     });
+#if defined(__x86_64__)
+    _mm_lfence();  // else the ticks that are read next may be older than what was waited for
+#endif
   }
   ~ModeChange() {
     if (shared_) process.mode.changing.store(false, std::memory_order_seq_cst);
@@ -69,6 +73,43 @@ bool is_used_up(const ring::Header& header) noexcept {
 bool is_counting_used_up(const ring::Header& header) noexcept {
   const std::uint64_t grant = header.counted_grant.load(std::memory_order_relaxed);
   return grant != 0 && header.counted.executions.load(std::memory_order_relaxed) >= grant;
+}
+
+// What the rank may do before its relay has spoken, of one of the two primitives: in all, by threads that ended, a thread's
+// part of it as it set it itself.
+struct FirstGrant {
+  std::uint64_t all;
+  std::uint64_t used_before;
+  std::uint64_t Thread::*own;
+  std::atomic<std::uint64_t> ring::Header::*grant;
+  ring::PrimitiveCounter ring::Header::*primitive;
+};
+
+// A thread that has used up its part takes half of what all of them have left. false: the relay has spoken, or nothing is left.
+// REQUIRES: the StartLock is held.
+bool take_more(Thread& self, const FirstGrant& first) noexcept {
+  std::atomic<std::uint64_t>& grant = self.header->*first.grant;
+  if (grant.load(std::memory_order_relaxed) != self.*first.own) return false;
+  std::uint64_t used = first.used_before;
+  for_each_thread([&](const Thread& thread) {
+    used += (thread.header->*first.primitive).executions.load(std::memory_order_relaxed);
+  });
+  if (used >= first.all) return false;
+  self.*first.own += (first.all - used + 1) / 2;
+  grant.store(self.*first.own, std::memory_order_relaxed);
+  return true;
+}
+
+bool records_on(Thread& self) noexcept {
+  return take_more(self, {process.first_grant, process.left_recorded_calls, &Thread::own_grant, &ring::Header::grant,
+                          &ring::Header::recorded});
+}
+
+bool counts_on(Thread& self) noexcept {
+  std::uint64_t all = 0;
+  if (__builtin_mul_overflow(process.first_grant, ring::kFirstCountedPerRecorded, &all)) return false;
+  return take_more(self, {all, process.left_counted_calls, &Thread::own_counted_grant, &ring::Header::counted_grant,
+                          &ring::Header::counted});
 }
 
 // The next call ends the capture where the counted ones are used up.
@@ -186,10 +227,19 @@ void judge_gap_until(Thread& self, std::uint64_t now) noexcept {
   self.last_leave = now;
 }
 
+// Later than all that any thread has recorded: who merges the rings by time finds every record of the window before its
+// close, and none behind it. REQUIRES: no other thread is inside the recorder.
+std::uint64_t end_of_window(const Thread& self) noexcept {
+  std::uint64_t latest = ticks_now();
+  if (!self.shared) return latest;
+  for_each_thread([&](const Thread& thread) { latest = std::max(latest, thread.last_leave); });
+  return latest + 1;
+}
+
 // REQUIRES: no other thread is inside the recorder; the mode is open.
 void close_window(Thread& self, std::uint16_t function) noexcept {
   RecordingMode& mode = process.mode;
-  const std::uint64_t now = ticks_now();
+  const std::uint64_t now = end_of_window(self);
   judge_gap_until(self, now);
   self.ring.use_kept_back();
   append_mark(self.ring, EventKind::kWindowClose, now, now, 0, function);
@@ -271,7 +321,13 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
   say_last_of_procedures(self, ProceduresEnd::kCapture);
   mode.off.store(true, std::memory_order_release);
   stop_procedures();
-  for_each_thread([](Thread& thread) { thread.header->off.store(1, std::memory_order_relaxed); });
+  const std::uint64_t now = ticks_now();
+  for_each_thread([&](Thread& thread) {
+    thread.header->off_ticks.store(now, std::memory_order_relaxed);
+    thread.header->off.store(1, std::memory_order_relaxed);
+    // One whose call leads into a wrapper all the same (MPI_Finalize) finds out there.
+    if (&thread != &self) thread.expected_control.store(kNever, std::memory_order_relaxed);
+  });
   lead_calls_past_wrappers();
   leave_thread();
 }
@@ -290,7 +346,7 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
   const Control control = read_control(*self.header);
   bool again = false;
   if (control.order == ring::CaptureOrder::kOff || mode.ordered_off ||
-      (mode.counting && is_counting_used_up(*self.header))) {
+      (mode.counting && is_counting_used_up(*self.header) && !counts_on(self))) {
     const ModeChange change(self);
     go_off(self, function);
     return false;
@@ -298,7 +354,7 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
   const bool opens = control.order == ring::CaptureOrder::kOpen && control.window > mode.window;
   const bool closes =
       opens || (control.order == ring::CaptureOrder::kCounting && control.window >= mode.window);
-  if (!mode.counting && (closes || is_used_up(*self.header) || is_nearly_full(self))) {
+  if (!mode.counting && (closes || (is_used_up(*self.header) && !records_on(self)) || is_nearly_full(self))) {
     const ModeChange change(self);
     close_window(self, function);
   }

@@ -120,6 +120,7 @@ struct Header {
   // tables (the first thread), making this ring, what MPI_Init was followed by, choosing procedures (docs/procedures.md,
   // "Spent once").
   std::atomic<std::uint64_t> once_cpu_ns;
+  std::atomic<std::uint64_t> off_ticks;  // with `off`: when that was (0: not yet)
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
   // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes` bytes,
   // names, each ended by a newline. Written by the relay, in this order: `list_begun`, the rest, `list_generation`

@@ -86,6 +86,8 @@ class Collector {
     std::uint64_t order = 0;
     std::size_t values_begin = 0;
     std::size_t values_count = 0;
+    // Of what bears the same time, written by several threads: a window's close comes first, the end of the capture last.
+    std::uint8_t turn = 1;
   };
   struct Ring {
     std::string file;
@@ -163,6 +165,9 @@ class Collector {
   // When it called MPI_Finalize; NOW if it has not. By the clock of its rings.
   std::uint64_t end_ticks(const Process& process, ClockReading now) const;
   Seconds elapsed_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const;
+  // One thread writes it for all.
+  static bool is_off(const Process& process);
+  Seconds watched_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const;
   void forget(Process& process);
 
   void leave_out(std::int32_t pid, const std::string& what, const std::string& why, ClockReading now,

@@ -15,6 +15,23 @@ constexpr std::uint64_t kMostOnceNs = 10'000'000'000;
 
 }  // namespace
 
+bool Collector::is_off(const Process& process) {
+  return std::any_of(process.rings.begin(), process.rings.end(), [](const Ring& ring) { return ring.status.off; });
+}
+
+// Until the capture was off; 0: it is, and its rings do not say since when.
+Seconds Collector::watched_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const {
+  const Seconds until_now_s = elapsed_s(process, now, seconds_per_tick);
+  if (!is_off(process)) return until_now_s;
+  const Ring& first = process.rings.front();
+  std::uint64_t off = 0;
+  for (const Ring& ring : process.rings) off = std::max(off, ring.status.off_ticks);
+  const std::uint64_t begin = first.status.init_leave_ticks;
+  if (off <= begin) return 0;
+  const Seconds tick_s = first.reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
+  return std::min(static_cast<double>(off - begin) * tick_s, until_now_s);
+}
+
 void Collector::meter(Process& process, ClockReading now, Seconds seconds_per_tick) {
   RankCost& cost = costs_[process.rank];
   Seconds once_s = 0;
@@ -35,6 +52,7 @@ void Collector::meter(Process& process, ClockReading now, Seconds seconds_per_ti
     once_s += static_cast<double>(std::min(ring.status.once_cpu_ns, kMostOnceNs)) * 1e-9;
   }
   cost.once_s = std::max(cost.once_s, once_s);
+  if (const Seconds until_s = watched_s(process, now, seconds_per_tick); until_s > 0) cost.watched_s = until_s;
   const auto cpu_ns = read_process_cpu_ns(process.pid);
   if (!cpu_ns) return;
   // What was used before MPI_Init returned pays for nothing.
@@ -59,9 +77,10 @@ void Collector::for_each_ring(const Use& use) {
 
 std::vector<RingUse> Collector::ring_uses() {
   std::vector<RingUse> uses;
-  for_each_ring([&](const Process&, const Ring& ring) {
+  for_each_ring([&](const Process& process, const Ring& ring) {
+    // Also a ring whose thread had ended when the process's capture did.
     uses.push_back({ring.number, ring.status.recorded.executions, ring.status.counted.executions,
-                    ring.status.recording_window != 0, ring.status.off});
+                    ring.status.recording_window != 0, is_off(process)});
   });
   return uses;
 }

@@ -1,6 +1,7 @@
 // Collector: the records of a process's threads, merged into one sequence (docs/relay.md, "Threads").
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "event/mpi_function_table.h"
@@ -49,6 +50,14 @@ bool may_send(std::uint16_t function_id) {
   }
 }
 
+// HeldRecord::turn.
+std::uint8_t turn_of(const ring::Record& record) {
+  if (record.kind == static_cast<std::uint8_t>(EventKind::kWindowClose)) return 0;
+  const bool ends = record.kind == static_cast<std::uint8_t>(EventKind::kSkipped) &&
+                    record.words_and_op >> 24 == static_cast<std::uint32_t>(SkippedSide::kEverything);
+  return ends ? 2 : 1;
+}
+
 }  // namespace
 
 // An adjust record belongs before the record that follows it in its ring.
@@ -60,6 +69,7 @@ void Collector::hold(Ring& ring, const ring::Record& record, std::span<const std
     ring.held.push_back(held);
     return;
   }
+  held.turn = turn_of(record);
   const bool of_same_call = (record.flags & kFlagCallBegin) == 0;
   if (begins_something(record)) {  // what a call begins, it begins all at once (MPI_Sendrecv, MPI_Startall)
     held.order = of_same_call ? ring.last_order : record.enter;
@@ -68,8 +78,10 @@ void Collector::hold(Ring& ring, const ring::Record& record, std::span<const std
   }
   held.order = std::max(held.order, ring.last_order);  // a hostile ring's clock may go backwards
   ring.last_order = held.order;
-  for (std::size_t i = ring.held.size() - ring.undated; i < ring.held.size(); ++i)
+  for (std::size_t i = ring.held.size() - ring.undated; i < ring.held.size(); ++i) {
     ring.held[i].order = held.order;
+    ring.held[i].turn = held.turn;
+  }
   ring.undated = 0;
   ring.held.push_back(held);
 }
@@ -125,8 +137,9 @@ void Collector::release(Process& process, ClockReading now, Seconds seconds_per_
   for (const Ring& ring : process.rings) {
     for (auto held = ring.held.begin(); held != released(ring); ++held) merged_.emplace_back(&ring, &*held);
   }
-  std::stable_sort(merged_.begin(), merged_.end(),
-                   [](const auto& x, const auto& y) { return x.second->order < y.second->order; });
+  std::stable_sort(merged_.begin(), merged_.end(), [](const auto& x, const auto& y) {
+    return std::tie(x.second->order, x.second->turn) < std::tie(y.second->order, y.second->turn);
+  });
 
   const auto emit = [&](const Event& event) { add_event(process, event, now, out); };
   const auto values_of = [](const std::pair<const Ring*, const HeldRecord*>& entry) {

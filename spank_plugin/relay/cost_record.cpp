@@ -27,6 +27,7 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
     all.procedure_calls += cost.procedure_calls;
     all.procedures_s += cost.procedures_s;
     all.once_s += cost.once_s;
+    all.watched_s += cost.watched_s;
     program_cpu_s += cost.program_cpu_s();
     if (!listed) continue;
     list.push_back({rank, cost.observed.direct_s, cost.observed.ideal_s, cost.recorded_calls, cost.counted_calls,
@@ -41,6 +42,7 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
                       {"relay_cpu_s", facts.relay_cpu_s},
                       {"once_capture_s", all.once_s},
                       {"once_relay_s", facts.once_relay_s},
+                      {"watched_s", all.watched_s},
                       {"recorded_calls", all.recorded_calls},
                       {"counted_calls", all.counted_calls},
                       {"disbelieved", all.disbelieved},

@@ -104,6 +104,8 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t gap = record.enter > last_leave_ticks_ ? record.enter - last_leave_ticks_ : 0;
   const std::uint64_t blocked = std::min(blocked_ticks_, gap);
   const std::uint64_t process = gap - blocked - std::min(dropped_ticks_, gap - blocked);
+  // What threads spend in calls side by side passes once.
+  const std::uint64_t begin = std::max(record.enter, last_leave_ticks_);
   dropped_ticks_ = 0;
   blocked_ticks_ = 0;
   last_leave_ticks_ = std::max(last_leave_ticks_, leave);
@@ -112,7 +114,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const Seconds taken = std::min(credit_s_, event.process_s);
   event.process_s -= taken;
   credit_s_ -= taken;
-  event.call_s = static_cast<double>(leave - record.enter) * seconds_per_tick;
+  event.call_s = leave > begin ? static_cast<double>(leave - begin) * seconds_per_tick : 0;
   if (blocked > 0) {
     Event off;
     off.kind = EventKind::kBlocked;

@@ -4,7 +4,8 @@
 // spank_plugin/capture/ring.h: the process time before a record is enter - (leave of the record before) -
 // what the kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it
 // (design.md, decision 7); preempted and waiting time is dropped. Sums are exact: what keep-alive events gave
-// the process in advance is taken from the gaps that follow.
+// the process in advance is taken from the gaps that follow. Of calls that threads make side by side each has the time that
+// passed since the one before it in the sequence ended.
 //
 // A record on a communicator whose definition never came (docs/capture.md, "Communicators") becomes a kGap
 // event of one event with its times: lbfd refuses what it cannot know, and the other ranks of the node with

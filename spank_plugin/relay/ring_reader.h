@@ -59,6 +59,7 @@ struct RingStatus {
   std::uint32_t abandoned_calls = 0;
   std::uint32_t recording_window = 0;  // 0: it counts, or is off
   bool off = false;
+  std::uint64_t off_ticks = 0;  // when that was; 0: not said
   PrimitiveReading recorded;
   PrimitiveReading counted;
   ProcedureReading procedures;

@@ -35,6 +35,7 @@
 #include <string>
 #include <thread>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "event/event.h"
@@ -174,8 +175,17 @@ Ranks read_rings(const std::string& directory) {
   for (const auto& file : std::filesystem::directory_iterator(directory)) read_ring(file.path(), ranks);
   for (auto& [number, rank] : ranks) {
     rank.uid_of[0] = 1;
-    std::stable_sort(rank.entries.begin(), rank.entries.end(),
-                     [](const Entry& a, const Entry& b) { return a.order < b.order; });
+    // One thread closes the window, others write what bears the same time: that is behind it, and the end of the capture last.
+    const auto turn = [](const Entry& entry) {
+      if (kind_of(entry) == EventKind::kWindowClose) return 0;
+      return kind_of(entry) == EventKind::kSkipped &&
+                     static_cast<SkippedSide>(entry.record.words_and_op >> 24) == SkippedSide::kEverything
+                 ? 2
+                 : 1;
+    };
+    std::stable_sort(rank.entries.begin(), rank.entries.end(), [&](const Entry& a, const Entry& b) {
+      return std::pair(a.order, turn(a)) < std::pair(b.order, turn(b));
+    });
   }
   check(!ranks.empty(), "no rings in " + directory);
   return ranks;

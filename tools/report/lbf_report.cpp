@@ -329,6 +329,7 @@ TableStyle table_style(const Options& options) {
 }
 
 int overhead(const std::vector<Step>& steps, const Options& options) {
+  if (options.json) return put(overhead_json(summarize_overhead(steps)));
   const std::string text = !options.jobs.empty() ? render_overhead_of_steps(steps, table_style(options))
                                               : render_overhead(summarize_overhead(steps), table_style(options));
   if (text.empty()) {
@@ -477,7 +478,8 @@ int run(const Options& options) {
     }
   }
   // Lists ask for what they show and nothing else; where no column is a target's, two predictions of each step are enough.
-  const bool whole = options.procedures || options.json || options.yaml || options.brief || options.plot || !options.html.empty();
+  const bool as_sent = (options.json && !options.overhead) || options.yaml;
+  const bool whole = options.procedures || as_sent || options.brief || options.plot || !options.html.empty();
   if (!whole && options.overhead && selection->jobs.empty()) {
     selection->rows = row_keys_of_overhead();
     selection->summary = true;
@@ -492,8 +494,11 @@ int run(const Options& options) {
   if (options.accuracy && selection->users.size() > 1)
     return fail(invalid_input("--accuracy takes one user: give -u NAME, or -a for everybody"), kExitUsage);
 
-  if (options.overhead && (options.brief || options.json || options.long_list || !options.format.empty())) {
-    return fail(invalid_input("--overhead has columns of its own; leave out -o, -l, --json and --brief"), kExitUsage);
+  if (options.overhead && (options.brief || options.yaml || options.long_list || !options.format.empty())) {
+    return fail(invalid_input("--overhead has columns of its own; leave out -o, -l, --yaml and --brief"), kExitUsage);
+  }
+  if (options.overhead && options.json && !options.jobs.empty()) {
+    return fail(invalid_input("--overhead --json is the site's summary; of one job `--json -j` has all of it, under \"cost\""), kExitUsage);
   }
 
   const std::string server = options.server.empty() ? default_server() : options.server;
@@ -508,7 +513,7 @@ int run(const Options& options) {
   if (in_rows && !options.overhead && !options.allocations) return table(*client, *selection, options, **columns);
   // Of a list nothing has to be known here.
   const bool as_it_comes = selection->jobs.empty() && request_targets(*selection).size() == 1;
-  if (options.json && as_it_comes) return print_list(*client, *selection, JsonPrinter(layout_of_json()));
+  if (options.json && !options.overhead && as_it_comes) return print_list(*client, *selection, JsonPrinter(layout_of_json()));
   if (options.yaml && as_it_comes) return print_list(*client, *selection, YamlPrinter());
 
   const auto joined = in_rows ? Result<std::string>(std::string()) : ask(*client, *selection);
@@ -516,12 +521,13 @@ int run(const Options& options) {
   auto steps = in_rows ? steps_in_rows(*client, *selection) : parse_steps(*joined);
   if (!steps) return fail(steps.error());
   if (steps->empty() && !selection->jobs.empty()) return fail(nothing_known(*selection));
-  if (options.json || options.yaml) {
+  if (as_sent) {
     const auto text = options.json ? print_json(*joined, layout_of_json()) : print_yaml(*joined);
     return text ? put(*text) : fail(text.error());
   }
   if (!options.html.empty()) return write_html(*client, *steps, *joined, options);
   if (options.plot) return put(plots(*steps, options));
+  if (options.overhead && options.json) return overhead(*steps, options);
   if (steps->empty()) return nothing_to_show(*selection, options, render(*steps, options, *columns));
   say_where_cut(steps->size());
   if (options.overhead) return overhead(*steps, options);

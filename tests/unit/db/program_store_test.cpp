@@ -421,6 +421,7 @@ TEST_F(ProgramStoreTest, DeferredTargetsAreFoundAndGivenUp) {
   const auto row = StepStore(*database_).put(step_of(1, 1000, 10), {self, deferred});
   ASSERT_TRUE(row.ok());
   EXPECT_EQ(predictions.next_deferred(0).value(), *row);
+  EXPECT_THAT(predictions.deferred_targets(*row).value(), testing::ElementsAre(deferred.name()));
   EXPECT_FALSE(predictions.next_deferred(*row).value()) << "above it there is none";
   ASSERT_TRUE(predictions.give_up_deferred(*row, "gone").ok());
   EXPECT_FALSE(predictions.next_deferred(0).value());

@@ -126,12 +126,16 @@ TEST_F(StepListTest, EveryValueComesBackAsItWasPut) {
   deferred.why_deferred = "no room";
   deferred.deferred_for_good = true;
   deferred.partial = true;
-  put(step, {whole, stuck, deferred});
+  PredictionRecord late = prediction_of("LBF", 7);
+  late.taken_up = true;
+  put(step, {whole, stuck, deferred, late, late});
 
-  const auto listed = list({}, {all_up_to(StepValue::kCost), all_up_to(PredictionValue::kTopology), true});
+  const auto listed = list({}, {all_up_to(StepValue::kTargetCounts), all_up_to(PredictionValue::kTopology), true});
   ASSERT_EQ(listed.size(), 1u);
   const StepRecord& back = listed[0].record;
   EXPECT_EQ(listed[0].node_count, 2u);
+  EXPECT_EQ(listed[0].targets_deferred, 1u);
+  EXPECT_EQ(listed[0].targets_taken_up, 2u);
   EXPECT_EQ(back.cluster, "c");
   EXPECT_EQ(back.job, 7u);
   EXPECT_EQ(back.step, 4294967291u);
@@ -180,7 +184,9 @@ TEST_F(StepListTest, EveryValueComesBackAsItWasPut) {
   EXPECT_EQ(back.cost->windows, 24u);
   EXPECT_EQ(back.cost->seen_share, 0.25);
   const auto& predictions = listed[0].predictions;
-  ASSERT_EQ(predictions.size(), 3u);
+  ASSERT_EQ(predictions.size(), 5u);
+  EXPECT_FALSE(predictions[2].taken_up);
+  EXPECT_TRUE(predictions[3].taken_up);
   EXPECT_EQ(predictions[0].target, "2 nodes, block");
   EXPECT_EQ(predictions[0].nodes, 2u);
   EXPECT_EQ(predictions[0].cores_per_node, 4u);

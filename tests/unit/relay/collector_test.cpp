@@ -248,6 +248,71 @@ TEST_F(CollectorTest, CollectivesOfThreadsBeginAndEnd) {
   EXPECT_NE(begin_1.request, begin_2.request);
 }
 
+// One thread closes the window, another one ends the capture; both records bear the same time, and the latter's ring may be
+// read first.
+TEST_F(CollectorTest, TheEndOfACaptureComesBehindTheCloseThatAnotherThreadWrote) {
+  for (const bool closer_is_first : {true, false}) {
+    lbfd_.batches.clear();
+    Sleeper process;
+    RingFile main_thread(dir_.path(), process.pid(), process.pid());
+    RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+    main_thread.append(RingFile::record(EventKind::kRecv, 2000, 2900));
+    other.append(RingFile::record(EventKind::kRecv, 2100, 2950));
+    (closer_is_first ? main_thread : other).append_adjust(10, 0, 0);
+    (closer_is_first ? main_thread : other).append(RingFile::record(EventKind::kWindowClose, 3000, 3000));
+    ring::Record end = RingFile::record(EventKind::kSkipped, 3000, 3000);
+    end.words_and_op |= static_cast<std::uint32_t>(SkippedSide::kEverything) << 24;
+    end.bytes = 1;
+    (closer_is_first ? other : main_thread).append(end);
+    ring::Record definition = RingFile::record(EventKind::kCommCreate, 3000, 3000);  // by the closer, while it counted
+    definition.comm = 1;
+    (closer_is_first ? main_thread : other).append(definition, {42, 0, 0, 1});
+    pass();
+    process.kill();
+    auto again = Collector::make({dir_.path(), 2, 0});
+    std::vector<EventKind> order;
+    const auto decoded = finish();
+    for (const auto& [rank, event] : decoded.events) order.push_back(event.kind);
+    EXPECT_THAT(order, testing::ElementsAre(EventKind::kRecv, EventKind::kRecv, EventKind::kWindowClose, EventKind::kCommCreate,
+                                            EventKind::kSkipped, EventKind::kWindowOpen, EventKind::kExit));
+    EXPECT_NEAR(decoded.events.at(2).second.process_s, 40e-9, 1e-12) << "the close has its own adjustment";
+    ASSERT_TRUE(again.ok());
+    *collector_ = std::move(*again);
+  }
+}
+
+// A rank's threads in calls side by side: its time passes once.
+TEST_F(CollectorTest, CallsOfThreadsSideBySideTakeTheirTimeOnce) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  main_thread.append(RingFile::record(EventKind::kRecv, 2000, 9000));
+  other.append(RingFile::record(EventKind::kRecv, 3000, 4000));
+  other.append(RingFile::record(EventKind::kRecv, 5000, 6000));
+  pass();
+  Seconds all_s = 0;
+  const auto decoded = finish();
+  ASSERT_EQ(decoded.events.size(), 4U);
+  for (std::size_t i = 0; i < 3; ++i) all_s += decoded.events[i].second.process_s + decoded.events[i].second.call_s;
+  EXPECT_NEAR(all_s, 8000e-9, 1e-12) << "from 1000 to 9000";
+  EXPECT_NEAR(decoded.events[2].second.call_s, 3000e-9, 1e-12);
+}
+
+TEST_F(CollectorTest, ARanksCaptureEndsForAllOfItsThreads) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile ended(dir_.path(), process.pid(), process.pid() + 1);  // its thread was gone when the capture ended
+  pass();
+  for (const RingUse& use : collector_->ring_uses()) EXPECT_FALSE(use.off);
+  main_thread.put(offsetof(ring::Header, off_ticks), std::uint64_t{2'000'001'000});
+  main_thread.put(offsetof(ring::Header, off), std::uint32_t{1});
+  pass();
+  EXPECT_EQ(collector_->ring_uses().size(), 2U);
+  for (const RingUse& use : collector_->ring_uses()) EXPECT_TRUE(use.off);
+  EXPECT_NEAR(collector_->costs().at(0).watched_s, 2.0, 1e-9) << "since MPI_Init, not until now";
+  (void)finish();
+}
+
 TEST_F(CollectorTest, ASendThatIsUnderWayHoldsTheOtherThreadsBack) {
   Sleeper process;
   RingFile main_thread(dir_.path(), process.pid(), process.pid());

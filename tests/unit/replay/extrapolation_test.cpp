@@ -72,7 +72,27 @@ TEST(Extrapolation, FewWindowsSpeakThroughTheirBlocks) {
   const double half_s = 3.18245 * of_one * std::sqrt((1 + 4.0 / 12) / 4 + 2) * 12;
   EXPECT_NEAR(run.high_s, 29 + half_s, 1e-3);
   EXPECT_NEAR(run.low_s, std::max(29 - half_s, 11.0), 1e-3);
-  EXPECT_EQ(extrapolate({1, 5}, windows, 17, std::span(blocks).first(3)).high_s, extrapolate({1, 5}, windows, 17).high_s);
+  EXPECT_EQ(extrapolate({1, 5}, windows, 17, std::span(blocks).first(1)).high_s, extrapolate({1, 5}, windows, 17).high_s);
+}
+
+// A capture that ended after a long wait and a moment of calls: two blocks, and no more than two can tell.
+TEST(Extrapolation, TwoBlocksThatDifferHaveAWideInterval) {
+  const std::vector<SeenStretch> blocks{{4, 1}, {1, 1.5}};
+  const Extrapolated run = extrapolate({5, 2.5}, {}, 20, blocks);  // 15 s unseen, at a ratio of 0.5
+  EXPECT_DOUBLE_EQ(run.predicted_s, 10);
+  // Residuals -1 and 1; deviation of the ratio 2 / 5; that of one block sqrt(2) times as much.
+  const double half_s = 12.7062 * 0.4 * std::sqrt(1 + 5.0 / 15 + 2 * std::log2(1 + 15.0 / 5)) * 15;
+  EXPECT_NEAR(run.high_s, 10 + half_s, 1e-2);
+  EXPECT_DOUBLE_EQ(run.low_s, 2.5);
+  EXPECT_EQ(extrapolate({5, 2.5}, {}, 20, std::span(blocks).first(1)).high_s, kNeverS) << "one tells nothing";
+}
+
+TEST(Extrapolation, ThatTwoOrThreeBlocksAgreeSaysNothing) {
+  const std::vector<SeenStretch> blocks(4, {1, 1});
+  for (const std::size_t count : {2, 3}) {
+    EXPECT_EQ(extrapolate({4, 4}, {}, 20, std::span(blocks).first(count)).high_s, kNeverS) << count;
+  }
+  EXPECT_EQ(extrapolate({4, 4}, {}, 20, blocks).high_s, 20);
 }
 
 TEST(Extrapolation, ManyWindowsNeedNoBlocks) {

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+
 namespace lbf::report {
 namespace {
 
@@ -24,17 +26,23 @@ Step step_of(const std::string& command, double limit, double low, double high, 
 }
 
 std::vector<Step> some_steps() {
-  return {step_of("/opt/lmp -in x", 2, 0.5, 1.0, 1, 100), step_of("/usr/bin/lmp", 2, 1.5, 2.5, 0.25, 300),
-          step_of("./hpcc", 0.5, 0.25, 0.5, 0.5, 400), Step{}};
+  std::vector<Step> steps = {step_of("/opt/lmp -in x", 2, 0.5, 1.0, 1, 100), step_of("/usr/bin/lmp", 2, 1.5, 2.5, 0.25, 300),
+                             step_of("./hpcc", 0.5, 0.25, 0.5, 0.5, 400), Step{}};
+  steps[0].targets_deferred = 3;  // of a list
+  steps[0].targets_taken_up = 12;
+  steps[1].predictions.resize(3);  // of a whole step
+  steps[1].predictions[1].why_deferred = "no room";
+  steps[1].predictions[2].taken_up = true;
+  return steps;
 }
 
 TEST(Overhead, ProgramsAndAllOfThem) {
   EXPECT_EQ(render_overhead(summarize_overhead(some_steps()), {}),
-            "Program             Steps    Limit Predicted     Low    High     Once   Total    Seen InPart  Over\n"
-            "------------------ ------ -------- --------- ------- ------- -------- ------- ------- ------ -----\n"
-            "hpcc                    1     0.5%     1.00%   0.25%   0.50%   16.0ms   0.50%   50.0%      1     0\n"
-            "lmp                     2       2%     1.00%   1.25%   2.12%   14.0ms   2.13%   43.8%      1     1\n"
-            "(all)                   3   0.5-2%     1.00%   0.75%   1.31%   14.7ms   1.32%   46.9%      2     1\n");
+            "Program             Steps    Limit Predicted     Low    High     Once   Total    Seen InPart  Over Deferred TakenUp\n"
+            "------------------ ------ -------- --------- ------- ------- -------- ------- ------- ------ ----- -------- -------\n"
+            "hpcc                    1     0.5%     1.00%   0.25%   0.50%   16.0ms   0.50%   50.0%      1     0        0       0\n"
+            "lmp                     2       2%     1.00%   1.25%   2.12%   14.0ms   2.13%   43.8%      1     1        4      13\n"
+            "(all)                   3   0.5-2%     1.00%   0.75%   1.31%   14.7ms   1.32%   46.9%      2     1        4      13\n");
 }
 
 TEST(Overhead, Parsable) {
@@ -43,7 +51,23 @@ TEST(Overhead, Parsable) {
   style.header = false;
   style.trailing = true;
   EXPECT_EQ(render_overhead(summarize_overhead({some_steps()[2]}), style),
-            "hpcc|1|0.5%|1.00%|0.25%|0.50%|16.0ms|0.50%|50.0%|1|0|\n(all)|1|0.5%|1.00%|0.25%|0.50%|16.0ms|0.50%|50.0%|1|0|\n");
+            "hpcc|1|0.5%|1.00%|0.25%|0.50%|16.0ms|0.50%|50.0%|1|0|0|0|\n(all)|1|0.5%|1.00%|0.25%|0.50%|16.0ms|0.50%|50.0%|1|0|0|0|\n");
+}
+
+TEST(Overhead, AsJson) {
+  const auto json = nlohmann::json::parse(overhead_json(summarize_overhead(some_steps())));
+  ASSERT_EQ(json["overhead"].size(), 3U);
+  const auto& all = json["overhead"][2];
+  EXPECT_EQ(all["program"], "(all)");
+  EXPECT_EQ(all["steps"], 3);
+  EXPECT_EQ(all["lowest_limit_percent"], 0.5);
+  EXPECT_EQ(all["highest_limit_percent"], 2.0);
+  EXPECT_EQ(all["targets_deferred"], 4);
+  EXPECT_EQ(all["targets_taken_up"], 13);
+  Step unknown;
+  unknown.cost.emplace();
+  EXPECT_TRUE(nlohmann::json::parse(overhead_json(summarize_overhead({unknown})))["overhead"][0]["high_percent"].is_null());
+  EXPECT_EQ(nlohmann::json::parse(overhead_json({}))["overhead"], nlohmann::json::array());
 }
 
 TEST(Overhead, OfOneStepItsNodesAndRanks) {

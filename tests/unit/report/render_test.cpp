@@ -49,11 +49,11 @@ TEST_F(Render, ANormalStep) {
   Unmodelled: MPI_Win_fence (10 calls, 0.35 s), MPI_Put (3 calls, 10.0 ms).
   Note: process time is known to 0.1 ms
 
-On 1 node it would take 12.30 s instead of 15.20 s (1.24x):
+On 1 node it would take 12.30 s instead of 15.20 s (1.24x), give or take 8.7 %:
     srun -N1 -n4 --overcommit --cpus-per-task=2 /usr/bin/lmp -in in.melt
-On network lan-fast, 2 nodes, it would take 8.000 s instead of 15.20 s (1.90x);
-the network is not chosen by an srun flag but by the partition, a constraint or
-settings of MPI, with these flags:
+On network lan-fast, 2 nodes, it would take 8.000 s instead of 15.20 s (1.90x),
+give or take 12 %; the network is not chosen by an srun flag but by the
+partition, a constraint or settings of MPI, with these flags:
     srun -N2 -n4 --distribution=block /usr/bin/lmp -in in.melt
 )");
 }

@@ -148,7 +148,33 @@ TEST_F(OutcomeTest, ARunWhoseCaptureEndedCorrectsWhatIsExpected) {
   ASSERT_TRUE(expected);
   const double rounds = program_.rounds * program_.batches;
   const double seen_s = rounds * (1e-3 * (1 + 2 + 3 + 4) + 4 * (1e-6 + 1e-5));
-  EXPECT_NEAR(*expected, 6000 / (seen_s - 0.1), 1e-6 * *expected);
+  EXPECT_NEAR(*expected, 6000 / (seen_s - 0.1), 1e-6 * *expected) << "of relays that do not say how long they looked";
+  finished(2);
+}
+
+// Recorded was a moment in which the program called more often than ever: the rate is that of all that was counted.
+TEST_F(OutcomeTest, ARunWhoseCaptureEndedCountsAllCallsUntilThen) {
+  program_.unseen_s = 100;
+  program_.cost = {{"recorded_calls", 3000}, {"counted_calls", 17000}, {"recording_s", 0.05}, {"direct_s", 0.06},
+                   {"watched_s", 8.06},      {"program_cpu_s", 0}};
+  run(1);
+  finished(1);
+  const auto expected = run(2).expected_calls_per_s;
+  ASSERT_TRUE(expected);
+  EXPECT_NEAR(*expected, 2 * 20000 / (2 * 8.0), 1e-6 * *expected);
+  finished(2);
+}
+
+// Each rank with 1.5 threads at work in the mean: in processor time, as the history of other runs is.
+TEST_F(OutcomeTest, ARunWhoseCaptureEndedHasItsRateInProcessorTime) {
+  program_.unseen_s = 100;
+  const Seconds all_ranks_s = 4 * 3.5 + 0.6;  // RingProgram
+  program_.cost = {{"recorded_calls", 3000}, {"counted_calls", 17000}, {"watched_s", 8.0}, {"program_cpu_s", 1.5 * all_ranks_s / 2}};
+  run(1);
+  finished(1);
+  const auto expected = run(2).expected_calls_per_s;
+  ASSERT_TRUE(expected);
+  EXPECT_NEAR(*expected, 20000 / 8.0 / 1.5, 1e-6 * *expected);
   finished(2);
 }
 
@@ -192,7 +218,16 @@ TEST_F(OutcomeTest, DeferredTargetsAreTakenUpAfterARestart) {
   for (std::size_t i = 0; i < whole.predictions.size(); ++i) {
     EXPECT_EQ(later.predictions[i].predicted_s, whole.predictions[i].predicted_s);
     EXPECT_EQ(later.predictions[i].rank_finish_s, whole.predictions[i].rank_finish_s);
+    EXPECT_EQ(later.predictions[i].taken_up, i > 0) << i;
+    EXPECT_FALSE(whole.predictions[i].taken_up);
   }
+  db::StepQuery query;
+  query.job = 2;
+  const auto listed = steps_->list(query, {{db::StepValue::kTargetCounts}, {}, false});
+  ASSERT_TRUE(listed.ok());
+  ASSERT_EQ(listed->size(), 1u);
+  EXPECT_EQ(listed->front().targets_deferred, 0u);
+  EXPECT_EQ(listed->front().targets_taken_up, whole.predictions.size() - 1);
 }
 
 TEST_F(OutcomeTest, WhatRetentionTookIsGivenUp) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -70,6 +71,7 @@ StepView some_step() {
   step.predictions[1].why_stuck = "it waits";
   step.predictions[1].topology.file = "/etc/topology.conf";
   step.predictions[1].topology.nodes = {"n1"};
+  step.predictions[1].taken_up = true;
   step.predictions[2].why_deferred = "no room";
   step.predictions[2].deferred_for_good = true;
   step.predictions[2].partial = true;
@@ -87,12 +89,21 @@ std::string rows_text(const std::vector<db::ListedStep>& steps, const RowColumns
 }
 
 db::ListedStep listed(const StepView& step) {
-  return {step.record, step.record.nodes.size(), step.predictions};
+  const auto count = [&](bool (*is)(const db::PredictionRecord&)) {
+    return static_cast<std::uint64_t>(std::count_if(step.predictions.begin(), step.predictions.end(), is));
+  };
+  return {step.record, step.record.nodes.size(), step.predictions, count([](const auto& p) { return !p.why_deferred.empty(); }),
+          count([](const auto& p) { return p.taken_up; })};
 }
 
 // A value of STEP or PREDICTION; of what an object leaves out, what a reader takes for it.
 json value_at(const json& object, const std::string& key) {
   if (key == "node_count") return object["nodes"].size();
+  if (key == "targets_deferred" || key == "targets_taken_up") {
+    const char* const mark = key == "targets_deferred" ? "why_deferred" : "taken_up";
+    const json& list = object["predictions"];
+    return std::count_if(list.begin(), list.end(), [&](const json& prediction) { return prediction.contains(mark); });
+  }
   if (const std::size_t dot = key.find('.'); dot != std::string::npos) {
     const json part = value_at(object, key.substr(0, dot));
     if (part.is_object()) return value_at(part, key.substr(dot + 1));
@@ -102,7 +113,7 @@ json value_at(const json& object, const std::string& key) {
   }
   if (object.contains(key)) return object[key];
   if (key == "why_deferred") return "";
-  if (key == "deferred_for_good") return false;
+  if (key == "deferred_for_good" || key == "taken_up") return false;
   return nullptr;
 }
 

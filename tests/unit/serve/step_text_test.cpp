@@ -96,6 +96,7 @@ StepView whole_step() {
   step.predictions[1].why_stuck = "it waits";
   step.predictions[1].topology.file = "/etc/topology.conf";
   step.predictions[1].topology.nodes = {"n1"};
+  step.predictions[1].taken_up = true;
   step.predictions[2].why_deferred = "no room";
   step.predictions[2].deferred_for_good = true;
   step.predictions[2].partial = true;

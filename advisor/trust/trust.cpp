@@ -1,5 +1,5 @@
 // Trust, see trust.h.
-#include "advisor/advice/trust.h"
+#include "advisor/trust/trust.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "advisor/advice/trust.h"
+#include "advisor/trust/trust.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
