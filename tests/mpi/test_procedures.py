@@ -53,7 +53,7 @@ class Procedures(unittest.TestCase):
         return totals
 
     def test_counts_are_the_programs_own_and_times_near_them(self):
-        done, step = self.lbf_run(["--overhead", "20", "--procedures", "solve,inner,check,memcpy,no_such_one"], 2,
+        done, step = self.lbf_run(["--overhead", "100", "--procedures", "solve,inner,check,memcpy,no_such_one"], 2,
                                   f"{PROGRAMS}/procedures", "60")
         self.assertEqual(("complete", ""), (step["state"], step["why_partial"]))
         own = self.own(done)
