@@ -48,6 +48,7 @@ struct CriticalPathRecord {
   Seconds other_work_s = 0;  // process time in none of the procedures
   Seconds mpi_s = 0;
   Seconds blocked_s = 0;
+  Seconds unseen_s = 0;  // between capture windows
   std::vector<std::pair<std::int32_t, Seconds>> ranks;        // longest first; -1: all others
   std::vector<std::pair<std::string, Seconds>> functions;     // MPI functions
   bool partial = false;  // the times are those of a part of the run

@@ -28,8 +28,8 @@ std::string path_text(const std::optional<CriticalPathRecord>& path) {
   const json value{{"as_it_ran_s", path->as_it_ran_s}, {"length_s", path->length_s},
                    {"ends_at", path->ends_at},         {"other_work_s", path->other_work_s},
                    {"mpi_s", path->mpi_s},             {"blocked_s", path->blocked_s},
-                   {"ranks", path->ranks},             {"functions", path->functions},
-                   {"partial", path->partial}};
+                   {"unseen_s", path->unseen_s},       {"ranks", path->ranks},
+                   {"functions", path->functions},     {"partial", path->partial}};
   return value.dump();
 }
 
@@ -45,6 +45,7 @@ std::optional<CriticalPathRecord> path_of(const std::string& text) {
     value.at("other_work_s").get_to(path.other_work_s);
     value.at("mpi_s").get_to(path.mpi_s);
     value.at("blocked_s").get_to(path.blocked_s);
+    path.unseen_s = value.value("unseen_s", 0.0);  // not in what older versions wrote
     value.at("ranks").get_to(path.ranks);
     value.at("functions").get_to(path.functions);
     value.at("partial").get_to(path.partial);

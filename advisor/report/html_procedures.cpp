@@ -41,13 +41,10 @@ std::string procedures_body(const Step& step) {
   std::string rows;
   for (const Procedure* const procedure : ranked(times)) {
     if (procedure->state == "refused" && !procedure->is_sampled()) continue;
-    std::optional<double> on_path;
-    if (times.path && procedure->critical_path_s && times.path->length_s > 0)
-      on_path = 100 * *procedure->critical_path_s / times.path->length_s;
     rows += fmt::format("<tr><td class=\"text\">{}</td><td class=\"text\">{}</td><td>{}</td>", escaped(shorten(procedure->name, 60)),
                         escaped(shown_state(*procedure)), procedure->calls ? std::to_string(*procedure->calls) : "-") +
             cell(shown_time_s(*procedure)) + (procedure->is_sampled() ? cell({}) : cell(procedure->exclusive_s)) +
-            predicted_cell(*procedure) + cost_cell(procedure->observed_cost_percent) + percent_cell(on_path) +
+            predicted_cell(*procedure) + cost_cell(procedure->observed_cost_percent) + percent_cell(on_path_percent(times, *procedure)) +
             cell(procedure->receiver_s) + percent_cell(gain_percent(times, procedure->receiver_s)) +
             cell(procedure->sender_s) + percent_cell(gain_percent(times, procedure->sender_s)) +
             cell(procedure->zeroed_s) + percent_cell(gain_percent(times, procedure->zeroed_s)) + "</tr>";
@@ -66,10 +63,12 @@ std::string procedures_body(const Step& step) {
       return fmt::format("{:.6g} s ({:.1f} %)", part_s, path.length_s > 0 ? 100 * part_s / path.length_s : 0);
     };
     out += fmt::format(
-        "<p>Replayed {:.6g} s{}. Critical path to the end of rank {}: process time in none of these {}, MPI {}{}.</p>",
+        "<p>Replayed {:.6g} s{}. Critical path to the end of rank {}: process time in none of these {}, MPI {}{}{}.</p>",
         path.as_it_ran_s, path.partial ? " of a part of the run" : "", path.ends_at, share(path.other_work_s),
-        share(path.mpi_s), path.blocked_s > 0 ? ", blocked " + share(path.blocked_s) : std::string());
+        share(path.mpi_s), path.blocked_s > 0 ? ", blocked " + share(path.blocked_s) : std::string(),
+        path.unseen_s > 0 ? ", not captured " + share(path.unseen_s) : std::string());
   }
+  if (const std::string line = seen_part_line(step); !line.empty()) out += "<p>" + escaped(line) + "</p>";
   std::string notes;
   for (const Procedure* const procedure : ranked(times)) {
     if (procedure->note.empty()) continue;

@@ -38,11 +38,6 @@ std::string predicted_percent(const Procedure& procedure) {
          cost_percent(procedure.predicted_cost_percent);
 }
 
-std::optional<double> on_path_percent(const ProcedureTimes& times, const Procedure& procedure) {
-  if (!times.path || !procedure.critical_path_s || !(times.path->length_s > 0)) return std::nullopt;
-  return 100 * *procedure.critical_path_s / times.path->length_s;
-}
-
 // Of what there was to move, what had no message to go with.
 std::string stayed(const std::optional<Seconds>& stayed_s) {
   return stayed_s && *stayed_s > 0 ? fmt::format("{:.3g}", *stayed_s) : "";
@@ -89,6 +84,7 @@ std::string path_lines(const CriticalPath& path) {
   std::string out = fmt::format("critical path {:.6g} s to the end of rank {}: process time in none of these {}, MPI {}",
                                 path.length_s, path.ends_at, share(path.other_work_s), share(path.mpi_s));
   if (path.blocked_s > 0) out += ", blocked " + share(path.blocked_s);
+  if (path.unseen_s > 0) out += ", not captured " + share(path.unseen_s);
   out += '\n';
   const auto list = [&](std::string_view what, const auto& entries, const auto& name_of) {
     if (entries.empty()) return;
@@ -150,6 +146,7 @@ std::string render_step_procedures(const Step& step, const ProcedureTimes& times
   }
   if (!rows.empty()) out += aligned(std::move(rows), style.header);
   if (times.path) out += path_lines(*times.path);
+  if (const std::string line = seen_part_line(step); !line.empty()) out += line + '\n';
   if (const std::string best = best_move_line(times); !best.empty()) {
     out += "best move: " + best + '\n';
   } else if (times.path && !times.path->partial) {
@@ -163,6 +160,17 @@ std::string render_step_procedures(const Step& step, const ProcedureTimes& times
 }
 
 }  // namespace
+
+std::optional<double> on_path_percent(const ProcedureTimes& times, const Procedure& procedure) {
+  if (!times.path || !procedure.critical_path_s || !(times.path->seen_s() > 0)) return std::nullopt;
+  return 100 * *procedure.critical_path_s / times.path->seen_s();
+}
+
+std::string seen_part_line(const Step& step) {
+  if (!step.cost || !step.cost->seen_in_part()) return {};
+  return fmt::format("{:.3g} % of the run was captured: calls, times and the path's parts (OnPath, too) are of that, what is predicted is extrapolated from it",
+                     100 * *step.cost->seen_share);
+}
 
 std::optional<double> gain_percent(const ProcedureTimes& times, const std::optional<Seconds>& changed_s) {
   if (!times.path || !changed_s || !(times.path->as_it_ran_s > 0)) return std::nullopt;

@@ -13,6 +13,11 @@ namespace lbf::report {
 // How much shorter the run would be, in percent of the run as it was; nothing where either is not known.
 std::optional<double> gain_percent(const ProcedureTimes& times, const std::optional<Seconds>& changed_s);
 
+// In percent of what is known of the critical path: how much of it runs through the procedure.
+std::optional<double> on_path_percent(const ProcedureTimes& times, const Procedure& procedure);
+// Of a run that was captured in part: what the table is about. Else empty.
+std::string seen_part_line(const Step& step);
+
 // Of all moves (not of zeroing, which nobody can do) the one that gains most; nothing: none gains anything.
 struct BestMove {
   const Procedure* procedure = nullptr;

@@ -235,6 +235,7 @@ Result<CriticalPath> read_path(const Json& json, const std::string& what) {
   out.other_work_s = in.seconds("other_work_s").value_or(0);
   out.mpi_s = in.seconds("mpi_s").value_or(0);
   out.blocked_s = in.seconds("blocked_s").value_or(0);
+  out.unseen_s = in.seconds("unseen_s").value_or(0);
   out.partial = in.flag("partial");
   const auto pairs = [&](const char* key, const auto& add) {
     const Json* const list = in.list(key);

@@ -4,6 +4,7 @@
 // report then leaves it out or says "-", it never makes up a value.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -131,9 +132,12 @@ struct CriticalPath {
   Seconds other_work_s = 0;
   Seconds mpi_s = 0;
   Seconds blocked_s = 0;
+  Seconds unseen_s = 0;  // between capture windows
   std::vector<std::pair<std::optional<std::uint64_t>, Seconds>> ranks;  // nothing: all others
   std::vector<std::pair<std::string, Seconds>> functions;
   bool partial = false;  // of a part of the run
+  // What is known of its way.
+  Seconds seen_s() const { return std::max(length_s - unseen_s, 0.0); }
 };
 
 struct ProcedureTimes {

@@ -93,6 +93,10 @@ void CriticalPath::on_op(const TimelineOp& op) {
     path.profile.blocked_s += op.waited_s - path.profile.length_s;
     path.profile.length_s = op.waited_s;
   }
+  if (op.kind == OpKind::kWindowOpen) {
+    path.profile.unseen_s += op.end_s - path.profile.length_s;
+    path.profile.length_s = op.end_s;
+  }
   mpi(path, op, op.waited_s);
   if (op.kind == OpKind::kRecv || is_local_work(op.kind))
     add(path.profile.rank_s, op.rank, op.end_s - path.profile.length_s);

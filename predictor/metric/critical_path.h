@@ -24,6 +24,8 @@ struct PathProfile {
   Seconds other_work_s = 0;          // process time in none of them
   Seconds mpi_s = 0;                 // messages under way, protocol processing, waits that no message's path explains
   Seconds blocked_s = 0;
+  Seconds unseen_s = 0;  // between capture windows: nothing is known of what it was spent with
+  Seconds seen_s() const { return length_s - unseen_s; }
   // Process time and protocol processing by rank; mpi_s by MPI function (0: the trace does not say). Longest first;
   // of more than kMaxEntries those with least are summed up under kOthers.
   static constexpr std::size_t kMaxEntries = 32;

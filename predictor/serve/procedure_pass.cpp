@@ -84,6 +84,7 @@ void ProcedurePass::describe(db::ProcedureReport& report, bool whole) {
   path.other_work_s = profile.other_work_s;
   path.mpi_s = profile.mpi_s;
   path.blocked_s = profile.blocked_s;
+  path.unseen_s = profile.unseen_s;
   path.ranks = profile.rank_s;
   for (const auto& [function, function_s] : profile.function_s) {
     path.functions.emplace_back(function == PathProfile::kOthers

@@ -37,6 +37,8 @@ class ProcedurePass {
   bool has_work(const std::vector<StreamState>& streams, bool trace_is_complete) const;
   // One batch of each replay, or the end. REQUIRES: has_work().
   void work(const std::vector<StreamState>& streams, bool trace_is_complete);
+  // As Predictor::set_capture_cost: what was recorded in windows is extrapolated without it.
+  void set_capture_cost(const CaptureCost& cost) { moved_->set_capture_cost(cost); }
   bool is_done() const { return moved_->is_done() && path_->is_done(); }
   const std::string& failure() const { return moved_->failure().empty() ? path_->failure() : moved_->failure(); }
 

@@ -156,8 +156,8 @@ json procedures_json(const db::ProcedureReport& report) {
   out["critical_path"] = {{"as_it_ran_s", path.as_it_ran_s}, {"length_s", path.length_s},
                           {"ends_at", path.ends_at},         {"other_work_s", path.other_work_s},
                           {"mpi_s", path.mpi_s},             {"blocked_s", path.blocked_s},
-                          {"ranks", std::move(ranks)},       {"functions", path.functions},
-                          {"partial", path.partial}};
+                          {"unseen_s", path.unseen_s},       {"ranks", std::move(ranks)},
+                          {"functions", path.functions},     {"partial", path.partial}};
   return out;
 }
 

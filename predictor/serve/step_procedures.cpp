@@ -292,7 +292,7 @@ std::vector<db::ProcedureRecord> StepProcedures::records() const {
     describe_samples(record);
     const std::string why_not = record.sampled_s ? why_not_sampled(record.name) : std::string();
     if (record.sampled_s && why_not.empty()) {
-      record.note += fmt::format("; sampled: {:.4g} s ({:.4g} .. {:.4g}), an average share of the time between MPI calls on each rank",
+      record.note += fmt::format("; sampled: {:.4g} s ({:.4g} .. {:.4g}), an average share of the captured time between MPI calls on each rank",
                                  *record.sampled_s, *record.sampled_low_s, *record.sampled_high_s);
       continue;
     }

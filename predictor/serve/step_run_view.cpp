@@ -155,6 +155,7 @@ void StepRun::tell_capture_cost() {
   const CaptureCost cost = capture_cost_of(stream_costs());
   predictor_->set_capture_cost(cost);
   for (const auto& pass : late_passes_) pass->set_capture_cost(cost);
+  if (procedure_pass_ != nullptr) procedure_pass_->set_capture_cost(cost);
 }
 
 // In the order of targets_.

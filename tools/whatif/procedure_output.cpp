@@ -78,6 +78,7 @@ std::string path_text(const ProcedureAnswer& answer) {
   std::string text = "  " + number(path.length_s, "%.6f") + " s to the end of rank " + std::to_string(path.ends_at) +
                      ": other process time " + share(path.other_work_s) + ", MPI " + share(path.mpi_s);
   if (path.blocked_s > 0) text += ", blocked " + share(path.blocked_s);
+  if (path.unseen_s > 0) text += ", not captured " + share(path.unseen_s);
   text += "\n  ranks:";
   for (std::size_t i = 0; i < std::min(kMaxPathEntries, path.rank_s.size()); ++i) {
     const auto& [rank, rank_s] = path.rank_s[i];
@@ -161,7 +162,7 @@ std::string procedure_table(const ProcedureAnswer& answer, const std::vector<Tar
     const bool is_sampled = question.sampled.contains(question.names[p]);
     rows.push_back({shown_name(question.names[p]), is_sampled ? "sampled" : std::to_string(stats.calls), number(stats.inclusive_s, "%.6f"),
                     number(stats.exclusive_s, "%.6f"), number(on_path_s, "%.6f"),
-                    number(part(on_path_s, answer.path.length_s), "%.1f%%")});
+                    number(part(on_path_s, answer.path.seen_s()), "%.1f%%")});
   }
   text += table(rows, 1) + path_text(answer);
   for (std::size_t t = 0; t < targets.size(); ++t) {
@@ -216,8 +217,8 @@ void add_procedure_json(const ProcedureAnswer& answer, const std::vector<Predict
   }
   root["critical_path"] = {{"length_s", path.length_s},         {"ends_at_rank", path.ends_at},
                            {"other_work_s", path.other_work_s}, {"mpi_s", path.mpi_s},
-                           {"blocked_s", path.blocked_s},       {"ranks", std::move(ranks)},
-                           {"functions", std::move(functions)}};
+                           {"blocked_s", path.blocked_s},       {"unseen_s", path.unseen_s},
+                           {"ranks", std::move(ranks)},         {"functions", std::move(functions)}};
   nlohmann::ordered_json scenarios = nlohmann::ordered_json::array();
   for (std::size_t v = 0; v < question.scenarios.size(); ++v) {
     const ProcedureScenario& scenario = question.scenarios[v];

@@ -87,11 +87,12 @@ std::string procedures_body(const ProcedureAnswer& answer) {
     const Seconds on_path_s = p < path.procedure_s.size() ? path.procedure_s[p] : 0;
     const std::string calls = question.sampled.contains(question.names[p]) ? "sampled" : std::to_string(stats.calls);
     rows.push_back({question.names[p], calls, fmt::format("{:.6g}", stats.inclusive_s), fmt::format("{:.6g}", stats.exclusive_s),
-                    fmt::format("{:.6g}", on_path_s), share(on_path_s)});
+                    fmt::format("{:.6g}", on_path_s), path.seen_s() > 0 ? fmt::format("{:.1f} %", 100 * on_path_s / path.seen_s()) : "-"});
   }
   std::string out = table({"Procedure", "Calls", "Time, s", "Self, s", "On the critical path, s", "Of it"}, rows, 1);
-  out += fmt::format("<p>Critical path of the first target: {:.6g} s to the end of rank {}: process time in none of these {}, MPI {}, blocked {}.</p>",
-                     path.length_s, path.ends_at, share(path.other_work_s), share(path.mpi_s), share(path.blocked_s));
+  out += fmt::format("<p>Critical path of the first target: {:.6g} s to the end of rank {}: process time in none of these {}, MPI {}, blocked {}{}.</p>",
+                     path.length_s, path.ends_at, share(path.other_work_s), share(path.mpi_s), share(path.blocked_s),
+                     path.unseen_s > 0 ? ", not captured " + share(path.unseen_s) : std::string());
   const auto list = [&](std::string_view what, const auto& entries, const auto& name) {
     if (entries.empty()) return;
     out += fmt::format("<p>{}: ", what);

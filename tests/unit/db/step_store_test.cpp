@@ -361,6 +361,7 @@ TEST_F(StepStoreTest, ProceduresComeBackAndGoWithTheStep) {
   CriticalPathRecord path;
   path.as_it_ran_s = 6;
   path.length_s = 6;
+  path.unseen_s = 0.125;
   path.ends_at = 1;
   path.ranks = {{0, 4.0}, {-1, 2.0}};
   path.functions = {{"MPI_Recv", 0.5}};
@@ -381,6 +382,8 @@ TEST_F(StepStoreTest, ProceduresComeBackAndGoWithTheStep) {
   EXPECT_EQ(back.procedures[0].critical_path_s, 2.0);
   EXPECT_EQ(back.procedures[0].receiver_s, 5.5);
   EXPECT_FALSE(back.procedures[0].sender_s);
+  ASSERT_TRUE(back.path);
+  EXPECT_EQ(back.path->unseen_s, 0.125);
   EXPECT_EQ(back.procedures[0].zeroed_s, 3.25);
   EXPECT_EQ(back.procedures[0].stayed_receiver_s, 0.125);
   EXPECT_FALSE(back.procedures[0].stayed_sender_s);

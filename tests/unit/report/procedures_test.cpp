@@ -94,6 +94,33 @@ TEST(Procedures, CostsAndSamplesAreShown) {
   EXPECT_THAT(text, HasSubstr("best move: tiny in the receiver of its messages: 6 s instead of 8 s, 25.0 % shorter (its time is sampled)\n"));
 }
 
+TEST(Procedures, OfARunThatWasCapturedInPartTheTableSaysWhatItIsOf) {
+  Step step;
+  step.job = 4;
+  step.cost.emplace();
+  step.cost->seen_share = 0.25;
+  step.procedures.emplace();
+  CriticalPath& path = step.procedures->path.emplace();
+  path.as_it_ran_s = 8;
+  path.length_s = 8;
+  path.unseen_s = 6;
+  path.other_work_s = 1;
+  Procedure measured;
+  measured.name = "f";
+  measured.state = "measured";
+  measured.critical_path_s = 1;
+  step.procedures->procedures = {measured};
+  const std::string text = render_procedures({step}, {});
+  EXPECT_THAT(text, testing::ContainsRegex("\nf +measured +- +- +- +50.0% "));
+  EXPECT_THAT(text, HasSubstr("process time in none of these 1 s (12.5 %), MPI 0 s (0.0 %), not captured 6 s (75.0 %)\n"));
+  EXPECT_THAT(text, HasSubstr("\n25 % of the run was captured: calls, times and the path's parts (OnPath, too) are of that, what is predicted is extrapolated"));
+  HtmlPage page;
+  page.step = &step;
+  EXPECT_THAT(render_html(page), testing::AllOf(HasSubstr("not captured 6 s (75.0 %)"), HasSubstr("<p>25 % of the run was captured"), HasSubstr("<td>50.0 %</td>")));
+  step.cost->seen_share = 1;
+  EXPECT_THAT(render_procedures({step}, {}), Not(HasSubstr("of the run was captured")));
+}
+
 TEST(Procedures, ThePageHasASection) {
   auto steps = fixture("procedures.json");
   steps.front().procedures->procedures.front().predicted_cost_percent = 0.5;

@@ -79,6 +79,17 @@ class ProceduresTest : public testing::Test {
       event.tag = 1;
       encoder_.add(rank_, event);
     }
+    // Only counted for so long, then recorded again.
+    void counted(double away_s) {
+      Event close;
+      close.kind = EventKind::kWindowClose;
+      encoder_.add(rank_, close);
+      Event open;
+      open.kind = EventKind::kWindowOpen;
+      open.bytes = 2;
+      open.call_s = away_s;
+      encoder_.add(rank_, open);
+    }
     void ends() {
       event(EventKind::kExit, 0);
       control({{"type", "process_end"}, {"rank", rank_}, {"how", "finalized"}, {"elapsed_s", 6.0}});
@@ -458,6 +469,45 @@ TEST_F(ProceduresTest, CostsArePredictedFromHistoryAndObserved) {
   const db::ProcedureRecord& g = named(*run.view(), "G");
   EXPECT_EQ(g.predicted_from, "default");
   EXPECT_NEAR(g.predicted_cost.value_or(-1), kDefaultProcedureCallsPerS * 50e-9, 1e-12) << "what a call costs, any rank says";
+}
+
+// 2 s of each rank's 8 were recorded, a quarter of that was the recording itself. What is predicted is of the whole run, without
+// it, as every other prediction of the step is; times and the path are of what was recorded.
+TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
+  auto trace = make_trace("windows");
+  StepRun run(trace, *networks_, {});
+  Rank_ zero(0), one(1);
+  for (Rank_* const rank : {&zero, &one}) {
+    rank->name(0, "F");
+    rank->procedure(1.0, 0, 0.5, 0.5, 1);
+    rank->counted(6);
+    rank->procedure(1.0, 0, 0.5, 0.5, 1);
+    rank->ends();
+    if (rank == &zero) {
+      zero.control({{"type", "cost"}, {"node_index", 0}, {"limit_percent", 2.0}, {"predicted_percent", 0.5}, {"corrected_percent", 4},
+                    {"state", "open"}, {"program_cpu_s", 16.0}, {"direct_s", 1.0}, {"ideal_s", 1.0}, {"relay_cpu_s", 0.0},
+                    {"recorded_calls", 1000}, {"counted_calls", 3000}, {"disbelieved", 0}, {"windows", 2}, {"open_s", 2.0},
+                    {"regulated_s", 8.0}, {"pressed_s", 0.0}, {"recording_s", 1.0},
+                    {"ranks", {{0, 0.5, 0.5, 500, 1500, 8.0}, {1, 0.5, 0.5, 500, 1500, 8.0}}}});
+    }
+    rank->append_to(*trace);
+    rank->end(*trace);
+  }
+  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  const StepView& view = *run.view();
+  ASSERT_TRUE(view.record.procedures && view.record.procedures->path);
+  const db::CriticalPathRecord& path = *view.record.procedures->path;
+  ASSERT_FALSE(view.predictions.empty());
+  EXPECT_LT(path.as_it_ran_s, 8);
+  EXPECT_NEAR(path.as_it_ran_s, view.predictions.front().predicted_s, 1e-9);
+  EXPECT_NEAR(path.length_s, 8, 1e-6);
+  EXPECT_NEAR(path.unseen_s, 6, 1e-6);
+  EXPECT_NEAR(path.mpi_s, 0, 1e-6);
+  EXPECT_NEAR(path.other_work_s, 1, 1e-6);
+  const db::ProcedureRecord& f = named(view, "F");
+  EXPECT_NEAR(f.inclusive_s, 2, 1e-9) << "of both ranks, where it was recorded";
+  EXPECT_NEAR(f.critical_path_s.value_or(-1), 1, 1e-6);
+  EXPECT_LT(f.zeroed_s.value_or(9), 0.7 * path.as_it_ran_s) << "half of what was seen is half of the rest";
 }
 
 // What is known of a procedure's cost: observed, when it was measured for half a second on each rank; before that what earlier
