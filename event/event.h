@@ -45,7 +45,7 @@ enum class EventKind : std::uint8_t {
   kRequestFree = 18,  // MPI_Request_free on an active request: nobody will wait for it
   kPhase = 19,        // MPI_Pcontrol(level): `tag` = level
   kGap = 20,          // `bytes` events of this rank were lost here (ring full); predictions become partial
-  kExit = 21,         // the process reached MPI_Finalize (or the end of what was captured)
+  kExit = 21,         // the process reached MPI_Finalize (or the end of what was captured); `call_s` as of kWindowClose
   kOneSided = 22,      // one operation on the memory of `peer` (one_sided_op says which), `bytes` of the origin's
                        // (get: into it); does not wait, except kLock. `comm` is the window: each is a communicator
                        // of its own, which nothing else uses. With `request` (Rput...) its kWait completes it too
@@ -56,7 +56,8 @@ enum class EventKind : std::uint8_t {
   // kWindowOpen are kSkipped, kCommCreate and kCommFree.
   kWindowOpen = 25,   // the capture records again; `bytes` = the window's number, alike on all ranks; `call_s` =
                       // measured time since kWindowClose, of which nothing else is known
-  kWindowClose = 26,  // it only counts from here on; requests that are active end unseen
+  kWindowClose = 26,  // it only counts from here on; requests that are active end unseen; `call_s` = measured time since
+                      // the window opened that is in no event: preempted, or in calls without a record (failed polls)
   kSkipped = 27,      // `bytes` messages to or from `peer` with `tag`, or collectives on `comm`, passed without
                       // being recorded (skipped_side); receives count when they are posted. kEverything: the
                       // capture ended for good where the window before it closed

@@ -420,12 +420,13 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       return feed_window_close(rank, event);
     case EventKind::kSkipped:
       return feed_skipped(rank, event);
-    case EventKind::kExit:
+    case EventKind::kExit: {
       state.exited = true;
-      end_last_window(rank);
+      const bool in_window = end_last_window(rank, event.call_s);
       release_posts(rank);
-      emit_plain(rank, event, OpKind::kExit);
+      emit(process, OpKind::kExit, kNoMessage, event.process_s, in_window ? 0 : event.call_s, kOpEndsEvent);
       return {};
+    }
   }
   return fail(rank, "unknown kind " + number(static_cast<int>(event.kind)));
 }

@@ -242,7 +242,8 @@ class Matcher {
   void skip_collectives(Rank rank, const Event& event, ProcessIndex ghost);
   // The ghost that plays `peer`'s end of a collective which it did not record; kNobody: it did, or will.
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
-  void end_last_window(Rank rank);
+  // True: there was one; `call_s` as of kWindowClose.
+  bool end_last_window(Rank rank, Seconds call_s);
   Result<void> feed_comm_create(Rank rank, const Event& event);
   Result<void> feed_comm_free(Rank rank, const Event& event);
   Result<void> feed_cancel(Rank rank, const Event& event);

@@ -34,10 +34,12 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
     const bool is_held = request.what() == RequestKind::kHeldReceive && records_[request.value].message == kNoMessage;
     if (!is_held) forget(rank, request);
   }
-  emit(static_cast<ProcessIndex>(rank), OpKind::kWindowClose, state.window, event.process_s, event.call_s,
-       kOpEndsEvent);
+  // Its blocks have what is in events; the rest is the whole window's.
+  const auto process = static_cast<ProcessIndex>(rank);
+  emit(process, OpKind::kCompute, kNoMessage, event.process_s, 0, 0);
   if (state.block_end_s < kNeverS) end_block(rank, state);
   state.block_end_s = kNeverS;
+  emit(process, OpKind::kWindowClose, state.window, 0, event.call_s, kOpEndsEvent);
   state.counting = true;
   return {};
 }
@@ -76,11 +78,12 @@ Result<void> Matcher::feed_window_open(Rank rank, const Event& event) {
   return {};
 }
 
-void Matcher::end_last_window(Rank rank) {
+bool Matcher::end_last_window(Rank rank, Seconds call_s) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
-  if (windows_.empty() || state.counting) return;
-  emit(static_cast<ProcessIndex>(rank), OpKind::kWindowClose, state.window, 0, 0, 0);
+  if (windows_.empty() || state.counting) return false;
+  emit(static_cast<ProcessIndex>(rank), OpKind::kWindowClose, state.window, 0, call_s, 0);
+  return true;
 }
 
 Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {

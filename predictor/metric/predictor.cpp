@@ -291,28 +291,49 @@ class PredictorOfTargets final : public Predictor {
   }
 
  private:
-  static SeenStretch stretch(const WindowClocks::Window& window, std::size_t k, double own_share) {
-    return {window.measured_s * own_share, window.predicted_s.empty() ? 0 : window.predicted_s[k]};
+  // What the capture took of the measured time in windows, as a share of it, and where it is taken off.
+  struct Without {
+    double share = 0;
+    bool of_predicted = false;  // too: the target's time has as much of it
+  };
+  static SeenStretch without(Seconds measured_s, Seconds predicted_s, const Without& capture) {
+    const Seconds capture_s = measured_s * capture.share;
+    if (capture.of_predicted) predicted_s = std::max(predicted_s - capture_s, (1 - kMostCaptureShare) * predicted_s);
+    return {measured_s - capture_s, predicted_s};
+  }
+  static Seconds predicted_of(const WindowClocks::Window& window, std::size_t k) {
+    return window.predicted_s.empty() ? 0 : window.predicted_s[k];
+  }
+  static SeenStretch stretch(const WindowClocks::Window& window, std::size_t k, const Without& capture) {
+    return without(window.measured_s, predicted_of(window, k), capture);
   }
 
-  // The blocks of window `w`.
-  static std::vector<SeenStretch> blocks_of(const WindowClocks& clocks, std::size_t w, std::size_t k, double own_share) {
+  // The blocks of window `w`. What of its time is in no event they share.
+  static std::vector<SeenStretch> blocks_of(const WindowClocks& clocks, std::size_t w, std::size_t k, const Without& capture) {
     std::vector<SeenStretch> blocks;
     if (w >= blocks::kCutWindows) return blocks;
     const std::size_t begin = blocks::index_of(static_cast<std::uint32_t>(w), 0);
     const std::size_t end = std::min<std::size_t>(begin + blocks::kMostOfAWindow, clocks.blocks().size());
-    for (std::size_t b = begin; b < end; ++b) blocks.push_back(stretch(clocks.blocks()[b], k, own_share));
+    Seconds in_events_s = 0;
+    for (std::size_t b = begin; b < end; ++b) in_events_s += clocks.blocks()[b].measured_s;
+    const bool closed = w < clocks.windows().size() && clocks.windows()[w].measured_s > in_events_s;
+    const double scale = closed && in_events_s > 0 ? clocks.windows()[w].measured_s / in_events_s : 1;
+    for (std::size_t b = begin; b < end; ++b) {
+      const WindowClocks::Window& block = clocks.blocks()[b];
+      blocks.push_back(without(block.measured_s * scale, predicted_of(block, k), capture));
+    }
     return blocks::joined(std::span<const SeenStretch>(blocks));
   }
 
-  // All ranks' times together, where the program itself took `own_share` of the measured time in windows.
-  Extrapolated extrapolate_sums(const Replay& replay, std::size_t k, Seconds run_s, double own_share) const {
+  // All ranks' times together. What is predicted of the seen part has the capture in it, as the part itself.
+  Extrapolated extrapolate_sums(const Replay& replay, std::size_t k, Seconds run_s, const Without& capture) const {
     const WindowClocks& clocks = replay.window_clocks();
     SeenStretch start;
     for (Rank rank = 0; rank < ranks_; ++rank) {
       if (clocks.closed_once(static_cast<std::size_t>(rank))) continue;
-      start.measured_s += replay.measured_s(rank) * own_share;
-      start.predicted_s += replay.finish_s(k, rank);
+      const SeenStretch of_rank = without(replay.measured_s(rank), replay.finish_s(k, rank), capture);
+      start.measured_s += of_rank.measured_s;
+      start.predicted_s += of_rank.predicted_s;
     }
     // In the order of their numbers, which is that of time.
     const std::vector<std::uint64_t>& numbers = matcher_->windows();
@@ -325,18 +346,32 @@ class PredictorOfTargets final : public Predictor {
     std::vector<SeenStretch> windows;
     std::vector<SeenStretch> blocks;
     for (const std::size_t w : order) {
-      windows.push_back(stretch(clocks.windows()[w], k, own_share));
+      windows.push_back(stretch(clocks.windows()[w], k, capture));
       if (order.size() >= kEnoughWindows) continue;
-      const std::vector<SeenStretch> more = blocks_of(clocks, w, k, own_share);
+      const std::vector<SeenStretch> more = blocks_of(clocks, w, k, capture);
       blocks.insert(blocks.end(), more.begin(), more.end());
     }
-    if (order.empty()) blocks = blocks_of(clocks, 0, k, own_share);
+    if (order.empty()) blocks = blocks_of(clocks, 0, k, capture);
     if (!clocks.windows().empty()) {
-      const SeenStretch first = stretch(clocks.windows()[0], k, own_share);
+      const SeenStretch first = stretch(clocks.windows()[0], k, capture);
       start.measured_s += first.measured_s;
       start.predicted_s += first.predicted_s;
     }
-    return extrapolate(start, windows, run_s, blocks);
+    Extrapolated all = extrapolate(start, windows, run_s, blocks);
+    if (capture.of_predicted) {
+      Seconds taken_off_s = -start.predicted_s;
+      for (const SeenStretch& window : windows) taken_off_s -= window.predicted_s;
+      for (Rank rank = 0; rank < ranks_; ++rank) {
+        if (!clocks.closed_once(static_cast<std::size_t>(rank))) taken_off_s += replay.finish_s(k, rank);
+      }
+      for (const WindowClocks::Window& window : clocks.windows()) {
+        if (window.measured_s > 0) taken_off_s += predicted_of(window, k);
+      }
+      all.predicted_s += taken_off_s;
+      if (all.low_s > 0) all.low_s += taken_off_s;
+      all.high_s += taken_off_s;
+    }
+    return all;
   }
 
   // Each rank's time that nobody saw is taken to be as what was seen of all; the program takes as long as the rank
@@ -350,17 +385,18 @@ class PredictorOfTargets final : public Predictor {
       away_s += clocks.away_s(static_cast<std::size_t>(rank));
     }
     const Seconds seen_s = run_s - away_s;
-    // What the capture took is no time of the program's. How much of it held up others, and so counts twice, or was
-    // spent while others were waited for, and so does not count, nobody knows: the interval has both.
+    // What the capture took is no time of the program's: what was recorded ran slower by it than the rest did, on every
+    // target. How much of it held up others, and so counts twice, or was spent while others were waited for, and so does
+    // not count, nobody knows: the interval has both, and what the run would take if it were recorded to its end.
     const double share = seen_s > 0 ? std::clamp(capture_cost_.recording_s / seen_s, 0.0, kMostCaptureShare) : 0;
     const Seconds own_away_s = std::max(away_s - capture_cost_.counting_s, 0.0);
-    const auto with = [&](double capture_share) {
-      return extrapolate_sums(replay, k, seen_s * (1 - capture_share) + own_away_s, 1 - capture_share);
+    const auto with = [&](const Without& capture) {
+      return extrapolate_sums(replay, k, seen_s * (1 - capture.share) + own_away_s, capture);
     };
-    Extrapolated all = with(share);
+    Extrapolated all = with({share, true});
     for (const double other : {0.0, std::min(2 * share, kMostCaptureShare)}) {
       if (other == share) continue;
-      const Extrapolated bound = with(other);
+      const Extrapolated bound = with({other, false});
       all.low_s = std::min(all.low_s, bound.low_s);
       all.high_s = std::max(all.high_s, bound.high_s);
     }

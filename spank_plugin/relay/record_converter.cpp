@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "event/procedure_table.h"
 #include "event/wire.h"
@@ -103,7 +104,9 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   const std::uint64_t leave = std::max(record.leave, record.enter);
   const std::uint64_t gap = record.enter > last_leave_ticks_ ? record.enter - last_leave_ticks_ : 0;
   const std::uint64_t blocked = std::min(blocked_ticks_, gap);
-  const std::uint64_t process = gap - blocked - std::min(dropped_ticks_, gap - blocked);
+  const std::uint64_t dropped = std::min(dropped_ticks_, gap - blocked);
+  const std::uint64_t process = gap - blocked - dropped;
+  unrecorded_ticks_ += dropped;
   // What threads spend in calls side by side passes once.
   const std::uint64_t begin = std::max(record.enter, last_leave_ticks_);
   dropped_ticks_ = 0;
@@ -115,6 +118,9 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   event.process_s -= taken;
   credit_s_ -= taken;
   event.call_s = leave > begin ? static_cast<double>(leave - begin) * seconds_per_tick : 0;
+  // How long the window was is known at its end, with what is in none of its events.
+  if (event.kind == EventKind::kWindowClose || event.kind == EventKind::kExit)
+    event.call_s += static_cast<double>(std::exchange(unrecorded_ticks_, 0)) * seconds_per_tick;
   if (blocked > 0) {
     Event off;
     off.kind = EventKind::kBlocked;
@@ -126,6 +132,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (event.kind == EventKind::kSkipped && skipped_side(event) == SkippedSide::kEverything) off_ = true;
   if (event.kind == EventKind::kWindowOpen) {
     closed_ = false;
+    unrecorded_ticks_ = 0;
     window_ = event.bytes;
   }
   sink(event);

@@ -74,6 +74,7 @@ class RecordConverter {
 
   std::uint64_t last_leave_ticks_ = 0;
   std::uint64_t dropped_ticks_ = 0;  // preempted and waiting, since the last record
+  std::uint64_t unrecorded_ticks_ = 0;  // the same, since the window opened
   std::uint64_t blocked_ticks_ = 0;
   Seconds credit_s_ = 0;  // given by keep-alives, not yet taken from a gap
   Rank world_size_ = 0;

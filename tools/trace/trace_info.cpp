@@ -35,7 +35,10 @@ Result<void> TraceInfoCount::add(Rank rank, const Event& event) {
   const auto index = static_cast<std::size_t>(rank);
   duration_s_[index] += event.process_s + event.call_s + event.off_s;
   process_s_ += event.process_s;
-  call_s_ += event.call_s;
+  const bool is_seen = event.kind != EventKind::kWindowOpen && event.kind != EventKind::kWindowClose && event.kind != EventKind::kExit;
+  const Seconds call_s = is_seen ? event.call_s : 0;
+  call_s_ += call_s;
+  unseen_s_ += event.call_s - call_s;
   off_s_ += event.off_s;
   if (event.kind == EventKind::kKeepAlive) return {};  // advances time, is no event of the program
   ++events_;
@@ -43,7 +46,7 @@ Result<void> TraceInfoCount::add(Rank rank, const Event& event) {
   const bool is_collective = event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective;
   Calls& calls = calls_[std::string(call_name(event))];
   ++calls.count;
-  calls.call_s += event.call_s;
+  calls.call_s += call_s;
   calls.process_s += event.process_s;
   if (is_send || is_collective) calls.bytes += event.bytes;
   if (is_send) {
@@ -119,9 +122,11 @@ std::string TraceInfoCount::table(const TraceSource& source) const {
   }
   append_format(text, "\nDuration         %.6f s (rank: min %.6f, median %.6f, max %.6f)\n", duration.max_s,
                 duration.min_s, duration.median_s, duration.max_s);
-  const double all_s = process_s_ + call_s_ + off_s_;
-  append_format(text, "Time             %.1f %% process, %.1f %% MPI, %.1f %% blocked\n\n",
-                percent(process_s_, all_s), percent(call_s_, all_s), percent(off_s_, all_s));
+  const double all_s = process_s_ + call_s_ + off_s_ + unseen_s_;
+  append_format(text, "Time             %.1f %% process, %.1f %% MPI, %.1f %% blocked", percent(process_s_, all_s), percent(call_s_, all_s),
+                percent(off_s_, all_s));
+  if (unseen_s_ > 0) append_format(text, ", %.1f %% in no call (preempted, polling, not captured)", percent(unseen_s_, all_s));
+  text += "\n\n";
   append_format(text, "%-28s %14s %18s %14s %14s\n", "Call", "Count", "Bytes", "InCall(s)", "Before(s)");
   std::vector<std::pair<std::string, Calls>> calls(calls_.begin(), calls_.end());
   std::stable_sort(calls.begin(), calls.end(),
@@ -157,6 +162,7 @@ std::string TraceInfoCount::json(const TraceSource& source) const {
   json["process_s"] = process_s_;
   json["call_s"] = call_s_;
   json["off_s"] = off_s_;
+  json["unseen_s"] = unseen_s_;
   nlohmann::ordered_json calls = nlohmann::ordered_json::object();
   for (const auto& [call, counted] : calls_) {
     calls[call] = {{"count", counted.count},

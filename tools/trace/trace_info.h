@@ -54,6 +54,7 @@ class TraceInfoCount {
   std::uint64_t lost_events_ = 0;
   Seconds process_s_ = 0;
   Seconds call_s_ = 0;
+  Seconds unseen_s_ = 0;  // in no event: between windows; preempted, or polling
   Seconds off_s_ = 0;
   std::map<std::string, Calls> calls_;                    // by name
   std::map<std::uint32_t, std::uint64_t> communicators_;  // by number: members

@@ -66,6 +66,35 @@ TEST(RecordConverter, AdjustTakesPreemptedAndWaitingAwayAndKeepsBlocked) {
   EXPECT_DOUBLE_EQ(out.events[2].process_s, 100e-9);
 }
 
+// What is in no event is known of the window as a whole: where it closes, or the run ends.
+TEST(RecordConverter, AWindowsTimeIsAllThatPassed) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  const auto convert = [&](EventKind kind, std::uint64_t enter, std::uint64_t leave) {
+    ASSERT_TRUE(converter.convert(RingFile::record(kind, enter, leave), {}, kNs, out.sink()).ok());
+  };
+  ASSERT_TRUE(converter.convert(adjust(100, 0, 50), {}, kNs, out.sink()).ok());
+  convert(EventKind::kSend, 1000, 1010);
+  ASSERT_TRUE(converter.convert(adjust(0, 30, 200), {}, kNs, out.sink()).ok());
+  convert(EventKind::kWindowClose, 2000, 2000);
+  const auto measured_s = [&] {
+    Seconds sum_s = 0;
+    for (const Event& event : out.events) sum_s += event.process_s + event.call_s + event.off_s;
+    return sum_s;
+  };
+  EXPECT_DOUBLE_EQ(out.events.back().call_s, 350e-9);
+  EXPECT_NEAR(measured_s(), 2000e-9, 1e-15);
+  convert(EventKind::kWindowOpen, 2000, 5000);
+  EXPECT_DOUBLE_EQ(out.events.back().call_s, 3000e-9);
+  ASSERT_TRUE(converter.convert(adjust(0, 0, 400), {}, kNs, out.sink()).ok());
+  convert(EventKind::kSend, 5500, 5600);
+  EXPECT_DOUBLE_EQ(out.events.back().process_s, 100e-9);
+  EXPECT_DOUBLE_EQ(out.events.back().call_s, 100e-9);
+  convert(EventKind::kExit, 6000, 6000);
+  EXPECT_DOUBLE_EQ(out.events.back().call_s, 400e-9);
+  EXPECT_NEAR(measured_s(), 6000e-9, 1e-15);
+}
+
 TEST(RecordConverter, MoreAdjustmentThanGapGivesZeroNotNegative) {
   RecordConverter converter(0, 2);
   Recorded out;

@@ -498,8 +498,7 @@ TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
   ASSERT_TRUE(view.record.procedures && view.record.procedures->path);
   const db::CriticalPathRecord& path = *view.record.procedures->path;
   ASSERT_FALSE(view.predictions.empty());
-  EXPECT_LT(path.as_it_ran_s, 8);
-  EXPECT_NEAR(path.as_it_ran_s, view.predictions.front().predicted_s, 1e-9);
+  EXPECT_NEAR(path.as_it_ran_s, 8, 1e-6);
   EXPECT_NEAR(path.length_s, 8, 1e-6);
   EXPECT_NEAR(path.unseen_s, 6, 1e-6);
   EXPECT_NEAR(path.mpi_s, 0, 1e-6);
@@ -507,7 +506,7 @@ TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
   const db::ProcedureRecord& f = named(view, "F");
   EXPECT_NEAR(f.inclusive_s, 2, 1e-9) << "of both ranks, where it was recorded";
   EXPECT_NEAR(f.critical_path_s.value_or(-1), 1, 1e-6);
-  EXPECT_LT(f.zeroed_s.value_or(9), 0.7 * path.as_it_ran_s) << "half of what was seen is half of the rest";
+  EXPECT_NEAR(f.zeroed_s.value_or(9), 1 + 6 * 0.25 / 0.75, 1e-6) << "of 1 s the program took 0.75 s, 0.25 s of it not in F";
 }
 
 // What is known of a procedure's cost: observed, when it was measured for half a second on each rank; before that what earlier
