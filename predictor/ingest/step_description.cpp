@@ -80,6 +80,23 @@ Result<std::vector<Number>> optional_numbers(const json& description, const char
   return numbers;
 }
 
+Result<cost::Limits> optional_limits(const json& description) {
+  cost::Limits limits;
+  const json* given = find(description, "limits");
+  if (given == nullptr) return limits;
+  if (!given->is_object()) return wrong("limits", "must be an object");
+  for (const cost::Limit limit : cost::kLimitsOfLbfd) {
+    const std::string name(cost::rule_of(limit).name);
+    const json* value = find(*given, name.c_str());
+    if (value == nullptr) continue;
+    const auto read = value->is_number() ? cost::read_limit(limit, value->dump())
+                                         : Result<double>(invalid_input("must be a number"));
+    if (!read) return wrong("limits", name + ": " + read.error().message);
+    limits[limit] = *read;
+  }
+  return limits;
+}
+
 }  // namespace
 
 Result<StepDescription> StepDescription::parse(std::string_view text) {
@@ -120,6 +137,7 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
   LBF_TAKE(command, optional_texts(raw, "command", std::size_t{1} << 20));
   LBF_TAKE(command_cut, optional_flag(raw, "command_cut"));
   LBF_TAKE(networks, optional_texts(raw, "networks", 1024));
+  LBF_TAKE(limits, optional_limits(raw));
 #undef LBF_TAKE
   const auto node_index = optional_number<std::uint32_t>(raw, "node_index", kMaxStepNodes - 1);
   if (!node_index) return node_index.error();

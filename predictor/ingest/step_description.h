@@ -13,6 +13,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "cost/limits.h"
 
 namespace lbf {
 
@@ -46,6 +47,8 @@ struct StepDescription {  // NOLINT(bugprone-exception-escape)
   bool command_cut = false;           // words or parts of words are missing from `command`
   std::string launcher;               // who started the ranks where Slurm did not: "mpirun"; empty: Slurm
   std::vector<std::string> networks;  // the user's --lbf-networks; empty: all
+  // "limits": what the user asked for of lbfd's (docs/lbfd.md, "Budgets"); nothing else.
+  cost::Limits limits;
   nlohmann::json raw;                 // as it came, unknown keys included
 
   // Errors (kInvalidInput) name the key: not JSON, a required key missing, wrong type, out of range.

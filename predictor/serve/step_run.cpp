@@ -96,6 +96,7 @@ StepRun::StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& network
   const std::scoped_lock lock(mutex_);
   rank_states_.resize(static_cast<std::size_t>(ranks_));
   procedures_.expect(options_.procedure_history);
+  for (const std::string& note : options_.notes) add_note(note);
   publish();
 }
 

@@ -57,6 +57,7 @@ struct StepRunOptions {
   std::set<db::TargetName> deferred_before;
   // Calls per second of a rank that earlier runs of the program let expect of its procedures, by name.
   std::map<std::string, double> procedure_history;
+  std::vector<std::string> notes{};  // the view's first
 };
 
 // What is known of a step at one moment.

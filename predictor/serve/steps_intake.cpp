@@ -76,11 +76,26 @@ Registered Steps::registered(std::uint64_t next_sequence, uid_t owner, const Ste
   return answer;
 }
 
+cost::Limits Steps::limits_of(const StepDescription& description, std::vector<std::string>* notes) const {
+  constexpr double kMiB = 1 << 20;
+  cost::Limits limits;
+  if (options_.run.budget.is_limited()) limits[cost::Limit::kStepCpu] = options_.run.budget.cpu_percent;
+  if (options_.step_trace_limit_bytes > 0)
+    limits[cost::Limit::kStepTrace] = static_cast<double>(options_.step_trace_limit_bytes) / kMiB;
+  for (const cost::Limit limit : cost::lower(limits, description.limits)) {
+    if (notes == nullptr) continue;
+    notes->push_back(fmt::format("{}={}: more than this lbfd allows; {} is used", cost::rule_of(limit).name,
+                                 cost::shown_number(*description.limits[limit]), cost::shown_limit(limit, *limits[limit])));
+  }
+  return limits;
+}
+
 // With what earlier runs of the program say of its procedures; without it, predicted costs start from a default.
 StepRunOptions Steps::run_options(const StepTrace& trace) const {
   StepRunOptions options = options_.run;
   auto known = program_store_.procedure_calls_per_s(hint_of(trace.owner(), trace.description()));
   if (known) options.procedure_history = std::move(known).value();
+  options.budget.cpu_percent = limits_of(trace.description(), &options.notes)[cost::Limit::kStepCpu].value_or(0);
   return options;
 }
 
@@ -154,7 +169,8 @@ Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std
   (*entry)->heard(stream);
   const std::shared_ptr<StepTrace>& trace = (*entry)->trace;
   auto state = trace->stream(stream);
-  const std::uint64_t limit_bytes = options_.step_trace_limit_bytes;
+  const auto limit_mb = limits_of(trace->description())[cost::Limit::kStepTrace];
+  const auto limit_bytes = static_cast<std::uint64_t>(limit_mb.value_or(0) * (1 << 20));
   if (limit_bytes > 0 && state && !state->end && sequence == state->next_sequence &&
       trace->stored_bytes() + batch.size() > limit_bytes) {
     auto ended = watched(key, stream,

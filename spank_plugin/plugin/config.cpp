@@ -4,16 +4,18 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cmath>
+#include <functional>
+
+#include "base/quoted.h"
 
 namespace lbf::plugin {
+
+using cost::Limit;
+
 namespace {
 
 constexpr std::uint64_t kMinRingBytes = 64 << 10;
 constexpr std::uint64_t kMaxRingBytes = std::uint64_t{1} << 30;
-constexpr std::uint64_t kMaxSpoolMb = 1 << 20;
-constexpr std::uint64_t kMinRelayMemoryMb = 4;
-constexpr std::uint64_t kMaxRelayMemoryMb = 4096;
 constexpr std::size_t kMaxProcedureListBytes = 4096;
 
 template <typename T>
@@ -22,27 +24,6 @@ std::optional<T> number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
   return value;
-}
-
-// A percentage from 0 to 100, or what is wrong with it.
-struct Percent {
-  double value = 0;
-  std::string_view wrong;  // empty: nothing
-};
-Percent percent(std::string_view text) {
-  if (text.ends_with('%')) text.remove_suffix(1);
-  const auto value = number<double>(text);
-  if (!value || !std::isfinite(*value)) return {0, "that is no number; give a percentage, 0 to 100"};
-  if (*value < 0) return {0, "a limit cannot be below 0; give a percentage, 0 to 100 (0: the capture is off)"};
-  if (*value > 100) return {0, "more than all of the program's time; give a percentage, 0 to 100"};
-  return {*value, {}};
-}
-
-std::string shown_percent(double percent) {
-  std::string text = std::to_string(percent);
-  text.erase(text.find_last_not_of('0') + 1);
-  if (text.ends_with('.')) text.pop_back();
-  return text;
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
@@ -68,16 +49,8 @@ std::optional<std::vector<std::string>> network_names(std::string_view text) {
   return names;
 }
 
-// What a value may look like in a message: it comes from a user and goes to a terminal and to logs.
-std::string shown(std::string_view value) {
-  std::string out(value.substr(0, 80));
-  std::replace_if(
-      out.begin(), out.end(), [](char c) { return c < 0x20 || c > 0x7e; }, '?');
-  return out;
-}
-
 Error wrong(std::string_view argument, const std::string& what) {
-  return invalid_input("plugstack.conf: " + shown(argument) + ": " + what);
+  return invalid_input("plugstack.conf: " + printable(argument) + ": " + what);
 }
 
 bool good_server(std::string_view text) {
@@ -99,6 +72,14 @@ std::optional<bool> on_or_off(std::string_view text) {
 }
 
 }  // namespace
+
+cost::Limits default_limits() {
+  cost::Limits limits;
+  limits[Limit::kOverhead] = 2;
+  limits[Limit::kRelayMemory] = 32;
+  limits[Limit::kSpool] = 1024;
+  return limits;
+}
 
 AdminConfig default_config() {
   AdminConfig config;
@@ -122,25 +103,13 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       return {};
     };
     Result<void> outcome;
-    if (name == "overhead_limit") {
-      const Percent limit = percent(value);
-      if (!limit.wrong.empty()) return wrong(argument, std::string(limit.wrong));
-      config.overhead_limit_percent = limit.value;
-    } else if (name == "relay_cpu_limit") {
-      const Percent limit = percent(value);
-      if (!limit.wrong.empty()) return wrong(argument, std::string(limit.wrong));
-      if (limit.value == 0) return wrong(argument, "without processor time no relay runs; leave it out for no limit");
-      config.relay_cpu_limit_percent = limit.value;
-    } else if (name == "relay_memory_limit_mb") {
-      const auto limit = number<std::uint64_t>(value);
-      if (!limit || *limit < kMinRelayMemoryMb || *limit > kMaxRelayMemoryMb)
-        return wrong(argument, "give megabytes, 4 to 4096");
-      config.relay_memory_limit_mb = *limit;
-    } else if (name == "network_limit_kBps") {
-      const auto limit = number<double>(value);
-      if (!limit || !(*limit >= 1) || *limit > 1e9)
-        return wrong(argument, "give kilobytes per second, 1 to 1e9; leave it out for no limit");
-      config.network_limit_kBps = *limit;
+    if (const auto limit = cost::limit_named(name); limit && !cost::rule_of(*limit).is_of_lbfd) {
+      const auto read = cost::read_limit(*limit, value);
+      if (!read) {
+        const bool may_lack = !default_limits()[*limit];
+        return wrong(argument, read.error().message + (may_lack ? "; leave it out for no limit" : ""));
+      }
+      config.limits[*limit] = *read;
     } else if (name == "lbfd") {
       if (!good_server(value)) return wrong(argument, "give unix:/path/of/socket or http://host:port");
       config.lbfd = value;
@@ -150,11 +119,6 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       config.networks = std::move(*names);
     } else if (name == "spool_dir") {
       outcome = path(&config.spool_dir);
-    } else if (name == "spool_limit_mb") {
-      const auto limit = number<std::uint64_t>(value);
-      if (!limit || *limit < 1 || *limit > kMaxSpoolMb)
-        return wrong(argument, "give megabytes, 1 to 1048576");
-      config.spool_limit_mb = *limit;
     } else if (name == "default") {
       if (value != "on" && value != "off") return wrong(argument, "give on or off");
       config.default_on = value == "on";
@@ -183,11 +147,9 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       if (!wait_s || !(*wait_s >= 0) || *wait_s > 600) return wrong(argument, "give seconds, 0 to 600");
       config.relay_wait_s = *wait_s;
     } else {
-      return wrong(
-          argument,
-          "unknown argument; known are overhead_limit, relay_cpu_limit, relay_memory_limit_mb, network_limit_kBps, "
-          "lbfd, networks, spool_dir, spool_limit_mb, default, "
-          "libexec_dir, relay, capture, report, ring_dir, ring_bytes, relay_wait_s");
+      return wrong(argument, "unknown argument; known are " + cost::known_limits(false) +
+                                 ", lbfd, networks, spool_dir, default, libexec_dir, relay, capture, report, ring_dir, "
+                                 "ring_bytes, relay_wait_s");
     }
     if (!outcome) return outcome.error();
   }
@@ -198,12 +160,14 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
   StepConfig step;
   step.predict = admin.default_on;
   step.networks = admin.networks;
-  step.overhead_limit_percent = admin.overhead_limit_percent;
+  step.limits = admin.limits;
   bool broken = false;
-  const auto refuse = [&](std::string_view name, std::string_view value, std::string_view what) {
+  const auto refuse_item = [&](std::string_view name, const std::string& item_and_what) {
     broken = true;
-    step.messages.push_back(std::string(name) + "=" + shown(value) + ": " + std::string(what) +
-                            "; the job runs without prediction");
+    step.messages.push_back(std::string(name) + "=" + item_and_what + "; the job runs without prediction");
+  };
+  const auto refuse = [&](std::string_view name, std::string_view value, std::string_view what) {
+    refuse_item(name, printable(value) + ": " + std::string(what));
   };
   // The value that counts, and the name to complain about.
   struct Given {
@@ -232,17 +196,33 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
       refuse(networks.name, *networks.value, "give names of networks, separated by commas");
     }
   }
+  // Both may have an overhead limit: the lower one counts.
+  std::string capture_off;  // the value that switched it off
+  const auto ask = [&](const Given& given, const cost::Limits& asked, const std::function<std::string(Limit)>& words) {
+    for (const Limit limit : cost::lower(step.limits, asked)) {
+      // Above what this user asked for by the other option: that is no matter of the site's.
+      if (*asked[limit] <= admin.limits[limit].value_or(*asked[limit])) continue;
+      step.messages.push_back(std::string(given.name) + "=" + words(limit) + ": more than this site allows; " +
+                              cost::shown_limit(limit, *admin.limits[limit]) + " is used");
+    }
+    if (asked[Limit::kOverhead] == 0.0) capture_off = std::string(given.name) + "=" + words(Limit::kOverhead);
+  };
   const Given overhead = pick("--lbf-overhead", options.overhead, "LBF_OVERHEAD", environment.overhead);
   if (overhead.value != nullptr && !overhead.value->empty() && wanted) {
-    const Percent limit = percent(*overhead.value);
-    if (!limit.wrong.empty()) {
-      refuse(overhead.name, *overhead.value, limit.wrong);
-    } else if (limit.value > admin.overhead_limit_percent) {
-      step.messages.push_back(std::string(overhead.name) + "=" + shown(*overhead.value) +
-                              ": more than this site allows; " + shown_percent(admin.overhead_limit_percent) +
-                              " % is used");
+    if (const auto limit = cost::read_limit(Limit::kOverhead, *overhead.value)) {
+      cost::Limits asked;
+      asked[Limit::kOverhead] = *limit;
+      ask(overhead, asked, [&](Limit) { return printable(*overhead.value); });
     } else {
-      step.overhead_limit_percent = limit.value;
+      refuse(overhead.name, *overhead.value, limit.error().message);
+    }
+  }
+  const Given limits = pick("--lbf-limits", options.limits, "LBF_LIMITS", environment.limits);
+  if (limits.value != nullptr && !limits.value->empty() && wanted) {
+    if (const auto asked = cost::read_limits(*limits.value)) {
+      ask(limits, *asked, [&](Limit limit) { return std::string(cost::rule_of(limit).name) + "=" + cost::shown_number(*(*asked)[limit]); });
+    } else {
+      refuse_item(limits.name, asked.error().message);
     }
   }
   const Given procedures =
@@ -259,18 +239,18 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
       step.procedures = *procedures.value;
     }
   }
-  if (wanted && !broken && step.overhead_limit_percent == 0) {
+  if (wanted && !broken && step.overhead_limit_percent() == 0) {
     // With default=on nobody asked.
-    if (predict.value != nullptr || overhead.value != nullptr) {
-      step.messages.push_back(
-          (admin.overhead_limit_percent == 0 ? std::string("overhead_limit=0 of this site")
-                                             : std::string(overhead.name) + "=" + shown(*overhead.value)) +
-          ": the capture is off; the job runs without prediction");
+    if (predict.value != nullptr || !capture_off.empty()) {
+      step.messages.push_back((admin.overhead_limit_percent() == 0 ? std::string("overhead_limit=0 of this site") : capture_off) +
+                              ": the capture is off; the job runs without prediction");
     }
     step.predict = false;
   }
-  if (!wanted && !broken && (options.networks || options.overhead || options.procedures) && !options.predict) {
-    step.messages.push_back("--lbf-networks, --lbf-overhead and --lbf-procedures do nothing without --lbf-predict");
+  if (!wanted && !broken && (options.networks || options.overhead || options.limits || options.procedures) &&
+      !options.predict) {
+    step.messages.push_back(
+        "--lbf-networks, --lbf-overhead, --lbf-limits and --lbf-procedures do nothing without --lbf-predict");
   }
   if (broken) step.predict = false;
   return step;

@@ -13,20 +13,18 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "cost/limits.h"
 
 namespace lbf::plugin {
 
+// Overhead 2 percent, 32 MiB in a relay's memory, 1024 MiB in the spool; no others.
+cost::Limits default_limits();
+
 struct AdminConfig {
-  // Percent of the processor time of the program on a node. 0: the capture is off.
-  double overhead_limit_percent = 2.0;
-  // What the relay may take (docs/relay.md, "Limits"); 0: no limit of its own.
-  double relay_cpu_limit_percent = 0;  // of the same, as a part of overhead_limit_percent
-  std::uint64_t relay_memory_limit_mb = 32;
-  double network_limit_kBps = 0;
+  cost::Limits limits = default_limits();  // of the nodes; lbfd has its own
   std::string lbfd = "unix:/run/lbf/lbfd.sock";
   std::vector<std::string> networks;  // empty: all that lbfd knows
   std::string spool_dir = "/var/spool/lbf";
-  std::uint64_t spool_limit_mb = 1024;
   bool default_on = false;
   std::string relay;  // paths of this installation, see default_config()
   std::string capture;
@@ -34,6 +32,9 @@ struct AdminConfig {
   std::string ring_dir = "/dev/shm";
   std::uint64_t ring_bytes = std::uint64_t{8} << 20;
   Seconds relay_wait_s = 10;
+
+  // Percent of the processor time of the program on a node. 0: the capture is off.
+  double overhead_limit_percent() const { return limits[cost::Limit::kOverhead].value_or(0); }
 };
 
 // With the paths of the build's install prefix.
@@ -48,16 +49,20 @@ struct UserRequest {
   std::optional<std::string> networks;
   std::optional<std::string> overhead;
   std::optional<std::string> procedures{};
+  std::optional<std::string> limits{};  // cost::read_limits()
 };
 
 // What this step does.
 struct StepConfig {
   bool predict = false;
   std::vector<std::string> networks;
-  double overhead_limit_percent = 0;
+  // The administrator's, where the user asked for less his. Of lbfd's limits what the user asked for.
+  cost::Limits limits;
   std::string procedures;  // as the user wrote them, or "auto"; empty: none are measured
   // One line each, without the "lbf: " in front. After a wrong value `predict` is false.
   std::vector<std::string> messages;
+
+  double overhead_limit_percent() const { return limits[cost::Limit::kOverhead].value_or(0); }
 };
 
 // OPTIONS go before ENVIRONMENT, the environment before the administrator's default.

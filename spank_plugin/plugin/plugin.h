@@ -35,7 +35,7 @@ PluginState& state();
 
 // All contexts: plugstack.conf's arguments, and the options.
 void init(SpankHandle spank, std::span<char* const> arguments);
-// LBF_PREDICT, LBF_NETWORKS, LBF_OVERHEAD, LBF_PROCEDURES of this process.
+// LBF_PREDICT, LBF_NETWORKS, LBF_OVERHEAD, LBF_PROCEDURES, LBF_LIMITS of this process.
 UserRequest request_from_own_environment();
 // Set by srun when it told the user that plugstack.conf is wrong (docs/formats/environment.md).
 inline constexpr const char* kConfigToldVariable = "LBF_CONFIG_TOLD";

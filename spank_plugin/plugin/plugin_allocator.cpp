@@ -17,6 +17,7 @@ void init_post_opt() {
   pass("LBF_NETWORKS", options.networks, "");
   pass("LBF_OVERHEAD", options.overhead, "");
   pass("LBF_PROCEDURES", options.procedures, "");
+  pass("LBF_LIMITS", options.limits, "");
 }
 
 }  // namespace lbf::plugin::allocator

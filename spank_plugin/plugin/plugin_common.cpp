@@ -7,7 +7,7 @@
 namespace lbf::plugin {
 namespace {
 
-enum OptionValue : int { kPredict = 1, kNetworks = 2, kOverhead = 3, kProcedures = 4 };
+enum OptionValue : int { kPredict = 1, kNetworks = 2, kOverhead = 3, kProcedures = 4, kLimits = 5 };
 
 constexpr int kRequiredArgument = 1;  // as in struct option, where Slurm puts it
 constexpr int kOptionalArgument = 2;
@@ -21,6 +21,7 @@ extern "C" int on_option(int value, const char* argument, int /*remote*/) {
     if (value == kNetworks) options.networks = std::move(text);
     if (value == kOverhead) options.overhead = std::move(text);
     if (value == kProcedures) options.procedures = std::move(text);
+    if (value == kLimits) options.limits = std::move(text);
   });
 }
 
@@ -39,6 +40,10 @@ constexpr Option kOptions[] = {
      kRequiredArgument, kOverhead},
     {"lbf-procedures", "F,G|auto", "measure these procedures: what if they ran in the other process",
      kRequiredArgument, kProcedures},
+    {"lbf-limits", "NAME=N,...",
+     "lower this site's limits for lbf: overhead_limit and relay_cpu_limit (percent), relay_memory_limit_mb, network_limit_kBps, "
+     "spool_limit_mb, step_cpu_percent, step_trace_limit_mb",
+     kRequiredArgument, kLimits},
 };
 
 }  // namespace
@@ -84,7 +89,7 @@ UserRequest request_from_own_environment() {
     return std::string(value);
   };
   return {variable("LBF_PREDICT"), variable("LBF_NETWORKS"), variable("LBF_OVERHEAD"),
-          variable("LBF_PROCEDURES")};
+          variable("LBF_PROCEDURES"), variable("LBF_LIMITS")};
 }
 
 const StepConfig& decide(const UserRequest& environment, bool tell) {

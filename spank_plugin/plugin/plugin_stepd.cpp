@@ -74,6 +74,7 @@ void inherit_options(const SpankHandle& spank) {
   pass("LBF_NETWORKS", options.networks, "");
   pass("LBF_OVERHEAD", options.overhead, "");
   pass("LBF_PROCEDURES", options.procedures, "");
+  pass("LBF_LIMITS", options.limits, "");
 }
 
 // The batch step knows whether its job is a task of an array; its sruns only have the environment, which may
@@ -159,15 +160,9 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
                                  "--server",          admin.lbfd,
                                  "--step-file",       *dir + "/step.json",
                                  "--spool-dir",       admin.spool_dir,
-                                 "--spool-limit-mb",  std::to_string(admin.spool_limit_mb),
-                                 "--memory-limit-mb", std::to_string(admin.relay_memory_limit_mb),
                                  "--deliver-timeout-s", std::to_string(admin.relay_wait_s / 2)};
-  if (admin.relay_cpu_limit_percent > 0) {
-    words.insert(words.end(), {"--cpu-limit-percent", std::to_string(admin.relay_cpu_limit_percent)});
-  }
-  if (admin.network_limit_kBps > 0) {
-    words.insert(words.end(), {"--network-limit-kBps", std::to_string(admin.network_limit_kBps)});
-  }
+  const std::vector<std::string> limits = cost::relay_arguments(step.limits);
+  words.insert(words.end(), limits.begin(), limits.end());
   auto relay = RelayProcess::start(admin.relay, words, user);
   if (!relay) {
     remove_ring_dir(*dir);
@@ -178,11 +173,11 @@ Result<void> start(const SpankHandle& spank, const AdminConfig& admin, const Ste
   if (!spank.set_environment("LBF_CAPTURE_DIR", *dir) ||
       !spank.set_environment("LBF_CAPTURE_RING_BYTES", std::to_string(admin.ring_bytes)) ||
       !spank.set_environment("LBF_CAPTURE_GRANT",
-                             std::to_string(cost::first_grant(step.overhead_limit_percent / 100))) ||
+                             std::to_string(cost::first_grant(step.overhead_limit_percent() / 100))) ||
       (!step.procedures.empty() &&
        (!spank.set_environment("LBF_CAPTURE_PROCEDURES", step.procedures) ||
         !spank.set_environment("LBF_CAPTURE_PROCEDURES_LIMIT",
-                               std::to_string(cost::procedure_limit(step.overhead_limit_percent / 100))))) ||
+                               std::to_string(cost::procedure_limit(step.overhead_limit_percent() / 100))))) ||
       !spank.set_environment("LD_PRELOAD", preload)) {
     spank.unset_environment("LBF_CAPTURE_DIR");
     relay->signal_end();
@@ -255,7 +250,8 @@ void user_init(SpankHandle spank) {
   }
   if (!script && (!step_id || *step_id > SLURM_MAX_NORMAL_STEP_ID)) return;
   const UserRequest environment{spank.environment("LBF_PREDICT"), spank.environment("LBF_NETWORKS"),
-                                spank.environment("LBF_OVERHEAD"), spank.environment("LBF_PROCEDURES")};
+                                spank.environment("LBF_OVERHEAD"), spank.environment("LBF_PROCEDURES"),
+                                spank.environment("LBF_LIMITS")};
   // srun, sbatch or salloc have said what is wrong with the user's values; what is wrong on this node only,
   // the first node says.
   const bool first_node = spank.item<std::uint32_t>(S_JOB_NODEID).value_or(0) == 0;

@@ -133,7 +133,11 @@ nlohmann::json describe_job(const SpankHandle& spank, std::uint32_t job, const S
   nlohmann::json json{{"job", job},
                       {"restart", restart_count(spank, job)},
                       {"networks", step.networks},
-                      {"overhead_limit_percent", step.overhead_limit_percent}};
+                      {"overhead_limit_percent", step.overhead_limit_percent()}};
+  for (const cost::Limit limit : cost::kLimitsOfLbfd) {
+    if (const auto& value = step.limits[limit])
+      json["limits"][std::string(cost::rule_of(limit).name)] = nlohmann::json::parse(cost::shown_number(*value));
+  }
   if (const auto uid = spank.item<uid_t>(S_JOB_UID)) json["uid"] = *uid;
   if (const auto gid = spank.item<gid_t>(S_JOB_GID)) json["gid"] = *gid;
   if (const auto task = array_task(spank)) {

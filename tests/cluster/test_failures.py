@@ -122,7 +122,8 @@ class Failures(ClusterCase):
     def test_wrong_values_of_every_option(self):
         bare = self.srun(*LAYOUT, *self.steps_program())
         for option in ("--lbf-predict=maybe", "--lbf-networks=a,,b", "--lbf-networks=../etc", "--lbf-overhead=many",
-                       "--lbf-overhead=-1", "--lbf-overhead=0", "--lbf-overhead=101", "--lbf-overhead=nan"):
+                       "--lbf-overhead=-1", "--lbf-overhead=0", "--lbf-overhead=101", "--lbf-overhead=nan",
+                       "--lbf-limits=relay_memory_limit_mb=3", "--lbf-limits=nosuch=1"):
             captured = self.srun("--lbf-predict", option, *LAYOUT, *self.steps_program())
             self.assert_same_program(bare, captured)
             complaints = [line for line in captured.lbf_lines() if option.partition("=")[0] in line]
@@ -135,6 +136,22 @@ class Failures(ClusterCase):
                                  *self.steps_program(), env={variable: value})
             self.assert_same_program(bare, captured)
             self.assertEqual(1, len([line for line in captured.lbf_lines() if variable in line]), captured)
+
+    def test_limits_of_ones_own(self):
+        """Lower ones are taken without a word; of a higher one a line (the plugin's) or a note (lbfd's), and the job runs."""
+        bare = self.srun(*LAYOUT, *self.steps_program())
+        captured, job = self.predict("--lbf-limits=network_limit_kBps=2000,relay_cpu_limit=0.5,step_cpu_percent=5",
+                                     *LAYOUT, *self.steps_program())
+        self.assert_same_program(bare, captured)
+        self.assertEqual([], [line for line in captured.lbf_lines() if "limit" in line], captured)
+        self.assertEqual([], [note for note in self.step(job)["notes"] if "allows" in note])
+        captured, job = self.predict("--lbf-limits=relay_memory_limit_mb=4096,step_cpu_percent=10000", *LAYOUT,
+                                     *self.steps_program())
+        self.assert_same_program(bare, captured)
+        line, = [line for line in captured.lbf_lines() if "--lbf-limits" in line]
+        self.assertRegex(line, r"--lbf-limits=relay_memory_limit_mb=4096: more than this site allows; \d+ MB is used$")
+        self.assertEqual(["step_cpu_percent=10000: more than this lbfd allows; 10 % is used"],
+                         [note for note in self.step(job)["notes"] if "allows" in note])
 
     def test_a_network_that_does_not_exist_is_named_in_the_report(self):
         captured, job = self.predict("--lbf-networks=test-fast,nosuchnetwork", *LAYOUT, *self.steps_program())

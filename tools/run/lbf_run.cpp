@@ -49,6 +49,7 @@ struct Options {
   std::string network;
   std::string overhead;
   std::string procedures;
+  std::string limits;
   bool quiet = false;
   std::vector<std::string> command;
 };
@@ -187,12 +188,18 @@ int run(const Options& options) {
       return fail(kExitUsage, "--overhead " + options.overhead + ": " + limit.error().message);
     }
   }
+  if (!options.overhead.empty()) set("LBF_OVERHEAD", options.overhead);
+  if (!options.limits.empty()) set("LBF_LIMITS", options.limits);
   const std::string program = base_name(options.command.front());
   if (program == "sbatch" || program == "salloc") {
     return fail(kExitUsage, program + " only queues: put lbf-run into the job, before its srun or mpirun");
   }
   // lbf-report, lbf-whatif ...: they only ask.
   const bool asks = program.starts_with("lbf-");
+  const auto above = asks ? Result(std::vector<std::string>()) : check_limits();
+  const char* const limits_from = options.limits.empty() ? "LBF_LIMITS=" : "--limits ";
+  if (!above) return fail(kExitUsage, limits_from + above.error().message);
+  for (const std::string& line : *above) std::fprintf(stderr, "lbf-run: %s%s\n", limits_from, line.c_str());
   auto parts = find_parts();
   if (!parts) return fail(kExitFailure, parts.error().message);
   DaemonOptions settings;
@@ -211,11 +218,10 @@ int run(const Options& options) {
   if (asks) return run_command(options.command);
 
   if (!options.networks.empty()) set("LBF_NETWORKS", options.networks);
-  if (!options.overhead.empty()) set("LBF_OVERHEAD", options.overhead);
   const std::uint32_t job = number_in_environment("SLURM_JOB_ID");
   auto rings = make_ring_dir(describe_job(job != 0 ? job : daemon->next_run_number()));
   if (!rings) return fail(kExitFailure, rings.error().message);
-  auto relay = LocalRelay::start(*parts, *rings, daemon->server());
+  auto relay = LocalRelay::start(*parts, *rings, daemon->server(), cost::relay_arguments(limits_in_environment()));
   if (!relay) return fail(kExitFailure, relay.error().message);
   const std::time_t begin = std::time(nullptr);
   const std::optional<std::string> preload = std::getenv("LD_PRELOAD") != nullptr
@@ -251,6 +257,10 @@ int main_of(int argc, char** argv) {
   app.add_option("--network", options.network, "which of them this machine or cluster has");
   app.add_option("--overhead", options.overhead,
                  "what the capture may cost, percent of the programs' processor time (default: 2)");
+  app.add_option("--limits", options.limits,
+                 "lower limits: NAME=VALUE[,NAME=VALUE...]; overhead_limit, relay_cpu_limit (percent of the programs' processor "
+                 "time), relay_memory_limit_mb, network_limit_kBps (1000 bytes per second), step_cpu_percent (lbfd's, of the "
+                 "ranks' time), step_trace_limit_mb");
   app.add_option("--procedures", options.procedures,
                  "measure these procedures of the programs, names or patterns: F,G, or auto; lbf-report --procedures then "
                  "says what if they ran in the other process");

@@ -62,7 +62,7 @@ int slurmstepd_pidfd() {
   for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGTERM}) ::signal(signal, SIG_IGN);
   ::unsetenv("LD_PRELOAD");
   const ScopedFd end(::open((rings + ".end").c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
-  auto relay = LocalRelay::start(parts, rings, server);
+  auto relay = LocalRelay::start(parts, rings, server, lbf::cost::relay_arguments(limits_in_environment()));
   pollfd wait[2] = {{end.get(), POLLIN, 0}, {stepd, POLLIN, 0}};
   while (::poll(wait, 2, -1) < 0 && errno == EINTR) {
   }

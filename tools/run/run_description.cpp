@@ -18,6 +18,7 @@ namespace lbf::run {
 namespace {
 
 constexpr std::size_t kMaxNodes = 65536;
+constexpr double kRelayMemoryMb = 32;
 
 std::optional<std::string> variable(const char* name) {
   const char* value = std::getenv(name);
@@ -47,6 +48,15 @@ std::uint32_t own_cpus() {
   return 1;
 }
 
+cost::Limits own_limits() {
+  const auto text = variable("LBF_OVERHEAD");
+  const auto overhead = text ? parse_overhead(*text) : Result<double>(kDefaultOverheadPercent);
+  cost::Limits limits;
+  limits[cost::Limit::kOverhead] = overhead ? *overhead : kDefaultOverheadPercent;
+  limits[cost::Limit::kRelayMemory] = kRelayMemoryMb;
+  return limits;
+}
+
 nlohmann::json of_job(std::uint32_t job) {
   nlohmann::json json{{"job", job},
                       {"restart", number_in_environment("SLURM_RESTART_COUNT")},
@@ -62,6 +72,11 @@ nlohmann::json of_job(std::uint32_t job) {
     if (auto value = variable(name)) json[key] = std::move(*value);
   }
   json["overhead_limit_percent"] = overhead_limit_percent();
+  const cost::Limits limits = limits_in_environment();
+  for (const cost::Limit limit : cost::kLimitsOfLbfd) {
+    if (limits[limit])
+      json["limits"][std::string(cost::rule_of(limit).name)] = nlohmann::json::parse(cost::shown_number(*limits[limit]));
+  }
   auto networks = nlohmann::json::array();
   if (const auto names = variable("LBF_NETWORKS")) {
     for (std::string_view rest = *names; !rest.empty();) {
@@ -106,9 +121,31 @@ Result<double> parse_overhead(std::string_view text) {
 }
 
 double overhead_limit_percent() {
-  const auto text = variable("LBF_OVERHEAD");
-  const auto limit = text ? parse_overhead(*text) : Result<double>(kDefaultOverheadPercent);
-  return limit ? *limit : kDefaultOverheadPercent;
+  return limits_in_environment()[cost::Limit::kOverhead].value_or(kDefaultOverheadPercent);
+}
+
+cost::Limits limits_in_environment() {
+  cost::Limits limits = own_limits();
+  if (const auto text = variable("LBF_LIMITS")) {
+    if (const auto asked = cost::read_limits(*text)) cost::lower(limits, *asked);
+  }
+  return limits;
+}
+
+Result<std::vector<std::string>> check_limits() {
+  std::vector<std::string> lines;
+  const auto text = variable("LBF_LIMITS");
+  if (!text) return lines;
+  const auto asked = cost::read_limits(*text);
+  if (!asked) return asked.error();
+  if ((*asked)[cost::Limit::kOverhead] == 0.0)
+    return invalid_input("overhead_limit=0: nothing would be captured; run the command without lbf-run");
+  cost::Limits limits = own_limits();
+  for (const cost::Limit limit : cost::lower(limits, *asked)) {
+    lines.push_back(std::string(cost::rule_of(limit).name) + "=" + cost::shown_number(*(*asked)[limit]) +
+                    ": more than lbf-run's own limit; " + cost::shown_limit(limit, *limits[limit]) + " is used");
+  }
+  return lines;
 }
 
 std::string describe_job(std::uint32_t job) {

@@ -125,7 +125,8 @@ Result<int> wait_for_child(pid_t child, Seconds timeout_s) {
   }
 }
 
-Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring_dir, const std::string& server) {
+Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring_dir, const std::string& server,
+                                     const std::vector<std::string>& limits) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return failed("pipe");
   const ScopedFd read_end(ends[0]);
@@ -134,9 +135,10 @@ Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring
   options.own_session = true;
   options.passed_fd = read_end.get();
   options.output = "/dev/null";
-  auto pid = start_child({parts.relay, "--ring-dir", ring_dir, "--server", server, "--step-file",
-                          ring_dir + "/step.json", "--end-fd", "3", "--deliver-timeout-s", "20"},
-                         options);
+  std::vector<std::string> words{parts.relay, "--ring-dir", ring_dir, "--server", server, "--step-file",
+                                 ring_dir + "/step.json", "--end-fd", "3", "--deliver-timeout-s", "20"};
+  words.insert(words.end(), limits.begin(), limits.end());
+  auto pid = start_child(words, options);
   if (!pid) return pid.error();
   return LocalRelay(*pid, std::move(write_end));
 }

@@ -40,8 +40,9 @@ Result<int> wait_for_child(pid_t child, Seconds timeout_s);
 // A relay of this node.
 class LocalRelay {
  public:
-  // RING_DIR exists and has DESCRIPTION (docs/relay.md) as step.json. Errors: kIo.
-  static Result<LocalRelay> start(const Parts& parts, const std::string& ring_dir, const std::string& server);
+  // RING_DIR exists and has DESCRIPTION (docs/relay.md) as step.json. LIMITS: cost::relay_arguments(). Errors: kIo.
+  static Result<LocalRelay> start(const Parts& parts, const std::string& ring_dir, const std::string& server,
+                                  const std::vector<std::string>& limits);
   // Ends it once it has delivered. False: something was lost, or it did not end in time.
   bool finish(Seconds timeout_s);
 

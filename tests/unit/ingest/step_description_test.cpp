@@ -63,6 +63,17 @@ TEST(StepDescription, SaysWhetherTheCommandIsWhole) {
   EXPECT_TRUE(StepDescription::parse(description.dump())->command_cut);
 }
 
+TEST(StepDescription, LimitsAreTheUsers) {
+  json description = good();
+  EXPECT_FALSE(StepDescription::parse(description.dump())->limits[cost::Limit::kStepCpu]);
+  description["limits"] = {{"step_cpu_percent", 2.5}, {"step_trace_limit_mb", 100}, {"network_limit_kBps", 1}, {"later", "x"}};
+  const auto parsed = StepDescription::parse(description.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  EXPECT_EQ(parsed->limits[cost::Limit::kStepCpu], 2.5);
+  EXPECT_EQ(parsed->limits[cost::Limit::kStepTrace], 100);
+  EXPECT_FALSE(parsed->limits[cost::Limit::kNetwork]) << "the relay's own";
+}
+
 TEST(StepDescription, NeedsTheRequiredKeysOnly) {
   for (const char* key : {"job", "step", "nodes", "node_index", "tasks"}) {
     json description = good();
@@ -98,6 +109,13 @@ TEST(StepDescription, RefusesWrongTypesAndValues) {
                                                 {"uid", "root"},
                                                 {"command", {1}},
                                                 {"networks", "a,b"},
+                                                {"limits", 5},
+                                                {"limits", {{"step_cpu_percent", "5"}}},
+                                                {"limits", {{"step_cpu_percent", -1}}},
+                                                {"limits", {{"step_cpu_percent", 0}}},
+                                                {"limits", {{"step_cpu_percent", 1e300}}},
+                                                {"limits", {{"step_trace_limit_mb", 1.5}}},
+                                                {"limits", {{"step_trace_limit_mb", 0}}},
                                                 {"cluster", 5},
                                                 {"start_realtime_ns", "now"}};
   for (const auto& [key, value] : wrong) {

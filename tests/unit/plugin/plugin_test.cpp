@@ -46,7 +46,7 @@ std::string contents(const std::string& path) {
 class PluginTest : public testing::Test {
  protected:
   PluginTest() {
-    for (const char* name : {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD", "LBF_PROCEDURES"}) ::unsetenv(name);
+    for (const char* name : {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD", "LBF_PROCEDURES", "LBF_LIMITS"}) ::unsetenv(name);
     ::chmod(dir_.c_str(), 0755);
     ring_dir_ = dir_ + "/shm";
     std::filesystem::create_directory(ring_dir_);
@@ -137,11 +137,12 @@ TEST_F(PluginTest, OptionsAreRegisteredWhereUsersGiveThem) {
   for (const spank_context_t context : {S_CTX_LOCAL, S_CTX_ALLOCATOR, S_CTX_REMOTE}) {
     host().options.clear();
     start(context);
-    ASSERT_EQ(host().options.size(), 4U);
+    ASSERT_EQ(host().options.size(), 5U);
     EXPECT_EQ(host().options["lbf-predict"].has_arg, 2);  // optional argument
     EXPECT_EQ(host().options["lbf-networks"].has_arg, 1);
     EXPECT_EQ(host().options["lbf-overhead"].has_arg, 1);
     EXPECT_EQ(host().options["lbf-procedures"].has_arg, 1);
+    EXPECT_EQ(host().options["lbf-limits"].has_arg, 1);
   }
   host().options.clear();
   start(S_CTX_SLURMD);
@@ -216,7 +217,7 @@ TEST_F(PluginTest, WrongPlugstackArgumentsTurnItOffWithOneLineForWhoAsked) {
 TEST_F(PluginTest, FailingRegistrationIsLoggedOnly) {
   host().register_fails = true;
   start(S_CTX_LOCAL);
-  EXPECT_EQ(host().logged.size(), 4U);
+  EXPECT_EQ(host().logged.size(), 5U);
   EXPECT_THAT(host().said, IsEmpty());
 }
 
@@ -235,9 +236,11 @@ TEST_F(PluginTest, SallocAndSbatchPassTheOptionsOn) {
   start(S_CTX_ALLOCATOR);
   give_option("lbf-predict", nullptr);
   give_option("lbf-networks", "a,b");
+  give_option("lbf-limits", "spool_limit_mb=5");
   EXPECT_EQ(call_hook("init_post_opt"), ESPANK_SUCCESS);
   EXPECT_STREQ(::getenv("LBF_PREDICT"), "on");
   EXPECT_STREQ(::getenv("LBF_NETWORKS"), "a,b");
+  EXPECT_STREQ(::getenv("LBF_LIMITS"), "spool_limit_mb=5");
   EXPECT_EQ(::getenv("LBF_OVERHEAD"), nullptr);
 }
 
@@ -252,10 +255,12 @@ TEST_F(PluginTest, TheBatchStepPassesTheOptionsOnAndIsReadyForMpirun) {
     start(S_CTX_REMOTE);
     give_option("lbf-predict", "", true);  // so Slurm hands on an option without a value
     give_option("lbf-overhead", "1", true);
+    give_option("lbf-limits", "relay_cpu_limit=0.5", true);
     EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
     EXPECT_THAT(host().said, IsEmpty());
     EXPECT_EQ(host().environment["LBF_PREDICT"], "on");
     EXPECT_EQ(host().environment["LBF_OVERHEAD"], "1");
+    EXPECT_EQ(host().environment["LBF_LIMITS"], "relay_cpu_limit=0.5");
     EXPECT_EQ(host().environment["LD_PRELOAD"], capture_);
     const auto json = nlohmann::json::parse(contents(rings() + "/step.json"));
     EXPECT_FALSE(json.contains("step")) << "a script is no program";
@@ -397,6 +402,25 @@ TEST_F(PluginTest, TheStepRunsWithCaptureAndARelay) {
   EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
   EXPECT_EQ(contents(rings() + "/end.txt"), "e");
   EXPECT_THAT(host().said, IsEmpty());  // delivered: nothing to say
+  EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
+}
+
+TEST_F(PluginTest, TheUsersLimitsReachTheRelayAndTheDescription) {
+  host().environment["LBF_PREDICT"] = "1";
+  host().environment["LBF_LIMITS"] =
+      "overhead_limit=0.5,relay_cpu_limit=0.2,relay_memory_limit_mb=99,network_limit_kBps=100,spool_limit_mb=3,"
+      "step_cpu_percent=2.5,step_trace_limit_mb=100";
+  start(S_CTX_REMOTE, {"network_limit_kBps=5000", "spool_limit_mb=8"});
+  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+  EXPECT_THAT(host().said, IsEmpty()) << "srun said what is above the site's";
+  const auto step = nlohmann::json::parse(contents(rings() + "/step.json"));
+  EXPECT_EQ(step["overhead_limit_percent"], 0.5);
+  EXPECT_EQ(step["limits"], (nlohmann::json{{"step_cpu_percent", 2.5}, {"step_trace_limit_mb", 100}}));
+  EXPECT_TRUE(step["limits"]["step_trace_limit_mb"].is_number_integer());
+  EXPECT_THAT(wait_for("arguments.txt"), HasSubstr("--cpu-limit-percent\n0.2\n--memory-limit-mb\n32\n"
+                                                   "--network-limit-kBps\n100\n--spool-limit-mb\n3\n"));
+  EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
+  EXPECT_EQ(call_hook("task_exit"), ESPANK_SUCCESS);
   EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
 }
 

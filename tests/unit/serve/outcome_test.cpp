@@ -45,11 +45,12 @@ class OutcomeTest : public testing::Test {
   StepKey key(std::uint32_t job) const { return {"c", job, 0, 0}; }
 
   // The whole program as a step; returns the answer to its first relay.
-  Registered run(std::uint32_t job) {
+  Registered run(std::uint32_t job, const nlohmann::json& limits = nullptr) {
     Registered first;
     const auto nodes = static_cast<std::uint32_t>(program_.ranks_of_node.size());
     for (std::uint32_t node = 0; node < nodes; ++node) {
       nlohmann::json description = program_.description(node, job);
+      if (!limits.is_null()) description["limits"] = limits;
       description["start_realtime_ns"] = 1700000000000000000 + std::int64_t{job} * 1000000000;
       const auto answer = steps_->register_stream(caller_, key(job), node, description.dump());
       EXPECT_TRUE(answer.ok()) << (answer ? "" : answer.error().message);
@@ -257,6 +258,53 @@ TEST_F(OutcomeTest, AStepsTracesHaveALimit) {
   EXPECT_THAT(view.record.why_partial, testing::HasSubstr("step_trace_limit_mb"));
   EXPECT_LE(view.record.stored_bytes, first_batches);
   EXPECT_GT(view.record.stored_bytes, 0u);
+}
+
+TEST_F(OutcomeTest, AUsersStepMayBeWorthLessOfLbfdsTime) {
+  options_.run.cpu_clock = [this] { return 1000.0 * ++clock_; };  // lbfd has no limit of its own
+  start();
+  run(1);
+  EXPECT_EQ(deferred(finished(1)), 0u);
+  run(2, {{"step_cpu_percent", 1}});
+  const StepView limited = finished(2);
+  EXPECT_EQ(deferred(limited), limited.predictions.size() - 1);
+  EXPECT_EQ(limited.predictions.front().why_deferred, "");
+  EXPECT_THAT(limited.record.notes, testing::Not(testing::Contains(testing::HasSubstr("more than this lbfd allows"))));
+}
+
+TEST_F(OutcomeTest, NoUsersStepGetsMoreOfLbfdThanOthers) {
+  options_.run.budget.cpu_percent = 10;
+  options_.run.cpu_clock = [this] { return 1000.0 * ++clock_; };
+  options_.step_trace_limit_bytes = 2 << 20;
+  start();
+  run(1, {{"step_cpu_percent", 10000}, {"step_trace_limit_mb", 3}});
+  const StepView view = finished(1);
+  EXPECT_EQ(deferred(view), view.predictions.size() - 1);
+  EXPECT_THAT(view.record.notes, testing::IsSupersetOf(
+                                     {std::string("step_cpu_percent=10000: more than this lbfd allows; 10 % is used"),
+                                      std::string("step_trace_limit_mb=3: more than this lbfd allows; 2 MB is used")}));
+}
+
+TEST_F(OutcomeTest, AUsersTraceLimitIsItsStepsOnly) {
+  const std::string batch = test::make_batch(0, 1, 200'000);
+  ASSERT_GT(batch.size(), 1u << 19);
+  ASSERT_LT(batch.size(), 1u << 20) << "one has room, two have not";
+  for (const std::uint32_t job : {1U, 2U}) {
+    nlohmann::json description = {{"job", job}, {"step", 0}, {"nodes", {"n"}}, {"node_index", 0}, {"tasks", 1}};
+    if (job == 2) description["limits"] = {{"step_trace_limit_mb", 1}};
+    ASSERT_TRUE(steps_->register_stream(caller_, key(job), 0, description.dump()).ok());
+    ASSERT_TRUE(steps_->append(caller_, key(job), 0, 1, test::bytes_of(batch)).ok());
+    ASSERT_TRUE(steps_->append(caller_, key(job), 0, 2, test::bytes_of(test::make_batch(0, 2, 200'000))).ok());
+    ASSERT_TRUE(steps_->end_stream(caller_, key(job), 0, {2, 0, "step_end", 0}).ok());
+  }
+  const auto is_over = [](const StepView& v) { return v.record.state != db::StepState::kRunning; };
+  const StepView free = wait_for(1, is_over);
+  EXPECT_THAT(free.record.why_partial, testing::Not(testing::HasSubstr("step_trace_limit_mb")));
+  EXPECT_GT(free.record.stored_bytes, 1u << 20);
+  const StepView limited = wait_for(2, is_over);
+  EXPECT_EQ(limited.record.state, db::StepState::kPartial);
+  EXPECT_THAT(limited.record.why_partial, testing::HasSubstr("step_trace_limit_mb"));
+  EXPECT_LE(limited.record.stored_bytes, 1u << 20);
 }
 
 }  // namespace
