@@ -19,7 +19,7 @@ inline std::string on_one_line(std::string_view text) {
 }
 
 // For terminals and logs: everything but printable ASCII becomes '?', and it ends after kMaxQuotedBytes.
-inline std::string printable(std::string_view text) {
+inline std::string as_ascii(std::string_view text) {
   std::string out(text.substr(0, kMaxQuotedBytes));
   for (char& c : out) {
     if (c < 0x20 || c > 0x7e) c = '?';

@@ -1,8 +1,8 @@
-// Limits of the cost system by name: what each is counted in, which values it takes, and that a user's is never above his
-// site's (docs/cost-system.md, "Limits and what happens at them").
+// Limits of the cost system by name: what each is counted in, which values it takes, and that a user's is
+// never above his site's (docs/cost-system.md, "Limits and what happens at them").
 //
-// Place in the cost system: plugstack.conf, lbfd.toml, `--lbf-limits`, `lbf-run --limits` -> *limits* -> relay, lbfd.
-// Pure functions; slurmstepd loads them, too.
+// Place in the cost system: plugstack.conf, lbfd.toml, `--lbf-limits`, `lbf-run --limits` -> *limits* ->
+// relay, lbfd. Pure functions; slurmstepd loads them, too.
 #pragma once
 
 #include <array>
@@ -42,7 +42,8 @@ std::optional<Limit> limit_named(std::string_view name);
 // "overhead_limit, relay_cpu_limit, ...".
 std::string known_limits(bool with_those_of_lbfd);
 
-// TEXT as a value of LIMIT; percentages may end in "%". Errors (kInvalidInput): what is wrong, and what to give.
+// TEXT as a value of LIMIT; percentages may end in "%". Errors (kInvalidInput): what is wrong, and what to
+// give.
 Result<double> read_limit(Limit limit, std::string_view text);
 // "0.5", "5000", six decimals at most; with the unit: "0.5 %", "5000 kB/s".
 std::string shown_number(double value);
@@ -52,20 +53,24 @@ std::string shown_limit(Limit limit, double value);
 class Limits {
  public:
   std::optional<double>& operator[](Limit limit) { return values_[static_cast<std::size_t>(limit)]; }
-  const std::optional<double>& operator[](Limit limit) const { return values_[static_cast<std::size_t>(limit)]; }
+  const std::optional<double>& operator[](Limit limit) const {
+    return values_[static_cast<std::size_t>(limit)];
+  }
 
  private:
   std::array<std::optional<double>, kLimits> values_;
 };
 
-// "NAME=VALUE[,NAME=VALUE...]". Errors (kInvalidInput) begin with the item that is wrong, printable: no NAME=VALUE, an
-// unknown name (with those that are known), a name twice, and those of read_limit().
+// "NAME=VALUE[,NAME=VALUE...]". Errors (kInvalidInput) begin with the item that is wrong, printable: no
+// NAME=VALUE, an unknown name (with those that are known), a name twice, and those of read_limit().
 Result<Limits> read_limits(std::string_view list);
 
-// LIMITS becomes the lower of itself and ASKED, limit by limit. Which were asked for above what LIMITS has: these keep it.
+// LIMITS becomes the lower of itself and ASKED, limit by limit. Which were asked for above what LIMITS has:
+// these keep it.
 std::vector<Limit> lower(Limits& limits, const Limits& asked);
 
-// How lbf-relay is told its limits, as far as there are any (docs/relay.md). The overhead limit is in the step's description.
+// How lbf-relay is told its limits, as far as there are any (docs/relay.md). The overhead limit is in the
+// step's description.
 std::vector<std::string> relay_arguments(const Limits& limits);
 
 }  // namespace lbf::cost

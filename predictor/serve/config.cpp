@@ -185,7 +185,9 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
        }},
       {"trace_retention_days", to_whole_number(config.trace_retention_days, 0, 36500)},
       {"trace_store_limit_mb", to_whole_number(config.trace_store_limit_mb, 0, std::int64_t{1} << 40)},
-      {"step_trace_limit_mb", to_whole_number(config.step_trace_limit_mb, 0, static_cast<std::int64_t>(cost::rule_of(cost::Limit::kStepTrace).most))},
+      {"step_trace_limit_mb",
+       to_whole_number(config.step_trace_limit_mb, 0,
+                       static_cast<std::int64_t>(cost::rule_of(cost::Limit::kStepTrace).most))},
       {"replay_memory_mb", to_whole_number(config.replay_memory_mb, 0, 1 << 30)},
       {"step_cpu_percent",
        [&](const toml::node& node) -> Result<void> {

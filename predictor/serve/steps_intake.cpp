@@ -85,7 +85,8 @@ cost::Limits Steps::limits_of(const StepDescription& description, std::vector<st
   for (const cost::Limit limit : cost::lower(limits, description.limits)) {
     if (notes == nullptr) continue;
     notes->push_back(fmt::format("{}={}: more than this lbfd allows; {} is used", cost::rule_of(limit).name,
-                                 cost::shown_number(*description.limits[limit]), cost::shown_limit(limit, *limits[limit])));
+                                 cost::shown_number(*description.limits[limit]),
+                                 cost::shown_limit(limit, *limits[limit])));
   }
   return limits;
 }
@@ -95,7 +96,8 @@ StepRunOptions Steps::run_options(const StepTrace& trace) const {
   StepRunOptions options = options_.run;
   auto known = program_store_.procedure_calls_per_s(hint_of(trace.owner(), trace.description()));
   if (known) options.procedure_history = std::move(known).value();
-  options.budget.cpu_percent = limits_of(trace.description(), &options.notes)[cost::Limit::kStepCpu].value_or(0);
+  options.budget.cpu_percent =
+      limits_of(trace.description(), &options.notes)[cost::Limit::kStepCpu].value_or(0);
   return options;
 }
 

@@ -50,7 +50,7 @@ std::optional<std::vector<std::string>> network_names(std::string_view text) {
 }
 
 Error wrong(std::string_view argument, const std::string& what) {
-  return invalid_input("plugstack.conf: " + printable(argument) + ": " + what);
+  return invalid_input("plugstack.conf: " + as_ascii(argument) + ": " + what);
 }
 
 bool good_server(std::string_view text) {
@@ -147,9 +147,10 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
       if (!wait_s || !(*wait_s >= 0) || *wait_s > 600) return wrong(argument, "give seconds, 0 to 600");
       config.relay_wait_s = *wait_s;
     } else {
-      return wrong(argument, "unknown argument; known are " + cost::known_limits(false) +
-                                 ", lbfd, networks, spool_dir, default, libexec_dir, relay, capture, report, ring_dir, "
-                                 "ring_bytes, relay_wait_s");
+      return wrong(argument,
+                   "unknown argument; known are " + cost::known_limits(false) +
+                       ", lbfd, networks, spool_dir, default, libexec_dir, relay, capture, report, ring_dir, "
+                       "ring_bytes, relay_wait_s");
     }
     if (!outcome) return outcome.error();
   }
@@ -167,7 +168,7 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
     step.messages.push_back(std::string(name) + "=" + item_and_what + "; the job runs without prediction");
   };
   const auto refuse = [&](std::string_view name, std::string_view value, std::string_view what) {
-    refuse_item(name, printable(value) + ": " + std::string(what));
+    refuse_item(name, as_ascii(value) + ": " + std::string(what));
   };
   // The value that counts, and the name to complain about.
   struct Given {
@@ -198,11 +199,13 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
   }
   // Both may have an overhead limit: the lower one counts.
   std::string capture_off;  // the value that switched it off
-  const auto ask = [&](const Given& given, const cost::Limits& asked, const std::function<std::string(Limit)>& words) {
+  const auto ask = [&](const Given& given, const cost::Limits& asked,
+                       const std::function<std::string(Limit)>& words) {
     for (const Limit limit : cost::lower(step.limits, asked)) {
       // Above what this user asked for by the other option: that is no matter of the site's.
       if (*asked[limit] <= admin.limits[limit].value_or(*asked[limit])) continue;
-      step.messages.push_back(std::string(given.name) + "=" + words(limit) + ": more than this site allows; " +
+      step.messages.push_back(std::string(given.name) + "=" + words(limit) +
+                              ": more than this site allows; " +
                               cost::shown_limit(limit, *admin.limits[limit]) + " is used");
     }
     if (asked[Limit::kOverhead] == 0.0) capture_off = std::string(given.name) + "=" + words(Limit::kOverhead);
@@ -212,7 +215,7 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
     if (const auto limit = cost::read_limit(Limit::kOverhead, *overhead.value)) {
       cost::Limits asked;
       asked[Limit::kOverhead] = *limit;
-      ask(overhead, asked, [&](Limit) { return printable(*overhead.value); });
+      ask(overhead, asked, [&](Limit) { return as_ascii(*overhead.value); });
     } else {
       refuse(overhead.name, *overhead.value, limit.error().message);
     }
@@ -220,7 +223,9 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
   const Given limits = pick("--lbf-limits", options.limits, "LBF_LIMITS", environment.limits);
   if (limits.value != nullptr && !limits.value->empty() && wanted) {
     if (const auto asked = cost::read_limits(*limits.value)) {
-      ask(limits, *asked, [&](Limit limit) { return std::string(cost::rule_of(limit).name) + "=" + cost::shown_number(*(*asked)[limit]); });
+      ask(limits, *asked, [&](Limit limit) {
+        return std::string(cost::rule_of(limit).name) + "=" + cost::shown_number(*(*asked)[limit]);
+      });
     } else {
       refuse_item(limits.name, asked.error().message);
     }
@@ -242,8 +247,9 @@ StepConfig resolve(const AdminConfig& admin, const UserRequest& options, const U
   if (wanted && !broken && step.overhead_limit_percent() == 0) {
     // With default=on nobody asked.
     if (predict.value != nullptr || !capture_off.empty()) {
-      step.messages.push_back((admin.overhead_limit_percent() == 0 ? std::string("overhead_limit=0 of this site") : capture_off) +
-                              ": the capture is off; the job runs without prediction");
+      step.messages.push_back(
+          (admin.overhead_limit_percent() == 0 ? std::string("overhead_limit=0 of this site") : capture_off) +
+          ": the capture is off; the job runs without prediction");
     }
     step.predict = false;
   }

@@ -75,7 +75,8 @@ nlohmann::json of_job(std::uint32_t job) {
   const cost::Limits limits = limits_in_environment();
   for (const cost::Limit limit : cost::kLimitsOfLbfd) {
     if (limits[limit])
-      json["limits"][std::string(cost::rule_of(limit).name)] = nlohmann::json::parse(cost::shown_number(*limits[limit]));
+      json["limits"][std::string(cost::rule_of(limit).name)] =
+          nlohmann::json::parse(cost::shown_number(*limits[limit]));
   }
   auto networks = nlohmann::json::array();
   if (const auto names = variable("LBF_NETWORKS")) {
@@ -143,7 +144,8 @@ Result<std::vector<std::string>> check_limits() {
   cost::Limits limits = own_limits();
   for (const cost::Limit limit : cost::lower(limits, *asked)) {
     lines.push_back(std::string(cost::rule_of(limit).name) + "=" + cost::shown_number(*(*asked)[limit]) +
-                    ": more than lbf-run's own limit; " + cost::shown_limit(limit, *limits[limit]) + " is used");
+                    ": more than lbf-run's own limit; " + cost::shown_limit(limit, *limits[limit]) +
+                    " is used");
   }
   return lines;
 }

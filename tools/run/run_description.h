@@ -17,10 +17,12 @@ inline constexpr double kDefaultOverheadPercent = 2;
 Result<double> parse_overhead(std::string_view text);
 // LBF_OVERHEAD, else the default; LBF_LIMITS may be lower.
 double overhead_limit_percent();
-// What lbf-run keeps to, in the place of a site: overhead, and the relay's default memory; and the lower ones of LBF_LIMITS
+// What lbf-run keeps to, in the place of a site: overhead, and the relay's default memory; and the lower ones
+// of LBF_LIMITS
 // (`cost::read_limits`), of which nothing counts where something in it is wrong.
 cost::Limits limits_in_environment();
-// Lines for the user, of LBF_LIMITS: what is above lbf-run's limits. Errors (kInvalidInput): the item that is wrong.
+// Lines for the user, of LBF_LIMITS: what is above lbf-run's limits. Errors (kInvalidInput): the item that is
+// wrong.
 Result<std::vector<std::string>> check_limits();
 
 // For programs that mpirun starts on this node. `job`: Slurm's, or one of lbf-run's own where there is no Slurm.
