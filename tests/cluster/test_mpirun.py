@@ -58,6 +58,16 @@ class Launched(ClusterCase):
 
 
 class Mpirun(Launched):
+    def test_limits_of_the_batch_job(self):
+        """sbatch --lbf-limits: of the programs that mpirun starts, and of the script's sruns; what is lbfd's too."""
+        program = self.program("steps")
+        job, printed = self.batch(f"{MPIRUN} {program} 10\nsrun --mpi=pmix {program} 10\n", "--lbf-predict",
+                                  "--lbf-limits=step_cpu_percent=10000,network_limit_kBps=2000", *LAYOUT)
+        self.runs(job, 1)
+        self.step(job, 1)  # 0 is mpirun's daemon
+        for step in self.steps(job).values():
+            self.assertIn("step_cpu_percent=10000: more than this lbfd allows; 10 % is used", step["notes"], printed)
+
     def test_two_nodes(self):
         """Ranks 0 and 1 are children of mpirun in the batch step, 2 and 3 of Open MPI's daemon in a step of its own."""
         job, printed = self.batch(f"{MPIRUN} {self.program('steps')} 50\n", "--lbf-predict", *LAYOUT)
