@@ -315,6 +315,10 @@ void expand_chosen(const CollectiveCall& call, Algorithm algorithm, std::span<co
 
 // The only rank of a communicator gives its data to itself.
 void alone(const CollectiveCall& call, std::vector<CollectiveStep>& out) {
+  // MPICH goes through its algorithms even so.
+  if (call.library == MpiLibrary::kMpich4 && call.op != CollectiveOp::kCommCreate) {
+    return collective::expand_inside(call, {}, out);
+  }
   GroupSteps steps(out, 0, 1, false, call.library, call.nonblocking, {}, collective::local_work_of(call));
   switch (call.op) {
     case CollectiveOp::kReduce:
@@ -342,7 +346,8 @@ void alone(const CollectiveCall& call, std::vector<CollectiveStep>& out) {
 
 void collective::expand_inside(const CollectiveCall& call, std::span<const std::uint32_t> members,
                                std::vector<CollectiveStep>& out) {
-  if (call.size == 1 || (call.bytes == 0 && returns_when_empty(call))) return;
+  const bool has_nothing_to_do = call.size == 1 && call.library != MpiLibrary::kMpich4;
+  if (has_nothing_to_do || (call.bytes == 0 && returns_when_empty(call))) return;
   expand_chosen(call, choose(call).algorithm, members, out);
 }
 

@@ -79,7 +79,7 @@ class GroupSteps {
   }
 
   // --- whole blocking collectives with the algorithm that the library chooses for them (REQUIRES: bytes > 0;
-  // a group of one rank has no steps)
+  // a group of one rank has no messages; MPICH's copies even there)
   void bcast(std::uint32_t root, Bytes bytes, Bytes element_bytes);
   void reduce(std::uint32_t root, Bytes bytes, bool commutative);
   void allreduce(Bytes bytes, bool commutative);
@@ -127,10 +127,11 @@ class GroupSteps {
   // At most so many messages each way at once as MPICH's throttle says.
   void alltoallv_scattered(std::span<const std::uint64_t> sent, std::span<const std::uint64_t> received,
                            bool empty_too);
-  void alltoallv_sendrecv_replace(std::span<const std::uint64_t> exchanged);
+  // `copies_back`: what comes is brought into its place afterwards; else what goes is kept aside before.
+  void alltoallv_sendrecv_replace(std::span<const std::uint64_t> exchanged, bool copies_back);
   void reduce_scatter_pairwise(const Blocks& blocks);
   void reduce_scatter_noncommutative(Bytes block_bytes);
-  void scan_recursive_doubling(Bytes bytes, bool exclusive);
+  void scan_recursive_doubling(Bytes bytes, bool exclusive, bool commutative);
 
  private:
   void local(CollectiveStep::Kind kind, Bytes bytes) {
@@ -140,6 +141,12 @@ class GroupSteps {
   // MPICH's reductions start with a copy, but where the result's place has the rank's own data.
   void copy_own_vector(bool is_root, Bytes bytes) {
     if (!(is_root && local_work_.in_place)) copy(bytes);
+  }
+  // What `peer` sent. MPICH has the result in the second operand, which is that of the higher rank where the
+  // operation does not commute, and copies it back.
+  void combine_with(std::uint32_t peer, Bytes bytes, bool commutative) {
+    combine(bytes);
+    if (is_mpich() && !commutative && peer > rank_) copy(bytes);
   }
   // Neighbours of this rank in a tree over the group.
   struct Tree {
@@ -155,6 +162,8 @@ class GroupSteps {
   void down(const Tree& tree, Bytes bytes);
   // Every child's vector is combined with the rank's own.
   void up(const Tree& tree, Bytes bytes);
+  // At the root of MPICH's gather: the blocks of a child whose ranks go around the end.
+  void place_around_end(const Tree& tree, std::uint32_t root, Bytes block_bytes);
 
   void bcast_split_binary(std::uint32_t root, Bytes bytes, Bytes element_bytes);
   void bcast_scatter_allgather(std::uint32_t root, Bytes bytes, Bytes element_bytes);
@@ -163,7 +172,7 @@ class GroupSteps {
   void bcast_scatter_ring(std::uint32_t root, Bytes bytes);
   void reduce_scatter_then_gather(std::uint32_t root, Bytes bytes);
   void allreduce_scatter_then_allgather(Bytes bytes);
-  void allreduce_recursive_doubling(Bytes bytes);
+  void allreduce_recursive_doubling(Bytes bytes, bool commutative);
   void allreduce_ring(Bytes bytes);
 
   // Of reduce_scatter: the vector of the rank below, which takes no part.

@@ -10,6 +10,8 @@
 namespace lbf::collective {
 namespace {
 
+constexpr Bytes kShortGather = 1024;  // MPIR_CVAR_GATHER_VSMALL_MSG_SIZE
+
 // How many numbers in [1, limit) have this bit set.
 std::uint64_t count_with_bit(std::uint64_t limit, std::uint64_t bit) {
   const std::uint64_t rest = limit % (2 * bit);
@@ -21,7 +23,7 @@ std::uint64_t count_with_bit(std::uint64_t limit, std::uint64_t bit) {
 // ---- gather, scatter
 
 void GroupSteps::gather(std::uint32_t root, Bytes block_bytes) {
-  if (size_ < 2) return;
+  if (size_ < 2 && !is_mpich()) return;
   gather(choose_intra(library_, CollectiveOp::kGather, size_, block_bytes, 1, true).algorithm, root,
          block_bytes);
 }
@@ -31,10 +33,16 @@ void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_byt
     const Tree tree = in_order_binomial_tree(root);
     const std::uint32_t me = rank_from(root);
     Bytes blocks = 1;
-    // Ranks with an odd place have no children; a root other than rank 0 has the blocks in another order
-    // first.
     const bool is_root = me == 0;
-    if (me % 2 == 0 && !(is_root && root == 0 && local_work_.in_place)) copy(block_bytes);
+    // MPICH: all collect short blocks in memory of their own; long ones leave from where they are.
+    const bool is_short = block_bytes < kShortGather;
+    if (is_mpich()) {
+      if (is_root ? !local_work_.in_place : is_short) copy(block_bytes);
+    } else if (me % 2 == 0 && !(is_root && root == 0 && local_work_.in_place)) {
+      // Ranks with an odd place have no children; a root other than rank 0 has the blocks in another order
+      // first.
+      copy(block_bytes);
+    }
     for (const std::uint32_t child : tree.children) {
       const std::uint32_t inner = (child + size_ - root) % size_;
       const std::uint32_t subtree = std::min(inner - me, size_ - inner);
@@ -42,7 +50,9 @@ void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_byt
       blocks += subtree;
     }
     if (tree.parent >= 0) send(static_cast<std::uint32_t>(tree.parent), blocks * block_bytes);
-    if (is_root && root != 0) {
+    if (is_mpich()) {
+      if (is_root && is_short) place_around_end(tree, root, block_bytes);
+    } else if (is_root && root != 0) {
       copy((size_ - root) * block_bytes);
       copy(root * block_bytes);
     }
@@ -72,7 +82,7 @@ void GroupSteps::gather(Algorithm algorithm, std::uint32_t root, Bytes block_byt
 }
 
 void GroupSteps::scatter(std::uint32_t root, Bytes block_bytes) {
-  if (size_ < 2) return;
+  if (size_ < 2 && !is_mpich()) return;
   scatter(choose_intra(library_, CollectiveOp::kScatter, size_, block_bytes, 1, true).algorithm, root,
           block_bytes);
 }
@@ -81,21 +91,25 @@ void GroupSteps::scatter(Algorithm algorithm, std::uint32_t root, Bytes block_by
   if (algorithm != Algorithm::kBinomial) return scatter_alike(root, block_bytes);
   const Tree tree = in_order_binomial_tree(root);
   const std::uint32_t me = rank_from(root);
-  // A root other than rank 0 brings the blocks into another order first.
+  // A root other than rank 0 brings the blocks into another order first; in place, MPICH's leaves its own.
   if (rank_ == root && root != 0) {
+    const std::uint32_t left_out = is_mpich() && local_work_.in_place ? 1 : 0;
     copy(root * block_bytes);
-    copy((size_ - root) * block_bytes);
+    copy((size_ - root - left_out) * block_bytes);
   }
   if (tree.parent >= 0) {
     const auto parent = static_cast<std::uint32_t>(tree.parent);
     const std::uint32_t inner_parent = (parent + size_ - root) % size_;
     recv(parent, std::min(me - inner_parent, size_ - me) * block_bytes);
   }
-  if (me % 2 == 0 && !(me == 0 && local_work_.in_place)) copy(block_bytes);  // the others have no children
+  // The others have no children.
+  const bool copies_own = me % 2 == 0 && !(me == 0 && local_work_.in_place);
+  if (copies_own && !is_mpich()) copy(block_bytes);
   for (auto child = tree.children.rbegin(); child != tree.children.rend(); ++child) {
     const std::uint32_t inner = (*child + size_ - root) % size_;
     send(*child, std::min(inner - me, size_ - inner) * block_bytes);
   }
+  if (copies_own && is_mpich()) copy(block_bytes);
 }
 
 void GroupSteps::scatter_alike(std::uint32_t root, Bytes block_bytes) {
@@ -148,20 +162,24 @@ void GroupSteps::allgather(Algorithm algorithm, const Blocks& blocks) {
     return blocks.range(first, size_) + blocks.range(0, first + count - size_);
   };
   const bool is_bruck = algorithm == Algorithm::kBruck;
-  // Blocks that are alike are in order from the rank's own on, and are turned round in the end.
-  const bool turns = is_bruck && blocks.are_alike() && rank_ != 0;
-  if (algorithm != Algorithm::kTwoProc && !(local_work_.in_place && !turns)) copy(blocks.of(rank_));
+  // Open MPI: blocks that are alike are in order from the rank's own on, and are turned round in the end.
+  const bool turns = is_bruck && !is_mpich() && blocks.are_alike() && rank_ != 0;
+  // MPICH collects in memory of the rank's own, and brings all blocks into their places in the end.
+  const bool collects =
+      is_mpich() && (is_bruck || (algorithm == Algorithm::kRecursiveDoubling && !blocks.are_alike()));
+  const bool starts_with_copy = turns || collects || !local_work_.in_place;
+  if (algorithm != Algorithm::kTwoProc && starts_with_copy) copy(blocks.of(rank_));
   switch (algorithm) {
     case Algorithm::kBruck:
       for (std::uint32_t distance = 1; distance < size_; distance *= 2) {
         const std::uint32_t count = std::min(distance, size_ - distance);
         exchange(left(distance), around(rank_, count), right(distance), around(right(distance), count));
       }
-      if (turns) {
+      if (turns || collects) {
         copy(blocks.range(rank_, size_));
         copy(blocks.range(0, rank_));
-        if (!is_mpich()) copy(blocks.range(rank_, size_));
       }
+      if (turns) copy(blocks.range(rank_, size_));
       return;
     case Algorithm::kRecursiveDoubling:
       for (std::uint32_t width = 1; width < size_; width *= 2) {
@@ -169,6 +187,11 @@ void GroupSteps::allgather(Algorithm algorithm, const Blocks& blocks) {
         const std::uint32_t mine = round_down(rank_, width);
         const std::uint32_t theirs = round_down(peer, width);
         exchange(peer, blocks.range(mine, mine + width), peer, blocks.range(theirs, theirs + width));
+      }
+      if (collects) {  // the own block is there already in place
+        copy(blocks.range(0, rank_));
+        copy_unless_in_place(blocks.of(rank_));
+        copy(blocks.range(rank_ + 1, size_));
       }
       return;
     case Algorithm::kRing:

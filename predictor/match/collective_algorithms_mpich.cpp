@@ -78,8 +78,13 @@ void GroupSteps::bcast_scatter_ring(std::uint32_t root, Bytes bytes) {
 
 void GroupSteps::reduce_subtree_binomial(std::uint32_t root, Bytes bytes, bool commutative) {
   const std::uint32_t tree_root = commutative ? root : 0;
+  const Tree tree = in_order_binomial_tree(tree_root);
   copy_own_vector(rank_ == root, bytes);
-  up(in_order_binomial_tree(tree_root), bytes);
+  for (const std::uint32_t child : tree.children) {
+    recv(child, bytes);
+    combine_with(child, bytes, commutative);
+  }
+  if (tree.parent >= 0) send(static_cast<std::uint32_t>(tree.parent), bytes);
   if (tree_root == root) return;
   if (rank_ == tree_root) send(root, bytes);
   if (rank_ == root) recv(tree_root, bytes);
@@ -156,7 +161,18 @@ void GroupSteps::allreduce_scatter_then_allgather(Bytes bytes) {
   if (group.paired(rank_)) send(rank_ - 1, bytes);
 }
 
+void GroupSteps::place_around_end(const Tree& tree, std::uint32_t root, Bytes block_bytes) {
+  for (const std::uint32_t child : tree.children) {
+    const std::uint32_t inner = (child + size_ - root) % size_;
+    const std::uint32_t subtree = std::min(inner, size_ - inner);
+    if (child + subtree <= size_) continue;
+    copy((size_ - child) * block_bytes);
+    copy((child + subtree - size_) * block_bytes);
+  }
+}
+
 void GroupSteps::allgatherv_pieces(const Blocks& blocks, Bytes piece_bytes) {
+  copy_unless_in_place(blocks.of(rank_));
   // Where one direction stands: the block that is on its way, and what of it has gone.
   struct Cursor {
     std::uint32_t block;
@@ -198,11 +214,19 @@ void GroupSteps::alltoallv_scattered(std::span<const std::uint64_t> sent,
   }
 }
 
-void GroupSteps::alltoallv_sendrecv_replace(std::span<const std::uint64_t> exchanged) {
+// The blocking ones exchange with themselves, too.
+void GroupSteps::alltoallv_sendrecv_replace(std::span<const std::uint64_t> exchanged, bool copies_back) {
   for (std::uint32_t peer = 0; peer < size_; ++peer) {
-    if (peer == rank_) continue;
-    copy(exchanged[peer]);  // what is sent is kept aside
+    if (peer == rank_) {
+      if (!nonblocking_) {
+        copy(exchanged[peer]);  // kept aside
+        copy(exchanged[peer]);  // the message
+      }
+      continue;
+    }
+    if (!copies_back) copy(exchanged[peer]);
     exchange(peer, exchanged[peer], peer, exchanged[peer]);
+    if (copies_back) copy(exchanged[peer]);
   }
 }
 
@@ -212,6 +236,7 @@ void GroupSteps::reduce_scatter_pairwise(const Blocks& blocks) {
     exchange(right(step), blocks.of(right(step)), left(step), blocks.of(rank_));
     combine(blocks.of(rank_));
   }
+  if (local_work_.in_place && rank_ > 0) copy(blocks.of(rank_));  // to the start of the vector
 }
 
 // REQUIRES: a power of two of ranks.
@@ -227,7 +252,7 @@ void GroupSteps::reduce_scatter_noncommutative(Bytes block_bytes) {
 }
 
 // Each rank has two vectors: of all ranks that it heard of, and the result, of those below it.
-void GroupSteps::scan_recursive_doubling(Bytes bytes, bool exclusive) {
+void GroupSteps::scan_recursive_doubling(Bytes bytes, bool exclusive, bool commutative) {
   if (!exclusive) copy_unless_in_place(bytes);
   copy(bytes);
   bool has_result = !exclusive;
@@ -235,7 +260,7 @@ void GroupSteps::scan_recursive_doubling(Bytes bytes, bool exclusive) {
     const std::uint32_t peer = rank_ ^ bit;
     if (peer >= size_) continue;
     exchange(peer, bytes, peer, bytes);
-    combine(bytes);
+    combine_with(peer, bytes, commutative);
     if (peer > rank_) continue;
     if (has_result) {
       combine(bytes);

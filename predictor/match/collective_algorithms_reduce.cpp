@@ -17,7 +17,7 @@ constexpr std::uint32_t kMaxLog2Ranks = 32;
 // ---- reduce
 
 void GroupSteps::reduce(std::uint32_t root, Bytes bytes, bool commutative) {
-  if (size_ < 2) return;
+  if (size_ < 2 && !is_mpich()) return;
   const Choice choice =
       choose_intra(library_, CollectiveOp::kReduce, size_, bytes, likely_element_bytes(bytes), commutative);
   if (choice.algorithm == Algorithm::kSubtreeBinomial)
@@ -190,7 +190,7 @@ void GroupSteps::allreduce(Algorithm algorithm, Bytes bytes, bool commutative) {
       reduce(0, bytes, commutative);
       return bcast(0, bytes, likely_element_bytes(bytes));
     case Algorithm::kRecursiveDoubling:
-      return allreduce_recursive_doubling(bytes);
+      return allreduce_recursive_doubling(bytes, commutative);
     case Algorithm::kRing:
       return allreduce_ring(bytes);
     case Algorithm::kRabenseifner:
@@ -207,7 +207,7 @@ void GroupSteps::allreduce(Algorithm algorithm, Bytes bytes, bool commutative) {
   }
 }
 
-void GroupSteps::allreduce_recursive_doubling(Bytes bytes) {
+void GroupSteps::allreduce_recursive_doubling(Bytes bytes, bool commutative) {
   const PowerOfTwo group(size_, true);
   if (!(is_mpich() && local_work_.in_place)) copy(bytes);
   if (group.excluded(rank_)) return exchange(rank_ + 1, bytes, rank_ + 1, bytes);
@@ -221,7 +221,7 @@ void GroupSteps::allreduce_recursive_doubling(Bytes bytes) {
   for (std::uint32_t bit = 1; bit < group.power; bit *= 2) {
     const std::uint32_t peer = group.real(me ^ bit);
     exchange(peer, bytes, peer, bytes);
-    combine(bytes);
+    combine_with(peer, bytes, commutative);
     if (rank_ < peer) in_result = !in_result;
   }
   if (group.paired(rank_)) send(rank_ - 1, bytes);
@@ -371,8 +371,9 @@ void GroupSteps::reduce_scatter_recursive_doubling(const Blocks& blocks) {
     const Bytes incoming = outside(remote_first);
     bool has_received = remote < size_;
     if (has_received) exchange(remote, outside(my_first), remote, incoming);
+    // MPICH takes this algorithm for operations that do not commute.
     if (remote_first + width <= size_ || remote_first >= size_) {
-      if (has_received) combine(incoming);
+      if (has_received) combine_with(remote, incoming, false);
       continue;
     }
     const std::uint32_t with_partner = size_ - remote_first;
@@ -386,7 +387,7 @@ void GroupSteps::reduce_scatter_recursive_doubling(const Blocks& blocks) {
         has_received = true;
       }
     }
-    if (has_received) combine(incoming);
+    if (has_received) combine_with(remote, incoming, false);
   }
   copy(blocks.of(rank_));
 }

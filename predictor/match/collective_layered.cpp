@@ -121,9 +121,9 @@ class Layers {
         up(0, CollectiveOp::kBarrier, 0, 0);
         return low(CollectiveOp::kBcast, 0, kSignalBytes);
       case CollectiveOp::kAllreduce:
-        if (layout_.nodes() == 1) return low(CollectiveOp::kAllreduce, 0, bytes);
-        low(CollectiveOp::kReduce, 0, bytes);
-        up(0, CollectiveOp::kAllreduce, 0, bytes);
+        if (layout_.nodes() == 1) return low(CollectiveOp::kAllreduce, 0, bytes, call_.in_place);
+        low(CollectiveOp::kReduce, 0, bytes, call_.in_place);  // copies where the rank is alone
+        up(0, CollectiveOp::kAllreduce, 0, bytes, false, true);
         return low(CollectiveOp::kBcast, 0, bytes);
       case CollectiveOp::kBcast: {
         const bool straight_to_leader =
@@ -137,15 +137,19 @@ class Layers {
       }
       default: {  // reduce
         const bool root_node_last = call_.nonblocking || bytes <= kSmpReduceShort;
+        const bool shares_node = layout_.ranks_of_node(layout_.node_of(call_.rank)).size() > 1;
+        // The second of two reductions has a rank's vector where the first one left it.
         if (!root_node_last) {
-          low(CollectiveOp::kReduce, 0, bytes);
-          up(0, CollectiveOp::kReduce, 0, bytes);
+          if (shares_node) low(CollectiveOp::kReduce, 0, bytes, call_.in_place);
+          up(0, CollectiveOp::kReduce, 0, bytes, false, shares_node || call_.in_place);
           if (root != 0) pass(0, root);
           return;
         }
-        if (!on_root_node) low(CollectiveOp::kReduce, 0, bytes);
-        up(0, CollectiveOp::kReduce, layout_.node_of(root), bytes);
-        if (on_root_node) low(CollectiveOp::kReduce, root_local, bytes);
+        if (shares_node && !on_root_node) low(CollectiveOp::kReduce, 0, bytes);
+        up(0, CollectiveOp::kReduce, layout_.node_of(root), bytes, false, call_.in_place);
+        if (shares_node && on_root_node) {
+          low(CollectiveOp::kReduce, root_local, bytes, root_local == 0 || call_.in_place);
+        }
       }
     }
   }
@@ -169,7 +173,7 @@ class Layers {
   // Whether a stage that is `behind` segments behind has one in round `i`.
   bool has_segment(Bytes i, Bytes behind) const { return i >= behind && i - behind < segments(); }
 
-  CollectiveCall part(CollectiveOp op, std::uint32_t root, Bytes bytes) const {
+  CollectiveCall part(CollectiveOp op, std::uint32_t root, Bytes bytes, bool in_place) const {
     CollectiveCall call;
     call.op = op;
     call.bytes = bytes;
@@ -178,22 +182,23 @@ class Layers {
     call.library = call_.library == MpiLibrary::kOpenMpi5 ? MpiLibrary::kOpenMpi4 : call_.library;
     call.nonblocking = call_.nonblocking;
     call.local_work = call_.local_work;
+    call.in_place = in_place;
     return call;
   }
   // Among the ranks of my node.
-  void low(CollectiveOp op, std::uint32_t root, Bytes bytes) {
+  void low(CollectiveOp op, std::uint32_t root, Bytes bytes, bool in_place = false) {
     const auto members = layout_.ranks_of_node(layout_.node_of(call_.rank));
-    CollectiveCall call = part(op, root, bytes);
+    CollectiveCall call = part(op, root, bytes, in_place);
     call.rank = layout_.local_rank_of(call_.rank);
     call.size = static_cast<std::uint32_t>(members.size());
     expand_inside(call, members, out_);
   }
   // Among the ranks with place `local_rank` on their nodes.
   void up(std::uint32_t local_rank, CollectiveOp op, std::uint32_t root, Bytes bytes,
-          bool nonblocking = false) {
+          bool nonblocking = false, bool in_place = false) {
     if (layout_.local_rank_of(call_.rank) != local_rank) return;
     const auto members = layout_.ranks_at(local_rank);
-    CollectiveCall call = part(op, root, bytes);
+    CollectiveCall call = part(op, root, bytes, in_place);
     call.rank = layout_.place_among_peers(call_.rank);
     call.size = static_cast<std::uint32_t>(members.size());
     call.nonblocking |= nonblocking;

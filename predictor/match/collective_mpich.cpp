@@ -67,14 +67,18 @@ void expand_intra(const CollectiveCall& call, Algorithm algorithm, GroupSteps& s
     case CollectiveOp::kAlltoall:
       if (algorithm == Algorithm::kScattered || algorithm == Algorithm::kSendrecvReplace) {
         const std::vector<std::uint64_t> all_alike(call.size, call.bytes);
-        if (algorithm == Algorithm::kSendrecvReplace) return steps.alltoallv_sendrecv_replace(all_alike);
+        if (algorithm == Algorithm::kSendrecvReplace) {
+          return steps.alltoallv_sendrecv_replace(all_alike, false);
+        }
         return steps.alltoallv_scattered(all_alike, all_alike, true);
       }
       return steps.alltoall(algorithm, call.bytes);
     case CollectiveOp::kAlltoallv:
     case CollectiveOp::kAlltoallw: {
       const Values received = call.values.subspan(call.size);
-      if (algorithm == Algorithm::kSendrecvReplace) return steps.alltoallv_sendrecv_replace(received);
+      if (algorithm == Algorithm::kSendrecvReplace) {
+        return steps.alltoallv_sendrecv_replace(received, call.nonblocking);
+      }
       return steps.alltoallv_scattered(call.values.first(call.size), received, false);
     }
     case CollectiveOp::kReduceScatter:
@@ -82,7 +86,7 @@ void expand_intra(const CollectiveCall& call, Algorithm algorithm, GroupSteps& s
       return reduce_scatter(call, algorithm, steps);
     case CollectiveOp::kScan:
     case CollectiveOp::kExscan:
-      return steps.scan_recursive_doubling(call.bytes, call.op == CollectiveOp::kExscan);
+      return steps.scan_recursive_doubling(call.bytes, call.op == CollectiveOp::kExscan, call.commutative);
     case CollectiveOp::kGatherv:
       return steps.gather_linear(root, call.bytes, call.values, false);
     case CollectiveOp::kScatterv:

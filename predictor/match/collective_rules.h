@@ -73,10 +73,10 @@ struct Choice {
 // The choice for a whole call, the same on all ranks. REQUIRES: call.size >= 1, values as collective.h says.
 Choice choose(const CollectiveCall& call);
 
-// The choice for a blocking collective inside one group of `ranks` >= 2, where a call consists of others
-// (allreduce = reduce + bcast). `bytes`: what the decision looks at (allgatherv: the
-// mean per rank, MPICH: the total; reduce_scatter: the total; else Event::bytes). `element_bytes`: size of
-// one element of the datatype.
+// The choice for a blocking collective inside one group of `ranks` >= 2 (MPICH: 1), where a call consists of
+// others (allreduce = reduce + bcast). `bytes`: what the decision looks at (allgatherv: the mean per rank,
+// MPICH: the total; reduce_scatter: the total; else Event::bytes). `element_bytes`: size of one element of
+// the datatype.
 Choice choose_intra(MpiLibrary library, CollectiveOp op, std::uint32_t ranks, Bytes bytes,
                     Bytes element_bytes, bool commutative);
 

@@ -1,5 +1,6 @@
 // What a rank does by itself inside a collective (kCopy, kReduce): how many bytes all ranks together must
-// combine and copy, from what the operation is, whatever the algorithm.
+// combine and copy, from what the operation is, whatever the algorithm. MPICH's, rank by rank:
+// local_work_mpich_test.cpp.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -158,7 +159,8 @@ TEST(LocalWork, OwnBlocksAreCopied) {
     if (name == "in_place") {
       ASSERT_EQ(copied, own * (call.size / 2)) << describe(call);  // what is sent first is kept aside
     } else if (name == "pairwise_sendrecv_replace") {
-      ASSERT_EQ(copied, own * (call.size - 1)) << describe(call);
+      const Bytes with_itself = call.nonblocking ? 0 : 2 * own;  // kept aside, and a message
+      ASSERT_EQ(copied, own * (call.size - 1) + with_itself) << describe(call);
     } else if (name == "modified_bruck") {
       ASSERT_GE(copied, 2 * own * call.size) << describe(call);  // all blocks are turned round twice
     } else {
@@ -216,7 +218,9 @@ TEST(LocalWork, VectorOperationsCopyWhatTheRankHasForItself) {
       call.values = counts;
       for (const Op op : {Op::kAlltoallv, Op::kAlltoallw, Op::kGatherv, Op::kScatterv, Op::kAllgatherv}) {
         call.op = op;
-        EXPECT_EQ(work_of(call).copied, 2000U) << describe(call);
+        // MPICH's bruck collects elsewhere and copies all that there is in the end.
+        const bool collects = op == Op::kAllgatherv && library == MpiLibrary::kMpich4;
+        EXPECT_EQ(work_of(call).copied, collects ? 8000U : 2000U) << describe(call);
       }
       call.op = Op::kReduceScatter;
       EXPECT_EQ(work_of_all(call).combined, 2 * Bytes{6000}) << describe(call);
