@@ -7,6 +7,8 @@ from jobs import LIMIT, OPEN, SEARCH_CALLS_PER_S, SEARCH_RANKS, SILENT_S, STORM_
 
 BEGIN, END = "<!-- bench/cost: begin -->", "<!-- bench/cost: end -->"
 FROM_S = 2.0  # the limit is promised from here on
+TWO_SPEEDS = 1.2  # so far apart are a machine's two speeds, with no slice of a bare run between them ...
+LEAST_SLICES = 4  # ... and so many of each
 
 
 def percent(value, digits=2):
@@ -146,12 +148,59 @@ def slowdown(rows, bare, from_s, to_s, all_s):
     return out, spread([rate for of_repeat in rates.values() for rate in of_repeat])
 
 
+def slices_of(row, from_s, to_s):
+    """Rounds a second in each half second between the two moments."""
+    at = [(t, n) for t, n in row["rounds"] if from_s <= t <= to_s]
+    return [(n - before_n) / (t - before_t) for (before_t, before_n), (t, n) in zip(at, at[1:]) if t > before_t]
+
+
+class Speeds:
+    """A machine whose host moves its processors runs some half seconds of the same bare program so many times faster than others:
+    two speeds, each of them steady. A slice is then compared with bare slices of the same speed."""
+
+    def __init__(self, bare, from_s, to_s):
+        self.from_s, self.to_s = from_s, to_s
+        slices = sorted(rate for row in bare for rate in slices_of(row, from_s, to_s) if rate > 0)
+        self.usual = [statistics.median(slices)] if slices else []
+        self.border = 0.0
+        if len(slices) >= 2 * LEAST_SLICES:
+            # The widest gap that leaves enough on both sides.
+            at = max(range(LEAST_SLICES, len(slices) - LEAST_SLICES + 1), key=lambda i: slices[i] / slices[i - 1])
+            if slices[at] / slices[at - 1] > TWO_SPEEDS:
+                self.border = (slices[at] * slices[at - 1]) ** 0.5
+                self.usual = [statistics.median(slices[:at]), statistics.median(slices[at:])]
+        self.slices = slices
+
+    def are_two(self):
+        return len(self.usual) == 2
+
+    def usual_of(self, rate):
+        return self.usual[1 if self.are_two() and rate >= self.border else 0]
+
+    def noise(self):
+        """Half the range of the middle nine tenths of bare slices around the median of their speed."""
+        off = sorted(100 * (self.usual_of(rate) / rate - 1) for rate in self.slices)
+        cut = len(off) // 20
+        off = off[cut:len(off) - cut]
+        return (off[-1] - off[0]) / 2 if len(off) > 1 else None
+
+    def slowdown(self, rows, all_s):
+        """Of each row: percent by which its slices took longer than bare ones of the same speed, in the median."""
+        out = []
+        for row in rows:
+            off = [100 * (self.usual_of(rate) / rate - 1) for rate in slices_of(row, self.from_s, self.to_s) if rate > 0]
+            if off:
+                out.append(statistics.median(off) * (self.to_s - self.from_s) / all_s)
+        return out
+
+
 def storms(rows):
     lines = ["### Storms of calls", "",
              f"Two ranks, {STORM_S:g} s of as many calls as the machine makes, after {SILENT_S:g} s without one in the last case. Timed: "
              f"by how much rounds took longer than in the bare runs of the same repeat, from {FROM_S:g} s after the start on (median of the "
              "runs, their range in brackets; where there was silence first, in percent of all the time since then). Noise: half the range of "
-             "bare runs. Observed: the range for the whole run. lbfd: its processor time, which is in neither, on the same processors. *4 threads*: of each rank, in MPI_THREAD_MULTIPLE, each with messages to itself "
+             "bare runs. *Two speeds*: the machine ran bare half seconds at two speeds; half seconds are then compared with bare ones of the "
+             "same speed (median of each run), and the noise is half the range of the middle nine tenths of bare ones. Observed: the range for the whole run. lbfd: its processor time, which is in neither, on the same processors. *4 threads*: of each rank, in MPI_THREAD_MULTIPLE, each with messages to itself "
              "on a communicator of its own.", ""]
     out = []
     for case in dict.fromkeys(row["case"] for row in rows):
@@ -164,11 +213,13 @@ def storms(rows):
             runs = [row for row in of_case if row["limit"] == limit]
             if not runs or not bare:
                 continue
-            slower, noise = slowdown(runs, bare, from_s, end_s, end_s - FROM_S)
+            speeds = Speeds(bare, from_s, end_s)
+            slower, noise = (speeds.slowdown(runs, end_s - FROM_S), speeds.noise()) if speeds.are_two() else slowdown(
+                runs, bare, from_s, end_s, end_s - FROM_S)
             timed = median(slower)
             selfs = [next((p for p in row["step"]["predictions"] if p["kind"] == "self"), {}) for row in runs]
             bound = limit + (noise or 0)
-            out.append([case, f"{limit:g}", f"{percent(timed, 1)} ({percent(min(slower), 1)} to {percent(max(slower), 1)})" if slower else "-",
+            out.append([case + (", two speeds" if speeds.are_two() else ""), f"{limit:g}", f"{percent(timed, 1)} ({percent(min(slower), 1)} to {percent(max(slower), 1)})" if slower else "-",
                         percent(noise, 1), "-" if timed is None else "yes" if timed <= bound else "no",
                         f"{percent(median(cost_of(r).get('low_percent') for r in runs))} to "
                         f"{percent(median(cost_of(r).get('high_percent') for r in runs))}",
