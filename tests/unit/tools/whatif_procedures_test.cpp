@@ -141,6 +141,21 @@ TEST_F(WhatIfProcedures, UnknownNamesAndWrongOptions) {
   EXPECT_THAT(outcome.err, HasSubstr("the trace has no procedure times"));
 }
 
+// Events of two ranks that send to each other.
+auto adds_to(BatchEncoder& encoder) {
+  return [&encoder](Rank rank, EventKind kind, double process_s, const std::vector<std::uint64_t>& values = {}) {
+    Event event;
+    event.kind = kind;
+    event.process_s = process_s;
+    event.values = values;
+    if (kind == EventKind::kSend || kind == EventKind::kRecv) {
+      event.peer = 1 - rank;
+      event.tag = 1;
+    }
+    encoder.add(rank, event);
+  };
+}
+
 // Each rank numbers its procedures itself; names of templates hold commas and blanks.
 TEST_F(WhatIfProcedures, StoredTraces) {
   BatchEncoder encoder;
@@ -148,17 +163,7 @@ TEST_F(WhatIfProcedures, StoredTraces) {
   encoder.add_control(R"x({"type":"procedure","rank":1,"id":5,"name":"solve<int, 3>(a, b)"})x");
   encoder.add_control(R"({"type":"procedure","rank":0,"id":0,"name":"other"})");
   encoder.add_control(R"x({"type":"procedure","rank":0,"id":1,"name":"solve<int, 3>(a, b)"})x");
-  const auto add = [&](Rank rank, EventKind kind, double process_s, std::vector<std::uint64_t> values = {}) {
-    Event event;
-    event.kind = kind;
-    event.process_s = process_s;
-    event.values = values;
-    if (kind == EventKind::kSend || kind == EventKind::kRecv) {
-      event.peer = 1 - rank;
-      event.tag = 0;
-    }
-    encoder.add(rank, event);
-  };
+  const auto add = adds_to(encoder);
   add(1, EventKind::kProcedure, 0, {5, 3000000000u, 3000000000u, 10});
   add(1, EventKind::kSend, 6);
   add(1, EventKind::kExit, 0);
@@ -191,17 +196,7 @@ TEST_F(WhatIfProcedures, SamplesStandInForWhatWasNotMeasured) {
     say("procedure", "G", R"("id":0)");
     say("procedure", "H", R"("id":1)");
     say("procedure_remark", "G", R"("kind":"off","text":"too often")");
-    const auto add = [&](Rank rank, EventKind kind, double process_s, std::vector<std::uint64_t> values = {}) {
-      Event event;
-      event.kind = kind;
-      event.process_s = process_s;
-      event.values = values;
-      if (kind == EventKind::kSend || kind == EventKind::kRecv) {
-        event.peer = 1 - rank;
-        event.tag = 1;
-      }
-      encoder.add(rank, event);
-    };
+    const auto add = adds_to(encoder);
     add(0, EventKind::kProcedure, 0, {0, 1'000'000, 1'000'000, 4096});
     add(0, EventKind::kCompute, 1);
     add(0, EventKind::kSend, 3);
