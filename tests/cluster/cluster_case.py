@@ -5,6 +5,7 @@ Run by ctest as `test_X.py Case.test_name` with LBF_BUILD_DIR set; exit status 7
 
 import hashlib
 import json
+import math
 import os
 import pwd
 import re
@@ -247,16 +248,19 @@ class ClusterCase(unittest.TestCase):
     def both_restarts(self, job, timeout_s=150):
         """steps_by_restart() of a job that was requeued once, when its second run is over, too."""
         found = {}
+        updated = [-math.inf, None]  # when, and what scontrol said
 
         def both():
             # slurmctld lets a requeued job wait for two minutes. Its begin time may be set earlier, but the end of
-            # the first run sets it once more.
-            self.run_command("scontrol", "update", f"JobId={job}", "StartTime=now")
+            # the first run sets it once more. Not at each look: an update is work for the scheduler, too.
+            if time.monotonic() - updated[0] > 2:
+                updated[:] = time.monotonic(), self.run_command("scontrol", "update", f"JobId={job}", "StartTime=now")
             found.clear()
             found.update(self.steps_by_restart(job))
             return len(found) == 2
 
-        self.wait_for(both, timeout_s, lambda: f"job {job} has no two restarts; lbf-report knows {found}")
+        self.wait_for(both, timeout_s, lambda: f"job {job} has no two restarts; lbf-report knows {sorted(found)}; the last update: {updated[1]}; "
+                      f"{self.run_command('scontrol', '--oneliner', 'show', 'job', str(job)).out}")
         return found
 
     def running_step(self, job, step=0, enough_events=1):
