@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "event/unseen_time.h"
+
 namespace lbf {
 namespace {
 
@@ -90,9 +92,8 @@ void RunPicture::measured(Rank rank, std::span<const Event> events) {
   for (const Event& event : events) {
     pass(BinnedTimeline::kComputing, event.process_s);
     pass(BinnedTimeline::kBlocked, event.off_s);
-    const bool is_seen = event.kind != EventKind::kWindowOpen && event.kind != EventKind::kWindowClose && event.kind != EventKind::kExit;
-    if (!is_seen) {
-      now_s += event.call_s;  // nobody saw what happened then, or when in the window it did
+    if (call_time_is_unseen(event)) {
+      now_s += event.call_s;
     } else {
       pass(event.kind == EventKind::kIo ? BinnedTimeline::kBlocked : BinnedTimeline::kMpi, event.call_s);
     }

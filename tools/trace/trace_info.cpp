@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "advisor/report/text.h"
+#include "event/unseen_time.h"
 #include "tools/trace/event_text.h"
 
 namespace lbf {
@@ -35,8 +36,7 @@ Result<void> TraceInfoCount::add(Rank rank, const Event& event) {
   const auto index = static_cast<std::size_t>(rank);
   duration_s_[index] += event.process_s + event.call_s + event.off_s;
   process_s_ += event.process_s;
-  const bool is_seen = event.kind != EventKind::kWindowOpen && event.kind != EventKind::kWindowClose && event.kind != EventKind::kExit;
-  const Seconds call_s = is_seen ? event.call_s : 0;
+  const Seconds call_s = call_time_is_unseen(event) ? 0 : event.call_s;
   call_s_ += call_s;
   unseen_s_ += event.call_s - call_s;
   off_s_ += event.off_s;
