@@ -51,25 +51,29 @@ class Writer {
       text += "  if (phase == " + std::to_string(i) + ") phase_" + std::to_string(i + 1) + "(1);\n";
     }
     // A program without loops is all remainder.
-    return text + "}\n\nstatic void run(void) {\n" + (factor_ == 1 ? whole : rest) + "}\n";
+    return text + "}\n\nstatic void run(void) {\n" +
+           (factor_ == 1 ? whole : "  const double k = K;\n" + rest) + "}\n";
   }
 
  private:
-  // The calls of a list, each loop whole, or divided by K.
+  // The calls of a list, each loop whole, or divided by the k that is known there. Of n / k iterations the
+  // whole ones are executed, and what is left of them is one iteration that is divided itself: its messages
+  // have their latency once.
   std::string parts(const std::vector<ScalablePart>& list, bool divided) {
     std::string text;
     for (const ScalablePart& part : list) {
       const std::string id = std::to_string(id_of(part));
       if (!part.is_loop) {
-        text += "  phase_" + id + (divided ? "(K);\n" : "(1);\n");
+        text += "  phase_" + id + (divided ? "(k);\n" : "(1);\n");
         continue;
       }
-      text += "  {\n    long i, n = count(" + c_text(part.count) + ");\n";
       if (divided) {
-        text += "    for (i = 0; i < n / K; ++i) body_" + id + "();\n    for (i = 0; i < n % K; ++i) rest_" +
-                id + "();\n  }\n";
+        text += "  {\n    const double n = count(" + c_text(part.count) +
+                ") / k;\n    long i, whole = (long)(n + 1e-6);\n    for (i = 0; i < whole; ++i) body_" + id +
+                "();\n    if (n - whole > 1e-6) rest_" + id + "(1 / (n - whole));\n  }\n";
       } else {
-        text += "    for (i = 0; i < n; ++i) body_" + id + "();\n  }\n";
+        text += "  {\n    long i, n = count(" + c_text(part.count) + ");\n    for (i = 0; i < n; ++i) body_" +
+                id + "();\n  }\n";
       }
     }
     return text;
@@ -88,11 +92,11 @@ class Writer {
     }
     const std::string name = std::to_string(id);
     declarations_ +=
-        "static inline void body_" + name + "(void);\nstatic inline void rest_" + name + "(void);\n";
+        "static inline void body_" + name + "(void);\nstatic inline void rest_" + name + "(double k);\n";
     const std::string whole = parts(part.body, false);
     const std::string rest = parts(part.body, true);
     bodies_ += "\nstatic inline void body_" + name + "(void) {\n" + whole + "}\nstatic inline void rest_" +
-               name + "(void) {\n" + (factor_ == 1 ? "" : rest) + "}\n";
+               name + "(double k) {\n" + (factor_ == 1 ? "  (void)k;\n" : rest) + "}\n";
     return id;
   }
 

@@ -1,4 +1,4 @@
-"""How many predictions the interval of lbf-advise holds: its rule (advisor/advice/trust.h) on these runs, and another fit without each program."""
+"""How many predictions the interval of lbf-advise holds: its rule (advisor/trust/trust.h) on these runs, and another fit without each program."""
 
 import math
 import os
@@ -34,7 +34,7 @@ class Case(NamedTuple):
 
 
 def rule_in_use():
-    with open(os.path.join(ROOT, "advisor/advice/trust.h"), encoding="utf-8") as file:
+    with open(os.path.join(ROOT, "advisor/trust/trust.h"), encoding="utf-8") as file:
         text = file.read()
     return Rule(*(float(re.search(rf"{name} = ([\d.]+);", text)[1]) for name in CONSTANTS))
 

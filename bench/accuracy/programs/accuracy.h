@@ -39,7 +39,8 @@ static inline struct accuracy_run accuracy_begin(int* argc, char*** argv, const 
   run.init_s = MPI_Wtime();
   MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &run.ranks);
-  if (*argc < 2 || strlen((*argv)[1]) != 1 || strchr("SWA", (*argv)[1][0]) == NULL) {
+  if (*argc < 2 || strlen((*argv)[1]) != 1 || strchr("SWA", (*argv)[1][0]) == NULL ||
+      (*argc > 2 && *options == '\0')) {
     if (run.rank == 0) fprintf(stderr, "usage: %s S|W|A%s\n", name, options);
     MPI_Finalize();
     exit(2);

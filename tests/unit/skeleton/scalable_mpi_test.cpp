@@ -104,31 +104,43 @@ INSTANTIATE_TEST_SUITE_P(Scalable, RefusedRankCounts,
 
 #ifdef LBF_RUN
 
-class CapturedSkeletons : public CompiledSkeletons {};
+class CapturedSkeletons : public CompiledSkeletons {
+ protected:
+  // What the skeleton itself did with so many ranks, without the frame around it. Without ranks where the
+  // test failed.
+  ProgramTrace captured(const std::string& program, Rank ranks) {
+    const std::string folder = directory_.path() + "/captured";
+    const test::Outcome ran = run(program, ranks, LBF_RUN " --dir " + folder + " --quiet --overhead 100 -- ");
+    EXPECT_EQ(ran.status, 0) << ran.out;
+    std::string stored;
+    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
+      if (entry.path().extension() == ".lbfw") stored = entry.path().parent_path().string();
+    }
+    EXPECT_NE(stored, "") << ran.out;
+    if (stored.empty()) return {};
+    Result<std::unique_ptr<WhatIfTrace>> opened = open_trace(stored, "");
+    EXPECT_TRUE(opened.ok()) << (opened ? "" : opened.error().message);
+    if (!opened) return {};
+    skeleton::OperationReader reader((*opened)->ranks());
+    const auto add = [&](Rank rank, const Event& event) { return reader.add(rank, event); };
+    const Result<void> done = (*opened)->read(one_by_one(add), [](double) {});
+    EXPECT_TRUE(done.ok()) << (done ? "" : done.error().message);
+    Result<ProgramTrace> trace = reader.finish();
+    EXPECT_TRUE(trace.ok()) << (trace ? "" : trace.error().message);
+    if (!trace) return {};
+    const Result<void> bare = take_off_frame(*trace);
+    EXPECT_TRUE(bare.ok()) << (bare ? "" : bare.error().message);
+    return std::move(*trace);
+  }
+};
 
 TEST_P(CapturedSkeletons, DoWhatTheApplicationDoesThere) {
   const std::string program = compiled(1);
   ASSERT_NE(program, "");
   const Rank ranks = GetParam().others.front() < 3 ? GetParam().others[1] : GetParam().others.front();
-  const std::string folder = directory_.path() + "/captured";
-  const test::Outcome ran = run(program, ranks, LBF_RUN " --dir " + folder + " --quiet --overhead 100 -- ");
-  ASSERT_EQ(ran.status, 0) << ran.out;
-  std::string stored;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-    if (entry.path().extension() == ".lbfw") stored = entry.path().parent_path().string();
-  }
-  ASSERT_NE(stored, "") << ran.out;
-  Result<std::unique_ptr<WhatIfTrace>> opened = open_trace(stored, "");
-  ASSERT_TRUE(opened.ok()) << opened.error().message;
-  skeleton::OperationReader reader((*opened)->ranks());
-  const auto add = [&](Rank rank, const Event& event) { return reader.add(rank, event); };
-  const Result<void> done = (*opened)->read(one_by_one(add), [](double) {});
-  ASSERT_TRUE(done.ok()) << done.error().message;
-  Result<ProgramTrace> trace = reader.finish();
-  ASSERT_TRUE(trace.ok()) << trace.error().message;
-  const Result<void> bare = take_off_frame(*trace);
-  ASSERT_TRUE(bare.ok()) << bare.error().message;
-  const Result<Signature> got = make_signature(std::move(*trace), {0, 0, 0});
+  ProgramTrace trace = captured(program, ranks);
+  ASSERT_FALSE(HasFailure());
+  const Result<Signature> got = make_signature(std::move(trace), {0, 0, 0});
   ASSERT_TRUE(got.ok()) << got.error().message;
   const Signature wanted = signature_of(GetParam().make(ranks), {0, 0, 0});
   EXPECT_EQ(difference(exchanges_of(*got, Seen::kCaptured), exchanges_of(wanted, Seen::kCaptured)), "");
@@ -138,7 +150,35 @@ INSTANTIATE_TEST_SUITE_P(Scalable, CapturedSkeletons,
                          testing::Values(application_of("ring"), application_of("chain"),
                                          application_of("stencil_2d_around"), application_of("tree"),
                                          application_of("collectives"), application_of("matrix"),
-                                         application_of("master"), application_of("doubling")),
+                                         application_of("master"), application_of("doubling"),
+                                         application_of("nested")),
+                         [](const auto& param) { return param.param.name; });
+
+class DividedSkeletons : public CapturedSkeletons {};
+
+// 10 outer iterations by K = 7: one whole, of 10 inner ones, and one divided by 7/3; of its 10 inner ones
+// 30/7 are left: 4 whole, and one divided by 7/2.
+TEST_P(DividedSkeletons, HaveOneIterationForTheRestOfEachLoop) {
+  const std::string program = compiled(7);
+  ASSERT_NE(program, "");
+  const ProgramTrace trace = captured(program, 3);
+  ASSERT_FALSE(HasFailure());
+  ASSERT_EQ(trace.ranks.size(), 3u);
+  for (const std::vector<skeleton::Operation>& operations : trace.ranks) {
+    std::vector<Bytes> sent;
+    int allreduces = 0;
+    for (const skeleton::Operation& each : operations) {
+      if (each.kind == skeleton::OperationKind::kSend) sent.push_back(each.bytes);
+      allreduces += each.kind == skeleton::OperationKind::kCollective && each.op == CollectiveOp::kAllreduce;
+    }
+    std::vector<Bytes> wanted(14, 8192);
+    wanted.push_back(2340);  // 8192 * 2 / 7
+    EXPECT_EQ(sent, wanted);
+    EXPECT_EQ(allreduces, 2);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Scalable, DividedSkeletons, testing::Values(application_of("nested")),
                          [](const auto& param) { return param.param.name; });
 
 #endif

@@ -272,6 +272,23 @@ EventProgram matrix(Rank p) {
   return program;
 }
 
+// Ten times ten messages around and an allreduce.
+EventProgram nested(Rank p) {
+  EventProgram program(p);
+  for (int outer = 0; outer < 10; ++outer) {
+    for (int inner = 0; inner < 10; ++inner) {
+      for (Rank r = 0; r < p; ++r) {
+        if (r == 0) program.send(0, 1, 8192, 5, kWork_s);
+        program.recv(r, (r - 1 + p) % p, 8192, 5);
+        if (r != 0) program.send(r, (r + 1) % p, 8192, 5, kWork_s);
+      }
+    }
+    program.all(CollectiveOp::kAllreduce, 8);
+  }
+  program.exit();
+  return program;
+}
+
 // Twice as many iterations with twice as many ranks.
 EventProgram rounds(Rank p) {
   EventProgram program(p);
@@ -316,6 +333,7 @@ const std::vector<ScalableApplication>& scalable_applications() {
       {"collectives", collectives, {4, 6}, {2, 3, 9}},
       {"matrix", matrix, {6, 16}, {4, 9, 12}},
       {"rounds", rounds, {2, 5}, {3, 7}},
+      {"nested", nested, {3, 5}, {2, 4, 8}},
   };
   return all;
 }
