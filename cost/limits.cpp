@@ -1,10 +1,9 @@
 // See limits.h.
 #include "cost/limits.h"
 
-#include <charconv>
-#include <cmath>
 #include <utility>
 
+#include "base/number.h"
 #include "base/quoted.h"
 
 namespace lbf::cost {
@@ -22,21 +21,10 @@ constexpr LimitRule kRules[kLimits] = {
     {"step_trace_limit_mb", "MB", "give megabytes, 1 to 1099511627776", 1, 1099511627776.0, true, true},
 };
 
-template <typename T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
 std::optional<double> value_of(const LimitRule& rule, std::string_view text) {
-  if (rule.is_whole) {
-    const auto whole = number<std::uint64_t>(text);
-    return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
-  }
-  const auto value = number<double>(text);
-  return value && std::isfinite(*value) ? value : std::nullopt;
+  if (!rule.is_whole) return parse_number<double>(text);
+  const auto whole = parse_number<std::uint64_t>(text);
+  return whole ? std::optional(static_cast<double>(*whole)) : std::nullopt;
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
@@ -17,6 +16,7 @@
 #include <vector>
 
 #include "advisor/advice/how.h"
+#include "base/number.h"
 #include "base/scoped_fd.h"
 
 namespace lbf::advisor {
@@ -181,12 +181,9 @@ std::optional<Seconds> parse_time_limit(std::string_view text) {
   const std::size_t dash = text.find('-');
   std::vector<double> numbers;
   const auto read = [&](std::string_view digits) {
-    unsigned value = 0;
-    const char* const end = digits.data() + digits.size();
-    const auto done = std::from_chars(digits.data(), end, value);
-    if (digits.empty() || done.ec != std::errc() || done.ptr != end) return false;
-    numbers.push_back(value);
-    return true;
+    const auto value = parse_number<unsigned>(digits);
+    if (value) numbers.push_back(*value);
+    return value.has_value();
   };
   if (dash != std::string_view::npos && !read(text.substr(0, dash))) return std::nullopt;
   std::string_view rest = dash == std::string_view::npos ? text : text.substr(dash + 1);

@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <ctime>
 #include <utility>
 
 #include "base/child_process.h"
+#include "base/number.h"
 
 namespace lbf::advisor {
 namespace {
@@ -28,10 +28,7 @@ constexpr std::array<std::string_view, 6> kOutOfReach = {
     "Communication connection failure",   "configuration source", "Unable to establish"};
 
 std::optional<double> parse_moment(const std::string& word) {
-  long long seconds = 0;
-  const char* const end = word.data() + word.size();
-  if (const auto read = std::from_chars(word.data(), end, seconds); read.ec == std::errc() && read.ptr == end)
-    return static_cast<double>(seconds);
+  if (const auto seconds = parse_number<long long>(word)) return static_cast<double>(*seconds);
   std::tm local{};
   const char* const rest = ::strptime(word.c_str(), "%Y-%m-%dT%H:%M:%S", &local);
   if (rest == nullptr || *rest != '\0') return std::nullopt;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <string_view>
@@ -11,6 +10,7 @@
 
 #include "advisor/report/text.h"
 #include "advisor/report/times.h"
+#include "base/number.h"
 
 namespace lbf::report {
 namespace {
@@ -18,19 +18,12 @@ namespace {
 constexpr std::string_view kMap = "map=";
 constexpr std::string_view kPlane = "plane=";
 
-std::optional<std::uint64_t> to_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
 // The most ranks that one node gets.
 std::optional<std::uint64_t> fullest_node(std::uint64_t ranks, std::uint64_t nodes,
                                           std::string_view placement) {
   if (nodes == 0) return std::nullopt;
   if (placement.starts_with(kPlane)) {
-    const auto plane = to_number(placement.substr(kPlane.size()));
+    const auto plane = parse_number<std::uint64_t>(placement.substr(kPlane.size()));
     if (!plane || *plane == 0) return std::nullopt;
     // Planes are dealt round robin, so the first node has the most of them, the last plane may be a short
     // one.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "advisor/report/hostlist.h"
 #include "advisor/report/text.h"
 #include "advisor/report/times.h"
+#include "base/number.h"
 
 namespace lbf::report {
 namespace {
@@ -242,9 +242,8 @@ Result<std::vector<Column>> parse_format(std::string_view format) {
       std::string_view width = item.substr(mark + 1);
       column.left = width.starts_with('-');
       if (column.left) width.remove_prefix(1);
-      const auto [end, error] = std::from_chars(width.data(), width.data() + width.size(), column.width);
-      if (error != std::errc{} || end != width.data() + width.size() || column.width == 0 ||
-          column.width > kWidestColumn) {
+      column.width = parse_number<std::size_t>(width).value_or(0);
+      if (column.width == 0 || column.width > kWidestColumn) {
         return invalid_input(fmt::format(
             "'{}': after % stands a width of 1 to {}, for example {}%20 or {}%-20 for the left side", item,
             kWidestColumn, field->name, field->name));

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <charconv>
 
 #include "advisor/report/step.h"
+#include "base/number.h"
 
 namespace lbf::report {
 namespace {
@@ -27,25 +27,17 @@ std::vector<std::string_view> split(std::string_view list) {
   }
 }
 
-std::optional<std::uint32_t> parse_u32(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
-
 std::optional<std::uint64_t> parse_step(std::string_view text) {
   for (const std::uint64_t reserved : {0xfffffffbULL, 0xfffffffcULL, 0xfffffffaULL}) {
     if (text == step_name(reserved)) return reserved;
   }
   if (text.starts_with(kRunPrefix)) {
     text.remove_prefix(kRunPrefix.size());
-    std::uint32_t number = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number, 16);
-    if (text.size() != 7 || error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-    return kFirstRunNumber + number;
+    const auto number = parse_number<std::uint32_t>(text, 16);
+    if (text.size() != 7 || !number) return std::nullopt;
+    return kFirstRunNumber + *number;
   }
-  const auto number = parse_u32(text);
+  const auto number = parse_number<std::uint32_t>(text);
   return number ? std::optional<std::uint64_t>(*number) : std::nullopt;
 }
 
@@ -53,7 +45,7 @@ std::optional<std::uint64_t> parse_step(std::string_view text) {
 constexpr std::size_t kMostTasks = 1000;
 std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view text) {
   if (!text.starts_with('[')) {
-    const auto task = parse_u32(text);
+    const auto task = parse_number<std::uint32_t>(text);
     if (!task) return std::nullopt;
     return std::vector<std::uint32_t>{*task};
   }
@@ -61,8 +53,8 @@ std::optional<std::vector<std::uint32_t>> parse_tasks(std::string_view text) {
   std::vector<std::uint32_t> out;
   for (const std::string_view range : split(text.substr(1, text.size() - 2))) {
     const std::size_t dash = range.find('-');
-    const auto first = parse_u32(range.substr(0, dash));
-    const auto last = dash == std::string_view::npos ? first : parse_u32(range.substr(dash + 1));
+    const auto first = parse_number<std::uint32_t>(range.substr(0, dash));
+    const auto last = dash == std::string_view::npos ? first : parse_number<std::uint32_t>(range.substr(dash + 1));
     if (!first || !last || *last < *first || *last - *first >= kMostTasks - out.size()) return std::nullopt;
     for (std::uint64_t task = *first; task <= *last; ++task) out.push_back(static_cast<std::uint32_t>(task));
   }
@@ -77,7 +69,7 @@ Result<std::vector<JobSelector>> parse_jobs(std::string_view list) {
     const std::size_t dot = item.find('.');
     const std::string_view name = item.substr(0, dot);
     const std::size_t mark = name.find_first_of("_+");
-    const auto job = parse_u32(name.substr(0, mark));
+    const auto job = parse_number<std::uint32_t>(name.substr(0, mark));
     if (!job || *job == 0) {
       return invalid_input(
           fmt::format("'{}' is no job; write JOB, JOB_TASK or JOB+OFFSET, and .STEP behind it for one step: "

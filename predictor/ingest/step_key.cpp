@@ -2,8 +2,9 @@
 #include "predictor/ingest/step_key.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
+
+#include "base/number.h"
 
 namespace lbf {
 namespace {
@@ -43,13 +44,12 @@ Result<void> check_cluster_name(std::string_view cluster) {
 }
 
 Result<std::uint64_t> parse_decimal(std::string_view text, std::uint64_t maximum, std::string_view what) {
-  std::uint64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (text.empty() || error != std::errc{} || end != text.data() + text.size() || value > maximum) {
+  const auto value = parse_number<std::uint64_t>(text);
+  if (!value || *value > maximum) {
     return invalid_input(std::string(what) + " '" + shown(text) + "': a decimal number up to " +
                          std::to_string(maximum) + " is needed");
   }
-  return value;
+  return *value;
 }
 
 Result<StepKey> make_step_key(std::string_view cluster, std::string_view job, std::string_view step,

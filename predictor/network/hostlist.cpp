@@ -2,11 +2,11 @@
 #include "predictor/network/hostlist.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "base/number.h"
 #include "base/quoted.h"
 
 namespace lbf {
@@ -20,11 +20,8 @@ Error too_many(std::size_t limit) {
 }
 
 std::optional<std::uint32_t> number_of(std::string_view digits) {
-  std::uint32_t value = 0;
-  if (digits.empty() || digits.size() > kMaxDigits) return std::nullopt;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc{} || end != digits.data() + digits.size()) return std::nullopt;
-  return value;
+  if (digits.size() > kMaxDigits) return std::nullopt;
+  return parse_number<std::uint32_t>(digits);
 }
 
 bool in_name(char c) {

@@ -2,28 +2,21 @@
 #include "predictor/replay/target.h"
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <utility>
 
+#include "base/number.h"
 #include "base/quoted.h"
 
 namespace lbf {
 namespace {
-
-std::optional<std::uint32_t> parse_number(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
 
 Result<std::vector<std::uint32_t>> place_by_map(std::string_view list, Rank ranks, std::uint32_t nodes) {
   std::vector<std::uint32_t> node_of_rank;
   for (std::size_t at = 0; at <= list.size();) {
     const std::size_t comma = std::min(list.find(',', at), list.size());
     const std::string_view item = list.substr(at, comma - at);
-    const std::optional<std::uint32_t> node = parse_number(item);
+    const std::optional<std::uint32_t> node = parse_number<std::uint32_t>(item);
     if (!node) {
       return invalid_input("placement map: " + quoted(item) +
                            " is no node number: give one for each rank, as in map=0,0,1");
@@ -90,7 +83,7 @@ Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank 
     return node_of_rank;
   }
   if (placement.starts_with(kPlane)) {
-    const std::optional<std::uint32_t> size = parse_number(placement.substr(kPlane.size()));
+    const std::optional<std::uint32_t> size = parse_number<std::uint32_t>(placement.substr(kPlane.size()));
     if (!size || *size == 0) {
       return invalid_input("placement " + quoted(placement) +
                            ": plane=K needs K, the ranks in one plane, 1 or more");

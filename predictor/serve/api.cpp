@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,6 +12,7 @@
 #include <vector>
 
 #include "base/munge_credential.h"
+#include "base/number.h"
 #include "predictor/network/hostlist.h"
 #include "predictor/serve/list_pieces.h"
 #include "predictor/serve/step_json.h"
@@ -116,13 +115,10 @@ Result<std::string> percent_decoded(std::string_view text) {
     if (text[i] == '+') {
       out.push_back(' ');
     } else if (text[i] == '%') {
-      unsigned value = 0;
       const std::string_view digits = text.substr(i + 1, 2);
-      const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
-      if (digits.size() != 2 || error != std::errc{} || end != digits.data() + 2) {
-        return invalid_input("the request's query has a broken %XX");
-      }
-      out.push_back(static_cast<char>(value));
+      const auto value = parse_number<unsigned>(digits, 16);
+      if (digits.size() != 2 || !value) return invalid_input("the request's query has a broken %XX");
+      out.push_back(static_cast<char>(*value));
       i += 2;
     } else {
       out.push_back(text[i]);
@@ -132,12 +128,9 @@ Result<std::string> percent_decoded(std::string_view text) {
 }
 
 Result<double> parse_time(const std::string& text, const char* what) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) {
-    return invalid_input(std::string(what) + " must be seconds since the epoch");
-  }
-  return value;
+  const auto value = parse_number<double>(text);
+  if (!value) return invalid_input(std::string(what) + " must be seconds since the epoch");
+  return *value;
 }
 
 // A trace as it was when it was asked for: stream 0 whole, then 1 ...

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <charconv>
 #include <functional>
 
+#include "base/number.h"
 #include "base/quoted.h"
 
 namespace lbf::plugin {
@@ -17,14 +17,6 @@ namespace {
 constexpr std::uint64_t kMinRingBytes = 64 << 10;
 constexpr std::uint64_t kMaxRingBytes = std::uint64_t{1} << 30;
 constexpr std::size_t kMaxProcedureListBytes = 4096;
-
-template <typename T>
-std::optional<T> number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return std::nullopt;
-  return value;
-}
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -59,7 +51,7 @@ bool good_server(std::string_view text) {
   const std::string_view authority = text.substr(7);
   const std::size_t colon = authority.rfind(':');
   if (colon == std::string_view::npos || colon == 0) return false;
-  const auto port = number<std::uint32_t>(authority.substr(colon + 1));
+  const auto port = parse_number<std::uint32_t>(authority.substr(colon + 1));
   return port && *port >= 1 && *port <= 65535 && authority.find('/') == std::string_view::npos;
 }
 
@@ -137,13 +129,13 @@ Result<AdminConfig> parse_admin_config(std::span<char* const> arguments) {
     } else if (name == "ring_dir") {
       outcome = path(&config.ring_dir);
     } else if (name == "ring_bytes") {
-      const auto bytes = number<std::uint64_t>(value);
+      const auto bytes = parse_number<std::uint64_t>(value);
       if (!bytes || !std::has_single_bit(*bytes) || *bytes < kMinRingBytes || *bytes > kMaxRingBytes) {
         return wrong(argument, "give a power of two, 65536 to 1073741824");
       }
       config.ring_bytes = *bytes;
     } else if (name == "relay_wait_s") {
-      const auto wait_s = number<double>(value);
+      const auto wait_s = parse_number<double>(value);
       if (!wait_s || !(*wait_s >= 0) || *wait_s > 600) return wrong(argument, "give seconds, 0 to 600");
       config.relay_wait_s = *wait_s;
     } else {
@@ -267,12 +259,12 @@ std::vector<std::uint32_t> parse_tasks_per_node(std::string_view text, std::size
   for (std::string_view part : split(text, ',')) {
     std::uint32_t repeat = 1;
     if (const std::size_t open = part.find("(x"); open != std::string_view::npos && part.ends_with(')')) {
-      const auto times = number<std::uint32_t>(part.substr(open + 2, part.size() - open - 3));
+      const auto times = parse_number<std::uint32_t>(part.substr(open + 2, part.size() - open - 3));
       if (!times) return {};
       repeat = *times;
       part = part.substr(0, open);
     }
-    const auto count = number<std::uint32_t>(part);
+    const auto count = parse_number<std::uint32_t>(part);
     if (!count || repeat > max_nodes - tasks.size()) return {};
     tasks.insert(tasks.end(), repeat, *count);
   }

@@ -6,12 +6,13 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <ctime>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+
+#include "base/number.h"
 
 namespace lbf::plugin {
 namespace {
@@ -36,11 +37,7 @@ std::vector<std::string> expand_hosts(const std::string& text) {
 }
 
 std::optional<std::uint32_t> number_of(const std::optional<std::string>& text) {
-  if (!text) return std::nullopt;
-  std::uint32_t value{};
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
-  return value;
+  return text ? parse_number<std::uint32_t>(*text) : std::nullopt;
 }
 
 // Which component of a heterogeneous job this is. SPANK has no item for it; the environment has the job id of

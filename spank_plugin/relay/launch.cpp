@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <optional>
 
+#include "base/number.h"
 #include "base/scoped_fd.h"
 
 namespace lbf::relay {
@@ -45,11 +45,7 @@ std::optional<std::string_view> value_of(std::string_view environment, std::stri
 
 template <typename Number>
 std::optional<Number> number_of(std::optional<std::string_view> text) {
-  if (!text) return std::nullopt;
-  Number value{};
-  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), value);
-  if (error != std::errc() || end != text->data() + text->size()) return std::nullopt;
-  return value;
+  return text ? parse_number<Number>(*text) : std::nullopt;
 }
 
 }  // namespace

@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <ctime>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/number.h"
 #include "base/scoped_fd.h"
 
 namespace lbf::relay {
@@ -42,10 +42,8 @@ std::vector<std::string_view> fields_after_name(std::string_view stat) {
   return fields;
 }
 
-std::uint64_t number(std::string_view text) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
+std::uint64_t number(std::string_view word) {
+  return parse_number<std::uint64_t>(word).value_or(0);
 }
 
 }  // namespace

@@ -8,10 +8,10 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <utility>
 
+#include "base/number.h"
 #include "base/unique_handle.h"
 
 namespace lbf::relay {
@@ -29,16 +29,9 @@ std::int32_t pid_of_ring_name(std::string_view name) {
   name.remove_suffix(kSuffix.size());
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos) return 0;
-  std::int32_t pid = 0;
-  std::int32_t tid = 0;
-  const char* const end = name.data() + name.size();
-  const auto first = std::from_chars(name.data(), name.data() + dot, pid);
-  const auto second = std::from_chars(name.data() + dot + 1, end, tid);
-  if (first.ec != std::errc() || first.ptr != name.data() + dot || second.ec != std::errc() ||
-      second.ptr != end) {
-    return 0;
-  }
-  return pid > 1 && tid > 1 ? pid : 0;
+  const auto pid = parse_number<std::int32_t>(name.substr(0, dot));
+  const auto tid = parse_number<std::int32_t>(name.substr(dot + 1));
+  return pid && tid && *pid > 1 && *tid > 1 ? *pid : 0;
 }
 
 Result<std::shared_ptr<RingDirectory>> RingDirectory::open(const std::string& path) {

@@ -4,10 +4,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <numeric>
 #include <optional>
 
+#include "base/number.h"
 #include "tools/calibrate/calibrate_table.h"
 
 namespace lbf {
@@ -16,11 +16,7 @@ namespace {
 // The number behind `key` and a blank; nothing: the line is another one.
 std::optional<Nanoseconds> number_behind(std::string_view line, std::string_view key) {
   if (!line.starts_with(key) || !line.substr(key.size()).starts_with(' ')) return std::nullopt;
-  const std::string_view text = line.substr(key.size() + 1);
-  Nanoseconds number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
+  return parse_number<Nanoseconds>(line.substr(key.size() + 1));
 }
 
 // A disturbance of the shorter of two measurements can put the difference below 0.

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <utility>
 
+#include "base/number.h"
 #include "tools/calibrate/calibrate_table.h"
 
 namespace lbf {
@@ -17,15 +17,10 @@ constexpr std::string_view kNode = "node 0 ";
 bool read_sample(std::string_view text, std::map<Bytes, std::vector<Nanoseconds>>& samples) {
   const std::size_t blank = text.find(' ');
   if (blank == std::string_view::npos) return false;
-  const std::string_view parts[] = {text.substr(0, blank), text.substr(blank + 1)};
-  Bytes bytes = 0;
-  Nanoseconds ns = 0;
-  const auto whole = [](std::string_view part, auto& number) {
-    const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), number);
-    return error == std::errc() && end == part.data() + part.size();
-  };
-  if (!whole(parts[0], bytes) || !whole(parts[1], ns) || ns < 0) return false;
-  samples[bytes].push_back(ns);
+  const auto bytes = parse_number<Bytes>(text.substr(0, blank));
+  const auto ns = parse_number<Nanoseconds>(text.substr(blank + 1));
+  if (!bytes || !ns || *ns < 0) return false;
+  samples[*bytes].push_back(*ns);
   return true;
 }
 

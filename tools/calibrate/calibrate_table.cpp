@@ -5,11 +5,12 @@
 
 #include <algorithm>
 #include <cassert>
-#include <charconv>
 #include <cmath>
 #include <iterator>
 #include <optional>
 #include <utility>
+
+#include "base/number.h"
 
 namespace lbf {
 namespace {
@@ -28,14 +29,6 @@ std::string_view next_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find(' '));
   text.remove_prefix(word.size());
   return word;
-}
-
-template <typename Number>
-std::optional<Number> parse(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
 }
 
 std::string microseconds(Seconds seconds) {
@@ -229,7 +222,7 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
   }
   if (kind == "eager") {
     const std::string_view limit = next_word(rest);
-    const auto bytes = parse<Bytes>(limit);
+    const auto bytes = parse_number<Bytes>(limit);
     if (!rest.empty() || (!bytes && limit != "all" && limit != "unknown")) return broken_line(line);
     measured.eager = bytes            ? PingPong::Eager::kUpToLimit
                      : limit == "all" ? PingPong::Eager::kAll
@@ -242,9 +235,9 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
     return {};
   }
   if (kind == "work" || kind == "long_work") {
-    const auto bytes = parse<Bytes>(next_word(rest));
-    const auto send_ns = parse<Nanoseconds>(next_word(rest));
-    const auto recv_ns = parse<Nanoseconds>(next_word(rest));
+    const auto bytes = parse_number<Bytes>(next_word(rest));
+    const auto send_ns = parse_number<Nanoseconds>(next_word(rest));
+    const auto recv_ns = parse_number<Nanoseconds>(next_word(rest));
     if (!bytes || !send_ns || !recv_ns || *send_ns < 0 || *recv_ns < 0 || !rest.empty())
       return broken_line(line);
     (kind == "work" ? measured.send_work_ns : measured.long_send_work_ns)[*bytes].push_back(*send_ns);
@@ -252,11 +245,11 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
     return {};
   }
   if (kind != "batch") return broken_line(line);
-  const auto bytes = parse<Bytes>(next_word(rest));
+  const auto bytes = parse_number<Bytes>(next_word(rest));
   if (!bytes) return broken_line(line);
   std::vector<Nanoseconds> batch;
   while (!rest.empty()) {
-    const auto half_ns = parse<Nanoseconds>(next_word(rest));
+    const auto half_ns = parse_number<Nanoseconds>(next_word(rest));
     if (!half_ns || *half_ns < 0) return broken_line(line);
     batch.push_back(*half_ns);
   }
@@ -276,8 +269,8 @@ Result<void> read_link_line(std::string_view line, LinkRates& measured) {
   if (kind == "library" || (kind == "yield" && (rest == " 0" || rest == " 1"))) return {};
   if (kind == "node" && read_node(rest, measured.nodes)) return {};
   if (kind != "stream") return broken_line(line);
-  const auto pairs = parse<int>(next_word(rest));
-  const auto bytes_per_s = parse<std::uint64_t>(next_word(rest));
+  const auto pairs = parse_number<int>(next_word(rest));
+  const auto bytes_per_s = parse_number<std::uint64_t>(next_word(rest));
   if (!pairs || *pairs < 1 || !bytes_per_s || *bytes_per_s == 0 || !rest.empty()) return broken_line(line);
   measured.bytes_per_s[*pairs].push_back(static_cast<double>(*bytes_per_s));
   return {};
@@ -443,7 +436,7 @@ Result<std::vector<Bytes>> parse_sizes(std::string_view list) {
     if (item.ends_with('K') || item.ends_with('k')) unit = 1024;
     if (item.ends_with('M') || item.ends_with('m')) unit = 1024 * 1024;
     if (unit > 1) digits.remove_suffix(1);
-    const auto number = parse<Bytes>(digits);
+    const auto number = parse_number<Bytes>(digits);
     if (!number || *number > kLargestMessageBytes / unit) {
       return invalid_input(
           "size '" + std::string(item) +

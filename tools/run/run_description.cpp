@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/number.h"
 #include "predictor/network/hostlist.h"
 
 namespace lbf::run {
@@ -113,12 +114,11 @@ std::uint32_t number_in_environment(const char* name) {
 
 Result<double> parse_overhead(std::string_view text) {
   if (text.ends_with('%')) text.remove_suffix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value > 0) || !(value <= 100)) {
+  const auto value = parse_number<double>(text);
+  if (!value || *value <= 0 || *value > 100) {
     return invalid_input("the overhead limit must be a percentage above 0, at most 100");
   }
-  return value;
+  return *value;
 }
 
 double overhead_limit_percent() {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -14,6 +13,8 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "base/number.h"
 
 namespace lbf {
 namespace {
@@ -254,8 +255,9 @@ class Reader final : public TiTrace {
 
   template <typename Number>
   static bool parse(std::string_view text, Number& value) {
-    const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return failed == std::errc{} && end == text.data() + text.size();
+    const auto number = parse_number<Number>(text);
+    value = number.value_or(value);
+    return number.has_value();
   }
 
   static Result<void> check(const Words& words, std::size_t required, const char* form) {
@@ -301,7 +303,7 @@ class Reader final : public TiTrace {
     // A count as SimGrid reads it (1e6 is one), not negative unless `unknown` is: then 0.
     double count(std::size_t i, bool unknown = false) {
       double value = 0;
-      if (!parse(words_[i], value) || !std::isfinite(value)) return fail(i, "count");
+      if (!parse(words_[i], value)) return fail(i, "count");
       value = std::trunc(value);
       if (value < 0 && unknown) return 0;
       if (value < 0 || value > static_cast<double>(kMaxBytes)) return fail(i, "count");
@@ -309,7 +311,7 @@ class Reader final : public TiTrace {
     }
     double flops(std::size_t i) {
       double value = 0;
-      if (!parse(words_[i], value) || !std::isfinite(value) || value < 0) return fail(i, "amount");
+      if (!parse(words_[i], value) || value < 0) return fail(i, "amount");
       return value;
     }
     double datatype(std::size_t i) {

@@ -4,10 +4,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <numeric>
 #include <optional>
+
+#include "base/number.h"
 
 namespace lbf {
 namespace {
@@ -17,10 +18,8 @@ constexpr std::size_t kMaxNear = 5;
 constexpr int kCurveStep = 10;
 
 std::optional<double> percent_of(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0 && value <= 100)) return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(text);
+  return value && *value >= 0 && *value <= 100 ? value : std::nullopt;
 }
 
 // "receiver", "sender", "rank:N"
@@ -32,10 +31,9 @@ std::optional<Destination> parse_destination(const std::string& text) {
   if (text == "receiver") return Destination{MoveTo::kReceiver, kAnyRank};
   if (text == "sender") return Destination{MoveTo::kSender, kAnyRank};
   if (!text.starts_with("rank:")) return std::nullopt;
-  Rank rank = kAnyRank;
-  const auto [end, error] = std::from_chars(text.data() + 5, text.data() + text.size(), rank);
-  if (error != std::errc{} || end != text.data() + text.size() || rank < 0) return std::nullopt;
-  return Destination{MoveTo::kRank, rank};
+  const auto rank = parse_number<Rank>(std::string_view(text).substr(5));
+  if (!rank || *rank < 0) return std::nullopt;
+  return Destination{MoveTo::kRank, *rank};
 }
 
 std::string destination_words(const std::string& to) {

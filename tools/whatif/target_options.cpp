@@ -1,19 +1,15 @@
 #include "tools/whatif/target_options.h"
 
-#include <charconv>
-#include <cmath>
 #include <vector>
 
+#include "base/number.h"
 #include "tools/support/environment.h"
 
 namespace lbf {
 
 std::string check_positive(const std::string& text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good =
-      error == std::errc{} && end == text.data() + text.size() && std::isfinite(value) && value > 0;
-  return good ? std::string() : "'" + text + "' is no number above 0";
+  const auto value = parse_number<double>(text);
+  return value && *value > 0 ? std::string() : "'" + text + "' is no number above 0";
 }
 
 void add_target_options(CLI::App& command, WhatIfOptions& options, const std::string& group) {

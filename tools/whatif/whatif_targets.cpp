@@ -1,9 +1,10 @@
 #include "tools/whatif/whatif_targets.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <utility>
+
+#include "base/number.h"
 
 namespace lbf {
 namespace {
@@ -16,10 +17,9 @@ std::uint32_t nodes_of_map(std::string_view placement) {
   std::string_view list = placement.substr(kMap.size());
   while (!list.empty()) {
     const std::string_view item = list.substr(0, list.find(','));
-    std::uint32_t node = 0;
-    const auto [end, error] = std::from_chars(item.data(), item.data() + item.size(), node);
-    if (error != std::errc{} || end != item.data() + item.size() || node == ~std::uint32_t{0}) return 0;
-    nodes = std::max(nodes, node + 1);
+    const auto node = parse_number<std::uint32_t>(item);
+    if (!node || *node == ~std::uint32_t{0}) return 0;
+    nodes = std::max(nodes, *node + 1);
     list.remove_prefix(std::min(item.size() + 1, list.size()));
   }
   return nodes;
