@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <poll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -18,8 +17,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
-#include "tests/support/temporary_directory.h"
-#include "tests/unit/plugin/fake_spank.h"
+#include "tests/unit/plugin/plugin_fixture.h"
 
 extern "C" {
 #include <slurm/slurm.h>
@@ -37,90 +35,6 @@ using testing::Not;
 constexpr uid_t kNobody = 65534;
 
 const char* const kHooks[] = {"init", "init_post_opt", "local_user_init", "user_init", "task_exit", "exit"};
-
-std::string contents(const std::string& path) {
-  std::ifstream in(path);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-class PluginTest : public testing::Test {
- protected:
-  PluginTest() {
-    for (const char* name : {"LBF_PREDICT", "LBF_NETWORKS", "LBF_OVERHEAD", "LBF_PROCEDURES", "LBF_LIMITS"}) ::unsetenv(name);
-    ::chmod(dir_.c_str(), 0755);
-    ring_dir_ = dir_ + "/shm";
-    std::filesystem::create_directory(ring_dir_);
-    ::chmod(ring_dir_.c_str(), 01777);
-    capture_ = dir_ + "/capture.so";
-    std::ofstream(capture_) << "x";
-    relay_ = dir_ + "/lbf-relay";
-    write_relay("D");
-    host() = FakeHost();
-    host().items = {{S_JOB_UID, ::getuid()},
-                    {S_JOB_GID, ::getgid()},
-                    {S_JOB_ID, 42},
-                    {S_JOB_STEPID, 3},
-                    {S_JOB_NNODES, 2},
-                    {S_JOB_NODEID, 1},
-                    {S_JOB_LOCAL_TASK_COUNT, 2},
-                    {S_JOB_TOTAL_TASK_COUNT, 4},
-                    {S_JOB_NCPUS, 8},
-                    {S_JOB_ARGV, 0},
-                    {S_JOB_LOCAL_TO_GLOBAL_ID, 2},
-                    {S_JOB_SUPPLEMENTARY_GIDS, 0},
-                    {S_SLURM_RESTART_COUNT, 1},
-                    {S_JOB_ARRAY_ID, 40},
-                    {S_JOB_ARRAY_TASK_ID, 5}};
-    host().environment = {{"SLURM_STEP_NODELIST", "node[1-2]"},
-                          {"SLURM_STEP_TASKS_PER_NODE", "2(x2)"},
-                          {"SLURM_CLUSTER_NAME", "test"},
-                          {"SLURM_JOB_USER", "me"}};
-  }
-  static FakeHost& host() { return FakeHost::get(); }
-
-  // A relay that leaves what it sees in the ring directory, waits for the end and answers ANSWER.
-  void write_relay(const std::string& answer) {
-    std::ofstream(relay_) << "#!/bin/sh\n"
-                             "cat /proc/self/status >\"$2/status.txt\"\n"
-                             "env >\"$2/env.txt\"\n"
-                             "printf '%s\\n' \"$@\" >\"$2/arguments.txt\"\n"
-                             "ls /proc/$$/fd >\"$2/fds.txt\"\n"
-                             "ps -o sid= -p $$ >\"$2/session.txt\" 2>/dev/null\n"
-                             "echo $$ >\"$2/pid.txt\"\n"
-                             "head -c 1 <&3 >\"$2/end.txt\"\n"
-                             "printf '"
-                          << answer << "' >&3\n";
-    ::chmod(relay_.c_str(), 0755);
-  }
-  std::vector<std::string> arguments(std::vector<std::string> more = {}) {
-    std::vector<std::string> all{"relay=" + relay_,       "capture=" + capture_,
-                                 "ring_dir=" + ring_dir_, "report=" + dir_ + "/lbf-report",
-                                 "spool_dir=/s",          "relay_wait_s=5"};
-    all.insert(all.end(), more.begin(), more.end());
-    return all;
-  }
-  void start(spank_context_t context, std::vector<std::string> more = {}) {
-    host().context = context;
-    ASSERT_EQ(call_hook("init", arguments(std::move(more))), ESPANK_SUCCESS);
-  }
-  std::string rings() { return host().environment["LBF_CAPTURE_DIR"]; }
-  // The relay writes its files after exec, when start has long returned.
-  std::string wait_for(const std::string& name) {
-    const std::string path = rings() + "/" + name;
-    for (int i = 0; i < 500; ++i) {
-      if (const std::string text = contents(path); !text.empty()) return text;
-      ::poll(nullptr, 0, 10);
-    }
-    ADD_FAILURE() << path << " did not appear";
-    return {};
-  }
-
-  test::TemporaryDirectory directory_;
-  const std::string dir_ = directory_.path();
-  std::string ring_dir_;
-  std::string capture_;
-  std::string relay_;
-};
 
 TEST_F(PluginTest, ExportsWhatSlurmLooksUpAndNothingElse) {
   void* handle = ::dlopen(LBF_PLUGIN_PATH, RTLD_LAZY | RTLD_LOCAL);
@@ -597,135 +511,6 @@ TEST_F(PluginTest, AReportThatHangsIsKilled) {
   call_hook("local_user_init");
   EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
   EXPECT_THAT(host().said, ElementsAre("lbf: see lbf-report -j 42.3"));
-}
-
-// What the relay is given for the step that the fake host describes.
-class DescriptionTest : public PluginTest {
- protected:
-  nlohmann::json described() {
-    host().environment.erase("LBF_CAPTURE_DIR");
-    host().environment.erase("LD_PRELOAD");
-    start(S_CTX_REMOTE);
-    give_option("lbf-predict", nullptr, true);
-    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
-    EXPECT_THAT(host().said, IsEmpty());
-    auto step = nlohmann::json::parse(contents(rings() + "/step.json"), nullptr, false);
-    EXPECT_EQ(call_hook("exit"), ESPANK_SUCCESS);
-    host().said.clear();
-    EXPECT_TRUE(step.is_object());
-    return step;
-  }
-  // As slurmstepd 22.05 has it for component 1 of a job whose components have 2 and 1 nodes.
-  void be_het_component(const std::string& kind) {
-    host().items[S_JOB_ID] = 51;
-    host().items[S_JOB_NNODES] = 1;
-    host().items[S_JOB_NODEID] = 0;
-    host().items[S_JOB_TOTAL_TASK_COUNT] = 2;
-    host().items[S_JOB_LOCAL_TO_GLOBAL_ID] = 0;
-    host().items[S_JOB_ARRAY_TASK_ID] = NO_VAL;
-    host().environment["SLURM_JOB_ID"] = "50";
-    host().environment["SLURM_STEP_NODELIST"] = "node[1-3]";
-    host().environment["SLURM_STEP_TASKS_PER_NODE"] = "1,2(x2)";
-    host().environment["SLURM_" + kind + "_SIZE"] = "2";
-    host().environment["SLURM_JOB_ID_" + kind + "_GROUP_0"] = "50";
-    host().environment["SLURM_JOB_ID_" + kind + "_GROUP_1"] = "51";
-    host().environment["SLURM_JOB_NODELIST_" + kind + "_GROUP_1"] = "node3";
-  }
-};
-
-TEST_F(DescriptionTest, AnArraysTaskHasBothNumbers) {
-  const auto step = described();
-  EXPECT_EQ(step["array_job"], 40);
-  EXPECT_EQ(step["array_task"], 5);
-  EXPECT_FALSE(step.contains("het_job"));
-}
-
-// slurmstepd gives the job's own number as the array's where there is no array.
-TEST_F(DescriptionTest, AJobThatIsNoArrayHasNeither) {
-  host().items[S_JOB_ARRAY_ID] = 42;
-  host().items[S_JOB_ARRAY_TASK_ID] = NO_VAL;
-  const auto step = described();
-  EXPECT_FALSE(step.contains("array_job"));
-  EXPECT_FALSE(step.contains("array_task"));
-}
-
-// sbatch inside an array's task hands SLURM_ARRAY_* on to a job that is none; slurmstepd takes a step's items
-// from there. The batch step knows better.
-TEST_F(DescriptionTest, AJobSubmittedFromAnArraysTaskIsNoTask) {
-  host().environment["SLURM_ARRAY_TASK_ID"] = "5";
-  host().items[S_JOB_STEPID] = SLURM_BATCH_SCRIPT;
-  host().items[S_JOB_ARRAY_ID] = 0;
-  host().items[S_JOB_ARRAY_TASK_ID] = NO_VAL;
-  start(S_CTX_REMOTE);
-  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
-  EXPECT_EQ(host().environment["LBF_NOT_IN_ARRAY"], "42");
-  host().items[S_JOB_STEPID] = 3;
-  host().items[S_JOB_ARRAY_ID] = 40;
-  host().items[S_JOB_ARRAY_TASK_ID] = 5;
-  EXPECT_FALSE(described().contains("array_job"));
-  host().environment["LBF_NOT_IN_ARRAY"] = "39";  // of the job outside
-  EXPECT_EQ(described()["array_job"], 40);
-}
-
-TEST_F(DescriptionTest, TheBatchStepOfAnArraysTaskSaysNothing) {
-  host().environment["SLURM_ARRAY_TASK_ID"] = "5";
-  host().items[S_JOB_STEPID] = SLURM_BATCH_SCRIPT;
-  start(S_CTX_REMOTE);
-  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
-  EXPECT_FALSE(host().environment.contains("LBF_NOT_IN_ARRAY"));
-}
-
-TEST_F(DescriptionTest, AComponentOfAHeterogeneousJobHasItsOwnNodes) {
-  const auto before = host().environment;
-  for (const char* kind : {"HET", "PACK"}) {
-    host().environment = before;
-    be_het_component(kind);
-    const auto step = described();
-    EXPECT_EQ(step["job"], 51);
-    EXPECT_EQ(step["het_job"], 50);
-    EXPECT_EQ(step["het_offset"], 1);
-    EXPECT_EQ(step["nodes"], (nlohmann::json{"node3"})) << kind;
-    EXPECT_EQ(step["node"], "node3");
-    EXPECT_FALSE(step.contains("tasks_per_node")) << "those of the whole step add up to another number";
-    host().environment[std::string("SLURM_TASKS_PER_NODE_") + kind + "_GROUP_1"] = "2";
-    EXPECT_EQ(described()["tasks_per_node"], (nlohmann::json{2}));
-    // Inherited from the job that submitted this one.
-    host().items[S_JOB_ID] = 60;
-    EXPECT_FALSE(described().contains("het_job"));
-  }
-}
-
-TEST_F(DescriptionTest, NodesThatAreNotKnownMeanNoPrediction) {
-  be_het_component("HET");
-  host().environment.erase("SLURM_JOB_NODELIST_HET_GROUP_1");
-  start(S_CTX_REMOTE);
-  give_option("lbf-predict", nullptr, true);
-  EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
-  EXPECT_THAT(host().said, ElementsAre(HasSubstr("the step's nodes")));
-  EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
-}
-
-TEST_F(DescriptionTest, ProcessorsAreTheStepsAndNotTheJobs) {
-  host().environment["SLURM_CPUS_ON_NODE"] = "16";  // the job's
-  host().environment["SLURM_JOB_CPUS_PER_NODE"] = "16(x2)";
-  EXPECT_EQ(described()["cpus_on_node"], 8);
-  host().items.erase(S_JOB_NCPUS);
-  EXPECT_FALSE(described().contains("cpus_on_node"));
-}
-
-TEST_F(DescriptionTest, ArgumentsStayWordsAndTooManyAreSaidToBeCut) {
-  host().arguments = {"./my app", "-x", "a b", ""};
-  auto step = described();
-  EXPECT_EQ(step["command"], (nlohmann::json{"./my app", "-x", "a b", ""}));
-  EXPECT_FALSE(step.contains("command_cut"));
-  host().arguments.assign(300, "x");
-  step = described();
-  EXPECT_EQ(step["command"].size(), 256U);
-  EXPECT_EQ(step["command_cut"], true);
-  host().arguments = {"./app", std::string(2000, 'y')};
-  step = described();
-  EXPECT_EQ(step["command"][1].get<std::string>().size(), 1024U);
-  EXPECT_EQ(step["command_cut"], true);
 }
 
 // `lbf-report -j 42` is all of array 42: the task that has the array's number is asked for by its other name.
