@@ -1,11 +1,9 @@
-/* Runs collectives, for Open MPI's monitoring component to count their messages.
+/* Runs collectives, whose messages somebody else counts: openmpi_sends.c or mpich_sends.c.
  *
- * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp (-1: nothing but the set-up), FLAGS
- * a sum of 1 (non-blocking), 2 (operation not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even
- * world ranks against odd ones), 16 (counts of vector operations all alike), 32 (on a periodic cartesian
- * communicator of two rows). ROOT of operation 22 says which communicator is made, as CommCreation. Run with
- * --mca pml_monitoring_enable 2 --mca pml_monitoring_enable_output 3
- * --mca pml_monitoring_filename F: F.RANK.prof then says how many messages and bytes went to each peer. */
+ * Arguments: cases OP:BYTES:ROOT:FLAGS, OP a number of lbf's CollectiveOp, FLAGS a sum of 1 (non-blocking), 2 (operation
+ * not commutative), 4 (MPI_IN_PLACE), 8 (intercommunicator: even world ranks against odd ones), 16 (counts of vector
+ * operations all alike), 32 (on a periodic cartesian communicator of two rows). ROOT of operation 22 says which
+ * communicator is made, as CommCreation. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,7 +17,7 @@ static void combine(void* in, void* inout, int* length, MPI_Datatype* type) {
   (void)type;
 }
 
-/* Defined by what is preloaded, if it wants to know which case begins. */
+/* Defined by what is linked or preloaded to count messages, if it wants to know which case begins. */
 __attribute__((weak)) void collective_monitor_case(int number);
 
 /* The same counts as in library_case.cpp. */
@@ -160,8 +158,6 @@ int main(int argc, char** argv) {
     }                              \
   } while (0)
     switch (op) {
-      case -1:
-        break;
       case 0:
         RUN(MPI_Barrier(comm), MPI_Ibarrier(comm, &request));
         break;

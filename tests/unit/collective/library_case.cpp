@@ -99,9 +99,8 @@ std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t w
 }
 
 std::string argument_of(const LibraryCase& c) {
-  const int op = c.bytes == ~Bytes{0} ? -1 : static_cast<int>(c.op);
-  return std::to_string(op) + ":" + std::to_string(op < 0 ? 0 : c.bytes) + ":" + std::to_string(c.root) +
-         ":" + std::to_string(c.flags);
+  return std::to_string(static_cast<int>(c.op)) + ":" + std::to_string(c.bytes) + ":" + std::to_string(c.root) + ":" +
+         std::to_string(c.flags);
 }
 
 }  // namespace lbf
