@@ -5,7 +5,6 @@ Run by ctest as `test_X.py Case.test_name` with LBF_BUILD_DIR set; exit status 7
 
 import hashlib
 import json
-import math
 import os
 import pwd
 import re
@@ -31,6 +30,7 @@ LAYOUT = ("--nodes=2", "--ntasks=4")
 SKIPPED = 77
 CRASHED_STATUS = 128 + 11  # SIGSEGV
 STEP_TIMEOUT_S = 40.0
+ENDED_BADLY = ("FAILED", "CANCELLED", "NODE_FAIL", "BOOT_FAIL", "TIMEOUT", "OUT_OF_MEMORY", "LAUNCH_FAILED")
 
 
 def cluster_name(purpose="t"):
@@ -245,22 +245,39 @@ class ClusterCase(unittest.TestCase):
         steps = json.loads(done.out)["steps"] if done.status == 0 else []
         return {step["restart"]: step for step in steps if step["state"] != "running"}
 
+    def shown_job(self, job):
+        """What scontrol says of a job, by key ("JobState"); its own complaint under "scontrol" where it does not know it."""
+        done = self.run_command("scontrol", "--oneliner", "show", "job", str(job))
+        return dict(re.findall(r"(\S+?)=(\S*)", done.out)) if done.status == 0 else {"scontrol": done.err.strip()}
+
+    def start_again(self, job, timeout_s=60):
+        """Lets a requeued job start now, not after the two minutes (AuthInfo's cred_expire) that slurmctld has it wait.
+
+        Only when the first run is over, whose end sets the begin time, and in a later second than the one in which that
+        run was told to end. Slurm waits for a reason (batch_requeue_fini in job_mgr.c): a node refuses a batch job whose
+        credential is not newer, in whole seconds, than the order to end the job (slurm_cred_revoked), and slurmctld then
+        ends the job for good ("Killing non-startable batch JobId")."""
+        self.wait_for(lambda: self.shown_job(job).get("JobState") != "COMPLETING", timeout_s,
+                      f"the first run of job {job} does not end")
+        time.sleep(1)
+        if self.shown_job(job).get("JobState") == "PENDING":
+            started = self.run_command("scontrol", "update", f"JobId={job}", "StartTime=now")
+            self.assertEqual(0, started.status, started)
+
     def both_restarts(self, job, timeout_s=150):
         """steps_by_restart() of a job that was requeued once, when its second run is over, too."""
-        found = {}
-        updated = [-math.inf, None]  # when, and what scontrol said
+        self.start_again(job)
+        found, shown = {}, {}
 
         def both():
-            # slurmctld lets a requeued job wait for two minutes. Its begin time may be set earlier, but the end of
-            # the first run sets it once more. Not at each look: an update is work for the scheduler, too.
-            if time.monotonic() - updated[0] > 2:
-                updated[:] = time.monotonic(), self.run_command("scontrol", "update", f"JobId={job}", "StartTime=now")
+            shown.clear()
+            shown.update(self.shown_job(job))  # before what lbf says: when the job is over, so is the step
             found.clear()
             found.update(self.steps_by_restart(job))
-            return len(found) == 2
+            return len(found) == 2 or shown.get("JobState") in ENDED_BADLY
 
-        self.wait_for(both, timeout_s, lambda: f"job {job} has no two restarts; lbf-report knows {sorted(found)}; the last update: {updated[1]}; "
-                      f"{self.run_command('scontrol', '--oneliner', 'show', 'job', str(job)).out}")
+        self.wait_for(both, timeout_s, lambda: f"job {job} has no two restarts; lbf-report knows {sorted(found)}; {shown}")
+        self.assertEqual(2, len(found), f"job {job} ended; lbf-report knows {sorted(found)}; {shown}")
         return found
 
     def running_step(self, job, step=0, enough_events=1):
