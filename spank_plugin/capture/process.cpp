@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -165,9 +166,20 @@ bool start_process() noexcept {
   return true;
 }
 
+// Whether a file may have that size. Beyond the limit (ulimit -f) fallocate and ftruncate raise SIGXFSZ: the end of a program
+// that did not ask for it.
+bool is_size_allowed(std::size_t bytes) noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+}
+
 // Reserves the file's pages now: a write into a mapped page that a full tmpfs cannot supply would be a
 // SIGBUS.
 bool reserve(int fd, std::size_t bytes) noexcept {
+  if (!is_size_allowed(bytes)) {
+    errno = EFBIG;
+    return false;
+  }
   if (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0) return true;
   if (errno != EOPNOTSUPP) return false;
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0;
@@ -264,7 +276,9 @@ Thread* make_ring(Failure& failure) noexcept {
   while (!reserve(fd, kHeaderBytes + capacity)) {
     capacity /= 2;
     if (capacity < kSmallestFallbackBytes) {
-      fail("no room for the event ring in LBF_CAPTURE_DIR", errno);
+      fail(errno == EFBIG ? "no event ring fits the limit on the size of files (ulimit -f)"
+                          : "no room for the event ring in LBF_CAPTURE_DIR",
+           errno);
       unlink(hidden);
       close(fd);
       return nullptr;
