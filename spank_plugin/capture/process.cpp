@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,6 +174,25 @@ bool is_size_allowed(std::size_t bytes) noexcept {
   return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
 }
 
+// fallocate; a kernel that gives it up for a signal (tmpfs) is asked again. The program's signals wait meanwhile: an interval
+// timer's may come faster than a large ring's pages.
+bool fallocate_whole(int fd, std::size_t bytes) noexcept {
+  constexpr int kTries = 16;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  const bool blocked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+  bool done = false;
+  for (int tries = 0; !done && tries < kTries; ++tries) {
+    done = fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0;
+    if (!done && errno != EINTR) break;
+  }
+  const int error = errno;
+  if (blocked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return done;
+}
+
 // Reserves the file's pages now: a write into a mapped page that a full tmpfs cannot supply would be a
 // SIGBUS.
 bool reserve(int fd, std::size_t bytes) noexcept {
@@ -180,7 +200,7 @@ bool reserve(int fd, std::size_t bytes) noexcept {
     errno = EFBIG;
     return false;
   }
-  if (fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0) return true;
+  if (fallocate_whole(fd, bytes)) return true;
   if (errno != EOPNOTSUPP) return false;
   return ftruncate(fd, static_cast<off_t>(bytes)) == 0;
 }
