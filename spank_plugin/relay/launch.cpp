@@ -5,7 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "base/number.h"
 #include "base/scoped_fd.h"
@@ -29,6 +31,19 @@ std::string read_up_to(const std::string& path, std::size_t limit) {
     text.append(buffer, static_cast<std::size_t>(got));
   }
   if (text.size() > limit) text.resize(limit);
+  return text;
+}
+
+// What all threads of a process have alike in /proc. Of a first thread that has ended it is empty: main() left with
+// pthread_exit.
+std::string read_of_any_thread(std::int32_t pid, const std::string& name, std::size_t limit) {
+  const std::string folder = "/proc/" + std::to_string(pid);
+  std::string text = read_up_to(folder + "/" + name, limit);
+  std::error_code error;
+  std::filesystem::directory_iterator thread;
+  if (text.empty()) thread = std::filesystem::directory_iterator(folder + "/task", error);
+  for (; text.empty() && !error && thread != std::filesystem::directory_iterator(); thread.increment(error))
+    text = read_up_to(thread->path() / name, limit);
   return text;
 }
 
@@ -77,7 +92,7 @@ Launch launch_of_environment(std::string_view environment) {
 
 Launch launch_of_process(std::int32_t pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
-  Launch launch = launch_of_environment(read_up_to(folder + "/environ", kMaxEnvironmentBytes));
+  Launch launch = launch_of_environment(read_of_any_thread(pid, "environ", kMaxEnvironmentBytes));
   if (launch.run != "hydra") return launch;
   // The proxy is the parent of every rank that no script of the user's stands before.
   const std::string stat = read_up_to(folder + "/stat", 4096);
@@ -97,7 +112,7 @@ std::uint32_t step_number_of_run(std::string_view run) {
 
 CommandLine command_line_of_process(std::int32_t pid) {
   CommandLine line;
-  line.words = read_up_to("/proc/" + std::to_string(pid) + "/cmdline", kMaxCommandBytes);
+  line.words = read_of_any_thread(pid, "cmdline", kMaxCommandBytes);
   line.cut = line.words.size() == kMaxCommandBytes;
   if (!line.words.empty() && line.words.back() != '\0') line.words += '\0';
   return line;

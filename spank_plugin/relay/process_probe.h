@@ -7,7 +7,7 @@
 namespace lbf::relay {
 
 struct ProcessStat {
-  bool alive = false;                  // neither gone nor a zombie
+  bool alive = false;                  // neither gone nor a zombie: some thread of it runs
   bool stopped = false;                // by a signal: scontrol suspend sends SIGSTOP
   std::uint64_t start_time_clock = 0;  // with the pid, names one process for good
 };

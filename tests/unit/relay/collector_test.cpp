@@ -3,7 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <ctime>
@@ -11,6 +14,8 @@
 #include <fstream>
 
 #include "event/mpi_function_table.h"
+#include "spank_plugin/relay/launch.h"
+#include "spank_plugin/relay/process_probe.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/relay/fake_lbfd.h"
 #include "tests/unit/relay/ring_file.h"
@@ -122,6 +127,45 @@ TEST_F(CollectorTest, AKilledProcessLeavesAllItWrote) {
   EXPECT_EQ(decoded.events.back().second.kind, EventKind::kExit);
   EXPECT_EQ(of_type(decoded, "process_end").at(0)["how"], "killed");
   EXPECT_FALSE(std::filesystem::exists(file.path));
+}
+
+// Its main() ended with pthread_exit; the thread that calls MPI goes on.
+TEST_F(CollectorTest, AProcessWhoseFirstThreadEndedLives) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    pthread_t thread;
+    const auto wait = [](void*) -> void* {
+      for (;;) ::pause();
+    };
+    if (::pthread_create(&thread, nullptr, wait, nullptr) == 0) ::syscall(SYS_exit, 0);  // of this thread alone
+    ::_exit(1);
+  }
+  const auto state = [pid] {
+    std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+    std::string number, name, letter;
+    file >> number >> name >> letter;
+    return letter;
+  };
+  for (int i = 0; i < 5000 && state() != "Z"; ++i) ::usleep(1000);
+  ASSERT_EQ(state(), "Z");
+  EXPECT_TRUE(read_process_stat(pid).alive);
+  EXPECT_FALSE(command_line_of_process(pid).words.empty());
+  EXPECT_EQ(command_line_of_process(pid).words, command_line_of_process(::getpid()).words);
+  RingFile file(dir_.path(), pid, pid + 1);
+  pass();
+  file.append(RingFile::record(EventKind::kSend, 2000, 2001));
+  pass(1000);
+  EXPECT_EQ(events_so_far(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(file.path));
+  ::kill(pid, SIGKILL);
+  siginfo_t info{};
+  ::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT);
+  EXPECT_FALSE(read_process_stat(pid).alive);  // a zombie, not yet waited for
+  pass(1000);
+  EXPECT_FALSE(std::filesystem::exists(file.path));
+  ::waitpid(pid, nullptr, 0);
+  const auto decoded = finish();
+  EXPECT_EQ(of_type(decoded, "process_end").at(0)["how"], "killed");
 }
 
 TEST_F(CollectorTest, AnAbortedProcessIsCalledSo) {
