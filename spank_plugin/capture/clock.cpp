@@ -122,6 +122,11 @@ void ProcessClock::renew() noexcept {
   renew_after_ = tick_clock.cpu_threshold;
 }
 
+void ProcessClock::begin_run(std::uint64_t ticks) noexcept {
+  reference_ticks_ = ticks;
+  renew_after_ = tick_clock.cpu_threshold;
+}
+
 GapSplit ProcessClock::end_gap(std::uint64_t last_leave, std::uint64_t enter) noexcept {
   const std::uint64_t cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   const std::uint64_t now = ticks_now();

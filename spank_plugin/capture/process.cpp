@@ -372,8 +372,8 @@ Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, Failure& failure) n
   ++rings_named;
   thread->clock.open();
   const bool in_run = process.initialised.load(std::memory_order_acquire);
+  thread->clock.renew();
   if (in_run) {
-    thread->clock.renew();
     thread->cpu_threshold = tick_clock.cpu_threshold;
     thread->shared = thread->attentive = process.shared.load(std::memory_order_relaxed);
     thread->counting = process.mode.counting;
@@ -459,6 +459,20 @@ void process_initialised(int thread_level) noexcept {
   clock_calibrate();
   process.init_leave_ticks = ticks_now();
   process.initialised.store(true, std::memory_order_release);
+}
+
+void process_running() noexcept {
+  const StartLock lock;  // threads that are named later fill their headers themselves
+  for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
+    ring::Header* const header = t->header;
+    memcpy(header->library, process.library_version, sizeof(header->library));
+    header->thread_level = static_cast<std::uint32_t>(process.thread_level);
+    header->rank.store(process.rank, std::memory_order_relaxed);
+    header->world_size.store(process.world_size, std::memory_order_relaxed);
+    header->cpu_threshold_ticks.store(tick_clock.cpu_threshold, std::memory_order_relaxed);
+    header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
+    header->state.store(static_cast<std::uint32_t>(ring::ProcessState::kRunning), std::memory_order_release);
+  }
 }
 
 bool process_is_spawned() noexcept {

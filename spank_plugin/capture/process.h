@@ -326,6 +326,9 @@ void note_stack(Thread& thread, pid_t tid) noexcept;
 
 // What MPI_Init found: called after it returned, capture on or off.
 void process_initialised(int thread_level) noexcept;
+// The run begins at process.init_leave_ticks: from here on every ring says whose it is, also those of threads that called
+// something before MPI_Init returned.
+void process_running() noexcept;
 void process_init_failed_to_capture() noexcept;
 // Whether MPI_Comm_spawn started this process: it is no rank of the step, and is not captured.
 bool process_is_spawned() noexcept;

@@ -332,6 +332,16 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
   leave_thread();
 }
 
+// Its ring is older than the run: what it does is judged from there on.
+void begin_in_run(Thread& self) noexcept {
+  const std::uint64_t begin = process.init_leave_ticks;
+  if (self.last_leave < begin) {
+    self.last_leave = begin;
+    self.clock.begin_run(begin);
+  }
+  self.cpu_threshold = tick_clock.cpu_threshold;
+}
+
 // Does what the relay wants by now. false: the capture is off.
 bool attend(Thread& self, std::uint16_t function) noexcept {
   RecordingMode& mode = process.mode;
@@ -340,6 +350,7 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
     return false;
   }
   if (!process.initialised.load(std::memory_order_acquire)) return true;
+  if (self.cpu_threshold == kNever) begin_in_run(self);
   const StartLock lock(StartLock::kTry);
   if (!lock) return true;  // another thread starts, ends or changes the mode: the next call looks again
   catch_up(self);

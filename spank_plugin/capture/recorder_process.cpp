@@ -81,11 +81,6 @@ void initialised(Call& call, int thread_level) noexcept {
   process_initialised(thread_level);
   Thread& thread = call.thread();
   ring::Header* const header = thread.header;
-  __builtin_memcpy(header->library, process.library_version, sizeof(header->library));
-  header->thread_level = static_cast<std::uint32_t>(thread_level);
-  header->rank.store(process.rank, std::memory_order_relaxed);
-  header->world_size.store(process.world_size, std::memory_order_relaxed);
-  header->cpu_threshold_ticks.store(tick_clock.cpu_threshold, std::memory_order_relaxed);
   thread.cpu_threshold = tick_clock.cpu_threshold;
   start_procedures(thread);
   thread.clock.renew();
@@ -93,8 +88,7 @@ void initialised(Call& call, int thread_level) noexcept {
   add(header->once_cpu_ns, read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns);
   process.init_leave_ticks = ticks_now();
   begin_procedure_interval(process.init_leave_ticks);
-  header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
-  header->state.store(static_cast<std::uint32_t>(ring::ProcessState::kRunning), std::memory_order_release);
+  process_running();
   call.outside_accounting();
 }
 

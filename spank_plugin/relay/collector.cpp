@@ -107,7 +107,7 @@ void Collector::close_ring(Process& process, Ring& ring, const Error& error, Clo
 }
 
 bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out) {
-  // The ring of the thread that called MPI_Init says when the process began; it goes first.
+  // A ring that says when the process began goes first: that of a thread that starts just now may be behind.
   const auto begun = std::find_if(process.rings.begin(), process.rings.end(), [](const Ring& ring) {
     return !ring.broken && ring.status.state != ring::ProcessState::kStarting &&
            ring.status.init_leave_ticks != 0;
@@ -180,8 +180,9 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
   const std::uint64_t before = result.bytes;
   process.threaded |= process.rings.size() > 1;
   const Seconds tick_s = process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
-  const Seconds call_s =
-      static_cast<double>(process.rings.front().status.procedures.call_ticks_256) / 256 * tick_s;
+  std::uint64_t call_ticks_256 = 0;  // the thread that called MPI_Init knows it; others, when they have measured something
+  for (const Ring& ring : process.rings) call_ticks_256 = std::max(call_ticks_256, ring.status.procedures.call_ticks_256);
+  const Seconds call_s = static_cast<double>(call_ticks_256) / 256 * tick_s;
   // Threads twice: whatever a record of the first round refers to is in the rings by the second one.
   for (std::size_t nth = 0; nth < process.rings.size() * (process.threaded ? 2 : 1); ++nth) {
     Ring& ring = process.rings[nth % process.rings.size()];
