@@ -385,6 +385,20 @@ Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, Failure& failure) n
   return thread;
 }
 
+// What a thread without a ring sends and receives nobody records: from here on the same is true of the whole rank, as one
+// cut. The next call of a thread that has a ring writes it. REQUIRES: the StartLock is held.
+void end_capture_without(const Failure& failure) noexcept {
+  static bool said = false;
+  if (!process.initialised.load(std::memory_order_acquire)) return;  // the wrapper of MPI_Init says it
+  process.mode.ordered_off = true;
+  for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
+    t->expected_control.store(kNever, std::memory_order_relaxed);
+  if (said) return;
+  said = true;
+  dprintf(STDERR_FILENO, "lbf: the capture of rank %d ends, a thread has no event ring: %s (%s): %s\n", process.rank, failure.why,
+          process.directory, strerrordesc_np(failure.error));
+}
+
 Thread* start_thread() noexcept {
   const int saved_errno = errno;
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -407,7 +421,10 @@ Thread* start_thread() noexcept {
   if (wanted) {
     const StartLock lock;
     if (thread != nullptr) thread = name_ring(thread, begin_ticks, failure);
-    if (failure.why != nullptr) fail(failure.why, failure.error);
+    if (failure.why != nullptr) {
+      fail(failure.why, failure.error);
+      end_capture_without(failure);
+    }
     if (thread != nullptr) {
       const TableLock table_lock(TableLock::kAlways);
       thread->next = process.threads.load(std::memory_order_relaxed);

@@ -154,7 +154,7 @@ struct RecordingMode {
   std::atomic<bool> changing{false};    // no thread may be between Call::returned and Call::finish
   bool counting = false;
   bool ever_counted = false;
-  bool ordered_off = false;          // by the capture itself: what it counted is lost
+  bool ordered_off = false;          // by the capture itself: what it counted is lost, or a thread has no ring
   std::atomic<bool> off{false};
   std::uint32_t window = 1;          // the one that is open, or was last
   std::uint32_t first_request = 0;   // requests up to this one began before the window
