@@ -38,6 +38,9 @@ char directory_copy[kMaxDirectory + 1];
 // Threads' rings so far. Guarded by the StartLock.
 std::uint64_t rings_named = 0;
 pthread_key_t thread_end_key;
+// By function. Several tables, so that threads which ask for the time do not all write into one line.
+constexpr unsigned kLog2CallTables = 4;
+constinit std::atomic<std::uint32_t> calls_without_ring[1u << kLog2CallTables][ring::kMaxFunctions] = {};
 
 std::int32_t int_from_environment(const char* name, std::int32_t otherwise) noexcept {
   const char* text = getenv(name);
@@ -435,6 +438,7 @@ Thread* start_thread() noexcept {
     pthread_setspecific(thread_end_key, thread);
     thread_state = ThreadState::kOn;
     own_thread = thread;
+    tell_calls_without_ring(*thread);
     note_stack(*thread, static_cast<pid_t>(thread->header->tid));
     const bool is_first = thread->next == nullptr;
     thread->header->once_cpu_ns.store(
@@ -449,6 +453,23 @@ Thread* start_thread() noexcept {
 Thread* enter_thread(const std::byte* frame, Entry entry) noexcept {
   if (thread_state == ThreadState::kUnasked) return start_thread();
   return own_thread != nullptr && resume_left_call(*own_thread, frame, entry) ? own_thread : nullptr;
+}
+
+void count_without_ring(std::uint16_t function) noexcept {
+  if (thread_state != ThreadState::kUnasked || process.state.load(std::memory_order_relaxed) == CaptureState::kOff) return;
+  const auto own = reinterpret_cast<std::uintptr_t>(&thread_state) * 0x9e3779b97f4a7c15u;
+  calls_without_ring[own >> (64 - kLog2CallTables)][function].fetch_add(1, std::memory_order_relaxed);
+}
+
+void tell_calls_without_ring(Thread& thread) noexcept {
+  for (auto& table : calls_without_ring) {
+    for (std::size_t function = 0; function < ring::kMaxFunctions; ++function) {
+      if (table[function].load(std::memory_order_relaxed) == 0) continue;
+      std::atomic<std::uint64_t>& count = thread.header->calls[function].count;
+      count.store(count.load(std::memory_order_relaxed) + table[function].exchange(0, std::memory_order_relaxed),
+                  std::memory_order_relaxed);
+    }
+  }
 }
 
 void process_initialised(int thread_level) noexcept {

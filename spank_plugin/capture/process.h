@@ -1,7 +1,7 @@
 // The capture's state: one Process, and one Thread for each thread that calls MPI.
 //
-// Place in the event's way: inside *capture*, between the generated wrappers and the recorder. Start: the
-// first MPI call of a thread makes its ring (process.cpp). Stop: MPI_Finalize, MPI_Abort, fork (the child is
+// Place in the event's way: inside *capture*, between the generated wrappers and the recorder. Start: the first MPI call of a
+// thread that can leave a record makes its ring (process.cpp). Stop: MPI_Finalize, MPI_Abort, fork (the child is
 // off).
 #pragma once
 
@@ -317,6 +317,12 @@ enum class Entry : std::uint8_t { kCall, kLocalCall };
 // over then, as kUnmodelled. nullptr: capture is off, or this is a call inside another one. `frame`: the
 // stack pointer of the wrapper's caller.
 Thread* enter_thread(const std::byte* frame, Entry entry) noexcept;
+
+// A call without communication of a thread that has no ring: counted for the process, and told in the next ring that is made or,
+// at the end, in that of the thread that calls MPI_Finalize or MPI_Abort.
+void count_without_ring(std::uint16_t function) noexcept;
+// REQUIRES: called on THREAD.
+void tell_calls_without_ring(Thread& thread) noexcept;
 
 // left_call.cpp: whether the call that THREAD is inside of was left by a jump; then it is over, the thread
 // goes on.

@@ -169,7 +169,11 @@ class LocalCall {
   [[gnu::always_inline]] explicit LocalCall(std::uint16_t function) noexcept {
     thread_ = available_thread;
     if (thread_ == nullptr) [[unlikely]] {
-      if (capture_is_over()) return;
+      // For this alone no thread gets a ring, which is megabytes.
+      if (own_thread == nullptr) {
+        count_without_ring(function);
+        return;
+      }
       thread_ = enter_thread(wrapper_frame(), Entry::kLocalCall);
       if (thread_ == nullptr) return;
     }

@@ -332,10 +332,10 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
   leave_thread();
 }
 
-// Its ring is older than the run: what it does is judged from there on.
+// Its ring is older than the run: its gaps are judged from there on, or from the call that it got in before.
 void begin_in_run(Thread& self) noexcept {
   const std::uint64_t begin = process.init_leave_ticks;
-  if (self.last_leave < begin) {
+  if (self.last_leave < begin && self.header->recorded.executions.load(std::memory_order_relaxed) == 0) {
     self.last_leave = begin;
     self.clock.begin_run(begin);
   }

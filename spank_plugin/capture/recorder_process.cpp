@@ -111,6 +111,7 @@ void finalizing(Call& call) noexcept {
   thread.ring.begin_call(enter, call.function());
   thread.ring.append(EventKind::kExit);
   thread.ring.commit(enter);
+  tell_calls_without_ring(thread);
   thread.header->finalize_enter_ticks.store(enter, std::memory_order_relaxed);
   process_set_state(ring::ProcessState::kFinalized);
   call.outside_accounting();
@@ -122,6 +123,7 @@ void finalized(Call&) noexcept {
 }
 
 void aborting(Call& call) noexcept {
+  tell_calls_without_ring(call.thread());
   process_set_state(ring::ProcessState::kAborted);
   call.outside_accounting();
 }

@@ -1,6 +1,6 @@
 // The event ring: how capture (in the program) hands records to the relay (another process).
 //
-// Place in the event's way: MPI call -> capture -> *ring* -> relay. One file per thread that calls MPI,
+// Place in the event's way: MPI call -> capture -> *ring* -> relay. One file per thread that communicates,
 // "<pid>.<tid>.ring" in the directory that the plugin made (LBF_CAPTURE_DIR, mode 0700, on a tmpfs), mapped
 // by both: what was written survives SIGKILL of the program. Single producer (the thread), single consumer
 // (the relay); indices on cache lines of their own. The producer never waits: without room it counts the

@@ -1,5 +1,6 @@
-/* MPI_THREAD_MULTIPLE: main() calls MPI before MPI_Init, which another thread calls for it. After that main() alone talks, and
- * sleeps in between. */
+/* MPI_THREAD_MULTIPLE: another thread calls MPI_Init for main(), which asks MPI whether it is there and goes on at once: with
+ * slow_init.c, which lets nobody out of MPI_Init for a while, before the capture has seen that. After that main() alone talks,
+ * and sleeps in between. */
 #include <pthread.h>
 #include <time.h>
 
@@ -19,22 +20,22 @@ static void* communicate(void* argument) {
 }
 
 int main(void) {
-  int rank, flag = 1;
+  int rank, flag = 0;
   pthread_t thread;
   const struct timespec nap = {0, 100000000};
-  MPI_Initialized(&flag);
-  REQUIRE(flag == 0);
   pthread_barrier_init(&ready, NULL, 2);
   pthread_barrier_init(&over, NULL, 2);
   REQUIRE(pthread_create(&thread, NULL, communicate, NULL) == 0);
+  while (!flag) CALL(MPI_Initialized, &flag);
+  CALL(MPI_Barrier, MPI_COMM_WORLD);
   pthread_barrier_wait(&ready);
   if (provided != MPI_THREAD_MULTIPLE) return 77;
   for (int i = 0; i < kNaps; ++i) {
     nanosleep(&nap, NULL);
-    MPI_Barrier(MPI_COMM_WORLD);
+    CALL(MPI_Barrier, MPI_COMM_WORLD);
   }
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  EVENTS("coll", kNaps);
+  CALL(MPI_Comm_rank, MPI_COMM_WORLD, &rank);
+  EVENTS("coll", 1 + kNaps);
   EVENTS("exit", 1);
   lbf_print_expectations(rank);
   pthread_barrier_wait(&over);
