@@ -445,10 +445,14 @@ bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::
 ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator& comm,
                                 std::uint64_t bytes) noexcept;
 
+// Where the thread remembers the type's size.
+inline TypeSize& type_size_slot(Thread& thread, MPI_Datatype type) noexcept {
+  return thread.type_sizes[(key_of(type) * 0x9e3779b97f4a7c15u) >> 60];
+}
 std::uint64_t type_bytes_slow(Thread& thread, MPI_Datatype type) noexcept;
+// Bytes of an element. MPI_Datatype{}, which no library has for a type: 0.
 inline std::uint64_t type_bytes(Thread& thread, MPI_Datatype type) noexcept {
-  const TypeSize& cached =
-      thread.type_sizes[(key_of(type) * 0x9e3779b97f4a7c15u) >> 60];
+  const TypeSize& cached = type_size_slot(thread, type);
   if (cached.type == type && cached.epoch == process.type_epoch.load(std::memory_order_relaxed)) [[likely]] {
     return cached.bytes;
   }

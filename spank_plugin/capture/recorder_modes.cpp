@@ -623,6 +623,8 @@ void measure_ideal(Thread& thread) noexcept {
     primitive.ideal_ticks_256.store(least * 256 / kCalls, std::memory_order_relaxed);
   };
   thread.expected_control.store(control_word(header), std::memory_order_relaxed);
+  // Sends of no type, so that MPI is not asked; its size is remembered, as those of the program's types are.
+  type_size_slot(thread, MPI_Datatype{}) = {MPI_Datatype{}, process.type_epoch.load(std::memory_order_relaxed), 0};
   available_thread = &thread;
   measure(record_batch, false, header.recorded);
   const ChannelEnd end{0, 0, 0, SkippedSide::kSends};

@@ -170,10 +170,11 @@ void type_freed() noexcept {
 }  // namespace record
 
 std::uint64_t type_bytes_slow(Thread& thread, MPI_Datatype type) noexcept {
+  if (type == MPI_Datatype{}) return 0;
   const std::uint32_t epoch = process.type_epoch.load(std::memory_order_relaxed);
   int size = 0;
   if (library.Type_size(type, &size) != MPI_SUCCESS || size < 0) return 0;
-  TypeSize& slot = thread.type_sizes[(key_of(type) * 0x9e3779b97f4a7c15u) >> 60];
+  TypeSize& slot = type_size_slot(thread, type);
   slot = {type, epoch, static_cast<std::uint64_t>(size)};
   return slot.bytes;
 }
