@@ -172,8 +172,8 @@ void type_freed() noexcept {
 std::uint64_t type_bytes_slow(Thread& thread, MPI_Datatype type) noexcept {
   if (type == MPI_Datatype{}) return 0;
   const std::uint32_t epoch = process.type_epoch.load(std::memory_order_relaxed);
-  int size = 0;
-  if (library.Type_size(type, &size) != MPI_SUCCESS || size < 0) return 0;
+  MPI_Count size = 0;  // an int is MPI_UNDEFINED from 2 GiB on
+  if (library.Type_size_x(type, &size) != MPI_SUCCESS || size < 0) return 0;
   TypeSize& slot = type_size_slot(thread, type);
   slot = {type, epoch, static_cast<std::uint64_t>(size)};
   return slot.bytes;
