@@ -54,8 +54,8 @@ ONE_SIDED_COUNT = {
 
 # role -> recorder function after the call, and its arguments: kinds, or literal text after '='.
 AFTER = {
-    'init': ('initialised', '=MPI_THREAD_SINGLE'),
-    'init_thread': ('initialised', '*provided'),
+    'init': ('initialised', ''),
+    'init_thread': ('initialised', ''),
     'finalize': ('finalized', ''),
     'abort': None,
     'pcontrol': ('phase', 'level'),
@@ -315,8 +315,6 @@ class Generator:
                 result.append(word[1:])
             elif word.startswith('@'):
                 result.append(binding.value(by_name[word[1:]]))
-            elif word == '*provided':
-                result.append('*provided')
             elif word == '*request_inout':
                 name = by_kind['request_inout'][0]
                 result.append(f'c_request({name})' if binding.fortran else f'*{name}')

@@ -305,7 +305,7 @@ void aborting(Call& call) noexcept;
 
 // --- after it returned MPI_SUCCESS; what ends a receive: with a truncated message, too
 // ----------------------------------------------------------------------------
-void initialised(Call& call, int thread_level) noexcept;
+void initialised(Call& call) noexcept;
 void finalized(Call& call) noexcept;
 void session_begun(Call& call) noexcept;
 void phase(Call& call, int level) noexcept;

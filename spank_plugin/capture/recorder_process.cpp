@@ -74,8 +74,12 @@ void Call::without_record(std::uint64_t leave) noexcept {
 
 namespace record {
 
-void initialised(Call& call, int thread_level) noexcept {
+void initialised(Call& call) noexcept {
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  // Also after MPI_Init: the environment may ask for more than the program does (OMPI_MPI_THREAD_LEVEL,
+  // MPIR_CVAR_DEFAULT_THREAD_LEVEL).
+  int thread_level = MPI_THREAD_MULTIPLE;  // the level that supposes nothing
+  library.Query_thread(&thread_level);
   process.spawned = process_is_spawned();
   if (process.spawned) return call.outside_accounting();
   process_initialised(thread_level);

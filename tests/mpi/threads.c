@@ -1,5 +1,6 @@
 /* MPI_THREAD_MULTIPLE: 4 threads of each of 2 processes exchange messages with their opposite at the same
- * time, half of them on a communicator of their own that is duplicated meanwhile by nobody else. */
+ * time, half of them on a communicator of their own that is duplicated meanwhile by nobody else.
+ * threads environment: MPI_Init, and the thread level is what the environment says. */
 #include <pthread.h>
 
 #include "counted.h"
@@ -30,7 +31,12 @@ static void* work(void* argument) {
 
 int main(int argc, char** argv) {
   int provided;
-  CALL(MPI_Init_thread, &argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  if (argc > 1 && strcmp(argv[1], "environment") == 0) {
+    CALL(MPI_Init, &argc, &argv);
+    CALL(MPI_Query_thread, &provided);
+  } else {
+    CALL(MPI_Init_thread, &argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  }
   if (provided != MPI_THREAD_MULTIPLE) return 77;
   CALL(MPI_Comm_rank, MPI_COMM_WORLD, &rank);
   for (int i = 0; i < kThreads; ++i) {
