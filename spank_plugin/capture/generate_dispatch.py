@@ -39,10 +39,12 @@ def entry(slot):
     returns = 'double' if slot.function['returns'] == 'double' else 'void' if slot.fortran else 'word'
     give = '' if returns == 'void' else 'return '
     cast = f'({returns} (*)({types}))'
+    # A callee with '...' is told how many arguments are in other registers: none. The entry itself changes nothing there.
+    unbound_cast = f'({returns} (*)(word, ...))' if slot.function.get('variadic') and not slot.fortran else cast
     lines = [f'static {returns} unbound_{slot.number}({parameters}) {{',
              f'  const lbf_function f = lbf_dispatch_bind({slot.number});',
              f'  if (f == 0) {{ {missing(slot, returns)} }}',
-             f'  {give}({cast}f)({arguments});',
+             f'  {give}({unbound_cast}f)({arguments});',
              '}',
              f'LBF_ENTRY {returns} {slot.name}({parameters}) {{',
              f'  {give}({cast}TARGET({slot.number}))({arguments});',

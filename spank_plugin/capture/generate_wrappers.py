@@ -13,7 +13,7 @@ writes wrappers_c.cpp, wrappers_mpifh.cpp, wrappers_f08.cpp and wrapper_table.cp
 import os
 import sys
 
-from mpi_description import STRINGS, layout, read_functions, slots
+from mpi_description import STRINGS, VARIADIC_WORDS, layout, read_functions, slots
 
 # op of a collective -> recorder function, and the kinds of the arguments that it takes, in its order. 'op' stands for
 # the operation itself.
@@ -203,6 +203,11 @@ def c_parameter(argument):
     return f'{c_type} {name}'
 
 
+def further_words(function):
+    """Names for what may stand in the registers behind the arguments of a function with '...'."""
+    return [f'word_{i}' for i in range(len(function['arguments']), VARIADIC_WORDS)]
+
+
 def fortran_parameters(function, f08):
     """(declarations, forwarded names, ierror name or None)"""
     declarations, names = [], []
@@ -226,6 +231,9 @@ def fortran_parameters(function, f08):
         ierror = 'ierror'
         declarations.append('MPI_Fint* ierror')
         names.append('ierror')
+    if function.get('variadic') and not f08:  # mpif.h has no interface: a tool's routine may have more arguments
+        declarations += [f'void* {name}' for name in further_words(function)]
+        names += further_words(function)
     for length in lengths:
         declarations.append(f'std::size_t {length}')
         names.append(length)
@@ -446,12 +454,15 @@ class Generator:
         function = slot.function
         name = function['name']
         out = self.text['c']
-        parameters = ', '.join(c_parameter(a) for a in function['arguments'])
-        declared = parameters + (', ...' if function.get('variadic') else '')
+        declared = ', '.join(c_parameter(a) for a in function['arguments'])
         arguments = [a[0] for a in function['arguments']]
         returns = function['returns']
+        pointer = f'reinterpret_cast<{returns} (*)({declared}{", ..." if function.get("variadic") else ""})>'
+        if function.get('variadic'):
+            more = further_words(function)
+            declared += ''.join(f', std::uintptr_t {name}' for name in more)
+            arguments += more
         out.append(f'{returns} wrap_{slot.number}({declared or "void"}) {{')
-        pointer = f'reinterpret_cast<{returns} (*)({declared})>'
         out.append(f'  const auto next = {pointer}(next_function({slot.number}));')
         binding = Binding(False, False)
         call = f'next({", ".join(arguments)})'
@@ -484,9 +495,8 @@ class Generator:
                 self.after_lines(function, binding, after, own_status, recordable(function, 'result', binding))]
         out.append('  return result;')
         out.append('}')
-        if not function.get('variadic'):
-            self.counting_wrapper(slot, binding, returns, declared or 'void',
-                                   (f'{returns} (*)({declared})', arguments, arguments), 'result', None)
+        self.counting_wrapper(slot, binding, returns, declared or 'void',
+                              (f'{returns} (*)({declared})', arguments, arguments), 'result', None)
 
     # --- Fortran ---
     def fortran_wrapper(self, slot):

@@ -4,6 +4,9 @@ import hashlib
 
 import yaml
 
+# What a function of a variable number of arguments (MPI_Pcontrol) is taken to have, in all: the integer argument registers
+# of x86-64. A register more than the caller filled is read, and means nothing to anybody.
+VARIADIC_WORDS = 6
 STRINGS = ('string', 'string_out', 'strings')
 MPI_ERR_OTHER = 16
 FORTRAN_ANSWERS = ('MPI_Initialized', 'MPI_Finalized')  # answer "no" where there is no MPI library
@@ -33,6 +36,8 @@ class Slot:
             self.words += sum(1 for a in passed if a[2] in STRINGS)
         else:
             self.words = len(arguments)
+        if function.get('variadic'):
+            self.words = VARIADIC_WORDS
 
 
 def read_functions(path):

@@ -73,6 +73,14 @@ static void errors(int rank) {
   EVENTS("coll", 0);
 }
 
+/* As a tool may have it: MPI_Pcontrol's further arguments are the tool's business. */
+static void phases(int rank) {
+  int at = 5;
+  CALL(MPI_Pcontrol, 1);
+  for (; at < 7; ++at) CALL(MPI_Pcontrol, 2, "main loop", -3, 4000000000L, &at, 1000000L * rank);
+  EVENTS("phase", 3);
+}
+
 int main(int argc, char** argv) {
   int rank;
   const char* what = argc > 1 ? argv[1] : "plain";
@@ -80,6 +88,7 @@ int main(int argc, char** argv) {
   CALL(MPI_Comm_rank, MPI_COMM_WORLD, &rank);
   if (strcmp(what, "times") == 0) times();
   if (strcmp(what, "errors") == 0) errors(rank);
+  if (strcmp(what, "phases") == 0) phases(rank);
   if (strcmp(what, "plain") != 0 && strcmp(what, "times") != 0) messages(rank, 100);
   if (strcmp(what, "plain") == 0 && rank == 0) printf("plain\n");
   if (strcmp(what, "kill") == 0 && rank == 0) kill(getpid(), SIGKILL);
@@ -100,7 +109,8 @@ int main(int argc, char** argv) {
     messages(rank, 10);
   }
   if (strcmp(what, "kill") == 0 || strcmp(what, "abort") == 0) sleep(30);
-  if (strcmp(what, "fork") == 0 || strcmp(what, "errors") == 0) lbf_print_expectations(rank);
+  if (strcmp(what, "fork") == 0 || strcmp(what, "errors") == 0 || strcmp(what, "phases") == 0)
+    lbf_print_expectations(rank);
   MPI_Finalize();
   return 0;
 }
