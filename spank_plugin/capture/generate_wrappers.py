@@ -350,7 +350,7 @@ class Generator:
         own_status = None
         status_argument = None
         if role in COMPLETING:
-            look = 'look_at_requests' if role == 'request_free' else 'before_completion'
+            look = 'before_free' if role == 'request_free' else 'before_completion'
             if 'requests' in by_kind:
                 count = binding.value(by_kind['request_count'])
                 before.append(f'record::{look}(call, requests_of({count}, {by_kind["requests"][0]}));')

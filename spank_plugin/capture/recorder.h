@@ -290,6 +290,9 @@ inline void before_completion(Call& call, MPI_Request request) noexcept {
     return look_at_none(call);
   look_at_request(call, request);
 }
+// MPI_Request_free: of an active request that was cancelled also what became of it, in the thread's own status; with
+// Call::snapshot_needs_status it is over.
+void before_free(Call& call, Requests requests) noexcept;
 // Where MPI shall put the status: the program's own place, or ours where it ignores a status that is needed.
 MPI_Status* status_for(Call& call, MPI_Status* status) noexcept;
 MPI_Fint* status_for(Call& call, MPI_Fint* status) noexcept;

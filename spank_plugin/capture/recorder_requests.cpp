@@ -235,6 +235,17 @@ void look_at_requests(Call& call, Requests requests) noexcept {
   call.snapshot_needs_status = needs_status;
 }
 
+void before_free(Call& call, Requests requests) noexcept {
+  look_at_requests(call, requests);
+  call.snapshot_needs_status = false;
+  if (call.snapshot_count != 1) return;
+  const RequestInfo& info = call.snapshot[0].info;
+  if (info.kind == RequestKind::kUnknown || !info.active || !info.cancelled) return;
+  int flag = 0;
+  const int result = library.Request_get_status(requests[0], &flag, &call.thread().status);
+  call.snapshot_needs_status = result == MPI_SUCCESS && flag != 0;
+}
+
 namespace {
 
 void append_start(Call& call, const RequestInfo& info) noexcept {
@@ -352,9 +363,13 @@ void request_free(Call& call) noexcept {
     return;
   }
   if (entry.info.kind == RequestKind::kUnknown) return;
-  if (entry.info.active && entry.info.kind != RequestKind::kNothing && entry.info.kind != RequestKind::kIo) {
+  if (call.snapshot_needs_status && (entry.info.kind == RequestKind::kSend || entry.info.kind == RequestKind::kRecv)) {
+    complete(call, entry, &call.thread().status);  // as a wait would have it
+    finish_unseen(call);
+  } else if (entry.info.active && entry.info.kind != RequestKind::kNothing && entry.info.kind != RequestKind::kIo) {
     const Watched was = unwatch(entry.info);
     if (!call.counts() && is_seen(was.recorded_as)) {
+      if (entry.info.cancelled) call.lose_count(1);  // whether there is a message nobody will know
       call.append(EventKind::kRequestFree, of_request(was.recorded_as));
       place_those_behind(call);
     } else if (was.watched && entry.info.kind == RequestKind::kRecv) {
