@@ -118,6 +118,10 @@ struct PredictionRecord {
   std::optional<double> self_error_percent;
   bool partial = false;
   Seconds progress_s = 0;
+  // Of the rank that came furthest, what had passed in the run at its last replayed event, by the clock. While it runs, of
+  // a rank whose capture window is open: without what it was preempted and what passed in failed polls since the relay
+  // told of that last (2 s at most while it records), and since its last record. Of one whose calls are only counted:
+  // until its window closed.
   Seconds measured_at_progress_s = 0;
   TopologyRecord topology;
   // Of a run that was captured in windows: the share of its measured time that was seen, and the 95 % interval of

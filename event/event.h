@@ -33,7 +33,8 @@ enum class EventKind : std::uint8_t {
   kUnmodelled = 11,  // an MPI call that the replay has no model for: `call_s` is kept as it was measured
   kEnter = 12,       // procedure entry (procedure LBF); `values[0]` = procedure id (as ProcedureTable gives it)
   kLeave = 13,
-  kKeepAlive = 14,   // advances the process by its process time, never enters the graph (TSE Sec. 2.1)
+  kKeepAlive = 14,   // advances the process by its process time, never enters the graph (TSE Sec. 2.1); `call_s` as of
+                     // kWindowClose, so far: the close has the rest of it
   kCommCreate = 15,  // defines communicator `comm`: values = [uid, L, members...]: uid is the number that all
                      // members computed alike without talking to each other; members = world ranks in rank
                      // order; an intercommunicator has L > 0: the first L members are this rank's local

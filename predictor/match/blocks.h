@@ -21,6 +21,8 @@ inline constexpr std::uint32_t kPerLength = 8;
 inline constexpr std::uint32_t kMostOfAWindow = 512;  // the last one ends 10^12 years after the first
 // Only the first windows of a trace are cut: later ones are enough by themselves.
 inline constexpr std::uint32_t kCutWindows = 4;
+// Where time goes that is in a window, but nobody knows in which of its blocks.
+inline constexpr std::uint32_t kOfNoBlock = kCutWindows * kMostOfAWindow;
 
 // In units of kShortestS; of block `number` of a window, from 0.
 constexpr double length(std::uint32_t number) {

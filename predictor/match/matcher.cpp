@@ -395,7 +395,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kKeepAlive:
       // Time passes, no event of the program ends (TSE Sec. 2.1).
       --state.events;
-      emit(process, OpKind::kCompute, kNoMessage, event.process_s, event.call_s, 0);
+      emit(process, OpKind::kCompute, kNoMessage, event.process_s, 0, 0);
+      if (event.call_s > 0) emit_unseen(rank, state, event.call_s);
       return {};
     case EventKind::kBlocked:
       emit(process, OpKind::kBlocked, kNoMessage, event.process_s, event.off_s,

@@ -122,7 +122,7 @@ class Matcher {
     ProcessIndex receives_after_end = kNobody;  // ... its receives
     ProcessIndex held_ghost = kNobody;         // there since the window's first receive that had no place yet
     bool closed_before_places = false;         // such receives were under way when the last window closed
-    Seconds measured_s = 0;                    // since its window opened
+    Seconds measured_s = 0;                    // since its window opened, in events
     Seconds block_end_s = blocks::kShortestS;  // ... at which its block ends; kNeverS: the window is not cut
     std::uint32_t block = 0;                   // of its window
     ActiveRequest blocking_receive;            // the startRecv without request, or of kind kNone
@@ -242,6 +242,8 @@ class Matcher {
   void skip_collectives(Rank rank, const Event& event, ProcessIndex ghost);
   // The ghost that plays `peer`'s end of a collective which it did not record; kNobody: it did, or will.
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
+  // `call_s` of the window that is open, in none of its blocks.
+  void emit_unseen(Rank rank, RankState& state, Seconds call_s);
   // True: there was one; `call_s` as of kWindowClose.
   bool end_last_window(Rank rank, Seconds call_s);
   Result<void> feed_comm_create(Rank rank, const Event& event);

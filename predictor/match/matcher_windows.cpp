@@ -52,6 +52,16 @@ void Matcher::end_block(Rank rank, RankState& state) {
   }
 }
 
+void Matcher::emit_unseen(Rank rank, RankState& state, Seconds call_s) {
+  const auto process = static_cast<ProcessIndex>(rank);
+  const bool is_cut = state.block_end_s < kNeverS;
+  state.measured_s -= call_s;  // feed() adds it
+  // What the block has so far is its own; it goes on behind this.
+  if (is_cut) emit(process, OpKind::kBlockEnd, blocks::index_of(state.window, state.block), 0, 0, 0);
+  emit(process, OpKind::kCompute, kNoMessage, 0, call_s, 0);
+  if (is_cut) emit(process, OpKind::kBlockEnd, blocks::kOfNoBlock, 0, 0, 0);
+}
+
 void Matcher::drop_unplaced(Rank rank) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   release_posts(rank);

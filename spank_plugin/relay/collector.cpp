@@ -403,6 +403,9 @@ void Collector::look_at(Process& process, ClockReading now, Seconds seconds_per_
   } else {
     keep_alive(process, now, out);
     if (process.stats_due && now.monotonic_ns - process.stats_ns >= kStatsIntervalNs) {
+      // Before `elapsed_s`, which measured progress is a part of.
+      const Seconds tick_s = process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
+      process.converter.tell_unrecorded(tick_s, [&](const Event& event) { out.add(process.rank, event, now.monotonic_ns); });
       write_stats(process, now, seconds_per_tick, out);
     }
   }

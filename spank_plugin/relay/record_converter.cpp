@@ -208,6 +208,14 @@ void RecordConverter::keep_alive(Seconds process_s, const RelayEventSink& sink) 
   sink(event);
 }
 
+void RecordConverter::tell_unrecorded(Seconds seconds_per_tick, const RelayEventSink& sink) {
+  if (exited_ || closed_ || unrecorded_ticks_ == 0) return;
+  Event event;
+  event.kind = EventKind::kKeepAlive;
+  event.call_s = static_cast<double>(std::exchange(unrecorded_ticks_, 0)) * seconds_per_tick;
+  sink(event);
+}
+
 void RecordConverter::close(std::uint64_t end_ticks, Seconds seconds_per_tick, const RelayEventSink& sink) {
   if (exited_) return;
   exited_ = true;
@@ -226,6 +234,7 @@ void RecordConverter::close(std::uint64_t end_ticks, Seconds seconds_per_tick, c
   }
   Event event;
   event.kind = EventKind::kExit;
+  if (!closed_) event.call_s = static_cast<double>(unrecorded_ticks_) * seconds_per_tick;
   sink(event);
 }
 

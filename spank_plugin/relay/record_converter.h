@@ -53,7 +53,13 @@ class RecordConverter {
   // ends this gap is written. The gaps that follow are shortened by as much.
   void keep_alive(Seconds process_s, const RelayEventSink& sink);
 
-  // Ends the process, which will not say so itself: it was killed or aborted, or its capture had ended before it. Where
+  // A kKeepAlive event with the time of the window that is open which is in none of its events (preempted, or in calls
+  // without a record: failed polls), as far as the records until now say it, and no such event has said it before. So
+  // what has been measured of a window is known before it closes; its close, or the run's end, has the rest.
+  void tell_unrecorded(Seconds seconds_per_tick, const RelayEventSink& sink);
+
+  // Ends the process, which will not say so itself: it was killed or aborted, or its capture had ended before it. What
+  // its open window has of time in no event it has until its last record. Where
   // no window is open the time from the last one's close to END_TICKS goes into an empty one, so that the events say
   // how long the process ran, and all that it did in between is said to be unknown.
   void close(std::uint64_t end_ticks, Seconds seconds_per_tick, const RelayEventSink& sink);
@@ -74,7 +80,7 @@ class RecordConverter {
 
   std::uint64_t last_leave_ticks_ = 0;
   std::uint64_t dropped_ticks_ = 0;  // preempted and waiting, since the last record
-  std::uint64_t unrecorded_ticks_ = 0;  // the same, since the window opened
+  std::uint64_t unrecorded_ticks_ = 0;  // the same, since the window opened, and not told yet
   std::uint64_t blocked_ticks_ = 0;
   Seconds credit_s_ = 0;  // given by keep-alives, not yet taken from a gap
   Rank world_size_ = 0;

@@ -65,6 +65,47 @@ TEST(Windows, WaitingThatIsInNoEventIsTimeOfTheWindow) {
   }
 }
 
+// Of the window that is open the time that is in no event is measured as far as it was told: two windows of 1 s each, 6 s
+// between them.
+TEST(Windows, ARunUnderWayHasWhatWasToldOfItsWindow) {
+  Polled polled;
+  polled.window(EventKind::kWindowClose);
+  polled.away();
+  polled.add(0, EventKind::kSend, 1);
+  polled.add(1, EventKind::kRecv, 0.25);
+  polled.add(1, EventKind::kKeepAlive, 0, 0.75);
+  const Prediction prediction = polled.replay(0)->predictions().front();
+  EXPECT_FALSE(prediction.complete);
+  for (const Seconds measured_s : prediction.rank_measured_s) EXPECT_NEAR(measured_s, 8, 1e-9);
+  EXPECT_NEAR(prediction.lbf_s, 8, 1e-9);
+  EXPECT_NEAR(prediction.seen_share, 2 / 8.0, 1e-9);
+}
+
+// It is the window's, not that of the block in which it was told: the interval is the same whenever that was.
+TEST(Windows, TimeInNoEventIsOfNoBlockWheneverItIsTold) {
+  const auto predict = [](bool early) {
+    Polled polled;
+    for (int i = 0; i < 64; ++i) {
+      polled.add(0, EventKind::kSend, 0.05 + 0.01 * (i % 3));
+      polled.add(1, EventKind::kRecv, 0.02);
+      if (early && i == 40) polled.add(1, EventKind::kKeepAlive, 0, 0.5);
+    }
+    polled.add(0, EventKind::kWindowClose, 0);
+    polled.add(1, EventKind::kWindowClose, 0, early ? 0.3 : 0.8);
+    polled.away();
+    for (const std::size_t rank : {0U, 1U}) polled.add(rank, EventKind::kExit, 0);
+    return polled.replay(0.01)->predictions().front();
+  };
+  const Prediction late = predict(false);
+  const Prediction early = predict(true);
+  ASSERT_LT(late.high_s, kNeverS);
+  EXPECT_GT(late.high_s, late.lbf_s + 0.01);
+  EXPECT_NEAR(early.lbf_s, late.lbf_s, 1e-9);
+  EXPECT_NEAR(early.low_s, late.low_s, 1e-9);
+  EXPECT_NEAR(early.high_s, late.high_s, 1e-9);
+  for (std::size_t rank = 0; rank < 2; ++rank) EXPECT_NEAR(early.rank_measured_s[rank], late.rank_measured_s[rank], 1e-9);
+}
+
 // A fifth of the windows' time is the recording's: of what a second of the two ranks takes elsewhere, too, so that the program itself
 // is slower by 0.5 in 1.6, not in 2. The interval has the other readings.
 TEST(Windows, WhatTheCaptureTookIsNoTimeOfTheProgram) {

@@ -533,6 +533,40 @@ TEST_F(CollectorTest, KeepAlivesTellProcessorTimeOnlyOutsideOfCalls) {
   EXPECT_NEAR(sum, 5.0, 1e-8);
 }
 
+// Of a rank that polls, and is preempted, what has been measured so far is all that passed until its last record, with the time
+// that is in no event: it is told whenever `elapsed_s` is, which progress is compared with.
+TEST_F(CollectorTest, WhatIsInNoEventIsToldWhileTheWindowIsOpen) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  const auto measured_s = [&] {
+    builder_.flush();
+    Seconds sum_s = 0;
+    for (const auto& [rank, event] : lbfd_.decode("s").events) sum_s += event.process_s + event.call_s + event.off_s;
+    return sum_s;
+  };
+  file.append_adjust(0, 0, 600'000'000);
+  file.append(RingFile::record(EventKind::kSend, 1'000'001'000, 1'100'001'000));
+  pass();
+  EXPECT_NEAR(measured_s(), 0.5, 1e-8) << "0.4 s of process time, 0.1 s in the call";
+  file.append_adjust(100'000'000, 0, 50'000'000);
+  file.append(RingFile::record(EventKind::kSend, 2'100'001'000, 2'100'001'000));
+  pass(2100);
+  EXPECT_NEAR(measured_s(), 2.1, 1e-8);
+  file.append_adjust(0, 0, 200'000'000);
+  file.append(RingFile::record(EventKind::kWindowClose, 3'100'001'000, 3'100'001'000));
+  pass(2100);
+  EXPECT_NEAR(measured_s(), 3.1, 1e-8);
+  std::vector<std::pair<EventKind, Seconds>> told;
+  const auto decoded = finish();
+  for (const auto& [rank, event] : decoded.events) {
+    if (event.kind == EventKind::kKeepAlive || event.kind == EventKind::kWindowClose) told.emplace_back(event.kind, event.call_s);
+  }
+  ASSERT_EQ(told.size(), 2U);
+  EXPECT_EQ(told[0].first, EventKind::kKeepAlive);
+  EXPECT_NEAR(told[0].second, 0.75, 1e-8);
+  EXPECT_NEAR(told[1].second, 0.2, 1e-8);
+}
+
 // A kRecordProcedure as the capture writes it, or nearly.
 void append_words(RingFile& file, ring::ProcedureWord word, std::uint32_t id, const std::string& name,
                   const std::string& text, std::uint64_t bytes) {

@@ -95,6 +95,47 @@ TEST(RecordConverter, AWindowsTimeIsAllThatPassed) {
   EXPECT_NEAR(measured_s(), 6000e-9, 1e-15);
 }
 
+// While the window is open it can be told so far; nothing is told twice, and what a killed process has not closed is there
+// to its last record.
+TEST(RecordConverter, TimeInNoEventIsToldOnce) {
+  RecordConverter converter(0, 2);
+  Recorded out;
+  const auto convert = [&](EventKind kind, std::uint64_t enter, std::uint64_t leave) {
+    ASSERT_TRUE(converter.convert(RingFile::record(kind, enter, leave), {}, kNs, out.sink()).ok());
+  };
+  const auto adjusted = [&](std::uint64_t preempted, std::uint64_t waiting) {
+    ASSERT_TRUE(converter.convert(adjust(preempted, 0, waiting), {}, kNs, out.sink()).ok());
+  };
+  const auto measured_s = [&] {
+    Seconds sum_s = 0;
+    for (const Event& event : out.events) sum_s += event.process_s + event.call_s + event.off_s;
+    return sum_s;
+  };
+  converter.tell_unrecorded(kNs, out.sink());
+  EXPECT_TRUE(out.events.empty());
+  adjusted(100, 50);
+  convert(EventKind::kSend, 1000, 1010);
+  converter.tell_unrecorded(kNs, out.sink());
+  converter.tell_unrecorded(kNs, out.sink());
+  ASSERT_EQ(out.events.size(), 2U);
+  EXPECT_EQ(out.events.back().kind, EventKind::kKeepAlive);
+  EXPECT_DOUBLE_EQ(out.events.back().call_s, 150e-9);
+  EXPECT_DOUBLE_EQ(out.events.back().process_s, 0);
+  EXPECT_NEAR(measured_s(), 1010e-9, 1e-15);
+  adjusted(0, 200);
+  convert(EventKind::kWindowClose, 2000, 2000);
+  EXPECT_DOUBLE_EQ(out.events.back().call_s, 200e-9);
+  converter.tell_unrecorded(kNs, out.sink());
+  EXPECT_NEAR(measured_s(), 2000e-9, 1e-15);
+  convert(EventKind::kWindowOpen, 2000, 5000);
+  adjusted(0, 300);
+  convert(EventKind::kSend, 5500, 5600);
+  converter.close(9000, kNs, out.sink());
+  EXPECT_EQ(out.events.back().kind, EventKind::kExit);
+  EXPECT_DOUBLE_EQ(out.events.back().call_s, 300e-9);
+  EXPECT_NEAR(measured_s(), 5600e-9, 1e-15);
+}
+
 TEST(RecordConverter, MoreAdjustmentThanGapGivesZeroNotNegative) {
   RecordConverter converter(0, 2);
   Recorded out;
