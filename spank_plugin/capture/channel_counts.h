@@ -26,6 +26,23 @@ struct ChannelEnd {
   friend bool operator==(const ChannelEnd&, const ChannelEnd&) = default;
 };
 
+// The same as the table has it.
+struct PackedEnd {
+  static constexpr std::uint64_t kUsed = 1;
+  std::uint64_t place = 0;  // comm, peer
+  std::uint64_t what = 0;   // tag, side, kUsed; 0: none
+
+  PackedEnd() noexcept = default;
+  explicit PackedEnd(const ChannelEnd& end) noexcept
+      : place(std::uint64_t{end.comm} << 32 | static_cast<std::uint32_t>(end.peer)),
+        what(std::uint64_t{static_cast<std::uint32_t>(end.tag)} << 3 | static_cast<std::uint64_t>(end.side) << 1 | kUsed) {}
+  ChannelEnd end() const noexcept {
+    return {static_cast<std::uint32_t>(place >> 32), static_cast<std::int32_t>(place), static_cast<std::int32_t>(what >> 3),
+            static_cast<SkippedSide>(what >> 1 & 3u)};
+  }
+  friend bool operator==(const PackedEnd&, const PackedEnd&) = default;
+};
+
 class ChannelCounts {
  public:
   // REQUIRES: 2 <= log2_capacity <= 30; called once. false: no memory.
@@ -74,6 +91,10 @@ class ChannelCounts {
     counter = name.count;
     return true;
   }
+  // Whose counter `recall` has found. REQUIRES: the counts were not taken since.
+  static const PackedEnd& end_of(const std::uint64_t* counter) noexcept {
+    return reinterpret_cast<const Slot*>(reinterpret_cast<const std::byte*>(counter) - offsetof(Slot, count))->end;
+  }
 
   // visit(ChannelEnd, count) for each channel that was counted since it was taken last, until one returns
   // false: that one and those that were not visited stay. Whether all were taken.
@@ -82,9 +103,7 @@ class ChannelCounts {
     if (any_names_) forget_names();
     while (first_changed_ != 0) {
       Slot& slot = slots_[first_changed_ - 1];
-      const ChannelEnd end{static_cast<std::uint32_t>(slot.place >> 32), static_cast<std::int32_t>(slot.place),
-                           static_cast<std::int32_t>(slot.what >> 3), static_cast<SkippedSide>(slot.what >> 1 & 3u)};
-      if (!visit(end, slot.count)) return false;
+      if (!visit(slot.end.end(), slot.count)) return false;
       first_changed_ = slot.next_changed;
       slot.count = 0;
     }
@@ -101,10 +120,8 @@ class ChannelCounts {
   }
 
  private:
-  static constexpr std::uint64_t kUsed = 1;
   struct Slot {
-    std::uint64_t place;  // comm, peer
-    std::uint64_t what;   // tag, side, kUsed; 0: free
+    PackedEnd end;
     std::uint64_t count;  // 0: not among the changed ones
     std::uint32_t next_changed;  // index + 1; 0: the last
   };
@@ -133,17 +150,14 @@ class ChannelCounts {
 
   // The slot of `end`; kNoRoom: it has none, and gets none.
   [[gnu::always_inline]] std::uint32_t find_or_add(const ChannelEnd& end) noexcept {
-    const std::uint64_t place = std::uint64_t{end.comm} << 32 | static_cast<std::uint32_t>(end.peer);
-    const std::uint64_t what =
-        std::uint64_t{static_cast<std::uint32_t>(end.tag)} << 3 | static_cast<std::uint64_t>(end.side) << 1 | kUsed;
-    std::uint32_t i =
-        static_cast<std::uint32_t>(((place * 0x9e3779b97f4a7c15u) ^ (what * 0xc2b2ae3d27d4eb4fu)) >> shift_);
-    while (slots_[i].place != place || slots_[i].what != what) {
-      if (slots_[i].what == 0) {
+    const PackedEnd packed(end);
+    std::uint32_t i = static_cast<std::uint32_t>(
+        ((packed.place * 0x9e3779b97f4a7c15u) ^ (packed.what * 0xc2b2ae3d27d4eb4fu)) >> shift_);
+    while (slots_[i].end != packed) {
+      if (slots_[i].end.what == 0) {
         if (used_ >= mask_ - mask_ / 8) return kNoRoom;  // probes stay short below seven eighths
         ++used_;
-        slots_[i].place = place;
-        slots_[i].what = what;
+        slots_[i].end = packed;
         break;
       }
       i = (i + 1) & mask_;

@@ -3,8 +3,9 @@
 
 A wrapper holds no logic: it begins a Call, forwards the program's own arguments to the next function of that name
 (a PMPI tool behind us, or the library), says that it returned, tells the recorder (spank_plugin/capture/recorder.h) what came out with the
-arguments as C kinds, and finishes the Call. Functions of the kinds in COUNTING have a second wrapper, which only
-counts the call (spank_plugin/capture/counted_call.h), and goes on in the first one where that does not do. What a kind of call means is written by hand in recorder_*.cpp; which
+arguments as C kinds, and finishes the Call. Functions of the kinds in COUNTING have two more wrappers, which only
+count the call (spank_plugin/capture/counted_call.h: of a program with one thread in MPI at a time, and of others), and
+go on in the first one where that does not do. What a kind of call means is written by hand in recorder_*.cpp; which
 recorder function a role goes to, and with which arguments, is the table below.
 
 usage: generate_wrappers.py mpi_functions.yml FAMILY OUTPUT_DIRECTORY
@@ -412,11 +413,16 @@ class Generator:
             lines.append('process_leave();')
         return lines
 
-    def counting_wrapper(self, slot, binding, returns, declared, call, result, outcome):
-        """The wrapper that counts. `result`, `outcome`: text of the call's result, or None and what says it."""
-        function = slot.function
-        if function['role'] not in COUNTING:
+    def counting_wrappers(self, slot, *rest):
+        if slot.function['role'] not in COUNTING:
             return
+        self.counting_wrapper('count', 'CountedCall', slot, *rest)
+        self.counting_wrapper('share', 'SharedCountedCall', slot, *rest)
+        self.counting.append(slot.number)
+
+    def counting_wrapper(self, prefix, call_class, slot, binding, returns, declared, call, result, outcome):
+        """A wrapper that counts. `result`, `outcome`: text of the call's result, or None and what says it."""
+        function = slot.function
         begin, kinds, count = COUNTING[function['role']]
         by_kind = {}
         for argument in function['arguments']:
@@ -430,8 +436,8 @@ class Generator:
         begins = f'call.{begin}({", ".join(values)})'
         out = self.text[slot.binding]
         names = ', '.join(name for name in call[1])
-        out.append(f'{returns} count_{slot.number}({declared}) {{')
-        out.append(f'  CountedCall call({function["id"]});  // {function["name"]}')
+        out.append(f'{returns} {prefix}_{slot.number}({declared}) {{')
+        out.append(f'  {call_class} call({function["id"]});  // {function["name"]}')
         out.append(f'  if (!{begins}) [[unlikely]]')
         out.append(f'    return wrap_{slot.number}({names});')
         out.append(f'  const auto next = reinterpret_cast<{call[0]}>(next_function({slot.number}));')
@@ -447,7 +453,6 @@ class Generator:
         if result:
             out.append('  return result;')
         out.append('}')
-        self.counting.append(slot.number)
 
     # --- C ---
     def c_wrapper(self, slot):
@@ -495,8 +500,8 @@ class Generator:
                 self.after_lines(function, binding, after, own_status, recordable(function, 'result', binding))]
         out.append('  return result;')
         out.append('}')
-        self.counting_wrapper(slot, binding, returns, declared or 'void',
-                              (f'{returns} (*)({declared})', arguments, arguments), 'result', None)
+        self.counting_wrappers(slot, binding, returns, declared or 'void',
+                               (f'{returns} (*)({declared})', arguments, arguments), 'result', None)
 
     # --- Fortran ---
     def fortran_wrapper(self, slot):
@@ -558,7 +563,7 @@ class Generator:
         out += ['  ' + line for line in self.after_lines(function, binding, after, own_status, success)]
         out.append('}')
         given = ['error' if n == 'ierror' and ierror else n for n in names]
-        self.counting_wrapper(slot, binding, 'void', parameters, (f'void (*)({parameters})', names, given), None,
+        self.counting_wrappers(slot, binding, 'void', parameters, (f'void (*)({parameters})', names, given), None,
                                '*error' if ierror else None)
 
     def write(self, directory, table):
@@ -581,12 +586,12 @@ class Generator:
             file.write('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'
                        '#include "spank_plugin/capture/library.h"\n\nextern "C" {\n')
             file.write(''.join(f'void wrap_{number}();\n' for number in sorted(numbers)))
-            file.write(''.join(f'void count_{number}();\n' for number in sorted(self.counting)))
+            file.write(''.join(f'void count_{number}();\nvoid share_{number}();\n' for number in sorted(self.counting)))
             file.write(f'}}\n\nnamespace lbf::capture {{\n\nconst std::uint64_t wrapper_layout = {layout(table)};\n')
             file.write(f'constinit lbf_function wrapper_next[{len(table)}] = {{}};\n')
             file.write(f'const std::size_t wrapper_slots = {len(table)};\n')
             file.write('constinit const CountingWrapper counting_wrappers[] = {\n')
-            file.write(''.join(f'    {{{number}, count_{number}}},\n' for number in sorted(self.counting)))
+            file.write(''.join(f'    {{{number}, count_{number}, share_{number}}},\n' for number in sorted(self.counting)))
             file.write(f'}};\nconst std::size_t counting_wrapper_count = {len(self.counting)};\n')
             ending = [slot.number for slot in wrapped if slot.function['role'] in ENDING]
             file.write(f'constinit const std::uint32_t ending_slots[] = {{{", ".join(map(str, ending))}}};\n')

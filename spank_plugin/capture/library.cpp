@@ -68,9 +68,11 @@ void lead_calls_to_wrappers() noexcept {
   }
 }
 
-void lead_calls_to_counting_wrappers() noexcept {
-  for (std::size_t i = 0; i < counting_wrapper_count; ++i)
-    host->lead(counting_wrappers[i].slot, counting_wrappers[i].wrapper);
+void lead_calls_to_counting_wrappers(bool shared) noexcept {
+  for (std::size_t i = 0; i < counting_wrapper_count; ++i) {
+    const CountingWrapper& counting = counting_wrappers[i];
+    host->lead(counting.slot, shared ? counting.shared_wrapper : counting.wrapper);
+  }
 }
 
 void lead_calls_past_wrappers() noexcept {

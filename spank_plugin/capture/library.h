@@ -63,6 +63,7 @@ extern constinit lbf_function wrapper_next[];
 struct CountingWrapper {
   std::uint32_t slot;
   lbf_function wrapper;
+  lbf_function shared_wrapper;  // where several threads are in MPI at once
 };
 extern constinit const CountingWrapper counting_wrappers[];
 extern const std::size_t counting_wrapper_count;
@@ -81,7 +82,7 @@ std::uint64_t load_cpu_ns() noexcept;
 
 // Where the preload's entries lead. Only a matter of speed: each wrapper finds out by itself what a call is to leave.
 void lead_calls_to_wrappers() noexcept;
-void lead_calls_to_counting_wrappers() noexcept;
+void lead_calls_to_counting_wrappers(bool shared) noexcept;
 // To the next function at once, but for what ends the process. For good.
 void lead_calls_past_wrappers() noexcept;
 

@@ -2,6 +2,7 @@
 // program fail: where the ring cannot be had the capture is off, and rank 0 says so in one line.
 #include "spank_plugin/capture/process.h"
 
+#include "spank_plugin/capture/all_threads_barrier.h"
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
 
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/single_threaded.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -166,6 +168,8 @@ bool start_process() noexcept {
   process.unknown.foreign = true;
   process.unknown.defined = true;
   process.world.defined = true;
+  // Now it takes no time, when the MPI library has threads it does.
+  if (__libc_single_threaded) process.all_threads_barrier = register_all_threads_barrier();
   clock_start();
   return true;
 }
@@ -474,6 +478,8 @@ void tell_calls_without_ring(Thread& thread) noexcept {
 
 void process_initialised(int thread_level) noexcept {
   process.thread_level = thread_level;
+  if (thread_level == MPI_THREAD_MULTIPLE && !process.all_threads_barrier)
+    process.all_threads_barrier = register_all_threads_barrier();
   process.shared.store(thread_level == MPI_THREAD_MULTIPLE, std::memory_order_relaxed);
   {
     const StartLock lock;

@@ -150,8 +150,8 @@ enum class CaptureState : std::uint8_t { kUnasked, kOn, kOff };
 // Which calls are recorded (adr/0010-capture-windows.md). One for all threads of the process, because it is
 // one sequence of events; a thread that another one's change has not reached yet finds out when its call ends.
 struct RecordingMode {
-  std::atomic<std::uint32_t> epoch{0};  // changes so far
-  std::atomic<bool> changing{false};    // no thread may be between Call::returned and Call::finish
+  std::atomic<std::uint32_t> epoch{0};  // changes so far, and takings of what all threads counted
+  std::atomic<bool> changing{false};    // no other thread may be inside the recorder (Thread::busy)
   bool counting = false;
   bool ever_counted = false;
   bool ordered_off = false;          // by the capture itself: what it counted is lost, or a thread has no ring
@@ -159,6 +159,7 @@ struct RecordingMode {
   std::uint32_t window = 1;          // the one that is open, or was last
   std::uint32_t first_request = 0;   // requests up to this one began before the window
   std::uint64_t close_ticks = 0;     // when the last window closed
+  std::uint64_t next_try_ticks = 0;  // the next one that found no room in the ring is not tried again before
   std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
 };
 
@@ -174,6 +175,7 @@ struct Process {
   std::uint64_t ring_bytes = ring::kDefaultCapacityBytes;
   std::atomic<bool> initialised{false};
   std::atomic<bool> shared{false};  // MPI_THREAD_MULTIPLE: the tables need the lock
+  bool all_threads_barrier = false;  // there is one (all_threads_barrier.h); final before `initialised`
   std::int32_t rank = -1;
   std::int32_t world_size = 0;
   int thread_level = 0;
@@ -259,8 +261,10 @@ struct alignas(64) Thread {
   ProcessClock clock;
   bool counting = false;
   bool shared = false;             // process.shared
-  bool attentive = false;          // each call takes the ways with attention (Call), none is a CountedCall: shared
-  std::atomic<bool> busy{false};   // between Call::returned and Call::finish; only where shared
+  bool attentive = false;          // each Call takes the ways with attention: shared
+  // Inside the recorder: between Call::returned and Call::finish, and where a SharedCountedCall looks at what it counts
+  // and counts it; only where shared.
+  std::atomic<bool> busy{false};
   bool last_was_failed_poll = false;
   std::uint32_t epoch = 0;         // of process.mode, as far as this thread knows it
   // The communicator that was looked up last, defined and not foreign.

@@ -30,6 +30,12 @@ namespace lbf::capture {
 class Call {
  public:
   explicit Call(std::uint16_t function) noexcept : function_(function) {}
+  // What is left of a SharedCountedCall that returned into another mode than it began in: it is counted, and finished.
+  // REQUIRES: the thread is inside the recorder, and knows the mode.
+  Call(std::uint16_t function, Thread& thread) noexcept
+      : thread_(&thread),
+        function_(function),
+        flags_(static_cast<std::uint8_t>(kAttention | kCounts | (thread.counting ? 0 : kLate))) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -484,6 +490,8 @@ inline bool is_seen(std::uint32_t id) noexcept {
 }
 // The request's completion is looked at whatever the mode.
 void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept;
+// The kStartRecv of a watched receive whose call was under way when the window opened. REQUIRES: the call is late.
+void post_in_window(Call& call, const RequestInfo& info) noexcept;
 struct Watched {
   bool watched = false;  // and nothing says its place in a channel yet
   std::uint32_t recorded_as = 0;  // its number in the records; is_seen says whether they have it

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "spank_plugin/capture/all_threads_barrier.h"
 #include "spank_plugin/capture/procedure_times.h"
 
 namespace lbf::capture {
@@ -41,6 +42,7 @@ class ModeChange {
   explicit ModeChange(const Thread& self) noexcept : shared_(self.shared) {
     if (!shared_) return;
     process.mode.changing.store(true, std::memory_order_seq_cst);
+    if (process.all_threads_barrier) all_threads_barrier();
     for_each_thread([&](const Thread& thread) {
       if (&thread == &self) return;
       while (thread.busy.load(std::memory_order_seq_cst)) sched_yield();
@@ -126,7 +128,7 @@ bool is_nearly_full(Thread& thread) noexcept {
 void set_attention(Thread& thread) noexcept {
   if (thread.counting) {
     thread.attention_at = 0;
-    thread.counted_attention_at = thread.attentive ? 0 : thread.counted_sampler.due();
+    thread.counted_attention_at = has_counted_calls(thread) ? thread.counted_sampler.due() : 0;
     return;
   }
   thread.counted_attention_at = 0;
@@ -198,6 +200,8 @@ bool write_counts_of(ChannelCounts& counts, RingWriter& ring, std::uint16_t func
 
 // REQUIRES: no other thread is inside the recorder.
 bool write_all_counts(Thread& self, std::uint16_t function) noexcept {
+  // What others remember of their tables is void: a call of theirs that is under way looks again.
+  self.epoch = process.mode.epoch.fetch_add(1, std::memory_order_release) + 1;
   bool all = write_counts_of(process.left_counts, self.ring, function);
   for_each_thread([&](Thread& thread) { all = all && write_counts_of(thread.counts, self.ring, function); });
   return all;
@@ -250,7 +254,7 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
   mode.ever_counted = true;
   set_recording_window(self, 0);
   take_mode(self, now);
-  if (!self.attentive) lead_calls_to_counting_wrappers();
+  if (has_counted_calls(self)) lead_calls_to_counting_wrappers(self.shared);
   update_estimate(self);
 }
 
@@ -370,8 +374,13 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
     close_window(self, function);
   }
   if (mode.counting && opens) {
-    const ModeChange change(self);
-    again = is_nearly_full(self) || !open_window(self, control.window, function);
+    again = is_nearly_full(self) || ticks_now() < mode.next_try_ticks;
+    if (!again) {
+      const ModeChange change(self);
+      again = !open_window(self, control.window, function);
+    }
+    // To disturb all threads takes its time, too.
+    if (again && self.shared && ticks_now() >= mode.next_try_ticks) mode.next_try_ticks = ticks_now() + tick_clock.cpu_threshold;
   }
   self.expected_control.store(again ? kNever : control.word, std::memory_order_relaxed);
   set_attention(self);
@@ -389,6 +398,21 @@ bool wants_attention(Thread& thread) noexcept {
   const ring::Header& header = *thread.header;
   const bool is_new = control_word(header) != thread.expected_control.load(std::memory_order_relaxed);
   return is_new || (!thread.counting && (is_used_up(header) || is_nearly_full(thread)));
+}
+
+// The thread is inside the recorder, and no other one changes the mode. Whether it knows the mode.
+bool enter_when_unchanging(Thread& thread) noexcept {
+  for (;;) {
+    if (process.all_threads_barrier) {
+      if (enter_recorder(thread)) return true;
+    } else {
+      thread.busy.exchange(true, std::memory_order_seq_cst);
+    }
+    if (!process.mode.changing.load(std::memory_order_seq_cst)) break;
+    leave_recorder(thread);
+    sched_yield();
+  }
+  return thread.epoch == process.mode.epoch.load(std::memory_order_acquire);
 }
 
 bool is_due(const ring::PrimitiveCounter& primitive, const Sampler& sampler) noexcept {
@@ -457,14 +481,7 @@ void Call::forward_with_attention() noexcept {
 void Call::returned_with_attention() noexcept {
   if ((flags_ & kTimed) != 0) returned_ticks_ = ticks_now();
   Thread& thread = *thread_;
-  if (!thread.shared) return;
-  for (;;) {
-    thread.busy.exchange(true, std::memory_order_seq_cst);
-    if (!process.mode.changing.load(std::memory_order_seq_cst)) break;
-    thread.busy.store(false, std::memory_order_release);
-    sched_yield();
-  }
-  if (thread.epoch == process.mode.epoch.load(std::memory_order_acquire)) return;
+  if (!thread.shared || enter_when_unchanging(thread)) return;
   catch_up(thread);
   flags_ = static_cast<std::uint8_t>((flags_ & ~(kTimed | kLate)) | kCounts | (thread.counting ? 0 : kLate));
 }
@@ -488,7 +505,7 @@ void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
     update_estimate(*thread_);
   }
   begin_procedure_interval(counts() ? ticks_now() : thread_->last_leave);
-  thread_->busy.store(false, std::memory_order_release);
+  leave_recorder(*thread_);
 }
 
 bool begin_timed_count(Thread& thread) noexcept {
@@ -502,6 +519,18 @@ void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forwa
                         std::uint64_t end) noexcept {
   note_sample(thread.counted_sampler, thread.header->counted, forward - begin, end - returned);
   update_estimate(thread);
+}
+
+void return_after_change(Thread& thread) noexcept {
+  if (!enter_when_unchanging(thread)) catch_up(thread);
+}
+
+void count_after_change(Thread& thread, std::uint16_t function, PackedEnd end) noexcept {
+  Call(function, thread).count(end.end());
+}
+
+void finish_after_change(Thread& thread, std::uint16_t function) noexcept {
+  Call(function, thread).finish();
 }
 
 void Call::judge_long_gap() noexcept {
@@ -554,7 +583,7 @@ void count_named(Call& call, const Communicator& comm, const ChannelEnd& end, MP
                  int tag) noexcept {
   count_on(call, comm, end);
   Thread& thread = call.thread();
-  if (!thread.attentive)
+  if (has_counted_calls(thread))
     thread.counts.remember(process.comm_epoch.load(std::memory_order_relaxed), end, key_of(handle), peer, tag);
 }
 

@@ -219,7 +219,8 @@ namespace {
   if (wildcards(info.peer, info.tag) == 0 && !is_behind_wildcard(*info.comm, info.peer, info.tag)) {
     return count_named(call, *info.comm, receives(*info.comm, info.peer, info.tag), comm, info.peer, info.tag);
   }
-  watch(call, key_of(request), info, false);
+  watch(call, key_of(request), info, call.late());
+  if (call.late()) post_in_window(call, info);
   keep_request(call, request, info);
 }
 

@@ -252,7 +252,7 @@ void append_start(Call& call, const RequestInfo& info) noexcept {
   const bool is_send = info.kind == RequestKind::kSend;
   define_communicator(call, *info.comm);
   if (call.counts()) {
-    if (info.watch != 0) return;
+    if (info.watch != 0) return call.late() ? post_in_window(call, info) : void();
     return count_on(call, *info.comm,
                     is_send ? sends(*info.comm, info.peer, info.tag) : receives(*info.comm, info.peer, info.tag));
   }
@@ -299,7 +299,7 @@ void start(Call& call, Requests requests) noexcept {
     }
     if (info.kind == RequestKind::kRecv &&
         (wildcards(info.peer, info.tag) != 0 || is_behind_wildcard(*info.comm, info.peer, info.tag))) [[unlikely]] {
-      watch(call, key_of(requests[i]), info, !call.counts());
+      watch(call, key_of(requests[i]), info, !call.counts() || call.late());
       const TableLock lock;
       if (RequestInfo* slot = find_request(key_of(requests[i]))) slot->watch = info.watch;
     }

@@ -28,6 +28,14 @@ Watched take_watched(const RequestInfo& info) noexcept {
   return result;
 }
 
+void post_in_window(Call& call, const RequestInfo& info) noexcept {
+  call.begin_side();
+  RingWriter::Fields fields{info.comm->peer_world_rank(info.peer), info.tag, info.comm->index, info.id, info.bytes,
+                            static_cast<std::uint8_t>(kFlagHasRequest | wildcards(info.peer, info.tag))};
+  call.thread().ring.append(EventKind::kStartRecv, fields);
+  call.end_side();
+}
+
 namespace {
 
 // As the matcher has it (must_wait_for_place). REQUIRES: the tables' lock is held.

@@ -7,12 +7,14 @@
 //   Until SIGTERM: opens and closes windows at random times, about MEAN_US apart, through the control words of
 //   all rings in DIR: by order, by a grant that is used up, or by the next window's number. off: after 20 of them
 //   orders the capture off.
-// usage: ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] [--unpaired]
+// usage: ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] [--unpaired] [--calls]
 //   The records of each rank are in an order that the matcher accepts, and it loses nothing. Of each two ends of
 //   a message both have the same size. --expect: sends and collectives, recorded or skipped, are as many as the
 //   program itself counted. --whole: on each channel as many messages, recorded or skipped, as in the rings in
 //   DIR, of the same program captured without windows. --least: windows, all ranks together. --partial: gaps are
 //   allowed, and channels are not compared. --ended: the capture of each rank ended for good. --unpaired: sizes are not compared (one-sided programs).
+//   --calls: of each function for which --expect has a line, all threads of the rank made as many calls, recorded or
+//   counted, and of the others each was one or the other.
 // Exit status 0: all checks held; 1: one line for each that did not.
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -39,6 +41,7 @@
 #include <vector>
 
 #include "event/event.h"
+#include "event/mpi_function_table.h"
 #include "predictor/match/matcher.h"
 #include "predictor/match/op_store.h"
 #include "spank_plugin/capture/ring.h"
@@ -117,6 +120,9 @@ struct Entry {
 struct Rank {
   std::vector<Entry> entries;  // of all threads, in the order in which they took effect
   std::map<std::uint32_t, std::uint64_t> uid_of;
+  std::map<std::string, std::uint64_t> calls;  // by function
+  std::uint64_t executions = 0;                // recorded and counted
+  std::uint64_t calls_in_mpi = 0;              // which are what has to be one or the other
   std::uint64_t lost = 0;
   bool off = false;
 };
@@ -142,6 +148,13 @@ void read_ring(const std::filesystem::path& path, Ranks& ranks) {
   Rank& rank = ranks[header->rank];
   rank.lost += header->lost_records;
   rank.off |= header->off != 0;
+  rank.executions += header->recorded.executions + header->counted.executions;
+  for (std::size_t id = 1; id <= lbf::mpi_function_count(); ++id) {
+    const lbf::MpiFunction* const function = lbf::mpi_function(static_cast<std::uint16_t>(id));
+    const std::uint64_t count = header->calls[id].count;
+    rank.calls[std::string(function->name)] += count;
+    rank.calls_in_mpi += function->role != lbf::MpiRole::kLocal ? count : 0;
+  }
   check(header->recorded.sampled <= header->recorded.executions &&
             header->counted.sampled <= header->counted.executions,
         name + ": more samples than executions");
@@ -326,6 +339,29 @@ void check_expectations(const Totals& totals, const std::string& file) {
   }
 }
 
+void check_calls(const Ranks& ranks, const std::string& file) {
+  std::ifstream in(file);
+  std::string line;
+  std::size_t lines = 0;
+  while (std::getline(in, line)) {
+    std::istringstream words(line);
+    std::string keyword, what, function;
+    int number = 0;
+    std::uint64_t count = 0;
+    if (!(words >> keyword >> what >> number >> function >> count) || keyword != "expect" || what != "calls") continue;
+    const auto rank = ranks.find(number);
+    const std::uint64_t here = rank != ranks.end() && rank->second.calls.contains(function) ? rank->second.calls.at(function) : 0;
+    check(here == count, "rank " + std::to_string(number) + ": " + std::to_string(here) + " calls of " + function +
+                             ", the program counted " + std::to_string(count));
+    ++lines;
+  }
+  check(lines > 0, file + " has no expected calls");
+  for (const auto& [number, rank] : ranks) {
+    check(rank.executions == rank.calls_in_mpi, "rank " + std::to_string(number) + ": " + std::to_string(rank.executions) +
+                                                    " calls were recorded or counted of " + std::to_string(rank.calls_in_mpi));
+  }
+}
+
 struct Trace {
   std::vector<std::vector<Event>> events;
 };
@@ -419,7 +455,7 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
 int check_rings(int argc, char** argv) {
   const Ranks ranks = read_rings(argv[2]);
   if (failures != 0) return 1;
-  bool partial = false, pairs = true, ended = false;
+  bool partial = false, pairs = true, ended = false, calls = false;
   std::string whole, expect;
   std::uint64_t least = 0;
   for (int i = 3; i < argc; ++i) {
@@ -430,6 +466,8 @@ int check_rings(int argc, char** argv) {
       ended = true;
     } else if (option == "--unpaired") {
       pairs = false;
+    } else if (option == "--calls") {
+      calls = true;
     } else if (option == "--whole" && i + 1 < argc) {
       whole = argv[++i];
     } else if (option == "--expect" && i + 1 < argc) {
@@ -444,6 +482,7 @@ int check_rings(int argc, char** argv) {
   const Totals totals = totals_of(ranks);
   if (!partial && !whole.empty()) check_whole(totals, totals_of(read_rings(whole)));
   if (!partial && !expect.empty()) check_expectations(totals, expect);
+  if (calls) check_calls(ranks, expect);
   std::uint64_t opened = 0, skipped = 0, recorded = 0;
   for (const auto& [number, rank] : ranks) {
     check(rank.lost == 0 || partial, "rank " + std::to_string(number) + " lost records");
@@ -477,6 +516,6 @@ int main(int argc, char** argv) {
   if (mode == "control" && (argc == 5 || off)) return control(argv[2], std::stoull(argv[3]), std::stoi(argv[4]), off);
   if (mode == "check" && argc >= 3) return check_rings(argc, argv);
   std::cerr << "usage: ring_windows control DIR SEED MEAN_US [off]\n"
-               "       ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] [--unpaired]\n";
+               "       ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] [--unpaired] [--calls]\n";
   return 2;
 }

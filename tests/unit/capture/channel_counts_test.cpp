@@ -110,6 +110,24 @@ TEST(ChannelCounts, ExtremeTagsAndPeers) {
                                                         {{0, -1, -2, false}, 1}}));
 }
 
+TEST(ChannelCounts, ACounterSaysWhoseItIs) {
+  ChannelCounts counts;
+  ASSERT_TRUE(counts.open(8));
+  const std::vector<ChannelEnd> ends = {{0xffffffffu, 0x7fffffff, 0x7fffffff, SkippedSide::kReceives},
+                                        {3, -1, -1, SkippedSide::kCollectives},
+                                        {0, 5, 0, SkippedSide::kSends}};
+  for (const ChannelEnd& end : ends) {
+    counts.count(end);
+    counts.remember(1, end, 0x1000, end.peer, end.tag);
+  }
+  for (const ChannelEnd& end : ends) {
+    std::uint64_t* counter = nullptr;
+    ASSERT_TRUE(counts.recall(end.side, 0x1000, end.peer, end.tag, counter));
+    EXPECT_EQ(ChannelCounts::end_of(counter), PackedEnd(end));
+    EXPECT_EQ(ChannelCounts::end_of(counter).end(), end);
+  }
+}
+
 TEST(ChannelCounts, SaysWhenItHasNoRoom) {
   ChannelCounts counts;
   ASSERT_TRUE(counts.open(4));
