@@ -113,6 +113,7 @@ void release_thread(void* data) {
   thread->snapshot.release();
   thread->ranks.release();
   if (thread->intervals != nullptr) munmap(thread->intervals, sizeof(ProcedureIntervals));
+  thread->header->ended.store(1, std::memory_order_release);
   munmap(thread->header, thread->mapped_bytes);
   munmap(thread, sizeof(Thread));
 }

@@ -17,7 +17,7 @@
 namespace lbf::ring {
 
 inline constexpr std::uint64_t kMagic = 0x31474e4952464c42;  // "BLFRING1"
-inline constexpr std::uint32_t kVersion = 5;
+inline constexpr std::uint32_t kVersion = 6;
 inline constexpr std::size_t kMaxFunctions = 640;
 inline constexpr std::uint64_t kDefaultCapacityBytes = 8u << 20;
 inline constexpr std::size_t kMaxProcedureListBytes = 4096;
@@ -121,6 +121,8 @@ struct Header {
   // "Spent once").
   std::atomic<std::uint64_t> once_cpu_ns;
   std::atomic<std::uint64_t> off_ticks;  // with `off`: when that was (0: not yet)
+  // 1: the thread has ended and writes nothing any more (release). The relay removes the file when it has read the rest.
+  std::atomic<std::uint32_t> ended;
   alignas(64) CallCounter calls[kMaxFunctions];  // by function id, all calls, modelled or not
   // The procedures that all ranks of the step measure (docs/procedures.md, "One list for all ranks"): `list_bytes` bytes,
   // names, each ended by a newline. Written by the relay, in this order: `list_begun`, the rest, `list_generation`

@@ -48,12 +48,14 @@ void Collector::note(const std::string& text, ClockReading now, BatchBuilder& ou
 void Collector::scan(ClockReading now, BatchBuilder& out) {
   rescan_ = false;
   for (RingDirectory::Ring& found : options_.directory->list(kMaxRings)) {
-    if (known_files_.size() >= kMaxRings || known_files_.contains(found.name)) continue;
+    // A thread's number may be given out again: its ring takes the place of the one before.
+    const auto known = known_files_.find(found.name);
+    if (known_files_.size() >= kMaxRings || (known != known_files_.end() && known->second == found.inode)) continue;
     if (options_.membership) {
       const Membership membership = options_.membership(found.pid);
       if (membership == Membership::kElsewhere) continue;
       if (membership == Membership::kSpawned) {
-        known_files_.insert(std::move(found.name));
+        known_files_[found.name] = found.inode;
         leave_out(found.pid, "", "MPI_Comm_spawn started it", now, out);
         continue;
       }
@@ -65,10 +67,10 @@ void Collector::scan(ClockReading now, BatchBuilder& out) {
         continue;
       }
       note(reader.error().message, now, out);
-      known_files_.insert(std::move(found.name));
+      known_files_[found.name] = found.inode;
       continue;
     }
-    known_files_.insert(found.name);
+    known_files_[found.name] = found.inode;
     if (reader->identity().pid != found.pid || (reader->identity().clock_source == 0 && !has_tick_counter())) {
       note("ring " + found.name + " belongs to another process or uses a clock that this machine does not have",
            now, out);
@@ -79,7 +81,7 @@ void Collector::scan(ClockReading now, BatchBuilder& out) {
       process.pid = found.pid;
       process.start_time_clock = read_process_stat(found.pid).start_time_clock;
     }
-    process.rings.push_back(Ring{std::move(found.name), std::move(*reader), {}, false});
+    process.rings.push_back(Ring{std::move(found.name), found.inode, std::move(*reader), {}, false});
     process.rings.back().number = ++rings_seen_;
     process.from_its_begin &= process.rings.back().reader.consumed_bytes() == 0;
   }
@@ -180,9 +182,10 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
   const std::uint64_t before = result.bytes;
   process.threaded |= process.rings.size() > 1;
   const Seconds tick_s = process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
-  std::uint64_t call_ticks_256 = 0;  // the thread that called MPI_Init knows it; others, when they have measured something
-  for (const Ring& ring : process.rings) call_ticks_256 = std::max(call_ticks_256, ring.status.procedures.call_ticks_256);
-  const Seconds call_s = static_cast<double>(call_ticks_256) / 256 * tick_s;
+  // The thread that called MPI_Init knows it; others, when they have measured something.
+  for (const Ring& ring : process.rings)
+    process.call_ticks_256 = std::max(process.call_ticks_256, ring.status.procedures.call_ticks_256);
+  const Seconds call_s = static_cast<double>(process.call_ticks_256) / 256 * tick_s;
   // Threads twice: whatever a record of the first round refers to is in the rings by the second one.
   for (std::size_t nth = 0; nth < process.rings.size() * (process.threaded ? 2 : 1); ++nth) {
     Ring& ring = process.rings[nth % process.rings.size()];
@@ -288,49 +291,67 @@ Seconds Collector::elapsed_s(const Process& process, ClockReading now, Seconds s
   return end > begin ? static_cast<double>(end - begin) * (tsc ? seconds_per_tick : 1e-9) : 0;
 }
 
+void Collector::Totals::add(const Ring& ring, Seconds tick_s) {
+  failed_polls += ring.status.failed_polls;
+  lost_records += ring.status.lost_records;
+  abandoned_calls += ring.status.abandoned_calls;
+  unread_gap_s += static_cast<double>(ring.status.unread_gap_ticks) * tick_s;
+  capture_s += static_cast<double>(ring.status.capture_ticks_estimate) * tick_s;
+  once_s += once_of(ring.status);
+  const auto made = ring.reader.read_calls();
+  if (!made) return;
+  for (const CallTotal& total : *made) {
+    auto& [count, seconds] = calls[total.function];
+    count += total.count;
+    seconds += static_cast<double>(total.ticks) * tick_s;
+  }
+}
+
 void Collector::write_stats(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out) {
   process.stats_ns = now.monotonic_ns;
   process.stats_due = false;
-  std::map<std::uint16_t, std::pair<std::uint64_t, Seconds>> calls;
-  std::uint64_t failed_polls = 0;
-  std::uint64_t lost_records = 0;
-  std::uint64_t abandoned_calls = 0;
-  Seconds unread_gap_s = 0;
-  Seconds capture_s = 0;
-  for (const Ring& ring : process.rings) {
-    const Seconds tick_s = ring.reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
-    failed_polls += ring.status.failed_polls;
-    lost_records += ring.status.lost_records;
-    abandoned_calls += ring.status.abandoned_calls;
-    unread_gap_s += static_cast<double>(ring.status.unread_gap_ticks) * tick_s;
-    capture_s += static_cast<double>(ring.status.capture_ticks_estimate) * tick_s;
-    if (auto totals = ring.reader.read_calls()) {
-      for (const CallTotal& total : *totals) {
-        auto& [count, seconds] = calls[total.function];
-        count += total.count;
-        seconds += static_cast<double>(total.ticks) * tick_s;
-      }
-    }
-  }
+  Totals totals = process.left;
+  for (const Ring& ring : process.rings)
+    totals.add(ring, ring.reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9);
   auto list = nlohmann::json::array();
-  for (const auto& [function, total] : calls) list.push_back({function, total.first, total.second});
+  for (const auto& [function, total] : totals.calls) list.push_back({function, total.first, total.second});
   const nlohmann::json json{{"type", "stats"},
                             {"rank", process.rank},
                             {"elapsed_s", elapsed_s(process, now, seconds_per_tick)},
                             {"calls", std::move(list)},
-                            {"failed_polls", failed_polls},
-                            {"lost_records", lost_records},
-                            {"abandoned_calls", abandoned_calls},
+                            {"failed_polls", totals.failed_polls},
+                            {"lost_records", totals.lost_records},
+                            {"abandoned_calls", totals.abandoned_calls},
                             {"events_without_communicator", process.converter.events_without_communicator()},
-                            {"unread_gap_s", unread_gap_s},
-                            {"capture_s", capture_s}};
+                            {"unread_gap_s", totals.unread_gap_s},
+                            {"capture_s", totals.capture_s}};
   out.add_control(json.dump(), now.monotonic_ns);
 }
 
+void Collector::remove_file(const Ring& ring) {
+  const auto known = known_files_.find(ring.file);
+  if (known == known_files_.end() || known->second != ring.inode) return;  // another thread's by now
+  ::unlinkat(options_.directory->fd(), ring.file.c_str(), 0);
+  known_files_.erase(known);  // a later thread may get the same number
+}
+
 void Collector::forget(Process& process) {
-  for (const Ring& ring : process.rings) {
-    ::unlinkat(options_.directory->fd(), ring.file.c_str(), 0);
-    known_files_.erase(ring.file);  // a later process may get the same pid
+  for (const Ring& ring : process.rings) remove_file(ring);
+}
+
+// The first ring stays: it says whose the process is. So do those of a run, or a capture, that is over: they say when that was.
+void Collector::give_back(Process& process, Seconds seconds_per_tick) {
+  for (std::size_t i = process.rings.size(); i-- > 1;) {
+    Ring& ring = process.rings[i];
+    const bool had_ended = std::exchange(ring.ended, ring.status.ended);
+    if (!had_ended || ring.broken || ring.held.size() > ring.undated) continue;
+    if (ring.status.state != ring::ProcessState::kRunning || ring.status.off) continue;
+    const auto pending = ring.reader.pending_bytes();
+    if (!pending || *pending > 0) continue;
+    process.left.add(ring, ring.reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9);
+    remove_file(ring);
+    process.cpu_known = false;  // where one ring is left: what its thread used while there were more is no progress since
+    process.rings.erase(process.rings.begin() + static_cast<std::ptrdiff_t>(i));
   }
 }
 
@@ -401,6 +422,7 @@ void Collector::look_at(Process& process, ClockReading now, Seconds seconds_per_
                                                                 : "killed";
     end(process, how, now, seconds_per_tick, out);
   } else {
+    give_back(process, seconds_per_tick);
     keep_alive(process, now, out);
     if (process.stats_due && now.monotonic_ns - process.stats_ns >= kStatsIntervalNs) {
       // Before `elapsed_s`, which measured progress is a part of.

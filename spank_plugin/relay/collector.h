@@ -91,9 +91,11 @@ class Collector {
   };
   struct Ring {
     std::string file;
+    std::uint64_t inode = 0;
     RingReader reader;
     RingStatus status;
     bool broken = false;
+    bool ended = false;  // status.ended at the last pass: what was read since is all
     std::vector<HeldRecord> held{};
     std::vector<std::uint64_t> held_values{};
     std::uint64_t last_order = 0;
@@ -102,6 +104,18 @@ class Collector {
     std::uint64_t number = 0;
     CostMeter meter{};
     std::uint64_t metered_ns = 0;  // CLOCK_MONOTONIC of the last look; 0: none yet
+  };
+  // What rings say at their ends.
+  struct Totals {
+    std::map<std::uint16_t, std::pair<std::uint64_t, Seconds>> calls;
+    std::uint64_t failed_polls = 0;
+    std::uint64_t lost_records = 0;
+    std::uint64_t abandoned_calls = 0;
+    Seconds unread_gap_s = 0;
+    Seconds capture_s = 0;
+    Seconds once_s = 0;
+
+    void add(const Ring& ring, Seconds tick_s);
   };
   struct Process {
     std::int32_t pid = 0;
@@ -131,6 +145,8 @@ class Collector {
     std::uint64_t cpu_at_bytes = 0;
     std::map<std::uint32_t, std::string> procedures{};  // by its own number, as named in the stream
     std::size_t procedure_remarks = 0;
+    Totals left{};                     // of rings that were given back
+    std::uint64_t call_ticks_256 = 0;  // of a measured procedure, as the rings say
     std::optional<std::uint64_t> first_total_cpu_ns{};  // of the whole process, when it was taken
     Seconds first_once_s = 0;                           // what its rings said then
   };
@@ -165,17 +181,21 @@ class Collector {
   // When it called MPI_Finalize; NOW if it has not. By the clock of its rings.
   std::uint64_t end_ticks(const Process& process, ClockReading now) const;
   Seconds elapsed_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const;
+  static Seconds once_of(const RingStatus& status);
   // One thread writes it for all.
   static bool is_off(const Process& process);
   Seconds watched_s(const Process& process, ClockReading now, Seconds seconds_per_tick) const;
   void forget(Process& process);
+  // Rings of threads that have ended, once all that they hold was handed on.
+  void give_back(Process& process, Seconds seconds_per_tick);
+  void remove_file(const Ring& ring);
 
   void leave_out(std::int32_t pid, const std::string& what, const std::string& why, ClockReading now,
                  BatchBuilder& out);
 
   CollectorOptions options_;
   std::map<std::int32_t, Process> processes_;  // by pid
-  std::set<std::string> known_files_;
+  std::map<std::string, std::uint64_t> known_files_;  // with their inodes
   std::set<Rank> ranks_taken_;
   std::uint64_t scanned_generation_ = 0;
   bool rescan_ = true;  // a ring was not ready

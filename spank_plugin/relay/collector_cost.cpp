@@ -15,6 +15,10 @@ constexpr std::uint64_t kMostOnceNs = 10'000'000'000;
 
 }  // namespace
 
+Seconds Collector::once_of(const RingStatus& status) {
+  return static_cast<double>(std::min(status.once_cpu_ns, kMostOnceNs)) * 1e-9;
+}
+
 bool Collector::is_off(const Process& process) {
   return std::any_of(process.rings.begin(), process.rings.end(), [](const Ring& ring) { return ring.status.off; });
 }
@@ -34,7 +38,7 @@ Seconds Collector::watched_s(const Process& process, ClockReading now, Seconds s
 
 void Collector::meter(Process& process, ClockReading now, Seconds seconds_per_tick) {
   RankCost& cost = costs_[process.rank];
-  Seconds once_s = 0;
+  Seconds once_s = process.left.once_s;
   for (Ring& ring : process.rings) {
     if (ring.broken) continue;
     const bool ticks = ring.reader.identity().clock_source == 0;
@@ -49,7 +53,7 @@ void Collector::meter(Process& process, ClockReading now, Seconds seconds_per_ti
     }
     ring.metered_ns = now.monotonic_ns;
     ring.meter.observe(ring.status, tick_s, passed_s, options_.primitives, cost);
-    once_s += static_cast<double>(std::min(ring.status.once_cpu_ns, kMostOnceNs)) * 1e-9;
+    once_s += once_of(ring.status);
   }
   cost.once_s = std::max(cost.once_s, once_s);
   if (const Seconds until_s = watched_s(process, now, seconds_per_tick); until_s > 0) cost.watched_s = until_s;

@@ -71,7 +71,7 @@ std::vector<RingDirectory::Ring> RingDirectory::list(std::size_t limit) const {
   }
   while (const dirent* entry = ::readdir(dir.get())) {
     const std::int32_t pid = pid_of_ring_name(entry->d_name);
-    if (pid != 0 && rings.size() < limit) rings.push_back({entry->d_name, pid});
+    if (pid != 0 && rings.size() < limit) rings.push_back({entry->d_name, pid, entry->d_ino});
   }
   return rings;
 }

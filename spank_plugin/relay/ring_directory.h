@@ -32,6 +32,7 @@ class RingDirectory {
   struct Ring {
     std::string name;
     std::int32_t pid = 0;
+    std::uint64_t inode = 0;  // another one: another ring, although the name is the same
   };
   // All ring files, at most LIMIT.
   std::vector<Ring> list(std::size_t limit) const;

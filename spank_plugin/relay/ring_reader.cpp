@@ -164,6 +164,7 @@ Result<RingStatus> RingReader::read_status() const {
   status.recording_window = field<std::uint32_t>(h, offsetof(ring::Header, recording_window));
   status.off = field<std::uint32_t>(h, offsetof(ring::Header, off)) != 0;
   status.off_ticks = field<std::uint64_t>(h, offsetof(ring::Header, off_ticks));
+  status.ended = field<std::uint32_t>(h, offsetof(ring::Header, ended)) != 0;
   status.recorded = primitive(h, offsetof(ring::Header, recorded));
   status.counted = primitive(h, offsetof(ring::Header, counted));
   constexpr std::size_t kProcedures = offsetof(ring::Header, procedures);

@@ -60,6 +60,7 @@ struct RingStatus {
   std::uint32_t recording_window = 0;  // 0: it counts, or is off
   bool off = false;
   std::uint64_t off_ticks = 0;  // when that was; 0: not said
+  bool ended = false;           // its thread; what else is read here may be older than that
   PrimitiveReading recorded;
   PrimitiveReading counted;
   ProcedureReading procedures;

@@ -199,6 +199,60 @@ TEST_F(CollectorTest, OnlyTheStepsOwnWorldIsTaken) {
   EXPECT_EQ(decoded.events.size(), 2U);            // and the exit
 }
 
+TEST_F(CollectorTest, ARingWhoseThreadHasEndedIsGivenBackWhenItIsEmpty) {
+  Sleeper process;
+  RingFile main(dir_.path(), process.pid(), process.pid());
+  const auto add_call = [](RingFile& file, std::uint64_t count) {
+    file.put(offsetof(ring::Header, calls) + 16 * 3, count);
+  };
+  add_call(main, 1);
+  pass();
+  RingFile thread(dir_.path(), process.pid(), process.pid() + 1);
+  add_call(thread, 2);
+  thread.put(offsetof(ring::Header, failed_polls), std::uint64_t{5});
+  thread.put(offsetof(ring::Header, once_cpu_ns), std::uint64_t{7'000'000});
+  thread.append(RingFile::record(EventKind::kSend, 2000, 2100));
+  pass();
+  EXPECT_TRUE(std::filesystem::exists(thread.path));
+  // What it writes last may come between two looks at it.
+  thread.append(RingFile::record(EventKind::kSend, 3000, 3100));
+  thread.put(offsetof(ring::Header, ended), std::uint32_t{1});
+  pass();
+  pass();
+  EXPECT_FALSE(std::filesystem::exists(thread.path));
+  EXPECT_TRUE(std::filesystem::exists(main.path));
+  EXPECT_EQ(collector_->ring_uses().size(), 1U);
+  // Another thread gets its number, and, before anybody looks, a third one.
+  RingFile second(dir_.path(), process.pid(), process.pid() + 1);
+  add_call(second, 4);
+  second.append(RingFile::record(EventKind::kSend, 4000, 4100));
+  pass();
+  second.put(offsetof(ring::Header, ended), std::uint32_t{1});
+  std::filesystem::remove(second.path);
+  RingFile third(dir_.path(), process.pid(), process.pid() + 1);
+  add_call(third, 8);
+  third.append(RingFile::record(EventKind::kSend, 5000, 5100));
+  pass();
+  pass();
+  EXPECT_TRUE(std::filesystem::exists(third.path));
+  EXPECT_EQ(collector_->ring_uses().size(), 2U);
+  EXPECT_NEAR(collector_->costs().at(0).once_s, 0.007, 1e-9);
+  // The first one stays as long as the process.
+  main.put(offsetof(ring::Header, ended), std::uint32_t{1});
+  pass();
+  pass();
+  EXPECT_TRUE(std::filesystem::exists(main.path));
+  const auto decoded = finish();
+  EXPECT_FALSE(std::filesystem::exists(main.path));
+  EXPECT_FALSE(std::filesystem::exists(third.path));
+  ASSERT_EQ(decoded.events.size(), 5U);  // and the end
+  EXPECT_NEAR(decoded.events[1].second.process_s, 900e-9, 1e-12);
+  const auto stats = of_type(decoded, "stats");
+  ASSERT_FALSE(stats.empty());
+  EXPECT_EQ(stats.back()["calls"], nlohmann::json::parse("[[3,15,0.0]]"));
+  EXPECT_EQ(stats.back()["failed_polls"], 5);
+}
+
 TEST_F(CollectorTest, AProcessInMpiInitIsWaitedFor) {
   Sleeper process;
   RingFile file(dir_.path(), process.pid(), process.pid());
