@@ -157,7 +157,7 @@ struct RecordingMode {
   bool ordered_off = false;          // by the capture itself: what it counted is lost, or a thread has no ring
   std::atomic<bool> off{false};
   std::uint32_t window = 1;          // the one that is open, or was last
-  std::uint32_t first_request = 0;   // requests up to this one began before the window
+  std::atomic<std::uint32_t> before_window{0};  // requests up to this one began before the window (request_numbers.h)
   std::uint64_t close_ticks = 0;     // when the last window closed
   std::uint64_t next_try_ticks = 0;  // the next one that found no room in the ring is not tried again before
   std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
@@ -189,7 +189,7 @@ struct Process {
   RecordingMode mode;
   // What threads write while they record or count is in lines of its own: what every call reads is above.
   alignas(64) std::atomic_flag start_lock = ATOMIC_FLAG_INIT;
-  alignas(64) std::atomic<std::uint32_t> next_request{0};
+  alignas(64) std::atomic<std::uint32_t> last_request{0};
   alignas(64) std::atomic_flag lock = ATOMIC_FLAG_INIT;
   std::uint32_t next_comm_index = 1;
   alignas(64) Communicator world{};

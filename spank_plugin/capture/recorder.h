@@ -19,6 +19,7 @@
 #include "spank_plugin/capture/counted_call.h"
 #include "spank_plugin/capture/mpi_family.h"
 #include "spank_plugin/capture/process.h"
+#include "spank_plugin/capture/request_numbers.h"
 
 namespace lbf::capture {
 
@@ -472,21 +473,15 @@ inline std::uint64_t message_bytes(Thread& thread, std::int64_t count, MPI_Datat
 }
 
 inline std::uint32_t new_request_id() noexcept {
-  for (;;) {
-    std::uint32_t id;
-    if (process.shared.load(std::memory_order_relaxed)) [[unlikely]] {
-      id = process.next_request.fetch_add(1, std::memory_order_relaxed) + 1;
-    } else {
-      id = process.next_request.load(std::memory_order_relaxed) + 1;
-      process.next_request.store(id, std::memory_order_relaxed);
-    }
-    if (id != 0) return id;
-  }
+  return request_numbers::take(process.last_request, process.mode.before_window,
+                               process.shared.load(std::memory_order_relaxed));
 }
 // --- requests across windows (recorder_watched.cpp)
 // Whether the request began in the window that is open, so that records have it.
 inline bool is_seen(std::uint32_t id) noexcept {
-  return id != 0 && static_cast<std::int32_t>(id - process.mode.first_request) > 0;
+  const RecordingMode& mode = process.mode;
+  if (!mode.ever_counted) return id != 0;
+  return id != 0 && request_numbers::is_after(id, mode.before_window.load(std::memory_order_relaxed));
 }
 // The request's completion is looked at whatever the mode.
 void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept;

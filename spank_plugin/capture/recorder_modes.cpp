@@ -283,7 +283,7 @@ void begin_window(Thread& self, std::uint32_t window, std::uint64_t now) noexcep
   RecordingMode& mode = process.mode;
   mode.window = window;
   mode.counting = false;
-  mode.first_request = process.next_request.load(std::memory_order_relaxed);
+  mode.before_window.store(process.last_request.load(std::memory_order_relaxed), std::memory_order_relaxed);
   set_recording_window(self, window);
   take_mode(self, now);
   lead_calls_to_wrappers();

@@ -166,6 +166,8 @@ struct Record {
 };
 static_assert(sizeof(Record) == 48);
 inline constexpr std::uint32_t kRecordWords = sizeof(Record) / 8;
+// Record::request is below it. The relay numbers from it on what it makes requests of.
+inline constexpr std::uint32_t kFirstRelayRequest = 0x80000000U;
 
 // kRecordAdjust uses the same 48 bytes: enter = preempted ticks (dropped, another process ran),
 // leave = blocked ticks (kept: becomes a kBlocked event), bytes = waiting ticks (inside calls that have no

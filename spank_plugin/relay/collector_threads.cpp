@@ -12,8 +12,6 @@ namespace {
 
 // A send that is under way holds the records of the process's other threads back for this long at most.
 constexpr Seconds kLongestHoldS = 0.25;
-// Requests of blocking collectives that were split; the capture counts its own from 1.
-constexpr std::uint32_t kFirstSplitRequest = 0x80000000U;
 
 // Records that take effect for other ranks when their call begins: a message is on its way, although the call
 // may return long after it was received. Everything else has happened when the call returns.
@@ -93,7 +91,7 @@ void Collector::hold_collective(Process& process, Ring& ring, const ring::Record
   ring::Record begin = record;
   begin.kind = static_cast<std::uint8_t>(EventKind::kIcollective);
   begin.flags |= kFlagHasRequest | kFlagBlockingCall;
-  begin.request = kFirstSplitRequest | process.split_collectives++;
+  begin.request = ring::kFirstRelayRequest | process.split_collectives++;
   begin.leave = begin.enter;
   hold(ring, begin, values);
   ring::Record end{};
