@@ -436,7 +436,9 @@ class Generator:
         begins = f'call.{begin}({", ".join(values)})'
         out = self.text[slot.binding]
         names = ', '.join(name for name in call[1])
-        out.append(f'{returns} {prefix}_{slot.number}({declared}) {{')
+        # Apart from the others, which stay as close together as they can.
+        apart = '[[gnu::section(".text.shared")]] ' if prefix == 'share' else ''
+        out.append(f'{apart}{returns} {prefix}_{slot.number}({declared}) {{')
         out.append(f'  {call_class} call({function["id"]});  // {function["name"]}')
         out.append(f'  if (!{begins}) [[unlikely]]')
         out.append(f'    return wrap_{slot.number}({names});')

@@ -159,7 +159,6 @@ struct RecordingMode {
   std::uint32_t window = 1;          // the one that is open, or was last
   std::atomic<std::uint32_t> before_window{0};  // requests up to this one began before the window (request_numbers.h)
   std::uint64_t close_ticks = 0;     // when the last window closed
-  std::uint64_t next_try_ticks = 0;  // the next one that found no room in the ring is not tried again before
   std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
 };
 
@@ -175,7 +174,6 @@ struct Process {
   std::uint64_t ring_bytes = ring::kDefaultCapacityBytes;
   std::atomic<bool> initialised{false};
   std::atomic<bool> shared{false};  // MPI_THREAD_MULTIPLE: the tables need the lock
-  bool all_threads_barrier = false;  // there is one (all_threads_barrier.h); final before `initialised`
   std::int32_t rank = -1;
   std::int32_t world_size = 0;
   int thread_level = 0;
@@ -207,6 +205,8 @@ struct Process {
   std::uint64_t left_counted_calls = 0;
   BlockPool pool;
   std::atomic<Thread*> threads{nullptr};  // all that ever started
+  bool all_threads_barrier = false;  // there is one (all_threads_barrier.h); final before `initialised`
+  std::uint64_t next_try_ticks = 0;  // a window that found no room in the ring is not tried again before; guarded by the StartLock
 };
 extern constinit Process process;
 

@@ -483,6 +483,10 @@ inline bool is_seen(std::uint32_t id) noexcept {
   if (!mode.ever_counted) return id != 0;
   return id != 0 && request_numbers::is_after(id, mode.before_window.load(std::memory_order_relaxed));
 }
+// The number of a request of which the open window has no record, though it was made, or started, in a call that returned in it.
+inline std::uint32_t unseen_request_id() noexcept {
+  return process.mode.first_request != 0 ? process.mode.first_request : ~std::uint32_t{0};
+}
 // The request's completion is looked at whatever the mode.
 void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept;
 // The kStartRecv of a watched receive whose call was under way when the window opened. REQUIRES: the call is late.

@@ -290,7 +290,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     RequestInfo info;
     info.kind = RequestKind::kCommIdup;
     info.active = true;
-    info.id = new_request_id();
+    info.id = call.late() ? unseen_request_id() : new_request_id();
     synchronise(call, parent, info.id, true);
     info.comm = make(call, MPI_Comm{}, &parent);
     if (info.comm != nullptr) {

@@ -374,13 +374,13 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
     close_window(self, function);
   }
   if (mode.counting && opens) {
-    again = is_nearly_full(self) || ticks_now() < mode.next_try_ticks;
+    again = is_nearly_full(self) || ticks_now() < process.next_try_ticks;
     if (!again) {
       const ModeChange change(self);
       again = !open_window(self, control.window, function);
     }
     // To disturb all threads takes its time, too.
-    if (again && self.shared && ticks_now() >= mode.next_try_ticks) mode.next_try_ticks = ticks_now() + tick_clock.cpu_threshold;
+    if (again && self.shared && ticks_now() >= process.next_try_ticks) process.next_try_ticks = ticks_now() + tick_clock.cpu_threshold;
   }
   self.expected_control.store(again ? kNever : control.word, std::memory_order_relaxed);
   set_attention(self);
@@ -403,11 +403,7 @@ bool wants_attention(Thread& thread) noexcept {
 // The thread is inside the recorder, and no other one changes the mode. Whether it knows the mode.
 bool enter_when_unchanging(Thread& thread) noexcept {
   for (;;) {
-    if (process.all_threads_barrier) {
-      if (enter_recorder(thread)) return true;
-    } else {
-      thread.busy.exchange(true, std::memory_order_seq_cst);
-    }
+    thread.busy.exchange(true, std::memory_order_seq_cst);
     if (!process.mode.changing.load(std::memory_order_seq_cst)) break;
     leave_recorder(thread);
     sched_yield();
@@ -481,7 +477,7 @@ void Call::forward_with_attention() noexcept {
 void Call::returned_with_attention() noexcept {
   if ((flags_ & kTimed) != 0) returned_ticks_ = ticks_now();
   Thread& thread = *thread_;
-  if (!thread.shared || enter_when_unchanging(thread)) return;
+  if (!thread.shared || (process.all_threads_barrier && enter_recorder(thread)) || enter_when_unchanging(thread)) return;
   catch_up(thread);
   flags_ = static_cast<std::uint8_t>((flags_ & ~(kTimed | kLate)) | kCounts | (thread.counting ? 0 : kLate));
 }

@@ -303,6 +303,11 @@ void start(Call& call, Requests requests) noexcept {
       const TableLock lock;
       if (RequestInfo* slot = find_request(key_of(requests[i]))) slot->watch = info.watch;
     }
+    if (call.late() && info.watch == 0 && info.kind != RequestKind::kNothing) [[unlikely]] {  // it counts
+      const TableLock lock;
+      info.id = unseen_request_id();
+      if (RequestInfo* slot = find_request(key_of(requests[i]))) slot->id = info.id;
+    }
     if (info.kind != RequestKind::kNothing) append_start(call, info);
   }
 }
