@@ -485,7 +485,8 @@ inline bool is_seen(std::uint32_t id) noexcept {
 }
 // The number of a request of which the open window has no record, though it was made, or started, in a call that returned in it.
 inline std::uint32_t unseen_request_id() noexcept {
-  return process.mode.first_request != 0 ? process.mode.first_request : ~std::uint32_t{0};
+  const std::uint32_t before = process.mode.before_window.load(std::memory_order_relaxed);
+  return before != 0 ? before : request_numbers::kAll - 1;
 }
 // The request's completion is looked at whatever the mode.
 void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept;
