@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
 from cluster_case import BIN, LAYOUT, ClusterCase  # noqa: E402
 
+NOMINAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../etc/networks.d/nominal")
 MPIRUN = "mpirun --npernode 2 -n 4"
 FIRST_RUN = 0xE0000000
 
@@ -160,6 +161,19 @@ class LbfRun(Launched):
         step, = self.kept()
         self.assert_whole(step, 30, 4, 1, [0, 0, 0, 0])
         self.assertEqual([], [name for name in os.listdir("/dev/shm") if name.startswith("lbf-run-")])
+
+    def test_an_lbfd_that_is_behind_completes_what_it_has(self):
+        """lbfd stands still until the program has ended: what lbf-run prints at its end is whole all the same."""
+        script = self.script("pkill -STOP -P $PPID -x lbfd\n"
+                             f"mpirun --oversubscribe -n 4 {self.program('steps')} 50000\n"
+                             "(sleep 1; pkill -CONT -P $PPID -x lbfd) &\n")
+        done = self.run_command(f"{BIN}/lbf-run", "--dir", f"{self.work}/data", "--networks-dir", NOMINAL, "--overhead", "100", "--",
+                                script)
+        self.assertEqual(0, done.status, done)
+        self.assertRegex(done.err, r"lbf: .*lbf-report -j 1\.mpirun-[0-9a-f]{7}")
+        self.assertNotIn("so far", done.err)
+        step, = self.kept()
+        self.assertEqual("complete", step["state"], step)
 
     def test_srun_outside_of_a_job(self):
         done = self.run_command("sh", "-c", self.lbf_run("srun --mpi=pmix --nodes=2 --ntasks=4", self.program("steps"), "30"))

@@ -23,6 +23,7 @@
 #include "base/static_program.h"
 #include "cost/first_grant.h"
 #include "cost/procedure_limit.h"
+#include "tools/run/run_completion.h"
 #include "tools/run/run_daemon.h"
 #include "tools/run/run_description.h"
 #include "tools/run/run_process.h"
@@ -38,8 +39,23 @@ constexpr Seconds kRelayTimeoutS = 30;
 constexpr std::size_t kMostReports = 20;
 
 volatile sig_atomic_t g_child = 0;
+volatile sig_atomic_t g_stop = 0;
 extern "C" void pass_on(int signal) {
   if (g_child > 0) ::kill(static_cast<pid_t>(g_child), signal);
+}
+extern "C" void stop_waiting(int) { g_stop = 1; }
+
+void on_signal(int signal, void (*handler)(int)) {
+  struct sigaction action {};
+  action.sa_handler = handler;
+  action.sa_flags = SA_RESTART;
+  ::sigaction(signal, &action, nullptr);
+}
+
+// Ctrl-C is for the command; lbf-run stays to collect and report.
+void watch_signals() {
+  for (const int signal : {SIGINT, SIGQUIT}) on_signal(signal, SIG_IGN);
+  for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) on_signal(signal, pass_on);
 }
 
 struct Options {
@@ -182,6 +198,14 @@ void report(const Options& options, const Parts& parts, const PrivateDaemon& dae
                options.procedures.empty() ? "" : "--procedures ", steps.back().c_str());
 }
 
+// Predictions come after the program where it left lbfd no processor. Ctrl-C ends the wait, not the report.
+void complete_predictions(const PrivateDaemon& daemon) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) on_signal(signal, stop_waiting);
+  if (wait_for_predictions(daemon, g_stop) == Completion::kInterrupted)
+    std::fprintf(stderr, "lbf-run: predictions are not complete; the next lbf-run in %s completes them\n", daemon.dir().c_str());
+  watch_signals();
+}
+
 int run(const Options& options) {
   if (!options.overhead.empty()) {
     if (const auto limit = parse_overhead(options.overhead); !limit) {
@@ -215,7 +239,10 @@ int run(const Options& options) {
   set("LBF_TOKEN", daemon->token());
   const char* const path = std::getenv("PATH");
   if (asks) set("PATH", parts->bin + (path != nullptr ? std::string(":") + path : ""));
-  if (asks) return run_command(options.command);
+  if (asks) {
+    complete_predictions(*daemon);  // of a run whose lbf-run was killed
+    return run_command(options.command);
+  }
 
   if (!options.networks.empty()) set("LBF_NETWORKS", options.networks);
   const std::uint32_t job = number_in_environment("SLURM_JOB_ID");
@@ -238,6 +265,7 @@ int run(const Options& options) {
   if (!delivered)
     std::fprintf(stderr, "lbf-run: events were lost; the prediction is partial (%s/lbfd.log)\n",
                  daemon->dir().c_str());
+  complete_predictions(*daemon);
   if (!options.quiet) report(options, *parts, *daemon, begin);
   return status;
 }
@@ -274,14 +302,7 @@ int main_of(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return fail(kExitUsage, std::string(error.what()) + "; lbf-run --help lists the options");
   }
-  // Ctrl-C is for the command; lbf-run stays to collect and report.
-  struct sigaction action {};
-  action.sa_handler = SIG_IGN;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGQUIT, &action, nullptr);
-  action.sa_handler = pass_on;
-  action.sa_flags = SA_RESTART;
-  for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) ::sigaction(signal, &action, nullptr);
+  watch_signals();
   return run(options);
 }
 

@@ -1,4 +1,4 @@
-// See lbf_run_daemon.h.
+// See run_daemon.h.
 #include "tools/run/run_daemon.h"
 
 #include <fcntl.h>
@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <ctime>
 #include <thread>
 #include <utility>
 
@@ -166,6 +167,13 @@ PrivateDaemon::~PrivateDaemon() {
   if (socket_dir_.empty()) return;
   for (const char* name : {"/lbfd.sock", "/token"}) ::unlink((socket_dir_ + name).c_str());
   ::rmdir(socket_dir_.c_str());
+}
+
+Seconds PrivateDaemon::cpu_s() const {
+  clockid_t clock = 0;
+  timespec used{};
+  if (pid_ <= 0 || ::clock_getcpuclockid(pid_, &clock) != 0 || ::clock_gettime(clock, &used) != 0) return 0;
+  return static_cast<Seconds>(used.tv_sec) + 1e-9 * static_cast<Seconds>(used.tv_nsec);
 }
 
 std::uint32_t PrivateDaemon::next_run_number() const {

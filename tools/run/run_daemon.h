@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
+#include "base/units.h"
 #include "tools/run/run_process.h"
 
 namespace lbf::run {
@@ -31,6 +32,8 @@ class PrivateDaemon {
   std::string server() const { return "unix:" + socket_dir_ + "/lbfd.sock"; }
   const std::string& token() const { return token_; }
   std::uint16_t port() const { return port_; }  // of TCP; 0: none
+  // Processor time that lbfd has used; 0 once it has ended.
+  Seconds cpu_s() const;
   // 1, 2, 3 ...: of this directory, for runs that have no job number.
   std::uint32_t next_run_number() const;
 

@@ -6,7 +6,7 @@
 // block begins at its own place of one random stream, and its sums are added as fixed-point numbers, so that
 // they do not depend on the order, nor on the number of ranks.
 //
-// usage: ep S|W|A
+// usage: ep S|W|A [REPEATS]
 #include "accuracy.h"
 
 enum { kRings = 10, kBlockPairs = 1 << 16 };

@@ -9,7 +9,7 @@
 // Check: the last inverse transform, of the undamped waves, gives the field of the beginning; the sum of all
 // steps equals the one that is written down here, whatever the number of ranks.
 //
-// usage: ft S|W|A
+// usage: ft S|W|A [REPEATS]
 #include "accuracy.h"
 
 struct complex {
