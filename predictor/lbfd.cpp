@@ -195,6 +195,7 @@ int run(const lbf::DaemonConfig& config) {
   options.retention.limit_bytes = config.trace_store_limit_mb << 20;
   options.step_retention = std::chrono::hours(24) * config.step_retention_days;
   options.replay_threads = config.replay_threads;
+  options.replay_when_idle = config.replay_when_idle;
   options.step_trace_limit_bytes = config.step_trace_limit_mb << 20;
   options.picture_limit_s = config.picture_limit_s;
   options.run.budget.cpu_percent = config.step_cpu_percent;

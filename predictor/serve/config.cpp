@@ -206,6 +206,13 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
       {"step_retention_days", to_whole_number(config.step_retention_days, 0, 36500)},
       {"worker_threads", to_whole_number(config.worker_threads, 1, 64)},
       {"replay_threads", to_whole_number(config.replay_threads, 1, 64)},
+      {"replay_when_idle",
+       [&](const toml::node& node) -> Result<void> {
+         const auto value = node.value_exact<bool>();
+         if (!value) return Error{ErrorCode::kInvalidInput, "give true or false"};
+         config.replay_when_idle = *value;
+         return {};
+       }},
       {"max_connections", to_whole_number(config.max_connections, 1, 65536)},
       {"request_memory_mb", to_whole_number(config.request_memory_mb, 16, 65536)},
   };

@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <ctime>
+#include <memory>
 #include <utility>
 
 #include "predictor/serve/steps_entry.h"
@@ -17,6 +20,14 @@ namespace {
 constexpr std::chrono::seconds kKeepFinished{60};
 // Ended steps that wait for their replay after a start are loaded so many at a time.
 constexpr std::size_t kBacklogInMemory = 4;
+// A resting replay looks so often whether the programs have ended.
+constexpr std::chrono::milliseconds kLookDuringRest{100};
+
+Seconds thread_cpu_s() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<Seconds>(used.tv_sec) + 1e-9 * static_cast<Seconds>(used.tv_nsec);
+}
 
 }  // namespace
 
@@ -205,9 +216,26 @@ void Steps::schedule(const EntryPtr& entry) {
   }
 }
 
+bool Steps::programs_run() const {
+  const std::vector<EntryPtr> all = entries();
+  return std::any_of(all.begin(), all.end(), [](const EntryPtr& entry) { return !entry->trace->all_ended(); });
+}
+
+// The rest ends early with the last program: nobody is held up any more.
+void Steps::replay_after_rest(const EntryPtr& entry, Clock::time_point end_of_rest) {
+  const auto timer = std::make_shared<boost::asio::steady_timer>(replay_pool_, kLookDuringRest);
+  timer->async_wait([this, entry, end_of_rest, timer](const boost::system::error_code& error) {
+    if (error || stopping_) return;
+    if (Clock::now() < end_of_rest && programs_run()) return replay_after_rest(entry, end_of_rest);
+    replay_once(entry);
+  });
+}
+
 // One batch, then the turn goes to the next step in the pool's queue.
 void Steps::replay_once(const EntryPtr& entry) {
   if (stopping_) return;
+  const Seconds cpu_begin_s = thread_cpu_s();
+  const Clock::time_point begin = Clock::now();
   const unsigned seen = entry->wanted.load();
   const std::shared_ptr<StepRun> run = entry->current_run();
   StepRun::Progress progress = StepRun::Progress::kIdle;
@@ -235,6 +263,13 @@ void Steps::replay_once(const EntryPtr& entry) {
   const bool yields = progress == StepRun::Progress::kMore && entry->is_hidden() && others_wait(entry);
   if (yields) progress = StepRun::Progress::kIdle;
   if (progress == StepRun::Progress::kMore || entry->wanted.fetch_sub(seen) != seen) {
+    if (options_.replay_when_idle && programs_run()) {
+      const Seconds wall_s = std::chrono::duration<Seconds>(Clock::now() - begin).count();
+      if (const Seconds rest_s = entry->idle_turns.rest_after(thread_cpu_s() - cpu_begin_s, wall_s); rest_s > 0) {
+        const auto rest = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<Seconds>(rest_s));
+        return replay_after_rest(entry, Clock::now() + rest);
+      }
+    }
     boost::asio::post(replay_pool_, [this, entry] { replay_once(entry); });
   }
 }

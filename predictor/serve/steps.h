@@ -45,6 +45,7 @@ struct StepsOptions {
   std::chrono::hours step_retention{0};  // steps that ended longer ago leave the database; 0: none does
   std::chrono::seconds prune_interval{3600};
   unsigned replay_threads = 2;
+  bool replay_when_idle = false;  // while a program runs: on processors that it leaves idle (idle_turns.h)
   std::uint64_t step_trace_limit_bytes = 0;  // of one step; what comes above it is not kept; 0: no limit
   Seconds picture_limit_s = 0;               // how long a picture may be made; 0: no limit
 };
@@ -138,6 +139,8 @@ class Steps {
   Result<void> reopen_if_timed_out(const EntryPtr& entry, std::uint32_t stream);
   void schedule(const EntryPtr& entry);
   void replay_once(const EntryPtr& entry);
+  void replay_after_rest(const EntryPtr& entry, Clock::time_point end_of_rest);
+  bool programs_run() const;
   bool persist(Entry& entry);
   void end_silent_streams(const EntryPtr& entry);
   void prune();

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "predictor/serve/idle_turns.h"
 #include "predictor/serve/steps.h"
 
 namespace lbf {
@@ -29,6 +30,7 @@ struct Steps::Entry {
 
   std::mutex persist_mutex;         // an older view must not be written after a newer one
   std::atomic<unsigned> wanted{0};  // calls of schedule() that no replay turn has answered yet
+  IdleTurns idle_turns;             // of the replay turn, of which there is one at a time
 
   void heard(std::uint32_t stream) {
     const std::scoped_lock lock(mutex);

@@ -46,7 +46,7 @@ class Cluster:
         # lbfd gets no networks: its own predictions are not used here, and it shares the nodes' cores. The capture is
         # open all the time: windows are another study's subject (docs/cost-system.md).
         command([HARNESS, "up", self.name, "--nodes", str(self.nodes), "--pin-nodes", "--lbf", self.build,
-                 "--plugin-args", "overhead_limit=100", "--keep", self.program_dir, "--keep", self.output, *self.up_options])
+                 "--plugin-args", "overhead_limit=100", "--lbfd-setting", "replay_when_idle=true", "--keep", self.program_dir, "--keep", self.output, *self.up_options])
         self.env = dict(os.environ)
         for line in command([HARNESS, "env", self.name]).splitlines():
             key, _, value = line.removeprefix("export ").partition("=")

@@ -57,8 +57,10 @@ def share_held(rule, cases):
 
 
 def fitted_without(program, cases, rule):
-    """The narrowest rule that holds WANTED_SHARE of the other programs' predictions."""
+    """The narrowest rule that holds WANTED_SHARE of the other programs' predictions; None where there are no others."""
     others = [case for case in cases if case.program != program]
+    if not others:
+        return None
     fits = [rule._replace(elsewhere=elsewhere, per_factor=per_factor) for elsewhere in ELSEWHERE for per_factor in PER_FACTOR]
     holding = [fit for fit in fits if share_held(fit, others) >= WANTED_SHARE]
     return min(holding, key=lambda fit: statistics.mean(map(fit.half_width, others)), default=None)
