@@ -126,7 +126,7 @@ def overhead(rows):
 
 def rounds_in(row, from_s, to_s):
     """How many rounds were done between the two moments (half seconds since the start)."""
-    at = {0.0: 0, **{t: n for t, n in row["rounds"]}}
+    at = {0.0: 0, **{mark[0]: mark[1] for mark in row["rounds"]}}
     latest = max((t for t in at if t <= to_s), default=0.0)
     if latest <= from_s:
         return None
@@ -149,49 +149,63 @@ def slowdown(rows, bare, from_s, to_s, all_s):
 
 
 def slices_of(row, from_s, to_s):
-    """Rounds a second in each half second between the two moments."""
-    at = [(t, n) for t, n in row["rounds"] if from_s <= t <= to_s]
-    return [(n - before_n) / (t - before_t) for (before_t, before_n), (t, n) in zip(at, at[1:]) if t > before_t]
+    """Of each half second between the two moments: rounds a second, and the bounces before and after it (ns; None: not taken)."""
+    at = [mark for mark in row["rounds"] if from_s <= mark[0] <= to_s]
+    return [((mark[1] - before[1]) / (mark[0] - before[0]), before[2], mark[2])
+            for before, mark in zip(at, at[1:]) if mark[0] > before[0] and mark[1] > before[1]]
 
 
 class Speeds:
-    """A machine whose host moves its processors runs some half seconds of the same bare program so many times faster than others:
-    two speeds, each of them steady. A slice is then compared with bare slices of the same speed."""
+    """A machine whose host moves its processors runs some half seconds of the same program so many times faster than others. How
+    long a cache line takes from one rank's processor to the other's and back says which, whatever is captured: the widest gap
+    among all bounces, bare and captured, is the border. A slice is compared with the bare slices of its speed; slices in which the speed
+    changed, and those of a speed that no bare run had, are compared with nothing."""
 
-    def __init__(self, bare, from_s, to_s):
+    def __init__(self, bare, captured, from_s, to_s):
         self.from_s, self.to_s = from_s, to_s
-        slices = sorted(rate for row in bare for rate in slices_of(row, from_s, to_s) if rate > 0)
-        self.usual = [statistics.median(slices)] if slices else []
-        self.border = 0.0
-        if len(slices) >= 2 * LEAST_SLICES:
-            # The widest gap that leaves enough on both sides.
-            at = max(range(LEAST_SLICES, len(slices) - LEAST_SLICES + 1), key=lambda i: slices[i] / slices[i - 1])
-            if slices[at] / slices[at - 1] > TWO_SPEEDS:
-                self.border = (slices[at] * slices[at - 1]) ** 0.5
-                self.usual = [statistics.median(slices[:at]), statistics.median(slices[at:])]
-        self.slices = slices
+        of_bare = [slice_ for row in bare for slice_ in slices_of(row, from_s, to_s)]
+        of_all = of_bare + [slice_ for row in captured for slice_ in slices_of(row, from_s, to_s)]
+        bounces = sorted(ns for _, before, after in of_all for ns in (before, after) if ns)
+        self.border = None
+        if len(bounces) >= 2 * LEAST_SLICES:
+            at = max(range(LEAST_SLICES, len(bounces) - LEAST_SLICES + 1), key=lambda i: bounces[i] / bounces[i - 1])
+            if bounces[at] / bounces[at - 1] > TWO_SPEEDS:
+                self.border = (bounces[at] * bounces[at - 1]) ** 0.5
+        self.rates = {}
+        for slice_ in of_bare:
+            self.rates.setdefault(self.speed_of(slice_), []).append(slice_[0])
+        self.rates.pop(None, None)
+        self.usual = {speed: statistics.median(rates) for speed, rates in self.rates.items() if len(rates) >= LEAST_SLICES}
 
     def are_two(self):
-        return len(self.usual) == 2
+        return self.border is not None
 
-    def usual_of(self, rate):
-        return self.usual[1 if self.are_two() and rate >= self.border else 0]
+    def speed_of(self, slice_):
+        """0: the only or the fast one, 1: the slow one; None: it changed."""
+        _, before, after = slice_
+        if self.border is None or not before or not after:
+            return 0 if self.border is None else None
+        return int(before > self.border) if (before > self.border) == (after > self.border) else None
 
     def noise(self):
         """Half the range of the middle nine tenths of bare slices around the median of their speed."""
-        off = sorted(100 * (self.usual_of(rate) / rate - 1) for rate in self.slices)
+        off = sorted(100 * (self.usual[speed] / rate - 1) for speed in self.usual for rate in self.rates[speed])
         cut = len(off) // 20
         off = off[cut:len(off) - cut]
         return (off[-1] - off[0]) / 2 if len(off) > 1 else None
 
     def slowdown(self, rows, all_s):
-        """Of each row: percent by which its slices took longer than bare ones of the same speed, in the median."""
-        out = []
+        """Of each row with anything to compare: percent by which its slices took longer than bare ones of the same speed, in the
+        median; and the share of all slices that were compared."""
+        out, compared, slices = [], 0, 0
         for row in rows:
-            off = [100 * (self.usual_of(rate) / rate - 1) for rate in slices_of(row, self.from_s, self.to_s) if rate > 0]
+            of_row = slices_of(row, self.from_s, self.to_s)
+            off = [100 * (self.usual[self.speed_of(slice_)] / slice_[0] - 1) for slice_ in of_row if self.speed_of(slice_) in self.usual]
+            slices += len(of_row)
+            compared += len(off)
             if off:
                 out.append(statistics.median(off) * (self.to_s - self.from_s) / all_s)
-        return out
+        return out, compared / slices if slices else None
 
 
 def storms(rows):
@@ -199,8 +213,9 @@ def storms(rows):
              f"Two ranks, {STORM_S:g} s of as many calls as the machine makes, after {SILENT_S:g} s without one in the last case. Timed: "
              f"by how much rounds took longer than in the bare runs of the same repeat, from {FROM_S:g} s after the start on (median of the "
              "runs, their range in brackets; where there was silence first, in percent of all the time since then). Noise: half the range of "
-             "bare runs. *Two speeds*: the machine ran bare half seconds at two speeds; half seconds are then compared with bare ones of the "
-             "same speed (median of each run), and the noise is half the range of the middle nine tenths of bare ones. Observed: the range for the whole run. lbfd: its processor time, which is in neither, on the same processors. *4 threads*: of each rank, in MPI_THREAD_MULTIPLE, each with messages to itself "
+             "bare runs. *Two speeds*: a cache line went from one rank's processor to the other's in two distinct times (timed by the program itself "
+             "every half second, without MPI); half seconds are then compared with bare ones of the same speed (median of each run; *compared*: how "
+             "many of them had one), and the noise is half the range of the middle nine tenths of bare ones. Observed: the range for the whole run. lbfd: its processor time, which is in neither, on the same processors. *4 threads*: of each rank, in MPI_THREAD_MULTIPLE, each with messages to itself "
              "on a communicator of its own.", ""]
     out = []
     for case in dict.fromkeys(row["case"] for row in rows):
@@ -209,18 +224,20 @@ def storms(rows):
         bare = [row for row in of_case if row["limit"] is None]
         end_s = STORM_S + (SILENT_S if silent else 0)
         from_s = SILENT_S if silent else FROM_S
+        speeds = Speeds(bare, [row for row in of_case if row["limit"] is not None], from_s, end_s)
         for limit in STORM_LIMITS:
             runs = [row for row in of_case if row["limit"] == limit]
             if not runs or not bare:
                 continue
-            speeds = Speeds(bare, from_s, end_s)
-            slower, noise = (speeds.slowdown(runs, end_s - FROM_S), speeds.noise()) if speeds.are_two() else slowdown(
-                runs, bare, from_s, end_s, end_s - FROM_S)
+            if speeds.are_two():
+                (slower, compared), noise = speeds.slowdown(runs, end_s - FROM_S), speeds.noise()
+            else:
+                (slower, noise), compared = slowdown(runs, bare, from_s, end_s, end_s - FROM_S), 1
             timed = median(slower)
             selfs = [next((p for p in row["step"]["predictions"] if p["kind"] == "self"), {}) for row in runs]
             bound = limit + (noise or 0)
             out.append([case + (", two speeds" if speeds.are_two() else ""), f"{limit:g}", f"{percent(timed, 1)} ({percent(min(slower), 1)} to {percent(max(slower), 1)})" if slower else "-",
-                        percent(noise, 1), "-" if timed is None else "yes" if timed <= bound else "no",
+                        f"{100 * compared:.0f}" if compared is not None else "-", percent(noise, 1), "-" if timed is None else "yes" if timed <= bound else "no",
                         f"{percent(median(cost_of(r).get('low_percent') for r in runs))} to "
                         f"{percent(median(cost_of(r).get('high_percent') for r in runs))}",
                         "/".join(sorted({cost_of(r).get("state", "-") for r in runs})),
@@ -228,7 +245,7 @@ def storms(rows):
                         percent(median(100 * (r["step"].get("lbfd_cpu_s") or 0) / r["cpu_s"] for r in runs), 1),
                         "/".join(sorted({r["step"]["state"] for r in runs})),
                         f"{sum(1 for p in selfs if p.get('predicted_s') and p.get('high_s'))} of {len(runs)}"])
-    return lines + table(["storm", "limit, %", "timed, %", "noise, %", "timed <= limit + noise", "observed, %", "capture", "seen, %",
+    return lines + table(["storm", "limit, %", "timed, %", "compared, %", "noise, %", "timed <= limit + noise", "observed, %", "capture", "seen, %",
                           "lbfd, %", "step", "prediction with interval"], out) + [""]
 
 

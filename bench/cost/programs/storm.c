@@ -8,16 +8,24 @@
                    4.1 lets one of them wait for all, which gives a thousand rounds a second.)
    First each rank computes for SILENT_SECONDS without a call. Then it storms until SECONDS after the start. Rank 0 prints
    a line for every half second since the start: the seconds, the rounds done so far by all of its threads. Rounds are
-   timed by the system's clock, not by MPI's: a call of its own would be captured, too. */
+   timed by the system's clock, not by MPI's: a call of its own would be captured, too.
+   Two ranks that take turns also print behind it how long a cache line takes between their processors and back, in
+   nanoseconds, without MPI: what the machine's host makes of its processors, whatever is captured. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <mpi.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { kThreads = 4, kMarks = 4096, kStep = 256 }; /* kStep: rounds between two looks at the clock */
+enum { kGoOn, kLast, kProbe };                     /* what rank 0 says in a round's first byte */
+enum { kGroups = 21, kBounces = 500 };             /* of the cache line; some 2 ms */
 
 static double start_s, end_s;
 static int rank, size;
@@ -31,11 +39,60 @@ static double now_s(void) {
 /* Rounds by half second; one thread's. */
 struct marks {
   long at[kMarks];
+  double bounce_ns[kMarks];
   int count;
 };
 
-static void mark(struct marks* marks, long rounds, double at_s) {
+/* Whether a half second has ended. */
+static int mark(struct marks* marks, long rounds, double at_s) {
+  const int before = marks->count;
   while (marks->count < kMarks && at_s - start_s >= 0.5 * (marks->count + 1)) marks->at[marks->count++] = rounds;
+  return marks->count > before;
+}
+
+/* Two lines: what one rank writes and the other waits for. */
+static struct {
+  _Alignas(128) atomic_long ping;
+  _Alignas(128) atomic_long pong;
+}* line;
+
+static void share_line(void) {
+  char name[64];
+  snprintf(name, sizeof name, "/lbf-storm-%d", (int)getppid()); /* mpirun's */
+  const int fd = shm_open(name, O_RDWR | O_CREAT, 0600);
+  if (fd < 0 || ftruncate(fd, sizeof *line) != 0 ||
+      (line = mmap(NULL, sizeof *line, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
+    perror("storm: shared memory");
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
+  close(fd);
+  MPI_Barrier(MPI_COMM_WORLD);
+  if (rank == 0) shm_unlink(name);
+}
+
+static int by_size(const void* left, const void* right) {
+  const double a = *(const double*)left, b = *(const double*)right;
+  return (a > b) - (a < b);
+}
+
+/* The median of the groups: whoever takes a processor meanwhile is in one of them. */
+static void bounce(struct marks* marks) {
+  static long at;
+  double group_ns[kGroups];
+  if (line == NULL) return; /* not two ranks */
+  for (int group = 0; group < kGroups; ++group) {
+    const double begin_s = now_s();
+    for (int i = 0; i < kBounces; ++i) {
+      ++at;
+      if (rank == 0) atomic_store_explicit(&line->ping, at, memory_order_release);
+      while (atomic_load_explicit(rank == 0 ? &line->pong : &line->ping, memory_order_acquire) != at) {
+      }
+      if (rank != 0) atomic_store_explicit(&line->pong, at, memory_order_release);
+    }
+    group_ns[group] = 1e9 * (now_s() - begin_s) / kBounces;
+  }
+  qsort(group_ns, kGroups, sizeof group_ns[0], by_size);
+  if (marks->count > 0) marks->bounce_ns[marks->count - 1] = group_ns[kGroups / 2];
 }
 
 /* Rank 0 says with each message whether it is the last. */
@@ -45,8 +102,8 @@ static void ping_pong(struct marks* marks) {
     if (rank == 0) {
       if (round % kStep == 0) {
         const double at_s = now_s();
-        mark(marks, round, at_s);
-        buffer[0] = at_s >= end_s;
+        buffer[0] = mark(marks, round, at_s) ? kProbe : kGoOn;
+        if (at_s >= end_s) buffer[0] = kLast;
       }
       MPI_Send(buffer, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD);
       MPI_Recv(buffer, 8, MPI_BYTE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -54,7 +111,11 @@ static void ping_pong(struct marks* marks) {
       MPI_Recv(buffer, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
       MPI_Send(buffer, 8, MPI_BYTE, 0, 0, MPI_COMM_WORLD);
     }
-    if (buffer[0]) return;
+    if (buffer[0] == kLast) return;
+    if (buffer[0] == kProbe) {
+      bounce(marks);
+      buffer[0] = kGoOn;
+    }
   }
 }
 
@@ -64,11 +125,13 @@ static void all_to_all(struct marks* marks) {
   for (long round = 0;; ++round) {
     if (rank == 0 && round % kStep == 0) {
       const double at_s = now_s();
-      mark(marks, round, at_s);
-      if (at_s >= end_s) memset(send, 1, (size_t)size);
+      memset(send, at_s >= end_s ? kLast : mark(marks, round, at_s) ? kProbe : kGoOn, (size_t)size);
     }
     MPI_Alltoall(send, 1, MPI_BYTE, receive, 1, MPI_BYTE, MPI_COMM_WORLD);
-    if (receive[0]) break;
+    if (receive[0] == kLast) break;
+    if (receive[0] != kProbe) continue;
+    bounce(marks);
+    memset(send, kGoOn, (size_t)size);
   }
   free(send);
   free(receive);
@@ -108,6 +171,7 @@ int main(int argc, char** argv) {
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
   for (int i = 0; threads && i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_SELF, &own_comm[i]);
+  if (!threads && size == 2) share_line();
   MPI_Barrier(MPI_COMM_WORLD);
   start_s = now_s();
   end_s = start_s + atof(argv[2]);
@@ -129,7 +193,9 @@ int main(int argc, char** argv) {
     for (int m = 0; m < count; ++m) {
       long rounds = 0;
       for (int i = 0; i < (threads ? kThreads : 1); ++i) rounds += all_marks[i].at[m];
-      printf("rounds %.1f %ld\n", 0.5 * (m + 1), rounds);
+      printf("rounds %.1f %ld", 0.5 * (m + 1), rounds);
+      if (all_marks[0].bounce_ns[m] > 0) printf(" %.1f", all_marks[0].bounce_ns[m]);
+      printf("\n");
     }
   }
   for (int i = 0; threads && i < kThreads; ++i) MPI_Comm_free(&own_comm[i]);
