@@ -58,7 +58,9 @@ static struct {
 
 static void share_line(void) {
   char name[64];
-  snprintf(name, sizeof name, "/lbf-storm-%d", (int)getppid()); /* mpirun's */
+  int owner = (int)getpid();
+  MPI_Bcast(&owner, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  snprintf(name, sizeof name, "/lbf-storm-%d", owner);
   const int fd = shm_open(name, O_RDWR | O_CREAT, 0600);
   if (fd < 0 || ftruncate(fd, sizeof *line) != 0 ||
       (line = mmap(NULL, sizeof *line, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)) == MAP_FAILED) {
