@@ -175,6 +175,13 @@ class LbfRun(Launched):
         step, = self.kept()
         self.assertEqual("complete", step["state"], step)
 
+    def test_what_a_killed_lbfd_left_is_ended_when_it_is_asked_for(self):
+        script = self.script("lbf_run=$PPID\n(sleep 1.5; pkill -KILL -P $lbf_run -x lbfd) &\n"
+                             f"mpirun --oversubscribe -n 2 {self.program('steps')} 300 10000\n")
+        self.run_command("sh", "-c", self.lbf_run(script))
+        step, = self.kept()
+        self.assertEqual("partial", step["state"], step)
+
     def test_srun_outside_of_a_job(self):
         done = self.run_command("sh", "-c", self.lbf_run("srun --mpi=pmix --nodes=2 --ntasks=4", self.program("steps"), "30"))
         self.assertEqual(0, done.status, done)

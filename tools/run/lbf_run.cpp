@@ -232,6 +232,7 @@ int run(const Options& options) {
   settings.networks_dir =
       options.networks_dir.empty() ? "" : std::filesystem::absolute(options.networks_dir).string();
   settings.network = options.network;
+  settings.only_asked = asks;
   settings.tcp = !asks && (program == "srun" || std::getenv("SLURM_JOB_ID") != nullptr);
   auto daemon = PrivateDaemon::start(*parts, settings);
   if (!daemon) return fail(kExitFailure, daemon.error().message);

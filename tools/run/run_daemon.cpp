@@ -112,6 +112,7 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
   if (options.tcp) config += ", \"tcp:0.0.0.0:0\"";
   config += "]\nstate_dir = " + toml_text(dir_ + "/state") + "\nnetworks_dir = " + toml_text(networks) +
             "\ntoken_file = " + toml_text(token_file) + "\ntrace_retention_days = 0\nreplay_when_idle = true\n";
+  if (options.only_asked) config += "stream_timeout_s = 1\n";
   if (!options.network.empty()) config += "network = " + toml_text(options.network) + "\n";
   for (const auto& [path, text] : {std::pair{token_file, token_ + "\n"}, std::pair{dir_ + "/lbfd.toml", config}}) {
     if (auto written = write_text(path, text); !written) return written;

@@ -18,6 +18,7 @@ struct DaemonOptions {
   std::string networks_dir;  // empty: DIR/networks.d, or the site's where that is not there
   std::string network;       // which of them this machine has; empty: as lbfd decides
   bool tcp = false;          // relays on other nodes
+  bool only_asked = false;   // nothing runs: what was cut off before is ended as partial
 };
 
 class PrivateDaemon {
