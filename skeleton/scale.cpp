@@ -44,19 +44,23 @@ double six_digits(double value) {
 class Scaler {
  public:
   Scaler(const Signature& signature, std::uint64_t factor)
-      : signature_(signature), occurrences_(signature.exchanges.size(), 0) {
+      : signature_(signature),
+        occurrences_(signature.exchanges.size(), 0),
+        left_iterations_(signature.bodies.size(), 0),
+        iterations_seen_(signature.bodies.size(), 0) {
     result_.factor = factor;
   }
 
   ScaledSignature run() {
+    count_left_iterations();
     reduce(signature_.elements);
     leave_one_of_each_group();
     LoopFolder folder(result_.bodies);
     for (std::size_t at = 0; at < reduced_.size(); ++at) {
-      if (reduced_[at].is_loop) {
-        folder.push(reduced_[at]);
+      if (reduced_[at].is_whole) {
+        folder.push(reduced_[at].element);
       } else if (divisor_[at] > 0) {
-        folder.push_symbol(symbol(reduced_[at].value, divisor_[at]));
+        folder.push_symbol(symbol(reduced_[at].element.value, divisor_[at]));
       }
     }
     result_.elements = folder.finish();
@@ -64,25 +68,58 @@ class Scaler {
   }
 
  private:
+  // Of the skeleton, whole; or a symbol of the signature, for step 2.
+  struct Reduced {
+    Element element;
+    bool is_whole = false;
+  };
+
+  // How many iterations of each body are left over by the loops that are executed, all places together. A body is younger than
+  // those of its loops.
+  void count_left_iterations() {
+    count_left_by(signature_.elements, 1);
+    for (std::size_t body = left_iterations_.size(); body-- > 0;)
+      count_left_by(signature_.bodies[static_cast<std::uint32_t>(body)], left_iterations_[body] % result_.factor);
+  }
+  void count_left_by(const Elements& elements, std::uint64_t times) {
+    for (const Element& element : elements) {
+      if (element.is_loop) left_iterations_[element.value] += times * (element.count % result_.factor);
+    }
+  }
+
   // Step 1. What cannot be divided by K goes to reduced_ as symbols of the signature.
   void reduce(const Elements& elements) {
     const std::uint64_t factor = result_.factor;
     for (const Element& element : elements) {
       if (!element.is_loop) {
-        reduced_.push_back(element);
+        reduced_.push_back({element});
         ++occurrences_[element.value];
         continue;
       }
       const Elements& body = signature_.bodies[element.value];
       const std::uint64_t whole = element.count / factor;
-      if (whole > 0) {
-        // Also a loop of one iteration stays a loop here, so that step 2 leaves it alone.
-        reduced_.push_back({result_.bodies.add(whole_elements(body)), true, whole});
-        result_.in_loops +=
-            whole * factor *
-            executed_length<std::uint64_t>(signature_.bodies, body, [](auto) { return 1ULL; });
+      if (whole > 0) keep_whole({element.value, true, whole});
+      std::uint64_t divided = whole * factor;
+      for (std::uint64_t i = divided; i < element.count; ++i) {
+        const std::uint64_t index = iterations_seen_[element.value]++;
+        if (index >= left_iterations_[element.value] / factor * factor) {
+          reduce(body);
+          continue;
+        }
+        ++divided;
+        if (index % factor == 0) keep_whole({element.value, true, 1});
       }
-      for (std::uint64_t i = whole * factor; i < element.count; ++i) reduce(body);
+      result_.in_loops +=
+          divided * executed_length<std::uint64_t>(signature_.bodies, body, [](auto) { return 1ULL; });
+    }
+  }
+
+  void keep_whole(const Element& loop) {
+    const Elements body = whole_elements(signature_.bodies[loop.value]);
+    if (loop.count > 1) {
+      reduced_.push_back({{result_.bodies.add(body), true, loop.count}, true});
+    } else {
+      for (const Element& element : body) reduced_.push_back({element, true});
     }
   }
 
@@ -108,8 +145,8 @@ class Scaler {
     std::vector<std::uint64_t> seen(occurrences_.size(), 0);
     std::vector<std::vector<std::size_t>> rest;  // by structure: where in reduced_
     for (std::size_t at = 0; at < reduced_.size(); ++at) {
-      if (reduced_[at].is_loop) continue;
-      const std::uint32_t value = reduced_[at].value;
+      if (reduced_[at].is_whole) continue;
+      const std::uint32_t value = reduced_[at].element.value;
       const Exchange& exchange = signature_.exchanges[value];
       const std::uint64_t index = seen[value]++;
       const bool may_go = exchange.is_closed && !exchange.is_end;
@@ -147,7 +184,7 @@ class Scaler {
   }
 
   void leave_the_longest(std::span<const std::size_t> places) {
-    const auto seconds = [&](std::size_t at) { return signature_.exchanges[reduced_[at].value].seconds; };
+    const auto seconds = [&](std::size_t at) { return signature_.exchanges[reduced_[at].element.value].seconds; };
     const std::size_t longest = *std::max_element(
         places.begin(), places.end(), [&](std::size_t a, std::size_t b) { return seconds(a) < seconds(b); });
     double all_s = 0;
@@ -169,9 +206,11 @@ class Scaler {
   std::map<ScaledExchange, std::uint32_t> numbers_;
   std::map<std::vector<std::uint64_t>, std::uint32_t> structures_;
   std::unordered_map<std::uint32_t, std::uint32_t> structure_numbers_;  // by exchange
-  Elements reduced_;
-  std::vector<double> divisor_;             // by element of reduced_; 0: left out
-  std::vector<std::uint64_t> occurrences_;  // by exchange: in the unreduced part
+  std::vector<Reduced> reduced_;
+  std::vector<double> divisor_;                 // by element of reduced_; 0: left out
+  std::vector<std::uint64_t> occurrences_;      // by exchange: in the unreduced part
+  std::vector<std::uint64_t> left_iterations_;  // by body
+  std::vector<std::uint64_t> iterations_seen_;  // by body: of those
 };
 
 class Dominant {

@@ -28,15 +28,16 @@ struct ScaledSignature {
   LoopBodies bodies;
   Elements elements;
   // What K did, in exchanges of the application:
-  std::uint64_t in_loops = 0;  // in iterations that were divided by K
+  std::uint64_t in_loops = 0;  // in iterations of which each K-th stays
   std::uint64_t grouped = 0;   // in groups of K equal ones
   std::uint64_t divided = 0;   // the rest, scaled down in parameters
   double divided_s = 0;        // application time of the rest (mean over ranks)
 };
 
-// Sec. 4.3, steps 1 to 3. Loops are divided from the outside: of n iterations n / K stay whole; the remainder
-// is executed with its own loops divided in the same way. Of K equal exchanges in what is left one stays
-// whole. The paper divides the parameters of each of the rest by K, so that all of their latencies stay; here
+// Sec. 4.3, steps 1 to 3. Loops are divided from the outside: of n iterations n / K stay whole. The remainder
+// is put together with that of all other loops of the same body: of K iterations one stays whole, with its order (a step of a
+// simulation that never takes K steps between two rebuilds of its lists). What is left is executed with its own loops divided in
+// the same way. Of K equal exchanges in what is left then one stays whole. The paper divides the parameters of each of the rest by K, so that all of their latencies stay; here
 // the rest is taken in groups of up to K that differ in sizes alone, and one of each group is executed: the
 // longest, divided such that a K-th of the group's time is left. Only such exchanges are left out that
 // neither begin nor end with a request under way (Exchange::is_closed); the others are all divided by K.

@@ -2,11 +2,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "skeleton/draws.h"
 #include "skeleton/notation.h"
 #include "skeleton/scale.h"
 #include "skeleton/spmd.h"
 #include "tests/unit/skeleton/event_program.h"
+#include "tests/unit/skeleton/signature_text.h"
 
 namespace lbf::skeleton_test {
 namespace {
@@ -219,24 +222,72 @@ TEST(Scale, LoopsAreDividedAndTheRemainderIsScaledDown) {
 }
 
 TEST(Scale, GroupsOfKEqualExchangesBecomeOne) {
-  // Step 2: 3 loops of 4 iterations each, K = 5: 12 equal exchanges are left, two groups of 5 and 2 more; the
-  // broadcasts are one group of 3.
+  // Step 2: 12 equal exchanges, K = 5: two groups of 5 and 2 more; the broadcasts are two groups of 5 and 2 more.
   EventProgram program(2);
-  for (int phase = 0; phase < 3; ++phase) {
-    for (int i = 0; i < 4; ++i) {
-      program.send(0, 1, 100);
-      program.recv(1, 0, 100);
-    }
+  for (int phase = 0; phase < 12; ++phase) {
+    program.send(0, 1, 100);
+    program.recv(1, 0, 100);
     program.all(CollectiveOp::kBcast, 8 + static_cast<Bytes>(phase));
   }
   program.exit();
   const Signature s = signature_of(program, {0, 0, 0});
-  EXPECT_EQ(notation_of(s), "{(E1:4), E2, (E1:4), E3, (E1:4), E4, E5}");
   const skeleton::ScaledSignature scaled = scale(s, 5);
+  EXPECT_EQ(scaled.in_loops, 0u);
   EXPECT_EQ(scaled.grouped, 10u);
-  EXPECT_EQ(scaled.divided, 2u + 4u);
-  EXPECT_EQ(notation(scaled.bodies, scaled.elements).signature, "{E1, E2, E1, E3, E4}");
-  EXPECT_EQ(divisors(scaled), (std::vector<double>{1, 1.66667, 2.5, 5}));
+  EXPECT_EQ(scaled.divided, 2u + 12u + 1u);
+  std::map<std::uint32_t, std::uint64_t> executed;
+  count_symbols(scaled.bodies, scaled.elements, 1, executed);
+  std::uint64_t all = 0;
+  for (const auto& [symbol, times] : executed) all += times;
+  EXPECT_EQ(all, 3u + 3u + 1u);
+}
+
+TEST(Scale, OfKIterationsOfOneBodyOneStaysWhereverTheirLoopsStand) {
+  // Loops of 3 steps each, K = 4: none has 4, all together have 12. A step keeps its order: two messages there, two back.
+  EventProgram program(2);
+  for (int phase = 0; phase < 4; ++phase) {
+    for (int step = 0; step < 3; ++step) {
+      for (const Rank from : {0, 0, 1, 1}) {
+        program.send(from, 1 - from, 100);
+        program.recv(1 - from, from, 100);
+      }
+    }
+    program.all(CollectiveOp::kBcast, 8 + static_cast<Bytes>(phase), 0, 1e-3 * (1 + phase));
+  }
+  program.exit();
+  const Signature s = signature_of(program, {0, 0, 0});
+  const skeleton::ScaledSignature scaled = scale(s, 4);
+  EXPECT_EQ(scaled.in_loops, 12u * 4);
+  EXPECT_EQ(scaled.grouped, 0u);
+  const skeleton::Notation text = notation(scaled.bodies, scaled.elements);
+  EXPECT_EQ(text.signature, "{(L_0:3), E3, E4}");  // the longest broadcast for all four, the end
+  EXPECT_EQ(divisors(scaled)[0], 1);
+  EXPECT_EQ(divisors(scaled)[1], 1);
+}
+
+TEST(Scale, IterationsThatAreLeftOverAreDividedFromTheOutside) {
+  // 5 + 4 steps of which 8 are two groups of K = 4; the one that is left has 2 + 2 messages, one group of 4 between them.
+  EventProgram program(2);
+  for (const int steps : {5, 4}) {
+    for (int step = 0; step < steps; ++step) {
+      for (const Rank from : {0, 0, 1, 1}) {
+        program.send(from, 1 - from, 100);
+        program.recv(1 - from, from, 100);
+      }
+    }
+    program.all(CollectiveOp::kBarrier, 0);
+  }
+  program.exit();
+  const Signature s = signature_of(program, {0, 0, 0});
+  ASSERT_EQ(notation_of(s), "{(L_0:5), E3, (L_0:4), E3, E4}");
+  const skeleton::ScaledSignature scaled = scale(s, 4);
+  EXPECT_EQ(scaled.in_loops, 8u * 4);
+  EXPECT_EQ(scaled.divided, 4u + 2u + 1u);  // two of each direction, the barriers, the end
+  std::map<std::uint32_t, std::uint64_t> executed;
+  count_symbols(scaled.bodies, scaled.elements, 1, executed);
+  std::map<double, std::uint64_t> by_divisor;
+  for (const auto& [symbol, times] : executed) by_divisor[scaled.symbols[symbol].divisor] += times;
+  EXPECT_EQ(by_divisor, (std::map<double, std::uint64_t>{{1, 8}, {2, 3}, {4, 1}}));
 }
 
 TEST(Scale, OfARestThatDiffersInSizesTheLongestIsExecutedForAKthOfItsTime) {
