@@ -57,9 +57,11 @@ class SkeletonCluster(Cluster):
             command([HARNESS, "exec", self.name, f"node{node}", "ip", "tcp_metrics", "flush", "all"], self.env)
         for node in scenario.busy:
             core = self.cores[(node - 1) % len(self.cores)]
+            # A session each: processes of one share a processor like a single one where the kernel groups them (autogroup).
             self.competitors.append(subprocess.Popen(
                 [HARNESS, "exec", self.name, f"node{node}", "taskset", "-c", str(core), "timeout", str(RUN_TIMEOUT_S),
-                 "sh", "-c", BUSY], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env))
+                 "sh", "-c", BUSY], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=self.env,
+                start_new_session=True))
         if scenario.busy:
             time.sleep(0.5)
         if any(process.poll() is not None for process in self.competitors):
