@@ -215,8 +215,9 @@ def storms(rows):
              "runs, their range in brackets; where there was silence first, in percent of all the time since then). Noise: half the range of "
              "bare runs. *Two speeds*: a cache line went from one rank's processor to the other's in two distinct times (timed by the program itself "
              "every half second, without MPI); half seconds are then compared with bare ones of the same speed (median of each run; *compared*: how "
-             "many of them had one), and the noise is half the range of the middle nine tenths of bare ones. Observed: the range for the whole run. lbfd: its processor time, which is in neither, on the same processors. *4 threads*: of each rank, in MPI_THREAD_MULTIPLE, each with messages to itself "
-             "on a communicator of its own.", ""]
+             "many of them had one), and the noise is half the range of the middle nine tenths of bare ones. Observed: the range for the whole "
+             "run. lbfd: its processor time, which is in neither, on the same processors. *4 threads*: of each rank, in MPI_THREAD_MULTIPLE, "
+             "each with messages to itself on a communicator of its own.", ""]
     out = []
     for case in dict.fromkeys(row["case"] for row in rows):
         of_case = [row for row in rows if row["case"] == case]
@@ -235,9 +236,10 @@ def storms(rows):
                 (slower, noise), compared = slowdown(runs, bare, from_s, end_s, end_s - FROM_S), 1
             timed = median(slower)
             selfs = [next((p for p in row["step"]["predictions"] if p["kind"] == "self"), {}) for row in runs]
-            bound = limit + (noise or 0)
-            out.append([case + (", two speeds" if speeds.are_two() else ""), f"{limit:g}", f"{percent(timed, 1)} ({percent(min(slower), 1)} to {percent(max(slower), 1)})" if slower else "-",
-                        f"{100 * compared:.0f}" if compared is not None else "-", percent(noise, 1), "-" if timed is None else "yes" if timed <= bound else "no",
+            span = f"{percent(timed, 1)} ({percent(min(slower), 1)} to {percent(max(slower), 1)})" if slower else "-"
+            holds = "-" if timed is None else "yes" if timed <= limit + (noise or 0) else "no"
+            out.append([case + (", two speeds" if speeds.are_two() else ""), f"{limit:g}", span,
+                        f"{100 * compared:.0f}" if compared is not None else "-", percent(noise, 1), holds,
                         f"{percent(median(cost_of(r).get('low_percent') for r in runs))} to "
                         f"{percent(median(cost_of(r).get('high_percent') for r in runs))}",
                         "/".join(sorted({cost_of(r).get("state", "-") for r in runs})),
