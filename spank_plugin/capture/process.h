@@ -1,7 +1,7 @@
 // The capture's state: one Process, and one Thread for each thread that calls MPI.
 //
 // Place in the event's way: inside *capture*, between the generated wrappers and the recorder. Start: the first MPI call of a
-// thread that can leave a record makes its ring (process.cpp). Stop: MPI_Finalize, MPI_Abort, fork (the child is
+// thread that can leave a record makes its ring (thread_ring.h). Stop: MPI_Finalize, MPI_Abort, fork (the child is
 // off).
 #pragma once
 
@@ -144,6 +144,17 @@ class CompletedRequests {
   std::uint64_t first_ = 0;
   std::uint64_t last_ = 0;
 };
+
+inline bool open_all(CompletedRequests (&queues)[family::kSharedQueues]) noexcept {
+  for (CompletedRequests& queue : queues) {
+    if (!queue.open()) return false;
+  }
+  return true;
+}
+
+inline void release_all(CompletedRequests (&queues)[family::kSharedQueues]) noexcept {
+  for (CompletedRequests& queue : queues) queue.release();
+}
 
 enum class CaptureState : std::uint8_t { kUnasked, kOn, kOff };
 
@@ -348,6 +359,9 @@ void process_set_state(ring::ProcessState state) noexcept;
 // MPI_Finalize or MPI_Abort of a process whose capture went off while it ran: only its state is still told.
 void process_ends_uncaptured(ring::ProcessState state) noexcept;
 void process_stop() noexcept;
+
+// A whole number not below 0 from the environment, as launchers leave there.
+std::int32_t int_from_environment(const char* name, std::int32_t otherwise) noexcept;
 
 // Serialises starts and ends of threads, and changes of the recording mode.
 class StartLock {

@@ -1,0 +1,244 @@
+// See thread_ring.h.
+#include "spank_plugin/capture/thread_ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "spank_plugin/capture/recorder.h"
+
+namespace lbf::capture {
+namespace {
+
+constexpr std::size_t kHeaderBytes = (sizeof(ring::Header) + 4095) & ~std::size_t{4095};
+constexpr std::uint64_t kSmallestFallbackBytes = 64u << 10;
+constexpr std::size_t kMaxPath = kMaxDirectory + 64;
+
+// So far. Guarded by the StartLock.
+std::uint64_t rings_named = 0;
+
+void ring_path(char (&path)[kMaxPath], std::int32_t tid) noexcept {
+  snprintf(path, sizeof(path), "%s/%d.%d.ring", process.directory, getpid(), tid);
+}
+
+void hidden_ring_path(char (&path)[kMaxPath], std::int32_t tid) noexcept {
+  snprintf(path, sizeof(path), "%s/.%d.%d.new", process.directory, getpid(), tid);
+}
+
+// Whether a file may have that size. Beyond the limit (ulimit -f) fallocate and ftruncate raise SIGXFSZ: the end of a program
+// that did not ask for it.
+bool is_size_allowed(std::size_t bytes) noexcept {
+  rlimit limit{};
+  return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur;
+}
+
+// fallocate; a kernel that gives it up for a signal (tmpfs) is asked again. The program's signals wait meanwhile: an interval
+// timer's may come faster than a large ring's pages.
+bool fallocate_whole(int fd, std::size_t bytes) noexcept {
+  constexpr int kTries = 16;
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  const bool blocked = pthread_sigmask(SIG_SETMASK, &all, &before) == 0;
+  bool done = false;
+  for (int tries = 0; !done && tries < kTries; ++tries) {
+    done = fallocate(fd, 0, 0, static_cast<off_t>(bytes)) == 0;
+    if (!done && errno != EINTR) break;
+  }
+  const int error = errno;
+  if (blocked) pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = error;
+  return done;
+}
+
+// Reserves the file's pages now: a write into a mapped page that a full tmpfs cannot supply would be a
+// SIGBUS.
+bool reserve(int fd, std::size_t bytes) noexcept {
+  if (!is_size_allowed(bytes)) {
+    errno = EFBIG;
+    return false;
+  }
+  if (fallocate_whole(fd, bytes)) return true;
+  if (errno != EOPNOTSUPP) return false;
+  return ftruncate(fd, static_cast<off_t>(bytes)) == 0;
+}
+
+// What one record costs, measured on the ring before anybody reads it.
+std::uint64_t calibrate_call(std::byte* data, ring::Header* header, std::uint64_t capacity) noexcept {
+  RingWriter writer;
+  writer.attach(header, data, capacity);
+  constexpr int kRounds = 64;  // 64 records of 48 bytes fit the smallest ring
+  const std::uint64_t begin = ticks_now();
+  for (int i = 0; i < kRounds; ++i) {
+    writer.begin_call(ticks_now(), 0);
+    writer.append(EventKind::kSend);
+    writer.commit(ticks_now());
+  }
+  const std::uint64_t cost = (ticks_now() - begin) / kRounds;
+  header->head.store(0, std::memory_order_relaxed);
+  header->lost_records.store(0, std::memory_order_relaxed);
+  return cost;
+}
+
+// What a rank may do before the relay has looked is for all of its threads: those after the first begin with a quarter of it,
+// an eighth, a twelfth ..., and take more where the others do not need theirs (recorder_modes.cpp). 0: no bound.
+std::uint64_t first_grant_of_next_ring() noexcept {
+  if (process.first_grant == 0 || rings_named == 0) return process.first_grant;
+  const std::uint64_t part = process.first_grant / (4 * rings_named);
+  return part > 0 ? part : 1;
+}
+
+void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexcept {
+  const std::uint64_t first_grant = first_grant_of_next_ring();
+  header->version = ring::kVersion;
+  header->header_bytes = static_cast<std::uint32_t>(kHeaderBytes);
+  header->capacity_bytes = capacity;
+  header->pid = getpid();
+  header->tid = tid;
+  header->clock_source = tick_clock.tsc ? 0 : 1;
+  header->thread_level = static_cast<std::uint32_t>(process.thread_level);
+  header->window.store(1, std::memory_order_relaxed);
+  header->recording_window.store(process.mode.counting ? 0 : process.mode.window, std::memory_order_relaxed);
+  header->grant.store(first_grant, std::memory_order_relaxed);
+  header->counted_grant.store(first_grant < ~std::uint64_t{0} / ring::kFirstCountedPerRecorded
+                                  ? first_grant * ring::kFirstCountedPerRecorded
+                                  : 0,
+                              std::memory_order_relaxed);
+  header->slurm_procid = int_from_environment("SLURM_PROCID", -1);
+  header->start_ticks = tick_clock.start_ticks;
+  header->start_monotonic_ns = tick_clock.start_monotonic_ns;
+  header->start_realtime_ns = tick_clock.start_realtime_ns;
+  const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof(header->executable) - 1);
+  header->executable[length > 0 ? length : 0] = '\0';
+  gethostname(header->host, sizeof(header->host) - 1);
+  if (process.initialised.load(std::memory_order_acquire)) {
+    memcpy(header->library, process.library_version, sizeof(header->library));
+    header->rank.store(process.rank, std::memory_order_relaxed);
+    header->world_size.store(process.world_size, std::memory_order_relaxed);
+    header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
+    header->cpu_threshold_ticks.store(tick_clock.cpu_threshold, std::memory_order_relaxed);
+    header->state.store(static_cast<std::uint32_t>(ring::ProcessState::kRunning), std::memory_order_relaxed);
+  } else {
+    header->rank.store(-1, std::memory_order_relaxed);
+  }
+  std::atomic_ref<std::uint64_t>(header->magic).store(ring::kMagic, std::memory_order_release);
+}
+
+}  // namespace
+
+Thread* make_ring(RingFailure& failure) noexcept {
+  const auto fail = [&failure](const char* why, int error) { failure = {why, error}; };
+  const auto tid = static_cast<pid_t>(syscall(SYS_gettid));
+  char hidden[kMaxPath];
+  hidden_ring_path(hidden, tid);
+  const int fd = open(hidden, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+  if (fd < 0) {
+    fail("no event ring can be made in LBF_CAPTURE_DIR", errno);
+    return nullptr;
+  }
+  std::uint64_t capacity = process.ring_bytes;
+  while (!reserve(fd, kHeaderBytes + capacity)) {
+    capacity /= 2;
+    if (capacity < kSmallestFallbackBytes) {
+      fail(errno == EFBIG ? "no event ring fits the limit on the size of files (ulimit -f)"
+                          : "no room for the event ring in LBF_CAPTURE_DIR",
+           errno);
+      unlink(hidden);
+      close(fd);
+      return nullptr;
+    }
+    // A try that failed half-way may have left pages behind.
+    if (ftruncate(fd, 0) != 0) break;
+  }
+  const std::size_t bytes = kHeaderBytes + capacity;
+  void* pages = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
+  void* memory = map_pages(sizeof(Thread));
+  close(fd);
+  if (pages == MAP_FAILED || memory == nullptr) {
+    fail("the event ring cannot be mapped", errno);
+    unlink(hidden);
+    if (pages != MAP_FAILED) munmap(pages, bytes);
+    if (memory != nullptr) munmap(memory, sizeof(Thread));
+    return nullptr;
+  }
+  auto* header = static_cast<ring::Header*>(pages);
+  std::byte* data = static_cast<std::byte*>(pages) + kHeaderBytes;
+  auto* thread = new (memory) Thread;
+  thread->header = header;
+  thread->mapped_bytes = bytes;
+  if (!open_all(thread->completed) || !thread->counts.open(kLog2Channels)) {
+    fail("no memory for the capture's tables", errno);
+    unlink(hidden);
+    release_ring(thread);
+    return nullptr;
+  }
+  thread->call_cost = calibrate_call(data, header, capacity);
+  header->header_bytes = static_cast<std::uint32_t>(kHeaderBytes);
+  header->capacity_bytes = capacity;
+  measure_ideal(*thread);
+  thread->recorded_sampler.seed(static_cast<std::uint64_t>(tid) * 0x9e3779b97f4a7c15u + tick_clock.start_ticks);
+  thread->counted_sampler.seed(static_cast<std::uint64_t>(tid) * 0xc2b2ae3d27d4eb4fu + tick_clock.start_ticks);
+  header->tid = tid;
+  return thread;
+}
+
+Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, RingFailure& failure) noexcept {
+  const pid_t tid = thread->header->tid;
+  char hidden[kMaxPath];
+  char path[kMaxPath];
+  hidden_ring_path(hidden, tid);
+  ring_path(path, tid);
+  if (process.mode.off.load(std::memory_order_relaxed) ||
+      process.state.load(std::memory_order_relaxed) != CaptureState::kOn) {
+    unlink(hidden);
+    release_ring(thread);
+    return nullptr;
+  }
+  fill_header(thread->header, tid, thread->header->capacity_bytes);
+  thread->own_grant = thread->header->grant.load(std::memory_order_relaxed);
+  thread->own_counted_grant = thread->header->counted_grant.load(std::memory_order_relaxed);
+  if (rename(hidden, path) != 0) {
+    failure = {"the event ring cannot be named", errno};
+    unlink(hidden);
+    release_ring(thread);
+    return nullptr;
+  }
+  ++rings_named;
+  thread->clock.open();
+  const bool in_run = process.initialised.load(std::memory_order_acquire);
+  thread->clock.renew();
+  if (in_run) {
+    thread->cpu_threshold = tick_clock.cpu_threshold;
+    thread->shared = thread->attentive = process.shared.load(std::memory_order_relaxed);
+    thread->counting = process.mode.counting;
+    thread->epoch = process.mode.epoch.load(std::memory_order_relaxed);
+  }
+  thread->last_leave = ticks_now();
+  // Some milliseconds: more than all that a storm of calls records under a low limit.
+  if (in_run && !thread->counting) thread->ring.adjust(thread->last_leave - begin_ticks, 0, 0);
+  return thread;
+}
+
+void release_ring(Thread* thread) noexcept {
+  thread->counts.release();
+  release_all(thread->completed);
+  munmap(thread->header, thread->mapped_bytes);
+  munmap(thread, sizeof(Thread));
+}
+
+void remove_ring(const Thread& thread) noexcept {
+  char path[kMaxPath];
+  ring_path(path, thread.header->tid);
+  unlink(path);
+}
+
+}  // namespace lbf::capture
