@@ -82,12 +82,12 @@ class SkeletonCluster(Cluster):
             raise MeasureError(f"{' '.join(line)}: exit status {done.returncode}\n{done.stdout[-500:]}{done.stderr[-1500:]}")
         return done.stdout
 
-    def folder_of(self, program, small):
+    def folder_of(self, program):
         """A working folder: hpcc reads its input there."""
         folder = os.path.join(self.output, "work", program.name)
         os.makedirs(folder, exist_ok=True)
         if program.hpcc_sizes:
-            hpl, ptrans = program.hpcc_sizes[1 if small else 0]
+            hpl, ptrans = program.hpcc_sizes
             with open(os.path.join(ROOT, "tests/cluster/programs/hpcc/hpccinf.txt"), encoding="utf-8") as file:
                 text = file.read()
             text = re.sub(r"^160(\s+Ns)$", rf"{hpl}\1", text, flags=re.M)
@@ -101,7 +101,7 @@ class SkeletonCluster(Cluster):
     def run_program(self, program, small):
         """Seconds from MPI_Init to MPI_Finalize, bare."""
         words = program.small if small else program.large
-        out = self.srun(["env", f"LD_PRELOAD={self.job_time}", *words], folder=self.folder_of(program, small))
+        out = self.srun(["env", f"LD_PRELOAD={self.job_time}", *words], folder=self.folder_of(program))
         line = re.search(r"^job_s=(\S+)$", out, re.M)
         if line is None:
             raise MeasureError(f"{program.name}: no job_s in what it printed: {out[-500:]}")
@@ -111,7 +111,7 @@ class SkeletonCluster(Cluster):
         """A captured run, whose stored trace goes to `path`. No windows: what is left out, no skeleton does."""
         label = f"skel-{uuid.uuid4().hex[:12]}"
         since = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 2))
-        self.srun(program.large, "--lbf-predict", "--lbf-overhead=100", f"--job-name={label}", folder=self.folder_of(program, False))
+        self.srun(program.large, "--lbf-predict", "--lbf-overhead=100", f"--job-name={label}", folder=self.folder_of(program))
         for _ in range(600):
             for step in json.loads(command(["lbf-report", f"--starttime={since}", "--json"], self.env))["steps"]:
                 if step["job_name"] != label or step["state"] == "running":

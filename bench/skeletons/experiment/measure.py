@@ -109,7 +109,7 @@ class Experiment:
             if "failed" in self.facts.get(program, {}):
                 continue
             for scenario in (plan.DEDICATED, *self.options.scenarios):
-                runs += plan.runs_of(program, scenario.name, self.times_for(program), self.options.repeats)
+                runs += plan.runs_of(self.programs[program], scenario.name, self.times_for(program), self.options.repeats)
             runs += self.closing(program)
         return [run for run in runs if run.id not in self.rows and
                 (run.scenario == plan.DEDICATED.name or self.is_wanted(run))]
@@ -129,7 +129,7 @@ class Experiment:
             return
         self.cluster.use(plan.DEDICATED)
         for repeat in range(self.options.repeats):
-            for what in ("app", "small"):
+            for what in program.inputs:
                 run = plan.Run(name, plan.DEDICATED.name, what, repeat)
                 if run.id not in self.rows:
                     self.say(run.id)
@@ -206,7 +206,7 @@ class Experiment:
         """Where nothing is shared once more, after the scenarios: a machine that drifts does so for both sides alike."""
         repeats = self.options.repeats
         return [run._replace(repeat=run.repeat + repeats)
-                for run in plan.runs_of(name, plan.DEDICATED.name, self.times_for(name), repeats)]
+                for run in plan.runs_of(self.programs[name], plan.DEDICATED.name, self.times_for(name), repeats)]
 
     def compare(self, name):
         """Fig. 2: shares of time, application against skeletons; what cannot be captured is left out."""
