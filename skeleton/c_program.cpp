@@ -33,8 +33,6 @@ void write_elements(const ScaledSignature& scaled, const Elements& elements, int
       const ScaledExchange& symbol = scaled.symbols[element.value];
       text += indent + "exchange_" + std::to_string(symbol.exchange + 1) + "(" +
               divisor_text(scaled, symbol.divisor) + ");\n";
-    } else if (element.count == 1) {
-      write_elements(scaled, scaled.bodies[element.value], depth, text);
     } else {
       const std::string i = "i" + std::to_string(depth);
       text += indent + "{\n" + indent + "  long " + i + ";\n" + indent + "  for (" + i + " = 0; " + i +

@@ -109,6 +109,7 @@ class Scaler {
         ++divided;
         if (index % factor == 0) keep_whole({element.value, true, 1});
       }
+      if (divided == 0) continue;
       result_.in_loops +=
           divided * executed_length<std::uint64_t>(signature_.bodies, body, [](auto) { return 1ULL; });
     }

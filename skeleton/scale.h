@@ -37,10 +37,10 @@ struct ScaledSignature {
 // Sec. 4.3, steps 1 to 3. Loops are divided from the outside: of n iterations n / K stay whole. The remainder
 // is put together with that of all other loops of the same body: of K iterations one stays whole, with its order (a step of a
 // simulation that never takes K steps between two rebuilds of its lists). What is left is executed with its own loops divided in
-// the same way. Of K equal exchanges in what is left then one stays whole. The paper divides the parameters of each of the rest by K, so that all of their latencies stay; here
-// the rest is taken in groups of up to K that differ in sizes alone, and one of each group is executed: the
-// longest, divided such that a K-th of the group's time is left. Only such exchanges are left out that
-// neither begin nor end with a request under way (Exchange::is_closed); the others are all divided by K.
+// the same way. Of K equal exchanges in what is left then one stays whole. The paper divides the parameters of each of the rest
+// by K, so that all of their latencies stay; here the rest is taken in groups of up to K that differ in sizes alone, and one of
+// each group is executed: the longest, divided such that a K-th of the group's time is left. Of the rest only such exchanges
+// are left out that neither begin nor end with a request under way (Exchange::is_closed); the others are all divided by K.
 // REQUIRES: factor >= 1.
 ScaledSignature scale(const Signature& signature, std::uint64_t factor);
 

@@ -266,7 +266,8 @@ TEST(Scale, OfKIterationsOfOneBodyOneStaysWhereverTheirLoopsStand) {
 }
 
 TEST(Scale, IterationsThatAreLeftOverAreDividedFromTheOutside) {
-  // 5 + 4 steps of which 8 are two groups of K = 4; the one that is left has 2 + 2 messages, one group of 4 between them.
+  // 5 + 4 steps of which 8 are two groups of K = 4; the one that is left has 2 + 2 messages, of which each
+  // two become one.
   EventProgram program(2);
   for (const int steps : {5, 4}) {
     for (int step = 0; step < steps; ++step) {
