@@ -209,6 +209,7 @@ void CExchangeWriter::statement(const SpmdOperation& o, const std::vector<Rank>&
       }
       return;
     case OperationKind::kEnd:
+    case OperationKind::kCompute:
       return;
   }
 }
@@ -346,10 +347,11 @@ std::vector<Bytes> CExchangeWriter::slot_bytes() const {
   return bytes;
 }
 
-Result<void> CExchangeWriter::add(std::uint32_t index, const Draws& draws) {
-  const Exchange& exchange = signature_.exchanges[index];
+Result<void> CExchangeWriter::add(std::uint32_t number, const Exchange& exchange, const Draws& draws) {
   draws_ = &draws;
-  functions_ += "\nstatic void exchange_" + std::to_string(index + 1) + "(double k) {\n  (void)k;\n";
+  if (number >= signature_.exchanges.size())
+    functions_ += "\n/* Has requests under way at its ends in the application; ends them itself here. */";
+  functions_ += "\nstatic void exchange_" + std::to_string(number + 1) + "(double k) {\n  (void)k;\n";
   for (const RankGroup& group : group_ranks(signature_, variables_, exchange)) {
     const std::string ranks = condition(group.ranks);
     if (!ranks.empty()) line("if (" + ranks + ") {");
@@ -367,7 +369,7 @@ Result<void> CExchangeWriter::add(std::uint32_t index, const Draws& draws) {
   }
   functions_ += "}\n";
   if (buffer_bytes_ > static_cast<Bytes>(std::numeric_limits<std::int32_t>::max()) - 8) {
-    return Error{ErrorCode::kLimit, "exchange E" + std::to_string(index + 1) + " needs a buffer of " +
+    return Error{ErrorCode::kLimit, "exchange E" + std::to_string(number + 1) + " needs a buffer of " +
                                         std::to_string(buffer_bytes_) +
                                         " bytes; skeletons have less than 2 GiB (docs/skeletons.md, limits)"};
   }

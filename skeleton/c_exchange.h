@@ -18,9 +18,9 @@ class CExchangeWriter {
   CExchangeWriter(const Signature& signature, const CommVariables& variables)
       : signature_(signature), variables_(variables) {}
 
-  // Adds `static void exchange_N(double k)` for exchange N - 1, which is executed as `draws` says. Errors:
+  // Adds `static void exchange_N(double k)`, N being `number` + 1, which is executed as `draws` says. Errors:
   // c_program's.
-  Result<void> add(std::uint32_t exchange, const Draws& draws);
+  Result<void> add(std::uint32_t number, const Exchange& exchange, const Draws& draws);
 
   const std::string& tables() const { return tables_; }
   const std::string& functions() const { return functions_; }

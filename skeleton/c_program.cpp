@@ -120,7 +120,7 @@ Result<std::string> c_program(const Signature& signature, const ScaledSignature&
       written_length<std::uint64_t>(scaled.bodies, scaled.elements, [](auto) { return std::uint64_t{1}; });
   if (calls > kMostStatements) return too_long(kMostStatements);
   for (const std::uint32_t exchange : used) {
-    if (Result<void> added = writer.add(exchange, draws[exchange]); !added) return added.error();
+    if (Result<void> added = writer.add(exchange, scaled.exchange_of(signature, exchange), draws[exchange]); !added) return added.error();
     if (writer.statements() > kMostStatements) return too_long(kMostStatements);
   }
   if (scaled.factor > 2147483647) return invalid_input("a scaling factor above 2147483647");

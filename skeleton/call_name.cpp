@@ -70,6 +70,7 @@ std::string call_name(const Operation& operation) {
     case OperationKind::kRequestFree:
       return "MPI_Request_free";
     case OperationKind::kEnd:
+    case OperationKind::kCompute:
       return "";
   }
   return "";

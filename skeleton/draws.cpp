@@ -6,7 +6,9 @@ namespace {
 class Walk {
  public:
   Walk(const Signature& signature, const ScaledSignature& scaled)
-      : scaled_(scaled), turn_(signature.exchanges.size(), 0), draws_(signature.exchanges.size()) {}
+      : scaled_(scaled),
+        turn_(signature.exchanges.size() + scaled.detached.size(), 0),
+        draws_(turn_.size()) {}
 
   std::vector<Draws> run() {
     execute(scaled_.elements, 1);

@@ -24,7 +24,7 @@ struct Draws {
   std::vector<double> unbiased(std::vector<double> shape) const;
 };
 
-// By exchange of the signature.
+// By exchange: see ScaledSignature::exchange_of.
 std::vector<Draws> draws_of(const Signature& signature, const ScaledSignature& scaled);
 
 }  // namespace lbf::skeleton

@@ -203,6 +203,8 @@ std::string operation_text(const SpmdOperation& o) {
       return "MPI_Request_free()";
     case OperationKind::kEnd:
       return "end";
+    case OperationKind::kCompute:
+      return "compute";
     case OperationKind::kCollective:
     case OperationKind::kIcollective:
       break;

@@ -3,6 +3,15 @@
 
 namespace lbf::skeleton {
 
+bool begins_request(OperationKind kind) {
+  return kind == OperationKind::kIsend || kind == OperationKind::kIrecv ||
+         kind == OperationKind::kIcollective;
+}
+
+bool is_receive(OperationKind kind) {
+  return kind == OperationKind::kRecv || kind == OperationKind::kIrecv || kind == OperationKind::kProbe;
+}
+
 bool has_peer(OperationKind kind) {
   switch (kind) {
     case OperationKind::kSend:

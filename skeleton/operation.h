@@ -27,6 +27,7 @@ enum class OperationKind : std::uint8_t {
   kCancel,       // the receive in `slot` is cancelled: it never matched
   kRequestFree,  // nobody waits for the send in `slot`
   kEnd,          // the process ends; carries the computation before it
+  kCompute,      // nothing but the computation before it: what a detached exchange leaves out
 };
 
 // Requests are named by slot: a request gets the lowest slot that is free on its rank. Iterations of a loop
@@ -67,9 +68,23 @@ struct ProgramTrace {
   }
 };
 
+// One that starts the request in its slot.
+bool begins_request(OperationKind kind);
+// end(slot) for each request that ends in the operation, whose values these are.
+template <typename Function>
+void for_each_ended(const Operation& operation, std::span<const std::uint64_t> values, const Function& end) {
+  if (operation.kind == OperationKind::kWait) {
+    for (const std::uint64_t slot : values) end(static_cast<std::uint32_t>(slot));
+  } else if (operation.kind == OperationKind::kCancel || operation.kind == OperationKind::kRequestFree) {
+    end(operation.slot);
+  }
+}
+// A receive, or a probe.
+bool is_receive(OperationKind kind);
 // One whose `peer` is a rank that it exchanges a message with.
 bool has_peer(OperationKind kind);
-// How many values a collective operation of this kind has on this rank, in a communicator of so many; 0: none.
+// How many values a collective operation of this kind has on this rank, in a communicator of so many; 0:
+// none.
 std::size_t values_needed(CollectiveOp op, std::size_t size, bool is_root);
 
 }  // namespace lbf::skeleton

@@ -79,6 +79,7 @@ class Builder {
       }
     }
     for (std::uint32_t c = 0; c < clusters; ++c) average(size_sums[c], signature.exchanges[c]);
+    find_under_way(signature);
     measure(signature);
   }
 
@@ -94,14 +95,8 @@ class Builder {
       const auto values = trace_.values_of(operation);
       operation.values_begin = static_cast<std::uint32_t>(exchange.values.size());
       exchange.values.insert(exchange.values.end(), values.begin(), values.end());
-      if (operation.kind == OperationKind::kWait) {
-        for (const std::uint64_t slot : values) end(rank, static_cast<std::uint32_t>(slot), active, exchange);
-      } else if (operation.kind == OperationKind::kCancel || operation.kind == OperationKind::kRequestFree) {
-        end(rank, operation.slot, active, exchange);
-      } else if (operation.kind == OperationKind::kIsend || operation.kind == OperationKind::kIrecv ||
-                 operation.kind == OperationKind::kIcollective) {
-        active.emplace_back(rank, operation.slot);
-      }
+      for_each_ended(operation, values, [&](std::uint32_t slot) { end(rank, slot, active, exchange); });
+      if (begins_request(operation.kind)) active.emplace_back(rank, operation.slot);
       if (operation.kind == OperationKind::kEnd) exchange.is_end = true;
       exchange.operations.push_back(operation);
     }
@@ -117,6 +112,46 @@ class Builder {
       exchange.is_closed = false;
     } else {
       active.erase(found);
+    }
+  }
+
+  // Exchange::under_way.
+  void find_under_way(Signature& signature) const {
+    constexpr std::uint32_t kNone = ~0u;
+    std::vector<std::uint32_t> copied_to(trace_.operations(), kNone);  // by operation: the cluster
+    std::vector<bool> seen(signature.exchanges.size(), false);
+    for (std::uint32_t s = 0; s < clusters_.size(); ++s) {
+      if (seen[clusters_[s]]) continue;
+      seen[clusters_[s]] = true;
+      for (const OperationId id : exchanges_.of(distinct_.exemplar[s])) copied_to[id] = clusters_[s];
+    }
+    std::vector<std::pair<std::uint32_t, OperationId>> found;  // cluster, start of a receive
+    OperationId id = 0;
+    for (const std::vector<Operation>& operations : trace_.ranks) {
+      std::vector<OperationId> started;  // by slot
+      for (const Operation& operation : operations) {
+        const std::uint32_t cluster = copied_to[id];
+        if (begins_request(operation.kind)) {
+          started.resize(std::max<std::size_t>(started.size(), operation.slot + 1));
+          started[operation.slot] = id;
+        }
+        for_each_ended(operation, trace_.values_of(operation), [&](std::uint32_t slot) {
+          const OperationId start = started[slot];
+          const Operation& request = similarity_.operation(start);
+          const bool receives = request.kind == OperationKind::kIrecv && request.peer >= 0;
+          if (cluster != kNone && copied_to[start] != cluster && receives) found.emplace_back(cluster, start);
+        });
+        ++id;
+      }
+    }
+    std::sort(found.begin(), found.end());
+    for (const auto& [cluster, start] : found) {
+      Exchange& exchange = signature.exchanges[cluster];
+      const Rank rank = similarity_.rank_of(start);
+      const auto part = std::find_if(exchange.parts.begin(), exchange.parts.end(),
+                                     [&](const Exchange::Part& each) { return each.rank == rank; });
+      exchange.under_way.push_back(
+          {static_cast<std::uint32_t>(part - exchange.parts.begin()), similarity_.operation(start)});
     }
   }
 

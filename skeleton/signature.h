@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/result.h"
@@ -21,15 +22,26 @@ struct Exchange {
     std::uint32_t begin = 0;
     std::uint32_t count = 0;
   };
+  // A receive that was started in an earlier exchange and ends in this one.
+  struct UnderWay {
+    std::uint32_t part = 0;
+    Operation receive;
+  };
   std::vector<Part> parts;            // by rank
   std::vector<Operation> operations;  // bytes: averages, rounded down; values: in `values`
   std::vector<std::uint64_t> values;
+  std::vector<UnderWay>
+      under_way;  // by part, in the order in which they were started; those of its first occurrence
   std::vector<TimeDistribution> computation;  // before each operation
   std::vector<TimeDistribution> idle;         // before each operation
   std::uint64_t occurrences = 0;
   double seconds = 0;  // of one occurrence: mean over the program's ranks of computation, idle and call time
   bool is_closed = true;  // every request that starts in it ends in it, and the other way round
   bool is_end = false;    // the ranks end
+
+  std::span<const std::uint64_t> values_of(const Operation& operation) const {
+    return std::span(values).subspan(operation.values_begin, operation.values_count);
+  }
 };
 
 struct Signature {

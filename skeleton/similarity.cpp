@@ -24,11 +24,6 @@ bool is_collective(const Operation& operation) {
   return operation.kind == OperationKind::kCollective || operation.kind == OperationKind::kIcollective;
 }
 
-bool is_receive(const Operation& operation) {
-  return operation.kind == OperationKind::kRecv || operation.kind == OperationKind::kIrecv ||
-         operation.kind == OperationKind::kProbe;
-}
-
 void add_structure(Hash& hash, const Operation& operation) {
   hash.add(static_cast<std::uint64_t>(operation.kind) | std::uint64_t{operation.flags} << 8 |
            static_cast<std::uint64_t>(operation.op) << 16 | std::uint64_t{operation.comm} << 32);
@@ -72,7 +67,7 @@ void Similarity::sizes(std::uint32_t exchange, bool of_receives, std::vector<Byt
   sizes.clear();
   for (const OperationId id : exchanges_.of(exchange)) {
     const Operation& each = operation(id);
-    sizes.push_back(is_receive(each) && !of_receives ? 0 : each.bytes);
+    sizes.push_back(is_receive(each.kind) && !of_receives ? 0 : each.bytes);
     if (!has_sizes(each)) continue;
     for (const std::uint64_t bytes : trace_.values_of(each)) sizes.push_back(bytes);
   }
@@ -87,7 +82,7 @@ bool Similarity::same(std::uint32_t a, std::uint32_t b) const {
     const Operation& x = operation(left[i]);
     const Operation& y = operation(right[i]);
     if (rank_of(left[i]) != rank_of(right[i]) || !same_structure(x, y)) return false;
-    if (x.bytes != y.bytes && !is_receive(x)) return false;
+    if (x.bytes != y.bytes && !is_receive(x.kind)) return false;
     const auto p = trace_.values_of(x);
     const auto q = trace_.values_of(y);
     if (!std::equal(p.begin(), p.end(), q.begin(), q.end())) return false;
@@ -107,7 +102,7 @@ DistinctExchanges Similarity::distinct() const {
       const Operation& each = operation(id);
       structure.add(static_cast<std::uint32_t>(rank_of(id)));
       add_structure(structure, each);
-      if (!is_receive(each)) {
+      if (!is_receive(each.kind)) {
         sizes.add(each.bytes);
         sum += static_cast<double>(each.bytes);
       }

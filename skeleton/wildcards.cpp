@@ -10,13 +10,8 @@
 namespace lbf::skeleton {
 namespace {
 
-bool is_receive(const Operation& operation) {
-  return operation.kind == OperationKind::kRecv || operation.kind == OperationKind::kIrecv ||
-         operation.kind == OperationKind::kProbe;
-}
-
 bool any_source(const Operation& operation) {
-  return is_receive(operation) && (operation.flags & kFlagWildcardSource) != 0;
+  return is_receive(operation.kind) && (operation.flags & kFlagWildcardSource) != 0;
 }
 
 // What a receive was posted for; none: a wildcard.
@@ -52,7 +47,7 @@ WildcardCount fix_wildcards(ProgramTrace& trace) {
   WildcardCount count;
   for (std::vector<Operation>& operations : trace.ranks) {
     const auto wild = [](const Operation& o) {
-      return is_receive(o) && (o.flags & (kFlagWildcardSource | kFlagWildcardTag)) != 0;
+      return is_receive(o.kind) && (o.flags & (kFlagWildcardSource | kFlagWildcardTag)) != 0;
     };
     const std::uint64_t here =
         static_cast<std::uint64_t>(std::count_if(operations.begin(), operations.end(), wild));
@@ -62,7 +57,7 @@ WildcardCount fix_wildcards(ProgramTrace& trace) {
     std::map<std::uint32_t, std::set<Rank>> sources;      // of wildcards
     std::set<Rank> sent_to;
     for (const Operation& operation : operations) {
-      if (is_receive(operation)) posted_on[operation.comm].insert(posted(operation));
+      if (is_receive(operation.kind)) posted_on[operation.comm].insert(posted(operation));
       if (any_source(operation)) sources[operation.comm].insert(operation.peer);
       if (operation.kind == OperationKind::kSend || operation.kind == OperationKind::kIsend)
         sent_to.insert(operation.peer);

@@ -164,7 +164,7 @@ class Execution {
         continue;
       }
       symbol_ = scaled_.symbols[element.value];
-      const skeleton::Exchange& exchange = signature_.exchanges[symbol_.exchange];
+      const skeleton::Exchange& exchange = scaled_.exchange_of(signature_, symbol_.exchange);
       for (const skeleton::Exchange::Part& part : exchange.parts) {
         for (std::uint32_t i = 0; i < part.count; ++i)
           operation(part.rank, exchange, exchange.operations[part.begin + i]);
@@ -223,6 +223,8 @@ class Execution {
         e.kind = EventKind::kExit;
         return program_.event(me, e);
       }
+      case OperationKind::kCompute:
+        return;
       default:
         ADD_FAILURE() << "an operation that the tests' programs do not have";
     }

@@ -61,7 +61,7 @@ class Maker {
         }
       };
     }
-    switch (pick(0, 8)) {
+    switch (pick(0, 9)) {
       case 0:
         return message();
       case 1:
@@ -78,6 +78,8 @@ class Maker {
         return duplicated();
       case 7:
         return vector_collective();
+      case 8:
+        return irregular();
       default:
         return collective();
     }
@@ -149,6 +151,53 @@ class Maker {
           program_.end_recv(me, from, bytes, current, 3);
           program_.wait(me, 12);
         }
+      }
+    };
+  }
+
+  // Messages between any two, each rank's next receive started before the one before it ends, sends ended
+  // when it comes about: requests are always under way, and nothing repeats itself.
+  Statement irregular() {
+    const int messages = pick(2, 40);
+    const Bytes bytes = size();
+    return [=, this] {
+      struct Message {
+        Rank from, to;
+      };
+      std::vector<Message> all;
+      for (int i = 0; i < messages; ++i) {
+        const Rank from = pick(0, program_.ranks() - 1);
+        const Rank to = (from + pick(1, program_.ranks() - 1)) % program_.ranks();
+        all.push_back({from, to});
+      }
+      std::vector<std::vector<Rank>> sources(groups_[0].size());  // by receiver, in its order
+      std::vector<std::size_t> started(groups_[0].size(), 0);
+      std::vector<std::size_t> ended(groups_[0].size(), 0);
+      std::vector<std::vector<std::uint32_t>> sends(groups_[0].size());  // under way, by sender
+      for (const Message& each : all) sources[static_cast<std::size_t>(each.to)].push_back(each.from);
+      const auto start_receive = [&](Rank me) {
+        const std::size_t rank = static_cast<std::size_t>(me);
+        if (started[rank] == sources[rank].size()) return;
+        const std::uint32_t request = 60 + static_cast<std::uint32_t>(started[rank] % 3);
+        program_.irecv(me, sources[rank][started[rank]++], request, 6, work());
+      };
+      const auto end_send = [&](Rank me) {
+        std::vector<std::uint32_t>& mine = sends[static_cast<std::size_t>(me)];
+        program_.wait(me, mine.front(), true, work());
+        mine.erase(mine.begin());
+      };
+      for (Rank me = 0; me < program_.ranks(); ++me) start_receive(me);
+      std::uint32_t next = 70;
+      for (const Message& each : all) {
+        while (!sends[static_cast<std::size_t>(each.from)].empty() && one_in(2)) end_send(each.from);
+        program_.isend(each.from, each.to, bytes, next, 6, work());
+        sends[static_cast<std::size_t>(each.from)].push_back(next++);
+        const std::size_t to = static_cast<std::size_t>(each.to);
+        if (ended[to] == started[to] || (started[to] - ended[to] < 3 && one_in(2))) start_receive(each.to);
+        program_.end_recv(each.to, each.from, bytes, 60 + static_cast<std::uint32_t>(ended[to]++ % 3), 6);
+      }
+      for (Rank me = 0; me < program_.ranks(); ++me) {
+        while (!sends[static_cast<std::size_t>(me)].empty()) end_send(me);
       }
     };
   }

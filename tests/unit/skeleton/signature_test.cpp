@@ -222,7 +222,8 @@ TEST(Scale, LoopsAreDividedAndTheRemainderIsScaledDown) {
 }
 
 TEST(Scale, GroupsOfKEqualExchangesBecomeOne) {
-  // Step 2: 12 equal exchanges, K = 5: two groups of 5 and 2 more; the broadcasts are two groups of 5 and 2 more.
+  // Step 2: 12 equal exchanges, K = 5: two groups of 5 and 2 more; the broadcasts are two groups of 5 and 2
+  // more.
   EventProgram program(2);
   for (int phase = 0; phase < 12; ++phase) {
     program.send(0, 1, 100);
@@ -243,7 +244,8 @@ TEST(Scale, GroupsOfKEqualExchangesBecomeOne) {
 }
 
 TEST(Scale, OfKIterationsOfOneBodyOneStaysWhereverTheirLoopsStand) {
-  // Loops of 3 steps each, K = 4: none has 4, all together have 12. A step keeps its order: two messages there, two back.
+  // Loops of 3 steps each, K = 4: none has 4, all together have 12. A step keeps its order: two messages
+  // there, two back.
   EventProgram program(2);
   for (int phase = 0; phase < 4; ++phase) {
     for (int step = 0; step < 3; ++step) {
@@ -316,6 +318,21 @@ TEST(Scale, OfARestThatDiffersInSizesTheLongestIsExecutedForAKthOfItsTime) {
   ASSERT_EQ(kept.operations.size(), 2u);
   EXPECT_EQ(kept.operations[0].bytes, 400u);
   EXPECT_NEAR(static_cast<double>(scaled.symbols[1].of(400)), 70, 1);
+}
+
+TEST(Scale, ATagThatIsTheNumberOfAStepKeepsNothingApart) {
+  EventProgram program(2);
+  for (int step = 0; step < 12; ++step) {
+    program.send(0, 1, 100, step, 1e-3);
+    program.recv(1, 0, 100, step);
+    program.all(CollectiveOp::kBcast, 8 + static_cast<Bytes>(step));
+  }
+  program.exit();
+  const Signature s = signature_of(program, {0, 0, 0});
+  const skeleton::ScaledSignature scaled = scale(s, 12);
+  std::map<std::uint32_t, std::uint64_t> executed;
+  count_symbols(scaled.bodies, scaled.elements, 1, executed);
+  EXPECT_EQ(executed.size(), 3u);  // one message, one broadcast, the end
 }
 
 TEST(Draws, WhatIsComputedInAllIsTheMeanHoweverManyAreDrawn) {

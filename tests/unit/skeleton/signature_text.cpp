@@ -38,13 +38,34 @@ bool says_bytes(const Operation& o, Seen seen) {
   }
 }
 
+// The requests of one rank's part of a closed exchange, named by the lowest number that is free: what is
+// under way around it, and so has numbers, is no part of it.
+class RequestNames {
+ public:
+  std::uint64_t start(std::uint64_t slot) {
+    std::uint64_t name = 0;
+    while (std::any_of(names_.begin(), names_.end(), [&](const auto& n) { return n.second == name; })) ++name;
+    return names_[slot] = name;
+  }
+  std::uint64_t of(std::uint64_t slot) const { return names_.at(slot); }
+  void end(std::uint64_t slot) { names_.erase(slot); }
+
+ private:
+  std::map<std::uint64_t, std::uint64_t> names_;
+};
+
 std::string text_of(const Signature& signature, const skeleton::Exchange& exchange,
                     const skeleton::ScaledExchange& scaled, Seen seen) {
   std::ostringstream text;
   for (const auto& part : exchange.parts) {
     text << part.rank << ":";
+    RequestNames names;
     for (std::uint32_t i = 0; i < part.count; ++i) {
       Operation o = exchange.operations[part.begin + i];
+      if (o.kind == OperationKind::kCompute) continue;
+      const bool starts = o.kind == OperationKind::kIsend || o.kind == OperationKind::kIrecv ||
+                          o.kind == OperationKind::kIcollective;
+      if (exchange.is_closed && starts) o.slot = static_cast<std::uint32_t>(names.start(o.slot));
       std::uint64_t divided = scaled.of(o.bytes);
       if (seen == Seen::kCaptured && is_collective(o) && o.op == CollectiveOp::kCommCreate) {
         o.op = CollectiveOp::kAllreduce;
@@ -60,8 +81,14 @@ std::string text_of(const Signature& signature, const skeleton::Exchange& exchan
       std::vector<std::uint64_t> values;
       for (std::uint32_t v = 0; v < o.values_count; ++v) {
         const std::uint64_t value = exchange.values[o.values_begin + v];
-        values.push_back(o.kind == OperationKind::kWait ? value : scaled.of(value));
+        if (o.kind != OperationKind::kWait) {
+          values.push_back(scaled.of(value));
+        } else {
+          values.push_back(exchange.is_closed ? names.of(value) : value);
+        }
       }
+      for (std::uint32_t v = 0; v < o.values_count && o.kind == OperationKind::kWait; ++v)
+        names.end(exchange.values[o.values_begin + v]);
       if (seen == Seen::kCaptured && o.kind == OperationKind::kWait) std::sort(values.begin(), values.end());
       for (const std::uint64_t value : values) text << "+" << value;
       text << ";";
@@ -98,7 +125,7 @@ Counts exchanges_of(const Signature& signature, const skeleton::ScaledSignature&
   Counts texts;
   for (const auto& [symbol, times] : counts) {
     const skeleton::ScaledExchange& exchange = scaled.symbols[symbol];
-    texts[text_of(signature, signature.exchanges[exchange.exchange], exchange, seen)] += times;
+    texts[text_of(signature, scaled.exchange_of(signature, exchange.exchange), exchange, seen)] += times;
   }
   return texts;
 }
