@@ -22,6 +22,7 @@
 
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
+#include "spank_plugin/relay/common_look.h"
 #include "spank_plugin/relay/primitive_probe.h"
 #include "spank_plugin/relay/run_description.h"
 #include "spank_plugin/relay/run_finder.h"
@@ -45,14 +46,21 @@ struct CloseDir {
   void operator()(DIR* dir) const noexcept { ::closedir(dir); }
 };
 
+Nanoseconds realtime_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  return Nanoseconds{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
 std::uint64_t ns_of(Seconds seconds) {
   return static_cast<std::uint64_t>(std::max(seconds, 0.0) * 1e9);
 }
 
-// Sleeps until TIMEOUT_MS have passed, the step ends, or WATCH_FD (-1: none) is readable. True: it has ended.
-bool wait_for_end(int end_fd, int watch_fd, int timeout_ms) {
+// Sleeps until TIMEOUT_NS have passed, the step ends, or WATCH_FD (-1: none) is readable. True: it has ended.
+bool wait_for_end(int end_fd, int watch_fd, std::uint64_t timeout_ns) {
   pollfd wait[2] = {{end_fd, POLLIN, 0}, {watch_fd, POLLIN, 0}};  // poll() leaves out what is negative
-  if (::poll(wait, 2, timeout_ms) <= 0 || wait[0].revents == 0) return false;
+  const timespec timeout{static_cast<time_t>(timeout_ns / 1'000'000'000), static_cast<long>(timeout_ns % 1'000'000'000)};
+  if (::ppoll(wait, 2, &timeout, nullptr) <= 0 || wait[0].revents == 0) return false;
   char byte = 0;
   const ssize_t got = ::read(end_fd, &byte, 1);
   return got >= 0 || (errno != EINTR && errno != EAGAIN);
@@ -142,7 +150,7 @@ class Relay {
   void for_each_live_stream(const Use& use);
   void share_cpu();
   int longest_sleep_ms();
-  int sleep_until_wake_ms(int sleep_ms);
+  std::uint64_t sleep_until_wake_ns(int sleep_ms);
   std::uint64_t deadline_ns() const { return monotonic_ns() + ns_of(options_.deliver_timeout_s); }
 
   const RelayOptions& options_;
@@ -251,12 +259,15 @@ int Relay::longest_sleep_ms() {
   return any && !finder_.waiting() && directory_->watch_fd() >= 0 ? sleep_ms : kMaxSleepMs;
 }
 
-// SLEEP_MS, or less where a stream wants a decision before.
-int Relay::sleep_until_wake_ms(int sleep_ms) {
+// SLEEP_MS, or less where a stream wants a decision before. The longer ones end when other nodes' do.
+std::uint64_t Relay::sleep_until_wake_ns(int sleep_ms) {
+  constexpr std::uint64_t kLeastNs = 1'000'000;
   const std::uint64_t now_ns = monotonic_ns();
-  std::uint64_t wake_ns = now_ns + static_cast<std::uint64_t>(sleep_ms) * 1'000'000;
+  Nanoseconds sleep_ns = Nanoseconds{sleep_ms} * 1'000'000;
+  if (sleep_ms >= kMaxSleepMs) sleep_ns = until_common_look_ns(realtime_ns(), sleep_ns);
+  std::uint64_t wake_ns = now_ns + static_cast<std::uint64_t>(sleep_ns);
   for_each_live_stream([&](const StreamRun& stream) { wake_ns = std::min(wake_ns, stream.wake_ns()); });
-  return wake_ns <= now_ns ? 1 : static_cast<int>((wake_ns - now_ns + 999'999) / 1'000'000);
+  return std::max(wake_ns, now_ns + kLeastNs) - now_ns;
 }
 
 // True: a ring was more than a quarter full.
@@ -282,7 +293,7 @@ void Relay::run(const std::atomic<bool>& stop) {
   while (!ended_ && !stop.load(std::memory_order_relaxed)) {
     // A ring that appears wakes a relay that has nothing to do; otherwise the passes have their own rhythm.
     const bool asleep = sleep_ms > kMaxSleepMs;
-    ended_ = wait_for_end(options_.end_fd, asleep ? directory_->watch_fd() : -1, sleep_until_wake_ms(sleep_ms));
+    ended_ = wait_for_end(options_.end_fd, asleep ? directory_->watch_fd() : -1, sleep_until_wake_ns(sleep_ms));
     const ClockReading now = read_clocks();
     rate_.observe(now);
     if (!rate_.ready()) continue;

@@ -1,0 +1,22 @@
+// Common looks: the relays of all nodes look at their rings at the same moments.
+//
+// A look holds up the ranks of its node where no processor is idle, and with them all that wait for them. On
+// many nodes at many moments these delays add up; at one moment they pass together (Petrini, Kerbyson &
+// Pakin, "The Case of the Missing Supercomputer Performance", SC 2003; Jones et al., "Improving the
+// Scalability of Parallel Jobs by adding Parallel Awareness to the Operating System", SC 2003).
+#pragma once
+
+#include "base/units.h"
+
+namespace lbf::relay {
+
+// Until the next multiple of PERIOD_NS on CLOCK_REALTIME, which nodes agree on as far as their clocks do; the
+// one after it where that is less than a millisecond away. Those of periods that divide each other fall
+// together.
+inline Nanoseconds until_common_look_ns(Nanoseconds realtime_ns, Nanoseconds period_ns) {
+  constexpr Nanoseconds kTooSoonNs = 1'000'000;
+  const Nanoseconds rest_ns = period_ns - realtime_ns % period_ns;
+  return rest_ns < kTooSoonNs ? rest_ns + period_ns : rest_ns;
+}
+
+}  // namespace lbf::relay
