@@ -59,7 +59,8 @@ def command_exec(options):
         command = ["runuser", "-u", options.user, "--", *command]
     if cluster.facts["namespaces"]:
         pid = cluster.daemon_pid(f"slurmd-{options.node}")
-        command = ["nsenter", f"--target={pid}", "--net", "--mount", "--uts", "--ipc", *command]
+        # --root: this may be a folder of another Debian (tests/cluster/release), which a mount namespace knows nothing of.
+        command = ["nsenter", f"--target={pid}", "--net", "--mount", "--uts", "--ipc", "--root", "--wdns=/", *command]
     os.environ.update(lbf.job_environment(cluster))
     try:
         os.execvp(command[0], command)
