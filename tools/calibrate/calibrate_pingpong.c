@@ -26,9 +26,10 @@
  * arrived: neither side waits then, and the processor time of its calls is work. Longer messages need both sides'
  * calls to go on: both sleep between their polls, and the processor time of polls in vain is taken off.
  *
- * The eager limit: rank 1 sleeps before it posts its receive. It cannot have posted it earlier than that long
- * after it was told, so a send that is back by then was eager, for certain. A send that is not may have been
- * held up by something else and is tried again. */
+ * The eager limit: rank 1 posts its receive some milliseconds after it was told, and until then polls for another
+ * message: Open MPI 4.1's eager sends in shared memory are back when the receiver's library has picked them up.
+ * It cannot have posted it earlier, so a send that is back by then was eager, for certain. A send that is not may
+ * have been held up by something else and is tried again. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -64,8 +65,9 @@ struct Batch {
   int64_t burst;
   int64_t settle_ns; /* 0: both sides sleep between their polls instead */
   int64_t warm_ups; /* exchanges before those that count */
+  int64_t polls;    /* meanwhile; else the receiver sleeps all of `settle_ns` */
 };
-enum { kBatchFields = 5 };
+enum { kBatchFields = 6 };
 
 /* Where messages leave from, and arrive. */
 struct Buffers {
@@ -113,9 +115,20 @@ static void receive(struct Buffers* buffers, int64_t bytes, int from) {
            MPI_STATUS_IGNORE);
 }
 
-static void nap(void) {
-  const struct timespec time = {0, kNapNs};
+static void sleep_ns(int64_t ns) {
+  const struct timespec time = {ns / 1000000000, ns % 1000000000};
   nanosleep(&time, NULL);
+}
+
+static void nap(void) { sleep_ns(kNapNs); }
+
+/* Lets the library see to what arrives, and receives nothing. */
+static void poll_until(double end_s) {
+  while (now_s() < end_s) {
+    int found = 0;
+    MPI_Iprobe(MPI_ANY_SOURCE, kTag + 1, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    nap();
+  }
 }
 
 /* Processor time of one poll in vain with its sleep. REQUIRES: no message comes meanwhile. */
@@ -169,8 +182,11 @@ static void answer(struct Buffers* buffers) {
       continue;
     }
     if (batch.burst > 0) {
-      const struct timespec settle = {batch.settle_ns / 1000000000, batch.settle_ns % 1000000000};
-      nanosleep(&settle, NULL);
+      if (batch.polls) {
+        poll_until(now_s() + 1e-9 * (double)batch.settle_ns);
+      } else {
+        sleep_ns(batch.settle_ns);
+      }
       const int64_t before_ns = processor_ns();
       for (int64_t i = 0; i < batch.burst; ++i) {
         receive(buffers, batch.bytes, 0);
@@ -188,7 +204,7 @@ static void answer(struct Buffers* buffers) {
 
 static void measure(struct Size* size, int64_t exchanges, struct Buffers* buffers) {
   const int slow = size->samples > 0 && size->half_sum_ns / size->samples > kSlowNs;
-  struct Batch batch = {size->bytes, exchanges, 0, 0, slow ? 0 : kWarmUps};
+  struct Batch batch = {size->bytes, exchanges, 0, 0, slow ? 0 : kWarmUps, 0};
   MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
   const double start_s = now_s();
   int64_t half_ns[kLongestBatch];
@@ -212,18 +228,16 @@ static void measure_work(const struct Size* size, struct Buffers* buffers) {
   if (burst > kLongestBurst) burst = kLongestBurst;
   /* Long enough for all of them to arrive, one after the other. */
   const int64_t settle_ns = kSettleNs + 4 * burst * (size->half_sum_ns / size->samples);
-  struct Batch batch = {size->bytes, 0, burst, settle_ns, 0};
+  struct Batch batch = {size->bytes, 0, burst, settle_ns, 0, 0};
   MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
   /* The receiver must be asleep before the first message leaves. */
-  const struct timespec pause = {0, kSettleNs / 2};
-  nanosleep(&pause, NULL);
+  sleep_ns(kSettleNs / 2);
   const int64_t before_ns = processor_ns();
   for (int64_t i = 0; i < burst; ++i) {
     send(buffers, size->bytes, 1);
   }
   const int64_t sending_ns = (processor_ns() - before_ns) / burst;
-  const struct timespec rest = {settle_ns / 1000000000, settle_ns % 1000000000};
-  nanosleep(&rest, NULL); /* the polling of this rank shall not disturb the other one */
+  sleep_ns(settle_ns); /* the polling of this rank shall not disturb the other one */
   int64_t receiving_ns = 0;
   MPI_Recv(&receiving_ns, 1, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   printf("work %lld %lld %lld\n", (long long)size->bytes, (long long)sending_ns, (long long)receiving_ns);
@@ -231,7 +245,7 @@ static void measure_work(const struct Size* size, struct Buffers* buffers) {
 }
 
 static void measure_long_work(const struct Size* size, struct Buffers* buffers) {
-  struct Batch batch = {size->bytes, 0, 1, 0, 0};
+  struct Batch batch = {size->bytes, 0, 1, 0, 0, 0};
   MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
   const int64_t sending_ns = work_asleep_ns(buffers, size->bytes, 1, 1);
   int64_t receiving_ns = 0;
@@ -253,13 +267,12 @@ static int is_eager(int64_t bytes, int twice, double half_s, struct Buffers* buf
   const int tries = (settle_s > kLongSettle_s ? 1 : kEagerTries) * (twice ? 2 : 1);
   int eager = 0;
   for (int i = 0; i < tries && !eager; ++i) {
-    struct Batch batch = {bytes, 0, 1, (int64_t)(settle_s * 1e9), 0};
+    struct Batch batch = {bytes, 0, 1, (int64_t)(settle_s * 1e9), 0, 1};
     const double told_s = now_s();
     MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
     send(buffers, bytes, 1);
     eager = now_s() - told_s < settle_s;
-    const struct timespec rest = {(time_t)settle_s, (long)((settle_s - (double)(time_t)settle_s) * 1e9)};
-    if (eager) nanosleep(&rest, NULL); /* as in measure_work */
+    if (eager) sleep_ns((int64_t)(settle_s * 1e9)); /* as in measure_work */
     int64_t work_ns = 0;
     MPI_Recv(&work_ns, 1, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
   }
@@ -409,7 +422,7 @@ int main(int argc, char** argv) {
         }
       }
     }
-    const struct Batch end = {0, 0, 0, 0, 0};
+    const struct Batch end = {0, 0, 0, 0, 0, 0};
     MPI_Send(&end, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
     printf("end\n");
     fflush(stdout);
