@@ -120,7 +120,7 @@ double Regulator::predicted_share(double cpu_per_s) const {
 // What counts against the budget. Where the relay has a limit of its own its time weighs as many times more as that
 // one is lower, if that is more than all cost together: so both limits hold.
 Seconds Regulator::chargeable_s(const NodeUsage& change) const {
-  const Seconds all_s = change.capture_s + change.relay_cpu_s;
+  const Seconds all_s = change.capture_s + change.relay_cpu_s + change.held_up_s;
   if (!(settings_.relay_limit > 0)) return all_s;
   return std::max(all_s, change.relay_cpu_s * settings_.limit / settings_.relay_limit);
 }
@@ -129,7 +129,8 @@ void Regulator::account(Nanoseconds now_ns, const NodeUsage& usage) {
   const NodeUsage change{
       std::max(usage.program_cpu_s - last_.program_cpu_s, 0.0),
       std::max(usage.capture_s - last_.capture_s, 0.0), std::max(usage.relay_cpu_s - last_.relay_cpu_s, 0.0),
-      grown(usage.recorded_calls, last_.recorded_calls), grown(usage.counted_calls, last_.counted_calls)};
+      grown(usage.recorded_calls, last_.recorded_calls), grown(usage.counted_calls, last_.counted_calls),
+      std::max(usage.held_up_s - last_.held_up_s, 0.0)};
   last_ = usage;
   budget_.earn(change.program_cpu_s);
   budget_.spend(chargeable_s(change));

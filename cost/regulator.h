@@ -35,6 +35,7 @@ struct NodeUsage {
   Seconds relay_cpu_s = 0;
   std::uint64_t recorded_calls = 0;  // while open
   std::uint64_t counted_calls = 0;   // while counting
+  Seconds held_up_s = 0;             // of other ranks, by the relay (held_up.h)
   // Not cumulative: windows end now and none begins, whatever the budget says. A rank has used up its grant (the
   // others are not to record alone), or another resource is at its limit (memory, network).
   bool must_close = false;

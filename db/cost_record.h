@@ -34,6 +34,7 @@ struct NodeCostRecord {
   std::uint64_t windows = 0;
   std::optional<Seconds> once_capture_s{};  // as in CostRecord
   std::optional<Seconds> once_relay_s{};
+  Seconds held_up_s = 0;  // as in CostRecord
 };
 
 struct CostRecord {
@@ -45,6 +46,7 @@ struct CostRecord {
   Seconds direct_s = 0;                     // C_obs_direct
   Seconds ideal_s = 0;                      // C_obs_ideal
   Seconds relay_cpu_s = 0;                  // of all nodes, without once_relay_s
+  Seconds held_up_s = 0;                    // other ranks, by the relays (cost/held_up.h); 0 of runs before migration 0013
   // Spent once, before the first event, and in no share that has a limit: the ranks' (loading the capture, its rings), the
   // relays'. Empty: not known.
   std::optional<Seconds> once_capture_s;
@@ -59,7 +61,7 @@ struct CostRecord {
   std::vector<RankCostRecord> ranks;
 
   // C_obs_low and C_obs_high with the relays' processor time, in percent of the program's (Hollingsworth & Miller,
-  // Sec. 3.2): what the limit is about. Empty: no time passed yet.
+  // Sec. 3.2), the second one with what the relays held up: what the limit is about. Empty: no time passed yet.
   std::optional<double> low_percent() const { return percent(direct_s); }
   std::optional<double> high_percent() const { return percent(high_s()); }
 
@@ -72,7 +74,7 @@ struct CostRecord {
   std::optional<double> total_high_percent() const { return once_s() ? percent(high_s() + *once_s()) : std::nullopt; }
 
  private:
-  Seconds high_s() const { return direct_s + (direct_s > ideal_s ? direct_s - ideal_s : 0); }
+  Seconds high_s() const { return direct_s + (direct_s > ideal_s ? direct_s - ideal_s : 0) + held_up_s; }
   std::optional<double> percent(Seconds capture_s) const {
     if (!(program_cpu_s > 0)) return std::nullopt;
     return 100 * (capture_s + relay_cpu_s) / program_cpu_s;

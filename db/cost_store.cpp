@@ -36,7 +36,7 @@ std::string nodes_text(const std::vector<NodeCostRecord>& nodes) {
   for (const NodeCostRecord& node : nodes) {
     list.push_back({node.node, node.state, node.program_cpu_s, node.direct_s, node.ideal_s, node.relay_cpu_s,
                     node.open_s, node.regulated_s, node.pressed_s, node.windows, json_of(node.once_capture_s),
-                    json_of(node.once_relay_s)});
+                    json_of(node.once_relay_s), node.held_up_s});
   }
   return list.dump(-1, ' ', false, json::error_handler_t::replace);
 }
@@ -55,14 +55,15 @@ void read_parts(const std::string& nodes, const std::string& ranks, CostRecord& 
   const json node_list = json::parse(nodes, nullptr, false);
   if (node_list.is_array()) {
     for (const json& n : node_list) {
-      // Ten before migration 0010.
-      if (!n.is_array() || (n.size() != 10 && n.size() != 12) || !n[1].is_string()) continue;
+      // Ten before migration 0010, twelve before 0013.
+      if (!n.is_array() || (n.size() != 10 && n.size() != 12 && n.size() != 13) || !n[1].is_string()) continue;
       cost.nodes.push_back({n[0].get<std::uint32_t>(), n[1].get<std::string>(), n[2].get<double>(),
                             n[3].get<double>(), n[4].get<double>(), n[5].get<double>(), n[6].get<double>(),
                             n[7].get<double>(), n[8].get<double>(), n[9].get<std::uint64_t>()});
       if (n.size() == 10) continue;
       cost.nodes.back().once_capture_s = optional_of(n[10]);
       cost.nodes.back().once_relay_s = optional_of(n[11]);
+      if (n.size() == 13 && n[12].is_number()) cost.nodes.back().held_up_s = n[12].get<double>();
     }
   }
   const json rank_list = json::parse(ranks, nullptr, false);
@@ -86,8 +87,8 @@ void CostStore::replace(SQLite::Database& connection, StepRow step, const std::o
       connection,
       "INSERT INTO cost (step_row, limit_percent, predicted_percent, corrected_percent, state, program_cpu_s, "
       "direct_s, ideal_s, relay_cpu_s, recorded_calls, counted_calls, disbelieved, windows, seen_share, nodes_json, "
-      "ranks_json, once_capture_s, once_relay_s, recording_s) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+      "ranks_json, once_capture_s, once_relay_s, recording_s, held_up_s) "
+      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
   insert.bind(1, step);
   bind_optional(insert, 2, cost->limit_percent);
   bind_optional(insert, 3, cost->predicted_percent);
@@ -107,6 +108,7 @@ void CostStore::replace(SQLite::Database& connection, StepRow step, const std::o
   bind_optional(insert, 17, cost->once_capture_s);
   bind_optional(insert, 18, cost->once_relay_s);
   bind_optional(insert, 19, cost->recording_s);
+  insert.bind(20, cost->held_up_s);
   insert.exec();
 }
 
@@ -115,7 +117,7 @@ CostStore::Reader::Reader(SQLite::Database& connection)
           connection,
           "SELECT limit_percent, predicted_percent, corrected_percent, state, program_cpu_s, direct_s, ideal_s, "
           "relay_cpu_s, recorded_calls, counted_calls, disbelieved, windows, seen_share, nodes_json, ranks_json, "
-          "once_capture_s, once_relay_s, recording_s FROM cost WHERE step_row = ?") {}
+          "once_capture_s, once_relay_s, recording_s, held_up_s FROM cost WHERE step_row = ?") {}
 
 std::optional<CostRecord> CostStore::Reader::of_step(StepRow step, bool with_parts) {
   SQLite::Statement& query = query_;
@@ -139,6 +141,7 @@ std::optional<CostRecord> CostStore::Reader::of_step(StepRow step, bool with_par
   cost.once_capture_s = optional_of(query.getColumn(15));
   cost.once_relay_s = optional_of(query.getColumn(16));
   cost.recording_s = optional_of(query.getColumn(17));
+  cost.held_up_s = query.getColumn(18).getDouble();
   if (with_parts) read_parts(query.getColumn(13).getString(), query.getColumn(14).getString(), cost);
   return cost;
 }

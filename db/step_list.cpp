@@ -118,8 +118,8 @@ ColumnsOf<ListedStep> columns_of(StepValue value) {
     case StepValue::kCost:
       return {"c.state, c.limit_percent, c.predicted_percent, c.corrected_percent, c.program_cpu_s, c.direct_s, c.ideal_s, "
               "c.relay_cpu_s, c.recorded_calls, c.counted_calls, c.disbelieved, c.windows, c.seen_share, c.once_capture_s, "
-              "c.once_relay_s",
-              15, [](R row, int c, L out) {
+              "c.once_relay_s, c.held_up_s",
+              16, [](R row, int c, L out) {
                 if (row.is_null(c)) return;
                 CostRecord& cost = out.record.cost.emplace();
                 cost.state = row.text(c);
@@ -137,6 +137,7 @@ ColumnsOf<ListedStep> columns_of(StepValue value) {
                 cost.seen_share = row.number(c + 12);
                 cost.once_capture_s = row.optional_number(c + 13);
                 cost.once_relay_s = row.optional_number(c + 14);
+                cost.held_up_s = row.number(c + 15);
               }};
     case StepValue::kTargetCounts:
       return {"(SELECT count(*) FROM prediction d WHERE d.step_row = s.step_row AND d.why_deferred <> ''), "

@@ -132,6 +132,7 @@ struct PartRow {
   std::optional<double> low_percent;
   std::optional<double> high_percent;
   std::optional<Seconds> relay_cpu_s;
+  std::optional<Seconds> held_up_s;
   std::optional<Seconds> once_s;
   std::optional<std::uint64_t> recorded_calls;
   std::optional<std::uint64_t> counted_calls;
@@ -142,7 +143,7 @@ std::string count(const std::optional<std::uint64_t>& value) {
   return value ? std::to_string(*value) : "-";
 }
 
-constexpr std::array<ColumnOf<PartRow>, 11> kPartColumns{
+constexpr std::array<ColumnOf<PartRow>, 12> kPartColumns{
     {{"Where", 20, true, [](const PartRow& r) { return r.where; }},
      {"CPU", 10, false, [](const PartRow& r) { return r.program_cpu_s ? format_duration(*r.program_cpu_s) : "-"; }},
      {"Limit", 6, false, [](const PartRow& r) { return r.limit_percent ? fmt::format("{:g}%", *r.limit_percent) : "-"; }},
@@ -150,6 +151,7 @@ constexpr std::array<ColumnOf<PartRow>, 11> kPartColumns{
      {"Low", 7, false, [](const PartRow& r) { return percent(r.low_percent); }},
      {"High", 7, false, [](const PartRow& r) { return percent(r.high_percent); }},
      {"Relay", 9, false, [](const PartRow& r) { return milliseconds(r.relay_cpu_s); }},
+     {"HeldUp", 9, false, [](const PartRow& r) { return milliseconds(r.held_up_s); }},
      {"Once", 8, false, [](const PartRow& r) { return milliseconds(r.once_s); }},
      {"Recorded", 11, false, [](const PartRow& r) { return count(r.recorded_calls); }},
      {"Counted", 11, false, [](const PartRow& r) { return count(r.counted_calls); }},
@@ -160,6 +162,7 @@ PartRow row_of(std::string where, const CostPart& part) {
   row.where = std::move(where);
   row.program_cpu_s = part.program_cpu_s;
   row.relay_cpu_s = part.relay_cpu_s;
+  row.held_up_s = part.held_up_s;
   row.once_s = part.once_s;
   row.recorded_calls = part.recorded_calls;
   row.counted_calls = part.counted_calls;
@@ -167,7 +170,7 @@ PartRow row_of(std::string where, const CostPart& part) {
   if (part.program_cpu_s > 0) {
     const Seconds low_s = part.direct_s + part.relay_cpu_s.value_or(0);
     row.low_percent = 100 * low_s / part.program_cpu_s;
-    row.high_percent = 100 * (low_s + std::max(part.direct_s - part.ideal_s, 0.0)) / part.program_cpu_s;
+    row.high_percent = 100 * (low_s + std::max(part.direct_s - part.ideal_s, 0.0) + part.held_up_s.value_or(0)) / part.program_cpu_s;
   }
   return row;
 }
@@ -187,6 +190,7 @@ void add_rows(const Step& step, std::vector<PartRow>& rows) {
   all.state = cost.state;
   for (const CostPart& node : cost.nodes) {
     if (node.relay_cpu_s) all.relay_cpu_s = all.relay_cpu_s.value_or(0) + *node.relay_cpu_s;
+    if (node.held_up_s) all.held_up_s = all.held_up_s.value_or(0) + *node.held_up_s;
   }
   rows.push_back(std::move(all));
   for (const CostPart& node : cost.nodes) {

@@ -169,7 +169,7 @@ bool read_rank_cost(const Json& json, CostPart& out) {
   for (const std::size_t i : {1, 2, 5}) {
     if (!json[i].is_number() || !(json[i].get<double>() >= 0)) return false;
   }
-  out = {json[0].get<std::uint64_t>(), "", json[5].get<double>(), json[1].get<double>(), json[2].get<double>(), {}, {},
+  out = {json[0].get<std::uint64_t>(), "", json[5].get<double>(), json[1].get<double>(), json[2].get<double>(), {}, {}, {},
          json[3].get<std::uint64_t>(), json[4].get<std::uint64_t>()};
   return true;
 }
@@ -186,6 +186,7 @@ Result<void> read_cost_parts(ObjectReader& in, const std::string& what, Cost& ou
       part.direct_s = of_node.seconds("direct_s").value_or(0);
       part.ideal_s = of_node.seconds("ideal_s").value_or(0);
       part.relay_cpu_s = of_node.seconds("relay_cpu_s");
+      part.held_up_s = of_node.seconds("held_up_s");
       const auto capture_s = of_node.seconds("once_capture_s");
       const auto relay_s = of_node.seconds("once_relay_s");
       if (capture_s && relay_s) part.once_s = *capture_s + *relay_s;

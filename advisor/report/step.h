@@ -66,6 +66,7 @@ struct CostPart {
   Seconds direct_s = 0;
   Seconds ideal_s = 0;
   std::optional<Seconds> relay_cpu_s;
+  std::optional<Seconds> held_up_s;  // of a node: other ranks, by the relay; empty: an lbfd that does not know
   std::optional<Seconds> once_s;
   std::optional<std::uint64_t> recorded_calls;  // of a rank
   std::optional<std::uint64_t> counted_calls;

@@ -85,6 +85,7 @@ StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
   of_node.direct_s = amount_or_zero(record, "direct_s");
   of_node.ideal_s = amount_or_zero(record, "ideal_s");
   of_node.relay_cpu_s = amount_or_zero(record, "relay_cpu_s");
+  of_node.held_up_s = amount_or_zero(record, "held_up_s");
   of_node.open_s = amount_or_zero(record, "open_s");
   of_node.regulated_s = amount_or_zero(record, "regulated_s");
   of_node.pressed_s = amount_or_zero(record, "pressed_s");
@@ -129,6 +130,7 @@ db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_
     out.direct_s += node.direct_s;
     out.ideal_s += node.ideal_s;
     out.relay_cpu_s += node.relay_cpu_s;
+    out.held_up_s += node.held_up_s;
     add_to(out.once_capture_s, node.once_capture_s);
     add_to(out.once_relay_s, node.once_relay_s);
     add_to(out.recording_s, stream.recording_said ? std::optional<Seconds>(stream.recording_s) : std::nullopt);

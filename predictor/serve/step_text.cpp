@@ -128,6 +128,7 @@ void append_cost(const db::CostRecord& cost, Obvious obvious, std::string& out) 
   object.add("direct_s", cost.direct_s);
   object.add("ideal_s", cost.ideal_s);
   object.add("relay_cpu_s", cost.relay_cpu_s);
+  object.add("held_up_s", cost.held_up_s);
   object.add("once_capture_s", cost.once_capture_s);
   object.add("once_relay_s", cost.once_relay_s);
   object.add("total_low_percent", cost.total_low_percent());

@@ -166,9 +166,9 @@ bool Collector::take(Process& process, ClockReading now, Seconds seconds_per_tic
 }
 
 Result<void> Collector::drain_ring(Ring& ring, const RecordSink& sink, PassResult& result) const {
-  if (auto pending = ring.reader.pending_bytes();
-      pending && *pending > ring.reader.identity().capacity_bytes / 4) {
-    result.a_ring_was_full = true;
+  if (auto pending = ring.reader.pending_bytes()) {
+    const auto capacity = static_cast<double>(ring.reader.identity().capacity_bytes);
+    result.fullest = std::max(result.fullest, static_cast<double>(*pending) / capacity);
   }
   auto drained = ring.reader.drain(kDrainBytesPerPass, sink);
   if (!drained) return drained.error();

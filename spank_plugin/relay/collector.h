@@ -45,7 +45,7 @@ struct CollectorOptions {
 
 struct PassResult {
   std::uint64_t bytes = 0;       // drained from all rings
-  bool a_ring_was_full = false;  // more than a quarter: look again soon
+  double fullest = 0;  // the share of a ring that was used, of the fullest one
 };
 
 class Collector {
@@ -74,6 +74,10 @@ class Collector {
 
   std::size_t processes_taken() const { return taken_; }
   std::size_t processes_left_out() const { return left_out_; }
+  // Some process has several rings.
+  bool has_threads() const {
+    return std::any_of(processes_.begin(), processes_.end(), [](const auto& p) { return p.second.rings.size() > 1; });
+  }
   // None is under way, and none is just beginning.
   bool idle() const { return processes_.empty() && !rescan_; }
 
@@ -148,6 +152,7 @@ class Collector {
     Totals left{};                     // of rings that were given back
     std::uint64_t call_ticks_256 = 0;  // of a measured procedure, as the rings say
     std::optional<std::uint64_t> first_total_cpu_ns{};  // of the whole process, when it was taken
+    std::optional<std::uint64_t> first_delay_ns{};      // likewise
     Seconds first_once_s = 0;                           // what its rings said then
   };
 

@@ -57,6 +57,11 @@ void Collector::meter(Process& process, ClockReading now, Seconds seconds_per_ti
   }
   cost.once_s = std::max(cost.once_s, once_s);
   if (const Seconds until_s = watched_s(process, now, seconds_per_tick); until_s > 0) cost.watched_s = until_s;
+  if (const auto delay_ns = read_run_delay_ns(process.pid)) {
+    if (!process.first_delay_ns) process.first_delay_ns = *delay_ns;
+    const std::uint64_t since_ns = *delay_ns - std::min(*process.first_delay_ns, *delay_ns);
+    cost.delayed_s = std::max(cost.delayed_s, static_cast<double>(since_ns) * 1e-9);
+  }
   const auto cpu_ns = read_process_cpu_ns(process.pid);
   if (!cpu_ns) return;
   // What was used before MPI_Init returned pays for nothing.

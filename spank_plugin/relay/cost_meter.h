@@ -34,6 +34,7 @@ struct RankCost {
   Seconds once_s = 0;  // what was spent once, whatever was ordered: starting the capture, choosing procedures; not in `observed`
   Seconds late_once_s = 0;  // of it what is in cpu_s: threads that begin late, procedures of "auto"
   std::uint64_t disbelieved = 0;  // looks at counters that cannot be true
+  Seconds delayed_s = 0;  // ready to run without a processor, since it was taken
   Seconds watched_s = 0;  // wall time in which calls were recorded or counted: since MPI_Init, until the capture was off
 
   Seconds program_cpu_s() const { return std::max(cpu_s - observed.direct_s - late_once_s, 0.0); }

@@ -40,6 +40,7 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
                       {"ideal_s", all.observed.ideal_s},
                       {"recording_s", all.recording_s},
                       {"relay_cpu_s", facts.relay_cpu_s},
+                      {"held_up_s", facts.held_up_s},
                       {"once_capture_s", all.once_s},
                       {"once_relay_s", facts.once_relay_s},
                       {"watched_s", all.watched_s},

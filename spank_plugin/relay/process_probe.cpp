@@ -68,6 +68,13 @@ std::optional<std::uint64_t> read_thread_cpu_ns(std::int32_t pid, std::int32_t t
   return (number(fields[11]) + number(fields[12])) * (1'000'000'000 / kTicksPerSecond);
 }
 
+std::optional<std::uint64_t> read_run_delay_ns(std::int32_t pid) {
+  const std::string schedstat = read_small_file("/proc/" + std::to_string(pid) + "/schedstat");
+  const std::size_t space = schedstat.find(' ');
+  if (space == std::string::npos) return std::nullopt;
+  return number(std::string_view(schedstat).substr(space + 1, schedstat.find(' ', space + 1) - space - 1));
+}
+
 std::optional<std::uint64_t> read_process_cpu_ns(std::int32_t pid) {
   clockid_t clock{};
   timespec now{};

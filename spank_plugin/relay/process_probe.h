@@ -19,6 +19,10 @@ ProcessStat read_process_stat(std::int32_t pid);
 // ms). Empty when the thread is gone.
 std::optional<std::uint64_t> read_thread_cpu_ns(std::int32_t pid, std::int32_t tid);
 
+// For how long the first thread of a process was ready to run and had no processor, so far, in ns. Empty: the kernel
+// has no schedstat, or the process is gone.
+std::optional<std::uint64_t> read_run_delay_ns(std::int32_t pid);
+
 // Processor time of all threads of a process so far, ended ones included, in ns. Empty: it is gone.
 std::optional<std::uint64_t> read_process_cpu_ns(std::int32_t pid);
 

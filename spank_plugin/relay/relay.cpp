@@ -34,6 +34,9 @@ namespace {
 
 constexpr int kMinSleepMs = 5;
 constexpr int kMaxSleepMs = 50;
+// Rings that hardly fill, of processes with one thread each: a look holds its node up (common_look.h). One that gets full all
+// the same closes its capture's window by itself.
+constexpr int kQuietSleepMs = 200;
 // While no call is recorded there is nothing to drain, and looking costs: the next window is slept towards.
 constexpr int kCountingSleepMs = 200;
 constexpr int kOffSleepMs = 500;
@@ -142,7 +145,7 @@ class Relay {
         finder_(directory_),
         shared_cpu_s_(options.cpu_before_s) {}
   Result<std::unique_ptr<StreamRun>> make_stream(std::string description, std::string run);
-  bool pass(ClockReading now);
+  double pass(ClockReading now);
   void start_runs(std::uint64_t now_ns);
   void end_run(Run& run);
   bool idle() const;
@@ -253,7 +256,8 @@ int Relay::longest_sleep_ms() {
     if (stream.idle()) return;
     any = true;
     const cost::CaptureState state = stream.capture_state();
-    if (state == cost::CaptureState::kOpen) sleep_ms = std::min(sleep_ms, kMaxSleepMs);
+    if (state == cost::CaptureState::kOpen)
+      sleep_ms = std::min(sleep_ms, stream.has_threads() ? kMaxSleepMs : kQuietSleepMs);
     if (state == cost::CaptureState::kCounting) sleep_ms = std::min(sleep_ms, kCountingSleepMs);
   });
   return any && !finder_.waiting() && directory_->watch_fd() >= 0 ? sleep_ms : kMaxSleepMs;
@@ -270,17 +274,17 @@ std::uint64_t Relay::sleep_until_wake_ns(int sleep_ms) {
   return std::max(wake_ns, now_ns + kLeastNs) - now_ns;
 }
 
-// True: a ring was more than a quarter full.
-bool Relay::pass(ClockReading now) {
+// The share that was used of the fullest ring.
+double Relay::pass(ClockReading now) {
   start_runs(now.monotonic_ns);
   share_cpu();
-  bool full = own_ != nullptr && own_->pass(now, rate_);
+  double fullest = own_ != nullptr ? own_->pass(now, rate_) : 0;
   for (Run& run : runs_) {
     if (run.ending.valid()) continue;
-    full |= run.stream->pass(now, rate_);
+    fullest = std::max(fullest, run.stream->pass(now, rate_));
     if (run.stream->idle()) end_run(run);
   }
-  return full;
+  return fullest;
 }
 
 bool Relay::idle() const {
@@ -297,14 +301,13 @@ void Relay::run(const std::atomic<bool>& stop) {
     const ClockReading now = read_clocks();
     rate_.observe(now);
     if (!rate_.ready()) continue;
-    const bool full = pass(now);
-    if (full) {
-      sleep_ms = kMinSleepMs;
-    } else if (idle() && directory_->watch_fd() >= 0) {
+    const double fullest = pass(now);
+    if (idle() && directory_->watch_fd() >= 0) {
       sleep_ms = kIdleSleepMs;
     } else {
       const int longest_ms = longest_sleep_ms();
-      sleep_ms = asleep && longest_ms <= kMaxSleepMs ? kMinSleepMs : std::min(sleep_ms * 2, longest_ms);
+      sleep_ms = asleep && longest_ms <= kMaxSleepMs ? kMinSleepMs
+                                                     : next_sleep_ms(sleep_ms, fullest, kMinSleepMs, longest_ms);
     }
   }
   while (!rate_.ready()) {  // a step that ended within the first baseline

@@ -1,6 +1,7 @@
 // StreamRun, see stream_run.h.
 #include "spank_plugin/relay/stream_run.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -8,6 +9,7 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <utility>
 
 #include "spank_plugin/relay/cost_record.h"
@@ -53,6 +55,13 @@ std::optional<CostControl> control_of(const RelayOptions& options, const StepIde
   return CostControl(settings);
 }
 
+// Those of the job, in whose cgroup the relay is.
+std::uint32_t own_processors() {
+  cpu_set_t set;
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return std::max(std::thread::hardware_concurrency(), 1U);
+  return static_cast<std::uint32_t>(std::max(CPU_COUNT(&set), 1));
+}
+
 // Adds the processor time of this thread between its begin and its end.
 class CpuSpan {
  public:
@@ -80,7 +89,8 @@ StreamRun::StreamRun(const RelayOptions& options, const StepIdentity& identity, 
               {options.memory_limit_bytes, options.network_limit_bytes_per_s}, request),
       builder_([this](std::unique_ptr<BatchEncoder> batch) { sender_.submit(std::move(batch)); }),
       control_(control_of(options, identity, primitives)),
-      realtime_offset_ns_(realtime_offset_ns()) {}
+      realtime_offset_ns_(realtime_offset_ns()),
+      held_up_(own_processors()) {}
 
 cost::CaptureState StreamRun::capture_state() const {
   return control_ ? control_->state() : cost::CaptureState::kOpen;
@@ -93,14 +103,14 @@ std::uint64_t StreamRun::wake_ns() const {
   return static_cast<std::uint64_t>(std::max<Nanoseconds>(until_ns - realtime_offset_ns_, 0));
 }
 
-bool StreamRun::pass(ClockReading now, const TickRate& rate) {
+double StreamRun::pass(ClockReading now, const TickRate& rate) {
   const CpuSpan span(&pass_cpu_s_);
-  if (sender_.overloaded()) return false;
+  if (sender_.overloaded()) return 0;
   if (sender_.lost()) builder_.discard_events();
   if (auto list = sender_.procedure_list_after(collector_.procedure_list_generation())) {
     collector_.give_procedure_list(std::move(list));
   }
-  const bool full = collector_.pass(now, rate, builder_).a_ring_was_full;
+  const double fullest = collector_.pass(now, rate, builder_).fullest;
   if (!begun_ && collector_.processes_taken() > 0) {
     once_cpu_s_ = cpu_s() + span.so_far_s();
     begun_ = true;
@@ -110,12 +120,14 @@ bool StreamRun::pass(ClockReading now, const TickRate& rate) {
     regulate(now);
   }
   if (now.monotonic_ns - cost_written_ns_ >= kCostIntervalNs) write_cost(now.monotonic_ns);
-  return full;
+  return fullest;
 }
 
 void StreamRun::regulate(ClockReading now) {
   cost::NodeUsage usage;
+  Seconds delayed_s = 0;
   for (const auto& [rank, cost] : collector_.costs()) {
+    delayed_s += cost.delayed_s;
     usage.program_cpu_s += cost.program_cpu_s();
     usage.capture_s += cost.observed.high_s();
     usage.recorded_calls += cost.recorded_calls;
@@ -127,6 +139,8 @@ void StreamRun::regulate(ClockReading now) {
   }
   usage.program_cpu_s = std::max(usage.program_cpu_s, kLeastBusyShare * held_s_);
   usage.relay_cpu_s = std::max(running_cpu_s(), 0.0);
+  held_up_.see(usage.relay_cpu_s, delayed_s, collector_.costs().size());
+  usage.held_up_s = held_up_.total_s();
   if (was_pressed_) pressed_s_ += seconds_from_ns(static_cast<Nanoseconds>(now.monotonic_ns - decided_ns_));
   was_pressed_ = sender_.pressed();
   usage.must_close = was_pressed_;
@@ -156,7 +170,7 @@ void StreamRun::write_cost(std::uint64_t now_ns) {
   calls_written_ = calls;
   builder_.add_control(
       cost_record({identity_.stream, control_ ? &*control_ : nullptr, primitives_, std::max(running_cpu_s(), 0.0),
-                   once_cpu_s(), pressed_s_},
+                   once_cpu_s(), pressed_s_, held_up_.total_s()},
                   collector_.costs()),
       now_ns);
 }

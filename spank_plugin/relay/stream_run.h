@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "cost/held_up.h"
 #include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/collector.h"
 #include "spank_plugin/relay/cost_control.h"
@@ -23,8 +24,10 @@ class StreamRun {
   StreamRun(const RelayOptions& options, const StepIdentity& identity, std::string description,
             const PrimitiveCosts& primitives, Collector collector, const RequestFunction& request);
 
-  // One look at its rings. True: a ring was more than a quarter full.
-  bool pass(ClockReading now, const TickRate& rate);
+  // One look at its rings. The share that was used of the fullest one.
+  double pass(ClockReading now, const TickRate& rate);
+  // Some process of it has several rings.
+  bool has_threads() const { return collector_.has_threads(); }
   // Its processes have all ended (or none was seen yet). REQUIRES: pass() before.
   bool idle() const { return collector_.idle(); }
 
@@ -72,6 +75,7 @@ class StreamRun {
   std::uint64_t cost_written_ns_ = 0;
   std::uint64_t calls_written_ = 0;
   Seconds held_s_ = 0;  // time of the ranks, since the first decision
+  cost::HeldUp held_up_;
   bool was_pressed_ = false;
   bool pressed_noted_ = false;
   Seconds pressed_s_ = 0;

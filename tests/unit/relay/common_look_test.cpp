@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <vector>
 
 namespace lbf::relay {
 namespace {
@@ -32,6 +33,16 @@ TEST(CommonLook, ThoseOfLongerPeriodsAreAmongThoseOfShorterOnes) {
   const Nanoseconds now = kToday + 123'456'789;
   for (const Nanoseconds period : {200 * kMs, 500 * kMs, 1'000 * kMs})
     EXPECT_EQ((now + until_common_look_ns(now, period)) % (50 * kMs), 0) << period;
+}
+
+TEST(CommonLook, SleepsGrowWhileRingsHardlyFill) {
+  std::vector<int> sleeps{5};
+  for (int i = 0; i < 7; ++i) sleeps.push_back(next_sleep_ms(sleeps.back(), 0.001, 5, 200));
+  EXPECT_EQ(sleeps, (std::vector<int>{5, 10, 20, 40, 50, 100, 200, 200}));
+  EXPECT_EQ(next_sleep_ms(200, 0.05, 5, 200), 200);
+  EXPECT_EQ(next_sleep_ms(200, 0.2, 5, 200), 100);
+  EXPECT_EQ(next_sleep_ms(200, 0.9, 5, 200), 5);
+  EXPECT_EQ(next_sleep_ms(200, 0.001, 5, 50), 50);  // threads came
 }
 
 }  // namespace

@@ -238,8 +238,8 @@ TEST(CostControl, PredictsFromTheHistoryAndCorrectsByWhatItSees) {
   CostSettings settings = settings_of(0.05, 2);
   settings.primitives = {100e-9, 8e-9, 100e-9, 20e-6};
   CostControl control(settings);
-  // The relay looks 20 times a second: at nothing in particular, and at two rings.
-  const double looks = 20 * (cost::kDefaultLookS + 2 * 20e-6) / 2;
+  // The relay looks 5 times a second: at nothing in particular, and at two rings.
+  const double looks = 5 * (cost::kDefaultLookS + 2 * 20e-6) / 2;
   EXPECT_NEAR(control.predicted_share(), 10'000 * 200e-9 + looks, 1e-9);
   control.expect({50'000, 0, 0});
   EXPECT_NEAR(control.predicted_share(), 50'000 * 200e-9 + looks, 1e-9);

@@ -247,6 +247,7 @@ TEST_F(RelayCostTest, TheCostIsReportedAndCallsAreGranted) {
   EXPECT_NEAR(cost["direct_s"].get<double>(), 100e-6, 1e-9);
   EXPECT_NEAR(cost["ideal_s"].get<double>(), 50e-6, 1e-9);
   EXPECT_GT(cost["relay_cpu_s"].get<double>(), 0);
+  EXPECT_EQ(cost["held_up_s"], 0) << "a rank that is alone holds nobody up";
   EXPECT_GT(cost["program_cpu_s"].get<double>(), 0);
   EXPECT_EQ(cost["windows"], 1);
   EXPECT_EQ(cost["disbelieved"], 0);

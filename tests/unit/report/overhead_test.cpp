@@ -78,15 +78,15 @@ TEST(Overhead, OfOneStepItsNodesAndRanks) {
   step.cost->state = "open";
   step.cost->recorded_calls = 2000;
   step.cost->counted_calls = 0;
-  step.cost->nodes = {{0, "open", 40, 0.1, 0.05, 0.1, 0.008, {}, {}}, {1, "open", 60, 0.1, 0.05, 0.2, 0.005, {}, {}}};
-  step.cost->ranks = {{3, "", 50, 0.25, 0.125, {}, {}, 2000, 0}};
+  step.cost->nodes = {{0, "open", 40, 0.1, 0.05, 0.1, 0.02, 0.008, {}, {}}, {1, "open", 60, 0.1, 0.05, 0.2, {}, 0.005, {}, {}}};
+  step.cost->ranks = {{3, "", 50, 0.25, 0.125, {}, {}, {}, 2000, 0}};
   EXPECT_EQ(render_overhead_of_steps({Step{}, step}, {}),
-            "Where                       CPU  Limit Predicted     Low    High     Relay     Once    Recorded     Counted    State\n"
-            "-------------------- ---------- ------ --------- ------- ------- --------- -------- ----------- ----------- --------\n"
-            "7.0                     100.0 s     2%     1.00%   0.50%   0.75%   300.0ms   13.0ms        2000           0     open\n"
-            "  n1                    40.00 s      -         -   0.50%   0.62%   100.0ms    8.0ms           -           -     open\n"
-            "  n2                    60.00 s      -         -   0.50%   0.58%   200.0ms    5.0ms           -           -     open\n"
-            "  rank 3                50.00 s      -         -   0.50%   0.75%         -        -        2000           0\n");
+            "Where                       CPU  Limit Predicted     Low    High     Relay    HeldUp     Once    Recorded     Counted    State\n"
+            "-------------------- ---------- ------ --------- ------- ------- --------- --------- -------- ----------- ----------- --------\n"
+            "7.0                     100.0 s     2%     1.00%   0.50%   0.75%   300.0ms    20.0ms   13.0ms        2000           0     open\n"
+            "  n1                    40.00 s      -         -   0.50%   0.68%   100.0ms    20.0ms    8.0ms           -           -     open\n"
+            "  n2                    60.00 s      -         -   0.50%   0.58%   200.0ms         -    5.0ms           -           -     open\n"
+            "  rank 3                50.00 s      -         -   0.50%   0.75%         -         -        -        2000           0\n");
   EXPECT_EQ(render_overhead_of_steps({Step{}}, {}), "");
 }
 

@@ -66,6 +66,17 @@ TEST(StepCost, WhatIsSpentOnceIsKnownOfAllNodesOrOfNone) {
   EXPECT_FALSE(mixed.total_high_percent());
 }
 
+TEST(StepCost, WhatRelaysHoldUpIsInTheUpperBoundOnly) {
+  json record = record_of("open");
+  record["held_up_s"] = 0.125;
+  const db::CostRecord cost = cost_of_step({cost_of(record, 0), cost_of(record, 1), cost_of(record_of("open"), 2)}, 1, true);
+  EXPECT_DOUBLE_EQ(cost.held_up_s, 0.25);
+  EXPECT_DOUBLE_EQ(cost.nodes[1].held_up_s, 0.125);
+  EXPECT_DOUBLE_EQ(cost.nodes[2].held_up_s, 0);
+  EXPECT_DOUBLE_EQ(cost.low_percent().value(), 100 * (3.0 + 0.75) / 300);
+  EXPECT_DOUBLE_EQ(cost.high_percent().value(), 100 * (4.5 + 0.75 + 0.25) / 300);
+}
+
 TEST(StepCost, WhatWasSeenWholeNeedsNoNote) {
   EXPECT_TRUE(cost_notes(cost_of_step({cost_of(record_of("open"), 0)}, 1, true), 60).empty());
 }
