@@ -89,6 +89,10 @@ const lbf_recorder* choose_recorder() noexcept {
   using GetLibraryVersion = int (*)(char*, int*);  // callable before MPI_Init
   const auto get_version = reinterpret_cast<GetLibraryVersion>(symbol_anywhere("PMPI_Get_library_version"));
   if (get_version == nullptr) return say("the MPI library does not say which one it is", ""), nullptr;
+  Dl_info library{};
+  if (dladdr(reinterpret_cast<void*>(get_version), &library) != 0 && is_standard_abi(library.dli_fname)) {
+    return say("it does not know the handles of MPI's standard ABI: ", library.dli_fname), nullptr;
+  }
   constexpr std::size_t kLongestVersion = 8192;  // MPICH's MPI_MAX_LIBRARY_VERSION_STRING; Open MPI's is 256
   char version[kLongestVersion + 1] = {};
   int length = 0;

@@ -1,5 +1,5 @@
-// What the capture takes for granted of MPICH (4.0); see mpi_family.h. Sources: src/include/mpi.h.in,
-// mpir_status.h, mpir_request.h, mpir_handlemem.h of v4.0.2.
+// What the capture takes for granted of MPICH (4.0 to 5.0); see mpi_family.h. Sources: src/include/mpi.h.in,
+// mpir_status.h, mpir_request.h, mpir_handlemem.h of v4.0.2; the first three of the branches 4.1.x, 4.2.x, 5.0.x, too.
 //
 // Handles are ints: two bits say how the object is stored (builtin 01, direct 10, indirect 11), four its kind,
 // the rest is a number. mpif.h's functions call the C functions of the same name, and so do those of mpi_f08

@@ -1,5 +1,5 @@
-// What the capture takes for granted of Open MPI (4.1, 5.0); see mpi_family.h. Sources: ompi/include/mpi.h.in,
-// ompi/request/request.h, ompi/mpi/fortran/base/constants.h of v4.1.4 and v5.0.7.
+// What the capture takes for granted of Open MPI (4.1, 5.0, 6.0); see mpi_family.h. Sources: ompi/include/mpi.h.in,
+// ompi/request/request.h, ompi/mpi/fortran/base/constants.h of v4.1.4, v5.0.7 and the v6.0.x branch.
 #pragma once
 
 #include <mpi.h>

@@ -240,8 +240,10 @@ void process_initialised(int thread_level) noexcept {
   process.shared.store(thread_level == MPI_THREAD_MULTIPLE, std::memory_order_relaxed);
   {
     const StartLock lock;
-    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
+    for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
       t->shared = t->attentive = thread_level == MPI_THREAD_MULTIPLE;
+      if (t->shared) use_shared_ideal(*t);
+    }
   }
   library.Comm_rank(library.comm_world, &process.rank);
   library.Comm_size(library.comm_world, &process.world_size);

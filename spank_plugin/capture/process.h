@@ -286,6 +286,7 @@ struct alignas(64) Thread {
   std::uint64_t estimate_beside_calls = 0;  // of capture_ticks_estimate: reads of the CPU clock
   Sampler recorded_sampler;
   Sampler counted_sampler;
+  CountedIdeal shared_counted_ideal;  // recorder_cost.cpp
   ChannelCounts counts;
   TypeSize type_sizes[16];
   MPI_Status status{};  // for a program that ignores it

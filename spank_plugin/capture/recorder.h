@@ -6,7 +6,8 @@
 // lock but the tables' spin lock under MPI_THREAD_MULTIPLE, no I/O.
 //
 // By concern: recorder_p2p.cpp, recorder_requests.cpp, recorder_collectives.cpp, recorder_communicators.cpp,
-// recorder_windows.cpp, recorder_process.cpp; recorder_modes.cpp: what is recorded at all, and what is counted.
+// recorder_windows.cpp, recorder_process.cpp; recorder_modes.cpp: what is recorded at all, and what is counted;
+// recorder_cost.cpp: what that takes.
 #pragma once
 
 #include <mpi.h>
@@ -527,8 +528,11 @@ void count_named(Call& call, const Communicator& comm, const ChannelEnd& end, MP
 std::uint64_t open_last_window(Call& call) noexcept;
 // What is counted, into the ring as far as there is room; a communicator is about to be freed. false: not all.
 bool write_counts(Call& call) noexcept;
-// Costs of the two primitives with everything in the cache, in 1/256 ticks. REQUIRES: nobody reads the ring yet.
+// Costs of the two primitives with everything in the cache, in 1/256 ticks, and what their samples do not see of it.
+// REQUIRES: nobody reads the ring yet.
 void measure_ideal(Thread& thread) noexcept;
+// THREAD is one of several that are in MPI at once: its counted calls are the longer ones (SharedCountedCall).
+void use_shared_ideal(Thread& thread) noexcept;
 
 // Keeps `info` under the request's handle until it completes.
 void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept;

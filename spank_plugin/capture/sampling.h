@@ -9,7 +9,10 @@
 //
 // What the timing adds by itself is more than its readings: the processor does not foresee that they come, and how much
 // that takes depends on the program around the call. So one of four is a *null sample*: the same readings at the same
-// place, with nothing of the primitive between them. What these take is taken off the others. noexcept.
+// place, with nothing of the primitive between them. What these take is taken off the others.
+//
+// What a sample cannot see, because it is around the readings (the wrapper's own entry and end) or passes while the processor
+// is busy reading, is found when the ring is made (recorder_cost.cpp) and added to each: `unseen`. noexcept.
 #pragma once
 
 #include <algorithm>
@@ -48,6 +51,12 @@ class NullSamples {
   std::uint64_t center_ = 0;
 };
 
+// Of a counted call, in 1/256 ticks; 0: not known.
+struct CountedIdeal {
+  std::uint64_t whole_256 = 0;
+  std::uint64_t unseen_256 = 0;
+};
+
 class Sampler {
  public:
   static constexpr std::uint64_t kShortest = 512;
@@ -72,6 +81,9 @@ class Sampler {
     due_ = executions + kShortest + (state_ >> 11) % (kLongest - kShortest + 1);
   }
 
+  // In 1/256 ticks.
+  void set_unseen(std::uint64_t ticks_256) noexcept { unseen_256_ = ticks_256; }
+
   // The one begun last only warms up.
   bool warms_up() const noexcept { return warms_up_; }
   // The one begun last is a null sample (or warms one up).
@@ -86,9 +98,11 @@ class Sampler {
     // too high. Not without end: what the program does may change.
     const std::uint64_t off = nulls_.center() + owed_;
     owed_ = off > ticks ? std::min(off - ticks, kMostOwedNulls * nulls_.center()) : 0;
-    if (ticks <= off) return;
-    counter.sampled_ticks.store(counter.sampled_ticks.load(std::memory_order_relaxed) + (ticks - off),
+    part_256_ += unseen_256_;
+    const std::uint64_t seen = ticks > off ? ticks - off : 0;
+    counter.sampled_ticks.store(counter.sampled_ticks.load(std::memory_order_relaxed) + seen + part_256_ / 256,
                                 std::memory_order_relaxed);
+    part_256_ %= 256;
   }
 
  private:
@@ -96,6 +110,8 @@ class Sampler {
   std::uint64_t due_ = kShortest;
   std::uint64_t begun_ = 0;
   std::uint64_t owed_ = 0;
+  std::uint64_t unseen_256_ = 0;
+  std::uint64_t part_256_ = 0;  // of a tick, not added yet
   bool warms_up_ = false;
   bool is_null_ = false;
   NullSamples nulls_;

@@ -219,6 +219,7 @@ Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, RingFailure& failur
   if (in_run) {
     thread->cpu_threshold = tick_clock.cpu_threshold;
     thread->shared = thread->attentive = process.shared.load(std::memory_order_relaxed);
+    if (thread->shared) use_shared_ideal(*thread);
     thread->counting = process.mode.counting;
     thread->epoch = process.mode.epoch.load(std::memory_order_relaxed);
   }

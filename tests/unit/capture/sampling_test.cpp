@@ -75,6 +75,22 @@ TEST(Sampler, TakesNullSamplesOffAndLeavesOutLostProcessors) {
   EXPECT_EQ(counter.sampled_ticks.load(), 100u);
 }
 
+// 2.5 ticks of each pass where no reading sees them.
+TEST(Sampler, AddsWhatSamplesDoNotSee) {
+  Sampler sampler;
+  sampler.set_unseen(640);
+  ring::PrimitiveCounter counter{};
+  begin_next(sampler, true);
+  sampler.note(counter, 50, 1000);
+  EXPECT_EQ(counter.sampled_ticks.load(), 0u) << "a null sample has none";
+  for (const std::uint64_t ticks : {60, 60, 50, 40}) {  // the last makes the next one up for 10
+    begin_next(sampler, false);
+    sampler.note(counter, ticks, 1000);
+  }
+  EXPECT_EQ(counter.sampled.load(), 4u);
+  EXPECT_EQ(counter.sampled_ticks.load(), 30u) << "20 seen, 4 times 2.5";
+}
+
 // What the timing adds scatters, so some samples take less than the null samples: the mean is right all the same.
 TEST(Sampler, TheMeanOfSmallCostsIsNotTooHigh) {
   Sampler sampler;
