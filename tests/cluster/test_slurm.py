@@ -93,7 +93,7 @@ class Slurm(ClusterCase):
     def test_export_none_hides_the_variables_but_not_the_options(self):
         """docs/plugin.md, Options: with --export=NONE the variables do not reach the step; an option does."""
         # MPI's own variables do not reach the step either: one rank, which needs none. Open MPI 5 does not start without HOME.
-        program = f"env HOME=/tmp {self.program('steps')} 30"
+        program = f"/usr/bin/env HOME=/tmp {self.program('steps')} 30"
         command = ("--export=NONE", "--ntasks=1", *program.split())
         hidden, seen = (f"lbf-{uuid.uuid4().hex[:12]}" for _ in range(2))
         for name, option in ((hidden, ()), (seen, ("--lbf-predict",))):

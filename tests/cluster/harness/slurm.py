@@ -63,7 +63,8 @@ PropagateResourceLimits=NONE
 
 
 def write_hosts(cluster):
-    lines = ["127.0.0.1 localhost", f"{cluster.controller_address()} lbfctl"]
+    # The machine's own name too: from 24.11 on slurmctld looks up where srun was called when it has something to tell it.
+    lines = ["127.0.0.1 localhost", f"{cluster.controller_address()} lbfctl {socket.gethostname()}"]
     lines += [f"{cluster.node_address(node)} {node}" for node in cluster.nodes()]
     write_file(cluster.path("hosts"), "\n".join(lines) + "\n")
 
