@@ -1,6 +1,7 @@
 #include "advisor/report/selection.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>

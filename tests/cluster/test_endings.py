@@ -2,6 +2,7 @@
 """Steps that Slurm ends: scancel, signals, the time limit, under both ways of keeping track of a step's processes."""
 
 import os
+import signal
 import sys
 import uuid
 
@@ -54,7 +55,12 @@ class StepsThatSlurmEnds(ClusterCase):
         before = self.running_step(job, enough_events=500)
         self.scancel(job)
         captured = self.assert_is_kept(process, job, before)
-        self.assertEqual(self.status_without_lbf(self.scancel, *command), captured.status)
+        # Ranks are killed one after the other; with Open MPI 5 one that sees that its peer is gone exits by itself, and
+        # srun's status is either.
+        killed, peer_is_gone = 128 + signal.SIGKILL, 14
+        bare = self.status_without_lbf(self.scancel, *command)
+        either = {killed, peer_is_gone}
+        self.assertIn(captured.status, either if bare in either else {bare})
         return job
 
 
