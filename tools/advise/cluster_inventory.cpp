@@ -11,10 +11,7 @@
 #include <string>
 #include <string_view>
 
-extern "C" {
-#include <slurm/slurm.h>
-#include <slurm/slurm_errno.h>
-}
+#include "tools/advise/slurm_releases.h"
 
 namespace {
 
@@ -106,19 +103,9 @@ Json partitions() {
 // As topology.conf; empty without topology/tree.
 std::string topology() {
   topo_info_response_msg_t* raw = nullptr;
-  if (slurm_load_topo(&raw) != SLURM_SUCCESS) return {};
+  if (lbf::load_topology(slurm_load_topo, &raw) != SLURM_SUCCESS) return {};
   const Held<topo_info_response_msg_t, slurm_free_topo_info_msg> message(raw);
-  std::string conf;
-  for (std::uint32_t i = 0; i < message->record_count; ++i) {
-    const topo_info_t& one = message->topo_array[i];
-    // topology/none answers with the nodes and no switch.
-    if (one.name == nullptr || *one.name == '\0') return {};
-    const bool leaf = one.switches == nullptr || *one.switches == '\0';
-    if (leaf && text(one.nodes).empty()) continue;
-    conf += "SwitchName=" + text(one.name) +
-            (leaf ? " Nodes=" + text(one.nodes) : " Switches=" + text(one.switches)) + "\n";
-  }
-  return conf;
+  return lbf::topology_conf(*message, slurm_print_topo_info_msg);
 }
 
 }  // namespace
