@@ -17,12 +17,16 @@ import time
 import unittest
 import uuid
 
+from harness.slurm import mpi_type
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLUSTER = os.path.join(HERE, "cluster")
 PROGRAMS = os.path.join(HERE, "programs")
 BUILD_DIR = os.path.abspath(os.environ.get("LBF_BUILD_DIR", "build/release"))
 BIN = os.path.join(BUILD_DIR, "bin")
 TEST_BIN = os.path.join(BUILD_DIR, "tests", "cluster")
+MPI = f"--mpi={mpi_type()}"  # of srun
+HAS_PMIX = MPI == "--mpi=pmix"
 NODES = 4
 CPUS_PER_NODE = 2
 USER, OTHER_USER = "lbftest1", "lbftest2"
@@ -119,8 +123,13 @@ class ClusterCase(unittest.TestCase):
     def lbfd(self, action):
         cluster("lbfd", self.name, action)
 
+    def needs_pmix(self):
+        if not HAS_PMIX:
+            self.skipTest("this Slurm has no PMIx, and Debian has the program with Open MPI only")
+
     def program(self, name):
-        path = os.path.join(TEST_BIN, name)
+        """For srun: where Slurm has no PMIx, MPICH's build of it."""
+        path = os.path.join(TEST_BIN, "" if HAS_PMIX else "mpich", name)
         self.assertTrue(os.access(path, os.X_OK), f"{path} is not built")
         return path
 
@@ -167,11 +176,11 @@ class ClusterCase(unittest.TestCase):
         return Done(process.returncode, out, err)
 
     def srun(self, *arguments, **options):
-        done = self.run_command("srun", "--mpi=pmix", *arguments, **options)
+        done = self.run_command("srun", MPI, *arguments, **options)
         # Debian's Open MPI crashes now and then in MPI_Init on a busy machine (docs/cluster-harness.md). A
         # run that is not captured is only what another one is compared with: it may try again, a captured one not.
         if done.status == CRASHED_STATUS and not any(word.startswith("--job-name=") for word in arguments):
-            done = self.run_command("srun", "--mpi=pmix", *arguments, **options)
+            done = self.run_command("srun", MPI, *arguments, **options)
         return done
 
     def predict(self, *arguments, **options):

@@ -10,7 +10,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import BIN, CRASHED_STATUS, LAYOUT, OTHER_USER, USER, ClusterCase, cluster  # noqa: E402
+from cluster_case import BIN, CRASHED_STATUS, LAYOUT, MPI, OTHER_USER, USER, ClusterCase, cluster  # noqa: E402
 
 COMMANDS = ("lbfd", "lbf-relay", "lbf-report", "lbf-whatif", "lbf-calibrate")
 
@@ -277,7 +277,7 @@ class Report(CommandCase):
 class Calibrate(CommandCase):
     def calibrate(self, name, *arguments, **options):
         """Where Open MPI crashed in MPI_Init (docs/cluster-harness.md), it tries again."""
-        srun = "srun --mpi=pmix --overcommit"
+        srun = f"srun {MPI} --overcommit"
         for _ in range(4):
             done = self.command("lbf-calibrate", "--name", name, "--srun", srun,
                                 "--program", os.path.join(BIN, "lbf-calibrate-pingpong"), *arguments, **options)

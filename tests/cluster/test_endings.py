@@ -8,7 +8,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import CPUS_PER_NODE, HERE, LAYOUT, ClusterCase, cluster, cluster_name  # noqa: E402
+from cluster_case import CPUS_PER_NODE, HERE, LAYOUT, MPI, ClusterCase, cluster, cluster_name  # noqa: E402
 
 LONG = ("4000", "20000")   # iterations and their pause: ends in more than a minute if nobody ends it before
 RELAY_END_S = 12           # relay_wait_s (10) and some time to look
@@ -21,7 +21,7 @@ class StepsThatSlurmEnds(ClusterCase):
     def start_step(self, *command, options=()):
         """A predicted step of 4 ranks on 2 nodes under a name of its own; returns (process, job)."""
         name = f"lbf-{uuid.uuid4().hex[:12]}"
-        process = self.start("srun", "--mpi=pmix", "--lbf-predict", f"--job-name={name}", *LAYOUT, *options, *command)
+        process = self.start("srun", MPI, "--lbf-predict", f"--job-name={name}", *LAYOUT, *options, *command)
         return process, self.job_of(name)
 
     def scancel(self, *arguments):
@@ -31,7 +31,7 @@ class StepsThatSlurmEnds(ClusterCase):
     def status_without_lbf(self, end, *command):
         """Exit status of the same program without --lbf-predict, ended by end(job)."""
         name = f"bare-{uuid.uuid4().hex[:12]}"
-        process = self.start("srun", "--mpi=pmix", f"--job-name={name}", *LAYOUT, *command)
+        process = self.start("srun", MPI, f"--job-name={name}", *LAYOUT, *command)
         job = self.job_of(name)
         self.wait_for(lambda: len(self.pids_of("steps")) == 4, 30, "the bare program does not start")
         end(job)
@@ -85,7 +85,7 @@ class Endings(StepsThatSlurmEnds):
     def test_scancel_of_a_batch_job(self):
         script = os.path.join(self.work, "job.sh")
         with open(script, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\nsrun --mpi=pmix {self.program('steps')} {' '.join(LONG)}\n")
+            file.write(f"#!/bin/sh\nsrun {MPI} {self.program('steps')} {' '.join(LONG)}\n")
         os.chmod(script, 0o755)
         submitted = self.run_command("sbatch", "--parsable", "--lbf-predict", *LAYOUT, f"--output={self.work}/out", script)
         self.assertEqual(0, submitted.status, submitted)

@@ -8,7 +8,7 @@ import time
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import LAYOUT, ClusterCase, cluster  # noqa: E402
+from cluster_case import LAYOUT, MPI, ClusterCase, cluster  # noqa: E402
 
 
 class Failures(ClusterCase):
@@ -16,7 +16,7 @@ class Failures(ClusterCase):
         return self.program("steps"), str(steps), str(pause_us), mode
 
     def start_prediction(self, name, *command):
-        return self.start("srun", "--mpi=pmix", "--lbf-predict", f"--job-name={name}", *LAYOUT, *command)
+        return self.start("srun", MPI, "--lbf-predict", f"--job-name={name}", *LAYOUT, *command)
 
     # -- lbfd
     def test_no_lbfd(self):

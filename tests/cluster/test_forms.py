@@ -9,7 +9,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import LAYOUT, ClusterCase, cluster  # noqa: E402
+from cluster_case import LAYOUT, MPI, ClusterCase, cluster  # noqa: E402
 
 
 class Forms(ClusterCase):
@@ -36,7 +36,7 @@ class Forms(ClusterCase):
 
     def test_steps_at_once(self):
         program = self.program("steps")
-        srun = "srun --mpi=pmix --exact --nodes=1 --ntasks=1"
+        srun = f"srun {MPI} --exact --nodes=1 --ntasks=1"
         job, _ = self.submit("".join(f"{srun} {program} {steps} 5000 &\n" for steps in (100, 120, 140, 160)) + "wait\n", *LAYOUT,
                              "--ntasks-per-node=2")
         self.wait_for_job(job, "COMPLETED")
@@ -48,7 +48,7 @@ class Forms(ClusterCase):
     def test_overlapping_steps(self):
         """--overlap: two steps on the same processors."""
         program = self.program("steps")
-        srun = "srun --mpi=pmix --overlap --nodes=1 --ntasks=2"
+        srun = f"srun {MPI} --overlap --nodes=1 --ntasks=2"
         job, _ = self.submit(f"{srun} {program} 60 5000 &\n{srun} {program} 80 5000\nwait\n", "--nodes=1", "--ntasks=2")
         self.wait_for_job(job, "COMPLETED")
         self.assertEqual([2 * 60, 2 * 80], sorted(self.sendrecvs(self.step(job, number)) for number in range(2)))
@@ -67,8 +67,8 @@ class Forms(ClusterCase):
 
     def test_a_requeued_job(self):
         """Each restart has rows of its own; what the first run had is a part."""
-        job, _ = self.submit(f'if [ "${{SLURM_RESTART_COUNT:-0}}" = 0 ]; then srun --mpi=pmix {self.program("steps")} 4000 20000\n'
-                             f"else srun --mpi=pmix {self.program('steps')} 30; fi\n", "--requeue", "--nodes=1", "--ntasks=2")
+        job, _ = self.submit(f'if [ "${{SLURM_RESTART_COUNT:-0}}" = 0 ]; then srun {MPI} {self.program("steps")} 4000 20000\n'
+                             f"else srun {MPI} {self.program('steps')} 30; fi\n", "--requeue", "--nodes=1", "--ntasks=2")
         self.running_step(job, enough_events=100)
         self.assertEqual(0, self.run_command("scontrol", "requeue", str(job)).status)
         found = self.both_restarts(job)
@@ -78,7 +78,7 @@ class Forms(ClusterCase):
     def test_a_suspended_job(self):
         """The time in which the job is stopped is no process time: no prediction has it."""
         name = f"lbf-{uuid.uuid4().hex[:12]}"
-        process = self.start("srun", "--mpi=pmix", "--lbf-predict", f"--job-name={name}", "--nodes=1", "--ntasks=2",
+        process = self.start("srun", MPI, "--lbf-predict", f"--job-name={name}", "--nodes=1", "--ntasks=2",
                              self.program("steps"), "400", "10000")
         job = self.job_of(name)
         self.running_step(job, enough_events=100)
@@ -97,7 +97,7 @@ class Forms(ClusterCase):
         process, job = None, None
         name = f"lbf-{uuid.uuid4().hex[:12]}"
         try:
-            process = self.start("srun", "--mpi=pmix", "--lbf-predict", f"--job-name={name}", "--nodelist=node3,node4", *LAYOUT,
+            process = self.start("srun", MPI, "--lbf-predict", f"--job-name={name}", "--nodelist=node3,node4", *LAYOUT,
                                  self.program("steps"), "4000", "20000")
             job = self.job_of(name)
             self.running_step(job, enough_events=500)

@@ -8,7 +8,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import BIN, LAYOUT, ClusterCase  # noqa: E402
+from cluster_case import BIN, LAYOUT, MPI, TEST_BIN, ClusterCase  # noqa: E402
 
 NOMINAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../etc/networks.d/nominal")
 MPIRUN = "mpirun --npernode 2 -n 4"
@@ -17,6 +17,15 @@ FIRST_RUN = 0xE0000000
 
 class Launched(ClusterCase):
     """What the classes below share; it has no tests."""
+
+    def program(self, name):
+        """For mpirun, which is Open MPI's; for srun: srun_program."""
+        path = os.path.join(TEST_BIN, name)
+        self.assertTrue(os.access(path, os.X_OK), f"{path} is not built")
+        return path
+
+    def srun_program(self, name):
+        return super().program(name)
 
     @staticmethod
     def expected(steps, ranks):
@@ -62,7 +71,7 @@ class Mpirun(Launched):
     def test_limits_of_the_batch_job(self):
         """sbatch --lbf-limits: of the programs that mpirun starts, and of the script's sruns; what is lbfd's too."""
         program = self.program("steps")
-        job, printed = self.batch(f"{MPIRUN} {program} 10\nsrun --mpi=pmix {program} 10\n", "--lbf-predict",
+        job, printed = self.batch(f"{MPIRUN} {program} 10\nsrun {MPI} {self.srun_program('steps')} 10\n", "--lbf-predict",
                                   "--lbf-limits=step_cpu_percent=10000,network_limit_kBps=2000", *LAYOUT)
         self.runs(job, 1)
         self.step(job, 1)  # 0 is mpirun's daemon
@@ -105,7 +114,7 @@ class Mpirun(Launched):
         program = self.program("steps")
         job, _ = self.batch(f"{MPIRUN} {program} 20\n{MPIRUN} {program} 30\n"
                             f"mpirun --oversubscribe -n 2 {program} 40 1000 & mpirun --oversubscribe -n 2 {program} 60 1000\n"
-                            f"wait\nsrun --mpi=pmix {program} 10\n", "--lbf-predict", *LAYOUT)
+                            f"wait\nsrun {MPI} {self.srun_program('steps')} 10\n", "--lbf-predict", *LAYOUT)
         runs = self.runs(job, 4)
         self.assertEqual(["complete"] * 4, [run["state"] for run in runs], [run["why_partial"] for run in runs])
         self.assertEqual([4 * 20, 4 * 30, 2 * 40, 2 * 60],
@@ -183,7 +192,7 @@ class LbfRun(Launched):
         self.assertEqual("partial", step["state"], step)
 
     def test_srun_outside_of_a_job(self):
-        done = self.run_command("sh", "-c", self.lbf_run("srun --mpi=pmix --nodes=2 --ntasks=4", self.program("steps"), "30"))
+        done = self.run_command("sh", "-c", self.lbf_run(f"srun {MPI} --nodes=2 --ntasks=4", self.srun_program("steps"), "30"))
         self.assertEqual(0, done.status, done)
         self.assertEqual(4 * 6, len(re.findall(r"^count ", done.out, re.M)), done)
         step, = self.kept()
@@ -196,7 +205,7 @@ class LbfRun(Launched):
     def test_inside_a_batch_job(self):
         program = self.program("steps")
         job, printed = self.batch(self.lbf_run(f"{MPIRUN} {program} 30") + "\n"
-                                  + self.lbf_run(f"srun --mpi=pmix -n 4 {program} 20") + "\n", *LAYOUT)
+                                  + self.lbf_run(f"srun {MPI} -n 4 {self.srun_program('steps')} 20") + "\n", *LAYOUT)
         steps = sorted(self.kept(), key=lambda step: step["step"])
         self.assertEqual(["complete"] * 2, [step["state"] for step in steps], f"{steps}\n{printed}")
         self.assertEqual([4 * 20, 4 * 30], [self.calls_of(step)["MPI_Sendrecv"] for step in steps])
@@ -223,7 +232,7 @@ class LbfRun(Launched):
 
     def test_a_users_own_task_prolog_still_runs(self):
         prolog = self.script("echo export MINE=1\necho print hello from mine\n")
-        done = self.run_command("sh", "-c", self.lbf_run("srun --mpi=pmix --ntasks=1", "sh", "-c",
+        done = self.run_command("sh", "-c", self.lbf_run(f"srun {MPI} --ntasks=1", "sh", "-c",
                                                          f"'echo mine=$MINE; {self.program('steps')} 5'"),
                                 env={"SLURM_TASK_PROLOG": prolog})
         self.assertEqual(0, done.status, done)

@@ -13,7 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import LAYOUT, PROGRAMS, ClusterCase  # noqa: E402
+from cluster_case import LAYOUT, MPI, PROGRAMS, ClusterCase  # noqa: E402
 
 RUN_TIMEOUT_S = 240
 # What is not modelled may take this share of a step's time in MPI.
@@ -119,7 +119,7 @@ class PackagedPrograms(ClusterCase):
         self.needs("pw.x", "quantum-espresso")
         inputs = os.path.join(PROGRAMS, "quantum_espresso")
         made = self.folder("pseudopotential")
-        done = self.run_command("srun", "--mpi=pmix", "--ntasks=1", "ld1.x", "-in", os.path.join(inputs, "silicon.atom"), cwd=made)
+        done = self.run_command("srun", MPI, "--ntasks=1", "ld1.x", "-in", os.path.join(inputs, "silicon.atom"), cwd=made)
         self.assertTrue(os.path.exists(os.path.join(made, "silicon.UPF")), done)
         clocks = re.compile(r"CPU|WALL|cpu time|starts on|terminated on|Parallel version|MPI processes|RAM", re.I)
 

@@ -8,7 +8,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import CPUS_PER_NODE, HERE, LAYOUT, ClusterCase, cluster, cluster_name  # noqa: E402
+from cluster_case import CPUS_PER_NODE, HERE, LAYOUT, MPI, ClusterCase, cluster, cluster_name  # noqa: E402
 
 SETTINGS = ("PreemptType=preempt/partition_prio", "PreemptMode=REQUEUE",
             "PartitionName=requeued Nodes=ALL PriorityTier=1 PreemptMode=REQUEUE State=UP",
@@ -34,7 +34,7 @@ class Preemption(ClusterCase):
     def submit(self, partition):
         """A predicted job on all processors that would run for minutes, and for a moment after a restart."""
         script = os.path.join(self.work, f"{uuid.uuid4().hex[:12]}.sh")
-        steps = f"srun --mpi=pmix {self.program('steps')}"
+        steps = f"srun {MPI} {self.program('steps')}"
         with open(script, "w", encoding="utf-8") as file:
             file.write(f'#!/bin/sh\nif [ "${{SLURM_RESTART_COUNT:-0}}" = 0 ]; then {steps} 8000 20000\nelse {steps} {AFTER}; fi\n')
         done = self.run_command("sbatch", "--parsable", "--lbf-predict", f"--partition={partition}", "--requeue", *LAYOUT,

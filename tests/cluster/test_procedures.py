@@ -6,7 +6,7 @@ import sys
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import LAYOUT, ClusterCase  # noqa: E402
+from cluster_case import LAYOUT, MPI, ClusterCase  # noqa: E402
 
 
 class Procedures(ClusterCase):
@@ -48,7 +48,7 @@ class Procedures(ClusterCase):
         name = "lbf-procedures-batch"
         script = f"{self.work}/job.sh"
         with open(script, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\nsrun --mpi=pmix {self.program('procedures')} 20\n")
+            file.write(f"#!/bin/sh\nsrun {MPI} {self.program('procedures')} 20\n")
         done = self.run_command("sbatch", "--wait", f"--job-name={name}", f"--output={self.work}/out", "--lbf-predict",
                                 "--lbf-procedures=solve", *LAYOUT, script)
         self.assertEqual(0, done.status, done)

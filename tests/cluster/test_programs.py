@@ -40,14 +40,16 @@ class Programs(ClusterCase):
         self.assert_captures(self.program("steps_f08"), "200")
 
     def test_mpi4py(self):
+        self.needs_pmix()
         self.assert_captures("/usr/bin/python3", os.path.join(PROGRAMS, "steps_mpi4py.py"), "100")
 
     def test_mpich_on_one_node(self):
         """An ordinary user's program of MPICH under srun. On one node: over several, MPICH 4.0.2 hangs in MPI_Finalize in
         a third of the runs by itself (docs/compatibility.md)."""
-        if not os.path.exists(os.path.join(cluster_case.TEST_BIN, "steps_mpich")):
+        program = os.path.join(cluster_case.TEST_BIN, "steps_mpich")
+        if not os.path.exists(program):
             self.skipTest("mpicc.mpich is not installed (package libmpich-dev)")
-        done, job = self.predict("--mpi=pmi2", "--nodes=1", "--ntasks=2", self.program("steps_mpich"), "200", "100")
+        done, job = self.predict("--mpi=pmi2", "--nodes=1", "--ntasks=2", program, "200", "100")
         self.assertEqual(0, done.status, done)
         printed = self.printed_counts(done)
         self.assertGreater(len(printed), 3, done)
@@ -96,10 +98,12 @@ class Programs(ClusterCase):
         self.assert_predicts(step)
 
     def test_lammps(self):
+        self.needs_pmix()
         self.assert_same_calls(("MPI_Send", "MPI_Irecv", "MPI_Wait", "MPI_Allreduce", "MPI_Bcast"),
                                "lmp", "-in", LAMMPS_INPUT, "-log", "none", "-var", "steps", "60", "-var", "cells", "8")
 
     def test_hpcc(self):
+        self.needs_pmix()
         folder = os.path.join(self.work, "hpcc")
         os.mkdir(folder)
         os.chmod(folder, 0o1777)

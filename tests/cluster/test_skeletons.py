@@ -7,9 +7,9 @@ import sys
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import BIN, CRASHED_STATUS, ClusterCase  # noqa: E402
+from cluster_case import BIN, CRASHED_STATUS, MPI, ClusterCase  # noqa: E402
 
-LAUNCHER = ("--launcher", "srun --mpi=pmix --overcommit")
+LAUNCHER = ("--launcher", f"srun {MPI} --overcommit")
 NETWORKS = os.path.join(cluster_case.HERE, "networks.d")
 
 

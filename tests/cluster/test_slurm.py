@@ -9,7 +9,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import LAYOUT, OTHER_USER, USER, ClusterCase  # noqa: E402
+from cluster_case import LAYOUT, MPI, OTHER_USER, USER, ClusterCase  # noqa: E402
 
 
 class Slurm(ClusterCase):
@@ -36,7 +36,7 @@ class Slurm(ClusterCase):
 
     def test_sbatch_with_two_steps(self):
         program = self.program("steps")
-        jobs, printed = self.batch(f"srun --mpi=pmix -n4 {program} 30\nsrun --mpi=pmix -n2 {program} 50\n",
+        jobs, printed = self.batch(f"srun {MPI} -n4 {program} 30\nsrun {MPI} -n2 {program} 50\n",
                                    "--lbf-predict", "--nodes=2", "--ntasks=4")
         self.assertEqual(1, len(jobs), printed)
         self.assert_counts(self.expected(30, 4), self.step(jobs[0], 0))
@@ -44,7 +44,7 @@ class Slurm(ClusterCase):
 
     def test_sbatch_where_one_step_declines(self):
         program = self.program("steps")
-        jobs, _ = self.batch(f"srun --mpi=pmix --lbf-predict=off -n2 {program} 30\nsrun --mpi=pmix -n2 {program} 40\n",
+        jobs, _ = self.batch(f"srun {MPI} --lbf-predict=off -n2 {program} 30\nsrun {MPI} -n2 {program} 40\n",
                              "--lbf-predict", "--nodes=1", "--ntasks=2")
         self.assert_counts(self.expected(40, 2), self.step(jobs[0], 1))
         self.assertNotIn(0, self.steps(jobs[0]))
@@ -58,7 +58,7 @@ class Slurm(ClusterCase):
     def test_salloc(self):
         name = f"lbf-{uuid.uuid4().hex[:12]}"
         done = self.run_command("salloc", "--lbf-predict", f"--job-name={name}", "--nodes=2", "--ntasks=4", "srun",
-                                "--mpi=pmix", self.program("steps"), "30")
+                                MPI, self.program("steps"), "30")
         self.assertEqual(0, done.status, done)
         self.assert_counts(self.expected(30, 4), self.step(self.job_of(name)))
 
@@ -67,7 +67,7 @@ class Slurm(ClusterCase):
         name = f"lbf-{uuid.uuid4().hex[:12]}"
         program = self.program("steps")
         done = self.run_command("salloc", "--lbf-predict", "--lbf-networks=test-fast", f"--job-name={name}", *LAYOUT, "sh", "-c",
-                                f"srun --mpi=pmix {program} 30 && srun --mpi=pmix --lbf-predict=off {program} 40")
+                                f"srun {MPI} {program} 30 && srun {MPI} --lbf-predict=off {program} 40")
         self.assertEqual(0, done.status, done)
         self.assertEqual(2 * 4 * 6, len(re.findall(r"^count ", done.out, re.M)), done)
         job = self.job_of(name)
@@ -101,12 +101,12 @@ class Slurm(ClusterCase):
             self.assertEqual((0, 6), (done.status, len(re.findall(r"^count ", done.out, re.M))), done)
         self.assert_counts(self.expected(30, 1), self.step(self.job_of(seen)))
         self.assertEqual({}, self.steps(self.job_of(hidden)))
-        jobs, _ = self.batch(f"srun --mpi=pmix --export=NONE -n1 {program}\n", "--lbf-predict", "--ntasks=1")
+        jobs, _ = self.batch(f"srun {MPI} --export=NONE -n1 {program}\n", "--lbf-predict", "--ntasks=1")
         self.assert_counts(self.expected(30, 1), self.step(jobs[0]))
 
     def test_job_array(self):
         program = self.program("steps")
-        jobs, printed = self.batch(f"srun --mpi=pmix {program} $((20 + SLURM_ARRAY_TASK_ID))\n", "--lbf-predict",
+        jobs, printed = self.batch(f"srun {MPI} {program} $((20 + SLURM_ARRAY_TASK_ID))\n", "--lbf-predict",
                                    "--array=1-3", "--ntasks=2", "--nodes=1")
         self.assertEqual(3, len(jobs), printed)
         seen = sorted(self.calls_of(self.step(job))["MPI_Sendrecv"] for job in jobs)
@@ -131,7 +131,7 @@ class Slurm(ClusterCase):
         """sbatch hands SLURM_ARRAY_* on, and slurmstepd takes SPANK's items from there."""
         inner = os.path.join(self.work, "inner.sh")
         with open(inner, "w", encoding="utf-8") as file:
-            file.write(f"#!/bin/sh\nsrun --mpi=pmix {self.program('steps')} 20\n")
+            file.write(f"#!/bin/sh\nsrun {MPI} {self.program('steps')} 20\n")
         os.chmod(inner, 0o755)
         name = f"lbf-{uuid.uuid4().hex[:12]}"
         jobs, printed = self.batch(f"sbatch --lbf-predict --job-name={name} --nodes=1 --ntasks=2 "
@@ -143,7 +143,7 @@ class Slurm(ClusterCase):
 
     def test_heterogeneous_job(self):
         program = self.program("steps")
-        jobs, printed = self.batch(f"srun --mpi=pmix --het-group=1 {program} 20\nsrun --mpi=pmix {program} 30\n",
+        jobs, printed = self.batch(f"srun {MPI} --het-group=1 {program} 20\nsrun {MPI} {program} 30\n",
                                    "--lbf-predict", "--nodes=1", "--ntasks=1", ":", "--nodes=1", "--ntasks=2")
         leader = min(jobs)
         listed = self.report("-n", "-P", "-o", "JobID,State,NTasks", "-j", str(leader))
@@ -153,7 +153,7 @@ class Slurm(ClusterCase):
 
     def test_two_jobs_at_once_on_the_same_node(self):
         names = [f"lbf-{uuid.uuid4().hex[:12]}" for _ in range(2)]
-        processes = [self.start("srun", "--mpi=pmix", "--lbf-predict", "--nodelist=node1", "--nodes=1", "--ntasks=2",
+        processes = [self.start("srun", MPI, "--lbf-predict", "--nodelist=node1", "--nodes=1", "--ntasks=2",
                                 f"--job-name={name}", self.program("steps"), str(steps), "20000")
                      for name, steps in zip(names, (150, 170))]
         self.wait_for(lambda: len(self.pids_of("lbf-relay", "node1")) == 2 or any(p.poll() is not None for p in processes),

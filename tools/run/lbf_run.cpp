@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -146,7 +147,7 @@ int run_command(const std::vector<std::string>& words) {
   return status ? *status : kExitFailure;
 }
 
-// The steps that the command ran, by the names that lbf-report takes.
+// Steps that did not end before the second `begin`, by the names that lbf-report takes.
 std::vector<std::string> steps_since(const PrivateDaemon& daemon, std::time_t begin) {
   auto client = HttpClient::make(daemon.server());
   if (!client) return {};
@@ -168,8 +169,11 @@ std::string static_program(const std::vector<std::string>& words) {
   return {};
 }
 
-void report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin) {
-  const std::vector<std::string> steps = steps_since(daemon, begin);
+// `earlier`: those of steps_since() before the command.
+void report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin,
+            const std::vector<std::string>& earlier) {
+  std::vector<std::string> steps = steps_since(daemon, begin);
+  std::erase_if(steps, [&](const std::string& step) { return std::ranges::find(earlier, step) != earlier.end(); });
   if (const std::string program = static_program(options.command); steps.empty() && !program.empty()) {
     std::fprintf(stderr,
                  "lbf-run: %s is linked statically: nothing can be loaded into it, so nothing of it is seen%s; link it "
@@ -252,6 +256,7 @@ int run(const Options& options) {
   auto relay = LocalRelay::start(*parts, *rings, daemon->server(), cost::relay_arguments(limits_in_environment()));
   if (!relay) return fail(kExitFailure, relay.error().message);
   const std::time_t begin = std::time(nullptr);
+  const std::vector<std::string> earlier = steps_since(*daemon, begin);
   const std::optional<std::string> preload = std::getenv("LD_PRELOAD") != nullptr
                                                  ? std::optional<std::string>(std::getenv("LD_PRELOAD"))
                                                  : std::nullopt;
@@ -267,7 +272,7 @@ int run(const Options& options) {
     std::fprintf(stderr, "lbf-run: events were lost; the prediction is partial (%s/lbfd.log)\n",
                  daemon->dir().c_str());
   complete_predictions(*daemon);
-  if (!options.quiet) report(options, *parts, *daemon, begin);
+  if (!options.quiet) report(options, *parts, *daemon, begin, earlier);
   return status;
 }
 

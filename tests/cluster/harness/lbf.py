@@ -4,6 +4,7 @@ import os
 import socket
 import subprocess
 
+from . import slurm
 from .machine import readable_by_all
 from .shell import ClusterError, free_port, wait_until, warn, write_file
 
@@ -95,7 +96,7 @@ def lbfd_stop(cluster, signal_number):
 def job_environment(cluster):
     """What a user's shell needs: which cluster, and how Open MPI is to talk on nodes that share one machine."""
     values = {"SLURM_CONF": cluster.conf, "LBF_CLUSTER": cluster.name,
-              "SLURM_MPI_TYPE": "pmix",
+              "SLURM_MPI_TYPE": slurm.mpi_type(),
               # Nodes share the machine's cores: a rank that waits must let another one run.
               "OMPI_MCA_mpi_yield_when_idle": "1",
               # Between nodes TCP over eth0, within a node shared memory, as on a cluster of Ethernet nodes.

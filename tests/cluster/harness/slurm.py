@@ -1,11 +1,20 @@
 """Slurm's configuration files and daemons, and the namespaces that make a slurmd a node."""
 
+import glob
 import os
 import pwd
 import socket
 
 from . import network
 from .shell import run, write_file
+
+
+def mpi_type():
+    """How ranks find each other under srun: pmix, else pmi2 (Debian's Slurm 26.05 is built without PMIx). Open MPI 5 and 6
+    know PMIx only, MPICH knows both."""
+    found = any(glob.glob(os.path.join(folder, "mpi_pmix*.so")) for folder in
+                glob.glob("/usr/lib/*/slurm*") + ["/usr/lib/slurm", "/usr/lib64/slurm"])
+    return "pmix" if found else "pmi2"
 
 
 def write_slurm_conf(cluster):
@@ -41,7 +50,7 @@ TaskPlugin=task/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
-MpiDefault=pmix
+MpiDefault={mpi_type()}
 ReturnToService=2
 PlugStackConfig={cluster.path('plugstack.conf')}
 AccountingStorageType=accounting_storage/none
