@@ -51,6 +51,8 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 SlurmdParameters=config_overrides
 MpiDefault={mpi_type()}
+# With PMI-2 nobody tells the others that a rank has died.
+KillOnBadExit={0 if mpi_type() == 'pmix' else 1}
 ReturnToService=2
 PlugStackConfig={cluster.path('plugstack.conf')}
 AccountingStorageType=accounting_storage/none
