@@ -115,9 +115,9 @@ class Endings(StepsThatSlurmEnds):
         command = (self.program("steps"), *LONG)
         process, job = self.start_step(*command)
         before = self.running_step(job, enough_events=500)
-        self.scancel("--signal=USR1", job)
+        self.scancel("--signal=USR2", job)  # MPICH has a use for SIGUSR1
         captured = self.assert_is_kept(process, job, before)
-        self.assertEqual(self.status_without_lbf(lambda bare: self.scancel("--signal=USR1", bare), *command), captured.status)
+        self.assertEqual(self.status_without_lbf(lambda bare: self.scancel("--signal=USR2", bare), *command), captured.status)
 
     def test_the_time_limit(self):
         process, job = self.start_step(self.program("steps"), *LONG, options=("--time=1",))
