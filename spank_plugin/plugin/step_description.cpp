@@ -106,6 +106,15 @@ JobNodes nodes_of_job(const SpankHandle& spank, const std::optional<HetComponent
   if (!nodelist) nodelist = spank.environment("SLURM_JOB_NODELIST");
   JobNodes job;
   if (nodelist) job.names = expand_hosts(*nodelist);
+  // mpirun's daemons of Open MPI 6 are started by `srun --external-launcher`: SLURM_JOB_NODELIST has the daemons' nodes there,
+  // SLURM_NODELIST still the job's.
+  if (const auto wider = spank.environment("SLURM_NODELIST"); wider && !het) {
+    std::vector<std::string> names = expand_hosts(*wider);
+    const bool all = std::all_of(job.names.begin(), job.names.end(), [&](const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    });
+    if (all && names.size() > job.names.size()) job.names = std::move(names);
+  }
   const auto found = std::find(job.names.begin(), job.names.end(), own);
   if (found == job.names.end()) return {{own}, 0};
   job.own = static_cast<std::size_t>(found - job.names.begin());

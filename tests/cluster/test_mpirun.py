@@ -174,7 +174,7 @@ class LbfRun(Launched):
     def test_an_lbfd_that_is_behind_completes_what_it_has(self):
         """lbfd stands still until the program has ended: what lbf-run prints at its end is whole all the same."""
         script = self.script("pkill -STOP -P $PPID -x lbfd\n"
-                             f"mpirun --oversubscribe -n 4 {self.program('steps')} 50000\n"
+                             f"mpirun --oversubscribe -n 4 {self.program('steps')} 10000\n"
                              "(sleep 1; pkill -CONT -P $PPID -x lbfd) &\n")
         done = self.run_command(f"{BIN}/lbf-run", "--dir", f"{self.work}/data", "--networks-dir", NOMINAL, "--overhead", "100", "--",
                                 script)

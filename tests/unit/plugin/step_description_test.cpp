@@ -52,6 +52,19 @@ class DescriptionTest : public PluginTest {
   }
 };
 
+// `srun --external-launcher`, Open MPI 6's way to its daemons, gives them a SLURM_JOB_NODELIST of their own nodes.
+TEST_F(DescriptionTest, TheJobsNodesAreTheWiderOfTwoLists) {
+  host().environment["SLURM_JOB_NODELIST"] = "node2";
+  host().environment["SLURM_NODELIST"] = "node[1-3]";
+  EXPECT_EQ(described()["mpirun"]["nodes"], (nlohmann::json{"node1", "node2", "node3"}));
+  host().environment["SLURM_JOB_NODELIST"] = "node[1-3]";
+  host().environment["SLURM_NODELIST"] = "node2";  // a step's
+  EXPECT_EQ(described()["mpirun"]["nodes"], (nlohmann::json{"node1", "node2", "node3"}));
+  host().environment["SLURM_JOB_NODELIST"] = "node[1-2]";
+  host().environment["SLURM_NODELIST"] = "node[2-5]";  // of another job: not all of this one's are in it
+  EXPECT_EQ(described()["mpirun"]["nodes"], (nlohmann::json{"node1", "node2"}));
+}
+
 TEST_F(DescriptionTest, AnArraysTaskHasBothNumbers) {
   const auto step = described();
   EXPECT_EQ(step["array_job"], 40);
