@@ -277,6 +277,7 @@ class Report(CommandCase):
 class Calibrate(CommandCase):
     def calibrate(self, name, *arguments, **options):
         """Where Open MPI crashed in MPI_Init (docs/cluster-harness.md), it tries again."""
+        self.needs_pmix()
         srun = f"srun {MPI} --overcommit"
         for _ in range(4):
             done = self.command("lbf-calibrate", "--name", name, "--srun", srun,
