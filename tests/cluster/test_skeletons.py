@@ -49,6 +49,7 @@ class Skeletons(ClusterCase):
         self.fail(done)
 
     def test_from_a_step_to_a_prediction(self):
+        self.needs_pmix()  # skeletons are compiled with Open MPI's mpicc
         job, step = self.recorded("--nodes=2", "--ntasks=4")
         done = self.skeleton("build", "-j", f"{job}.0", "-K", "4", "-o", "skel.c")
         self.assertEqual(0, done.status, done)
@@ -87,6 +88,7 @@ class Skeletons(ClusterCase):
         self.assert_refused("cannot run /nowhere/mpicc: No such file", missing)
 
     def test_the_advisor_probes_within_its_budget(self):
+        self.needs_pmix()
         job, _ = self.recorded("--nodes=4", "--ntasks=4")
         for _ in range(3):
             done = self.tool("lbf-advise", "-j", f"{job}.0", "--network", "test-fast", "--networks-dir", NETWORKS, "--refresh",
