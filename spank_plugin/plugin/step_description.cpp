@@ -12,6 +12,7 @@ extern "C" {
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "base/job_nodes.h"
 #include "base/number.h"
 
 namespace lbf::plugin {
@@ -106,14 +107,8 @@ JobNodes nodes_of_job(const SpankHandle& spank, const std::optional<HetComponent
   if (!nodelist) nodelist = spank.environment("SLURM_JOB_NODELIST");
   JobNodes job;
   if (nodelist) job.names = expand_hosts(*nodelist);
-  // mpirun's daemons of Open MPI 6 are started by `srun --external-launcher`: SLURM_JOB_NODELIST has the daemons' nodes there,
-  // SLURM_NODELIST still the job's.
   if (const auto wider = spank.environment("SLURM_NODELIST"); wider && !het) {
-    std::vector<std::string> names = expand_hosts(*wider);
-    const bool all = std::all_of(job.names.begin(), job.names.end(), [&](const std::string& name) {
-      return std::find(names.begin(), names.end(), name) != names.end();
-    });
-    if (all && names.size() > job.names.size()) job.names = std::move(names);
+    job.names = lbf::nodes_of_job(std::move(job.names), expand_hosts(*wider));
   }
   const auto found = std::find(job.names.begin(), job.names.end(), own);
   if (found == job.names.end()) return {{own}, 0};

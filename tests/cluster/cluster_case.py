@@ -82,7 +82,7 @@ class Done:
         """stderr as it would be without lbf; the times and ids in Slurm's own lines are neutral."""
         lines = [line for line in self.err.splitlines() if not self.LBF_LINE.match(line)]
         text = "\n".join(sorted(lines))
-        text = re.sub(r"StepId=\d+\.\d+|JobId=\d+|STEP \d+\.\d+|job \d+|\d{4}-\d\d-\d\dT[\d:]+", "#", text)
+        text = re.sub(r"StepId=\d+\.\d+|JobId=\d+|STEP \d+\.\d+|job \d+|\d{4}-\d\d-\d\dT[\d:.]+", "#", text)
         return re.sub(r"(?i)pid \d+|\[\w+:\d+\]|0x[0-9a-f]+", "#", text)
 
     def __repr__(self):

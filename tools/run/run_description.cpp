@@ -12,6 +12,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/job_nodes.h"
 #include "base/number.h"
 #include "predictor/network/hostlist.h"
 
@@ -89,7 +90,7 @@ nlohmann::json of_job(std::uint32_t job) {
   }
   json["networks"] = std::move(networks);
   const std::string own = own_name();
-  std::vector<std::string> nodes = nodes_in("SLURM_JOB_NODELIST");
+  std::vector<std::string> nodes = nodes_of_job(nodes_in("SLURM_JOB_NODELIST"), nodes_in("SLURM_NODELIST"));
   auto found = std::find(nodes.begin(), nodes.end(), own);
   if (found == nodes.end()) {
     nodes = {own};
