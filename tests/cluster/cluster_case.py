@@ -67,6 +67,11 @@ def may_be_skipped():
     return ""
 
 
+def open_mpi_major():
+    said = subprocess.run(["mpirun.openmpi", "--version"], capture_output=True, text=True, check=True).stdout
+    return int(re.search(r"\bv?(\d+)\.\d+\.\d+", said).group(1))
+
+
 class Done:
     """A command that ended: status, stdout, stderr."""
 

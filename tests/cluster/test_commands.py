@@ -4,20 +4,14 @@
 import json
 import os
 import re
-import subprocess
 import sys
 import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import BIN, CRASHED_STATUS, LAYOUT, MPI, OTHER_USER, USER, ClusterCase, cluster  # noqa: E402
+from cluster_case import BIN, CRASHED_STATUS, LAYOUT, MPI, OTHER_USER, USER, ClusterCase, cluster, open_mpi_major  # noqa: E402
 
 COMMANDS = ("lbfd", "lbf-relay", "lbf-report", "lbf-whatif", "lbf-calibrate")
-
-
-def open_mpi_major():
-    said = subprocess.run(["mpirun.openmpi", "--version"], capture_output=True, text=True, check=True).stdout
-    return int(re.search(r"\bv?(\d+)\.\d+\.\d+", said).group(1))
 
 
 class CommandCase(ClusterCase):
