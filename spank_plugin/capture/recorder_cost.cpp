@@ -4,6 +4,8 @@
 // Place in the event's way: when a thread's ring is made (thread_ring.cpp), before its first event.
 #include "spank_plugin/capture/recorder.h"
 
+#include <initializer_list>
+
 namespace lbf::capture {
 namespace {
 

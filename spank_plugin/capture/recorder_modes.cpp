@@ -7,7 +7,6 @@
 #include "spank_plugin/capture/recorder.h"
 
 #include <algorithm>
-#include <initializer_list>
 
 #include "spank_plugin/capture/all_threads_barrier.h"
 #include "spank_plugin/capture/procedure_times.h"
