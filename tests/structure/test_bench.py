@@ -38,6 +38,23 @@ class Bench(unittest.TestCase):
         self.assertAlmostEqual(rule.half_width(case),
                                rule.elsewhere + rule.per_self_error * (rule.least + 4) + rule.per_factor * 2)
 
+    def test_what_goes_with_a_large_error_of_a_prediction(self):
+        sys.path.insert(0, os.path.join(ROOT, "bench/accuracy"))
+        from driver.analysis import Measured, Prediction
+        from driver.plan import Case
+        from driver.tables import kind_of_large_error
+        measured = Measured(3, 1.0, 0.9, 0.95, 1.05, 1.1, None, None, None)
+
+        def prediction(seconds):
+            return Prediction("nodes", "lbf", Case("mg", 4, 1, "slow"), Case("mg", 4, 2, "fast"), seconds, seconds, seconds, measured)
+
+        for seconds, itself, of_work, expected in (
+                (1.09, 1.0, 0.0, "within the real runs' range"), (1.2, 1.15, 0.0, "missed from itself, too"),
+                (1.2, 0.9, 30.0, "process time differs"), (1.2, 1.06, 8.0, "both in part"),
+                (1.2, 0.8, 3.0, "neither"), (0.8, 1.3, None, "neither"), (0.8, 0.85, None, "missed from itself, too")):
+            with self.subTest(seconds=seconds, itself=itself, of_work=of_work):
+                self.assertEqual(kind_of_large_error(prediction(seconds), prediction(itself), of_work), expected)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -54,7 +54,7 @@ class Report:
 
     def lines(self):
         return [*self.head(), *self.nodes_tables(), *self.network_table(), *self.both_table(), *self.summary(),
-                *self.intervals(), *self.papers(), *self.process_times(), *self.overhead()]
+                *self.large_errors(), *self.intervals(), *self.papers(), *self.process_times(), *self.overhead()]
 
     def head(self):
         facts = self.facts
@@ -149,6 +149,28 @@ class Report:
                       f"(median over the cases; worst case {worst:.1f} %).", ""]
         return lines
 
+    def large_errors(self):
+        """What is known, by measurement, of each prediction that misses the aim."""
+        chosen = [p for p in self.predictions.values() if p.predictor == "lbf" and p.kind != "self" and abs(p.error_percent) > AIM_PERCENT]
+        if not chosen:
+            return []
+        rows, counts = [], dict.fromkeys(LARGE_ERRORS, 0)
+        for p in sorted(chosen, key=lambda p: -abs(p.error_percent)):
+            itself = self.predictions.get(("lbf", p.target, p.target))
+            here, there = self.measured[p.actual].process_s, p.measured.process_s
+            processors = min(p.target.ranks, p.target.nodes)  # a node has one core
+            of_work = 100 * (here - there) / processors / p.measured.median_s if here and there else None
+            what = kind_of_large_error(p, itself, of_work)
+            counts[what] += 1
+            rows.append([p.target.program, f"{target_text(p.target)} {p.target.network if p.target.nodes > 1 else ''}".strip(),
+                         f"{target_text(p.actual)} {p.actual.network if p.actual.nodes > 1 else ''}".strip(), error_cell(p),
+                         f"{p.measured.percent(p.measured.low_s):+.1f} .. {p.measured.percent(p.measured.high_s):+.1f}",
+                         error_cell(itself), "" if of_work is None else f"{of_work:+.1f}", what])
+        return [f"#### Off by more than {AIM_PERCENT} %: {len(chosen)} predictions for other configurations", "",
+                *table(["program", "target", "from", "error %", "real runs' range %", "target from itself %",
+                        "more process time where it ran, % of the run", "what goes with it"], rows),
+                "; ".join(f"*{what}*: {count}" for what, count in counts.items()) + ".", ""]
+
     def intervals(self):
         return ["#### How wide an interval must be: that of lbf-advise on these predictions, all but itself", "",
                 *table(["program", "predictions", "median half width", "held", "held by the self-prediction error alone",
@@ -202,6 +224,32 @@ class Report:
         return ["#### Captured beside bare runs (form of TSE Fig. 8)", "",
                 *table(["program", "N/M", "network", "point-to-point messages", "bare s", "captured s", "difference %",
                         "bare min .. max %"], rows)]
+
+
+AIM_PERCENT = 6
+# What a large error goes with, the first that holds.
+LARGE_ERRORS = ("within the real runs' range", "missed from itself, too", "process time differs", "both in part", "neither")
+
+
+def kind_of_large_error(prediction, itself, of_work):
+    """`itself`: the prediction of the same target from its own runs: what the model of messages misses there. `of_work`:
+    how much longer the ranks computed where the program ran than on the target, in percent of the target's time. Each goes with an
+    error where it is at least half as large and points the same way."""
+    error = prediction.error_percent
+    if prediction.measured.holds(prediction.predicted_s):
+        return LARGE_ERRORS[0]
+
+    def explains(amount):
+        return amount is not None and amount * error > 0 and abs(amount) >= abs(error) / 2
+
+    missed = itself.error_percent if itself else None
+    if explains(missed):
+        return LARGE_ERRORS[1]
+    if explains(of_work):
+        return LARGE_ERRORS[2]
+    if missed is not None and of_work is not None and explains(missed + of_work):
+        return LARGE_ERRORS[3]
+    return LARGE_ERRORS[4]
 
 
 SUMMARY_HEADER = ["cases", "median error", "worst error", "within 3 %", "within 6 %"]
