@@ -300,7 +300,13 @@ class ClusterCase(unittest.TestCase):
             seen = self.steps(job).get(step, {})
             return seen if seen.get("events", 0) >= enough_events else None
 
-        return self.wait_for(heard, 30, f"lbfd hears nothing of the running step {job}.{step}")
+        def how_it_stands():
+            done = self.report("-j", str(job), "--json")
+            said = done.out if done.status == 0 else done.err
+            return (f"lbfd has not {enough_events} events of the running step {job}.{step}; the job is {self.shown_job(job)}; relays: "
+                    f"{self.pids_of('lbf-relay')}; lbf-report says {said[:2000]}")
+
+        return self.wait_for(heard, 30, how_it_stands)
 
     def step(self, job, step=0, state="complete", user=USER, timeout_s=STEP_TIMEOUT_S):
         """One step as soon as lbfd says that it is over; fails if it ends in another state than `state`."""
