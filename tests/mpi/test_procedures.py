@@ -152,10 +152,10 @@ class Procedures(unittest.TestCase):
         done, step = self.lbf_run(["--overhead", "20", "--procedures", "storm"], 2, f"{PROGRAMS}/procedures", "600", "nested")
         storm, = step["procedures"]["procedures"]
         self.assertEqual("off", storm["state"], step["procedures"])
-        # The program does not time it: it is most of what stormy does, and runs some more beside it.
+        # The program does not time it: it is nearly all of what stormy does, and runs a fifth of that beside it.
         # Where waits poll millions of times a second a part of the run is captured, and its time is of that part.
         own_s = self.own(done)["stormy"][1] * step["cost"]["seen_share"]
-        self.assertTrue(0.3 * own_s < storm["sampled_s"] < 1.6 * own_s, f"{storm} {own_s} {step['cost']}")
+        self.assertTrue(0.7 * own_s < storm["sampled_s"] < 1.6 * own_s, f"{storm} {own_s} {step['cost']}")
         self.assertLess(storm["sampled_low_s"], storm["sampled_s"])
         self.assertLess(storm["sampled_s"], storm["sampled_high_s"])
         self.assertIn("sampled: ", storm["note"])
