@@ -58,8 +58,8 @@ PROCEDURE static uint64_t check(uint64_t state) {
   ++check_own.calls;
   return sum;
 }
-// A few ten nanoseconds: far too little for being measured, and far more than its caller's loop takes, so that samples of that loop
-// are in here on every processor, whichever instruction of a call and a return it lets a signal interrupt.
+// Some tens of nanoseconds: far too little to be measured, and far more than its caller's loop takes, so that samples of that loop
+// are in here on every processor, whichever instruction of a call and a return a signal interrupts there.
 PROCEDURE static uint64_t storm(uint64_t state) {
   ++storm_own.calls;
   for (int i = 0; i < 16; ++i) {
