@@ -36,7 +36,7 @@ void SharedReplay::add_processes() {
     process.node = node_of(store_.rank_of(index));
     process.actor = store_.is_actor(index);
     process.settled = process.actor || !any_first_peer_;
-    process.takes_turns = !process.actor && nodes_[process.node].turn_s > 0;
+    process.takes_turns = !process.actor && nodes_[process.node].takes_turns;
     processes_.push_back(process);
   }
   timer_queue_.add_sources(processes_.size());
@@ -47,11 +47,16 @@ void SharedReplay::set_turns() {
   for (const std::uint32_t node : target_.node_of_rank) ++ranks_on_node[node];
   const auto used = std::count_if(ranks_on_node.begin(), ranks_on_node.end(), [](auto n) { return n > 0; });
   // Who talks to other nodes polls their connections each time, whatever it waits for.
-  const Seconds turn_s = target_.network->path(used > 1 ? kUnknownHops : 0).turn_s;
+  const PathCost& path = target_.network->path(used > 1 ? kUnknownHops : 0);
   for (std::uint32_t node = 0; node < target_.nodes; ++node) {
     const double cores = nodes_[node].cores;
-    if (static_cast<double>(ranks_on_node[node]) > cores) nodes_[node].turn_s = turn_s / cores;
+    if (static_cast<double>(ranks_on_node[node]) <= cores) continue;
+    nodes_[node].turn_s = path.turn_s / cores;
+    nodes_[node].switch_s = path.switch_s / cores;
+    nodes_[node].takes_turns = path.turn_s > 0 || path.switch_s > 0;
   }
+  buffered_limit_ = target_.network->path(0).buffered_limit_bytes;
+  if (buffered_limit_ < ~Bytes{0}) unseen_.resize(target_.node_of_rank.size());
 }
 
 void SharedReplay::grow_messages() {
@@ -117,11 +122,17 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
                                                        bool for_post, Seconds time_s, Seconds now_s) {
   Process& process = processes_[index];
   const bool waited = process.waits_for != kNoMessage;
-  if (!waited) process.wait_since_s = now_s;
+  if (!waited) {
+    process.wait_since_s = now_s;
+    if (process.takes_turns && (!for_post || may_wait(message))) look(index, now_s);
+  }
   if (time_s <= now_s) {
     process.waits_for = kNoMessage;
     if (process.spins) stop_spinning(index, now_s);
-    if (waited && process.takes_turns) count_waiting(nodes_[process.node], -1, now_s);
+    if (waited && process.takes_turns) {
+      count_waiting(nodes_[process.node], -1, now_s);
+      process.looked_s = now_s;
+    }
     return false;
   }
   if (!waited && process.takes_turns) count_waiting(nodes_[process.node], 1, now_s);
@@ -159,13 +170,46 @@ void SharedReplay::count_waiting(Node& node, int change, Seconds now_s) {
   node.waiting += static_cast<std::size_t>(change);
 }
 
-Seconds SharedReplay::turns_s(const Process& process, Seconds since_s, Seconds now_s) const {
+Seconds SharedReplay::turns_s(const Process& process, const Op& op, Seconds since_s, Seconds now_s) const {
   const Node& node = nodes_[process.node];
-  if (!is_before(since_s, now_s)) return 0;
+  const Message& message = store_.message(op.message);
+  const bool in_node = !message.internal && node_of(message.src) == node_of(message.dst);
+  if (!is_before(process.wait_since_s, now_s)) {
+    return in_node && is_before(now_s, since_s + node.switch_s) ? node.switch_s / 2 : 0;
+  }
   // Just before now, so that it does not matter who comes first of those whose waits begin or end now; this
   // process was one of them.
   const std::size_t waiting = is_before(node.waiting_since_s, now_s) ? node.waiting : node.waiting_before;
-  return static_cast<double>(waiting - 1) * node.turn_s;
+  return static_cast<double>(waiting - 1) * node.turn_s + (in_node ? node.switch_s : 0);
+}
+
+void SharedReplay::await_look(MessageIndex index, Flight& flight, Seconds now_s) {
+  const Message& message = store_.message(index);
+  const auto receiver = static_cast<ProcessIndex>(message.dst);
+  const Process& process = processes_[receiver];
+  if (process.state == State::kDone || process.exited) return;
+  if (process.waits_for == index && !process.for_post) {
+    // It sees the message when it has the processor.
+    if (!is_before(process.wait_since_s, now_s)) return;
+  } else if (process.waits_for != kNoMessage || !is_before(process.looked_s, now_s)) {
+    return;
+  }
+  flight.unseen = true;
+  unseen_[receiver].push_back({index, message.generation});
+}
+
+void SharedReplay::look(ProcessIndex index, Seconds now_s) {
+  if (unseen_.empty()) return;
+  processes_[index].looked_s = now_s;
+  for (const Unseen& unseen : unseen_[index]) {
+    Flight* const flight = flights_.find(unseen.message, unseen.generation);
+    if (flight == nullptr) continue;
+    flight->unseen = false;
+    flight->sender_free_s = std::max(flight->sender_free_s, now_s);
+    if (flight->sender != kNobody) set_timer(flight->sender, flight->sender_free_s);
+    flight->sender = kNobody;
+  }
+  unseen_[index].clear();
 }
 
 // --- messages
@@ -224,6 +268,7 @@ Seconds SharedReplay::first_peer_s(const Process& process, const Op& op) {
   if (!is_rendezvous(message)) {
     flight.sender_free_s = now_s;
     fly(index, flight.sent_s, cost(message).flight_s, now_s);
+    if (must_be_seen(message)) await_look(index, flight, now_s);
   } else if (flight.posted) {
     start_transfer(index, flight, now_s);
   } else if (flight.receiver != kNobody) {
@@ -244,6 +289,7 @@ Seconds SharedReplay::first_peer_s(const Process& process, const Op& op) {
 void SharedReplay::start_transfer(MessageIndex index, Flight& flight, Seconds now_s) {
   const Rendezvous costs = rendezvous(store_.message(index));
   flight.start_s = costs.start_s(flight.sent_s, now_s);
+  if (must_be_seen(store_.message(index))) await_look(index, flight, now_s);
   fly(index, flight.start_s, costs.rest_s, now_s);
 }
 
@@ -266,6 +312,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   }
   for (auto [waiter, time_s] :
        {std::pair{&flight.receiver, flight.arrival_s}, std::pair{&flight.sender, flight.sender_free_s}}) {
+    if (waiter == &flight.sender && flight.unseen) continue;
     if (*waiter != kNobody) set_timer(*waiter, time_s);
     *waiter = kNobody;
   }
@@ -320,7 +367,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
           timeline_->waited(index, now_s);
           timeline_->names(index, op.message);
         }
-        Seconds work_s = process.takes_turns ? turns_s(process, process.wait_since_s, now_s) : 0;
+        Seconds work_s = process.takes_turns ? turns_s(process, op, there_s, now_s) : 0;
         if (has_cost) work_s += cost(store_.message(op.message)).recv_cpu_s;
         use(op.message);
         if (start_work(index, work_s, now_s)) return false;
@@ -354,15 +401,23 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         break;
     }
   }
-  if (op.kind == OpKind::kWaitSend || op.kind == OpKind::kSend) {
+  const bool has_processor =
+      op.kind == OpKind::kRecv || op.kind == OpKind::kPeek || process.stage == Stage::kOver;
+  if (has_processor && process.takes_turns) look(index, now_s);
+  if ((op.kind == OpKind::kWaitSend || op.kind == OpKind::kSend) && process.stage != Stage::kOver) {
     const bool blocks = op.kind == OpKind::kWaitSend || (op.flags & kOpNonblocking) == 0;
     const Flight& flight = flight_of(op.message);
     Seconds until_s = flight.sender_free_s;
     const bool own = op.kind == OpKind::kSend && blocks && !store_.message(op.message).collective &&
                      (op.flags & kOpInternal) == 0;
     if (own) until_s = std::max(until_s, flight.sent_s);  // it returns when the message has left
+    if (flight.unseen) until_s = kNeverS;
     if (blocks && await(index, op.message, true, until_s, now_s)) return false;
+    const bool lets_go = blocks && process.takes_turns && must_be_seen(store_.message(op.message));
+    const Seconds work_s = lets_go ? turns_s(process, op, flight.sender_free_s, now_s) : 0;
     use(op.message);
+    process.stage = Stage::kOver;
+    if (start_work(index, work_s, now_s)) return false;
   }
   if (op.kind == OpKind::kWindowOpen) [[unlikely]]
     window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1}, op.call_s);
@@ -397,6 +452,7 @@ void SharedReplay::run(ProcessIndex index, Seconds now_s) {
     if (op == nullptr) {
       const bool ends = process.exited || store_.ended(index, process.cursor);
       process.state = ends ? State::kDone : State::kNeedsEvents;
+      if (ends && process.takes_turns) look(index, now_s);
       if (!ends && !process.actor) needs_events_.push_back(index);
     } else {
       goes_on = step(index, *op, now_s);

@@ -25,8 +25,8 @@ turn_us = 3e6
 
 // Rank 0 works for 4 s and sends to rank 1, which sends to rank 2; both wait from the start.
 std::vector<Seconds> finish(Waiting waiting, std::uint32_t cores, const std::string& placement = "block",
-                            std::uint32_t nodes = 1) {
-  Target target = make_target(3, placement, nodes, cores, golden::network(kNetwork));
+                            std::uint32_t nodes = 1, const std::string& network = kNetwork) {
+  Target target = make_target(3, placement, nodes, cores, golden::network(network));
   target.waiting = waiting;
   return golden::predict_all(
              "0 send 4 to=1 tag=0 bytes=1\n0 exit 0\n"
@@ -56,6 +56,64 @@ TEST(WaitingRanks, PollTheirConnectionsWhereTheyHaveAny) {
   EXPECT_THAT(finish(Waiting::kYield, 1, "map=0,1,1", 2), ElementsAre(4, 8, 9));
   // All on one of two nodes: nobody has a connection.
   EXPECT_THAT(finish(Waiting::kYield, 1, "map=1,1,1", 2), ElementsAre(4, 6, 7));
+}
+
+// A message of the own node comes from a process that had the processor: it has to be switched from there.
+// The message for rank 1 is there at 5, a turn and a switch pass; rank 2's at 7.5, a switch passes.
+TEST(WaitingRanks, HaveTheProcessorBackFromASenderOfTheirNode) {
+  std::string network = kNetwork;
+  network.replace(network.find("turn_us = 1e6"), 0, "switch_us = 0.5e6\n");
+  network.replace(network.find("turn_us = 3e6"), 0, "switch_us = 2e6\n");
+  const auto switched = [&](Waiting waiting, std::uint32_t cores, const std::string& placement = "block",
+                            std::uint32_t nodes = 1) {
+    return finish(waiting, cores, placement, nodes, network);
+  };
+  EXPECT_THAT(switched(Waiting::kYield, 1), ElementsAre(4, 6.5, 8));
+  EXPECT_THAT(switched(Waiting::kYield, 2), ElementsAre(4, 5.75, 7));
+  EXPECT_THAT(switched(Waiting::kYield, 3), ElementsAre(4, 5, 6));
+  EXPECT_THAT(switched(Waiting::kBlock, 1), ElementsAre(4, 5, 6));
+  // Rank 1's message comes from the other node; rank 2's from its own, whose ranks have connections to poll.
+  EXPECT_THAT(switched(Waiting::kYield, 1, "map=0,1,1", 2), ElementsAre(4, 8, 11));
+}
+
+std::vector<Seconds> finish_two(const std::string& keys, const std::string& rank0, const std::string& rank1) {
+  const std::string network = "name = \"one\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0]]\n" + keys;
+  return golden::predict_all(rank0 + rank1, 2, {make_target(2, "block", 1, 1, golden::network(network))})
+      .front()
+      .rank_finish_s;
+}
+
+// Both work for 4 s on one processor and send at 8. Neither waits in the model; really one would have waited
+// for the other, so half of a switch passes for each.
+TEST(WaitingRanks, ThatGoOnTogetherHaveHalfOfASwitchEach) {
+  const std::string rank0 =
+      "0 isend 4 to=1 tag=0 bytes=1 req=1\n0 startRecv 0 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=1\n"
+      "0 wait 0 req=1\n0 exit 0\n";
+  const std::string rank1 =
+      "1 isend 4 to=0 tag=0 bytes=1 req=1\n1 startRecv 0 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=1\n"
+      "1 wait 0 req=1\n1 exit 0\n";
+  EXPECT_THAT(finish_two("switch_us = 1e6\n", rank0, rank1), ElementsAre(9, 9));
+  EXPECT_THAT(finish_two("", rank0, rank1), ElementsAre(8, 8));
+}
+
+// Rank 0 sends at 8, when rank 1 has done 4 of its 10 s. What is buffered is over then. Else rank 1's library
+// must look for it, which is at 14; rank 0 has waited, and a switch passes.
+TEST(WaitingRanks, HaveTheirMessagesSeenByTheLibraryOfTheReceiver) {
+  const std::string rank0 = "0 isend 4 to=1 tag=0 bytes=100 req=1\n0 wait 0 req=1\n0 exit 0\n";
+  const std::string rank1 = "1 startRecv 10 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=100\n1 exit 0\n";
+  EXPECT_THAT(finish_two("switch_us = 1e6\nbuffered_limit_bytes = 99\n", rank0, rank1), ElementsAre(15, 14));
+  EXPECT_THAT(finish_two("switch_us = 1e6\nbuffered_limit_bytes = 100\n", rank0, rank1), ElementsAre(8, 14));
+  EXPECT_THAT(finish_two("buffered_limit_bytes = 99\n", rank0, rank1), ElementsAre(8, 14));
+}
+
+// One that waits for something else looks all the time: rank 0 goes on at 4, after half of a switch.
+TEST(WaitingRanks, LookWhileTheyWaitForSomethingElse) {
+  const std::string rank0 =
+      "0 isend 4 to=1 tag=0 bytes=100 req=1\n0 wait 0 req=1\n0 send 6 to=1 tag=1 bytes=1\n0 exit 0\n";
+  const std::string rank1 =
+      "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=1\n"
+      "1 startRecv 10 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=100\n1 exit 0\n";
+  EXPECT_THAT(finish_two("switch_us = 1e6\nbuffered_limit_bytes = 99\n", rank0, rank1), ElementsAre(10.5, 21.5));
 }
 
 // A turn is work: it shares the processor with rank 3, which works all the time.

@@ -60,6 +60,8 @@ Result<void> read_turn_line(std::string_view line, Turns& measured) {
     measured.complete = true;
   } else if (const auto turn_ns = number_behind(line, "turn"); turn_ns) {
     measured.turn_ns.push_back(*turn_ns);
+  } else if (const auto switch_ns = number_behind(line, "switch"); switch_ns) {
+    measured.switch_ns.push_back(*switch_ns);
   } else {
     return broken_line(line);
   }
@@ -78,12 +80,15 @@ std::string contact_keys(Locality locality, const Contacts* contacts, const Turn
     }
   }
   if (turns != nullptr && !turns->turn_ns.empty()) text += key_line("turn_us", median_s(turns->turn_ns));
+  if (turns != nullptr && !turns->switch_ns.empty())
+    text += key_line("switch_us", median_s(turns->switch_ns));
   return text;
 }
 
 std::string contacts_about(const Contacts& contacts) {
   std::string text =
-      "# what first messages took longer than later ones, turns: first quartile, median, third quartile, "
+      "# what first messages took longer than later ones, turns, switches: first quartile, median, third "
+      "quartile, "
       "mean, "
       "samples\n";
   for (const auto& [key, samples_ns] : {std::pair{"first_of_two_new_ranks_us", &contacts.peer_ns},
@@ -95,9 +100,13 @@ std::string contacts_about(const Contacts& contacts) {
 }
 
 std::string turns_about(Locality locality, const Turns& turns) {
-  if (turns.turn_ns.empty()) return "";
-  return fmt::format("{} = {}\n", locality == Locality::kRemote ? "remote_turn_us" : "self_node_turn_us",
-                     spread_text(turns.turn_ns));
+  const std::string_view prefix = locality == Locality::kRemote ? "remote" : "self_node";
+  std::string text;
+  for (const auto& [key, samples_ns] :
+       {std::pair{"turn", &turns.turn_ns}, std::pair{"switch", &turns.switch_ns}}) {
+    if (!samples_ns->empty()) text += fmt::format("{}_{}_us = {}\n", prefix, key, spread_text(*samples_ns));
+  }
+  return text;
 }
 
 }  // namespace lbf

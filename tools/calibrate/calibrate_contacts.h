@@ -28,6 +28,7 @@ Result<void> read_contact_line(std::string_view line, Contacts& measured);
 struct Turns {
   bool complete = false;
   std::vector<Nanoseconds> turn_ns;  // of each round
+  std::vector<Nanoseconds> switch_ns;
 };
 
 // As read_contact_line.
@@ -35,9 +36,9 @@ Result<void> read_turn_line(std::string_view line, Turns& measured);
 
 enum class Locality { kSelfNode, kRemote };
 
-// Lines with first_message_us, first_peer_us and turn_us, as far as they were measured (nullptr: not):
-// medians, 0 where a median is below that. first_peer_us is what the very first message took longer than
-// other first ones, by its third quartile: a rank finds the connection at once or after its interval of
+// Lines with first_message_us, first_peer_us, turn_us and switch_us, as far as they were measured (nullptr:
+// not): medians, 0 where a median is below that. first_peer_us is what the very first message took longer
+// than other first ones, by its third quartile: a rank finds the connection at once or after its interval of
 // looking, ranks meet at the same time, and the slowest counts.
 std::string contact_keys(Locality locality, const Contacts* contacts, const Turns* turns);
 

@@ -102,9 +102,13 @@ class WorkCurve {
   double intercept_ = 0;
 };
 
-std::string path_table(std::string_view locality, const PingPong& measured, const std::string& keys) {
-  const std::map<Bytes, MessageCost> costs = split_costs(measured);
-  std::string text = fmt::format("\n[[path]]\nlocality = \"{}\"\n", locality);
+std::string path_table(Locality locality, const PingPong& measured, const Contacts* contacts,
+                       const Turns* turns) {
+  const bool has_switch = turns != nullptr && !turns->switch_ns.empty();
+  const std::map<Bytes, MessageCost> costs =
+      split_costs(measured, has_switch ? spread_of(turns->switch_ns).median_s : 0);
+  std::string text =
+      fmt::format("\n[[path]]\nlocality = \"{}\"\n", locality == Locality::kRemote ? "remote" : "self-node");
   const auto column = [&](std::string_view key, Seconds MessageCost::*part) {
     text += fmt::format("{} = ", key) + rows(measured, 5, [&](Bytes bytes, const Spread&) {
               return fmt::format("[{}, {}]", bytes, microseconds(costs.at(bytes).*part));
@@ -113,7 +117,9 @@ std::string path_table(std::string_view locality, const PingPong& measured, cons
   if (measured.eager == PingPong::Eager::kUpToLimit) {
     text += fmt::format("eager_limit_bytes = {}\n", measured.eager_limit_bytes);
   }
-  text += keys;
+  if (measured.buffered_limit_bytes)
+    text += fmt::format("buffered_limit_bytes = {}\n", *measured.buffered_limit_bytes);
+  text += contact_keys(locality, contacts, turns);
   if (!costs.empty()) {
     column("send_cpu", &MessageCost::send_cpu_s);
     column("recv_cpu", &MessageCost::recv_cpu_s);
@@ -141,7 +147,8 @@ std::string work_table(std::string_view key, const Samples& send, const Samples&
     const auto recv_ns = recv.find(bytes);
     if (recv_ns == recv.end()) continue;
     text += fmt::format("{}[{}, {}, {}],", written++ % 5 == 0 ? "\n  " : " ", bytes,
-                        microseconds(spread_of(send_ns).median_s), microseconds(spread_of(recv_ns->second).median_s));
+                        microseconds(spread_of(send_ns).median_s),
+                        microseconds(spread_of(recv_ns->second).median_s));
   }
   return text + "\n]\n";
 }
@@ -174,11 +181,12 @@ std::string link_about(const Calibration& calibration) {
     rates += fmt::format("{}{} pair{} {}", rates.empty() ? "" : ", ", pairs, pairs == 1 ? "" : "s",
                          megabytes_per_s(bytes_per_s));
   }
-  std::string text = fmt::format(
-      "bandwidth = {}\n",
-      toml_string(fmt::format("{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
-                         measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
-                         measured.bytes_per_s.begin()->second.size(), rates)));
+  std::string text =
+      fmt::format("bandwidth = {}\n",
+                  toml_string(fmt::format(
+                      "{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
+                      measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
+                      measured.bytes_per_s.begin()->second.size(), rates)));
   text += fmt::format("bandwidth_is_lower_bound = {}\n", link.grew);
   return text;
 }
@@ -228,6 +236,11 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
                      : limit == "all" ? PingPong::Eager::kAll
                                       : PingPong::Eager::kNotMeasured;
     measured.eager_limit_bytes = bytes.value_or(0);
+    return {};
+  }
+  if (kind == "buffered") {
+    measured.buffered_limit_bytes = parse_number<Bytes>(next_word(rest));
+    if (!rest.empty() || !measured.buffered_limit_bytes) return broken_line(line);
     return {};
   }
   if (kind == "yield" && (rest == " 0" || rest == " 1")) {
@@ -315,12 +328,12 @@ Spread spread_of(std::vector<Nanoseconds> samples_ns) {
   return {quantile(0.25), quantile(0.5), quantile(0.75), samples_ns.size()};
 }
 
-std::map<Bytes, MessageCost> split_costs(const PingPong& measured) {
+std::map<Bytes, MessageCost> split_costs(const PingPong& measured, Seconds switch_s) {
   std::map<Bytes, MessageCost> costs;
   if (shared_a_processor(measured)) {
     for (const auto& [bytes, samples] : measured.half_round_trips_ns) {
-      const Seconds half_s = spread_of(samples).median_s;
-      costs[bytes] = {half_s / 2, 0, half_s / 2};
+      const Seconds work_s = std::max(0.0, spread_of(samples).median_s - switch_s);
+      costs[bytes] = {work_s / 2, 0, work_s / 2};
     }
     return costs;
   }
@@ -345,16 +358,17 @@ std::string network_file(const Calibration& calibration) {
   std::string text = fmt::format(
       "# Measured by lbf-calibrate. Format: docs/formats/network-v1.md; times in microseconds. send_cpu + "
       "table + "
-      "recv_cpu\n# is half a round trip.\n"
+      "recv_cpu\n# is half a round trip, less the switch_us of self-node where its two ranks had one "
+      "processor.\n"
       "name = {}\n",
       toml_string(calibration.name));
   if (calibration.self_node != nullptr) {
-    text += path_table("self-node", *calibration.self_node,
-                       contact_keys(Locality::kSelfNode, calibration.contacts, calibration.self_node_turns));
+    text += path_table(Locality::kSelfNode, *calibration.self_node, calibration.contacts,
+                       calibration.self_node_turns);
   }
   if (calibration.remote != nullptr) {
-    text += path_table("remote", *calibration.remote,
-                       contact_keys(Locality::kRemote, calibration.contacts, calibration.remote_turns));
+    text +=
+        path_table(Locality::kRemote, *calibration.remote, calibration.contacts, calibration.remote_turns);
   }
 
   if (calibration.local != nullptr) text += local_table(*calibration.local);
@@ -383,7 +397,8 @@ std::string network_file(const Calibration& calibration) {
         "overlap\"\n",
         calibration.remote->send_work_ns.rbegin()->first);
     text +=
-        "# processor time as measured, of long messages with ranks that sleep between polls (not used): bytes, "
+        "# processor time as measured, of long messages with ranks that sleep between polls (not used): "
+        "bytes, "
         "sender, receiver\n" +
         work_table("remote_work_us", calibration.remote->send_work_ns, calibration.remote->recv_work_ns) +
         work_table("remote_long_work_us", calibration.remote->long_send_work_ns,
@@ -393,9 +408,9 @@ std::string network_file(const Calibration& calibration) {
   }
   if (calibration.self_node != nullptr && shared_a_processor(*calibration.self_node)) {
     text +=
-        "self_node_cpu = \"both ranks had one processor, which worked all the time: all of it is work, half "
-        "of it "
-        "the sender's and half the receiver's\"\n";
+        "self_node_cpu = \"both ranks had one processor, which worked all the time: all of it but switch_us "
+        "is "
+        "work, half of it the sender's and half the receiver's\"\n";
   } else if (calibration.self_node != nullptr) {
     text +=
         "self_node_cpu = \"not separable: a waiting rank polls, and the other one's work fills all of the "
@@ -407,6 +422,11 @@ std::string network_file(const Calibration& calibration) {
   }
   if (calibration.self_node != nullptr) {
     text += fmt::format("self_node_eager_limit = {}\n", toml_string(eager_text(*calibration.self_node)));
+  }
+  if (calibration.self_node != nullptr && calibration.self_node->buffered_limit_bytes) {
+    text +=
+        "self_node_buffered_limit = \"measured: the largest message whose send returns while its receiver "
+        "sleeps\"\n";
   }
   if (calibration.link != nullptr) text += link_about(calibration);
   if (calibration.contacts != nullptr) text += contacts_about(*calibration.contacts);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,8 @@ struct PingPong {
   enum class Eager { kNotMeasured, kUpToLimit, kAll };
   Eager eager = Eager::kNotMeasured;  // kNotMeasured: the program printed that it could not tell
   Bytes eager_limit_bytes = 0;        // the largest message that needs no receive to be sent (kUpToLimit)
+  // Inside a node: the largest one that needs not even the receiver's library; nothing: not found, or all.
+  std::optional<Bytes> buffered_limit_bytes;
 };
 
 // Takes one line of the output. Errors: a line that the program never prints.
@@ -79,10 +82,11 @@ struct MessageCost {
   Seconds recv_cpu_s = 0;
 };
 // By size; empty without measured work. Where the two ranks shared one processor it worked all the time: all
-// of it is work, half of it of each. Sizes beyond the measured work: the line through its last three points.
-// Where the works together exceed the half round trip (they overlapped), both are cut in proportion, so that
-// the sum is always what was measured.
-std::map<Bytes, MessageCost> split_costs(const PingPong& measured);
+// of it but the switch from one to the other (docs/engine.md, "Turns") is work, half of it of each. Sizes
+// beyond the measured work: the line through its last three points. Where the works together exceed the half
+// round trip (they overlapped), both are cut in proportion, so that the sum, and the switch, is always what
+// was measured.
+std::map<Bytes, MessageCost> split_costs(const PingPong& measured, Seconds switch_s = 0);
 
 struct Calibration {
   std::string name;

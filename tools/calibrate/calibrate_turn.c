@@ -13,7 +13,9 @@
 #include "tools/calibrate/calibrate_ranks.h"
 
 enum { kRanks = 4, kTag = 6, kRounds = 15, kMostExchanges = 5000, kFewestExchanges = 20 };
-enum { kPlayNs = 20000000, kSettleNs = 3000000, kSleepNs = kPlayNs + 3 * kSettleNs };
+enum { kBurst = 8 };
+enum { kPlayNs = 20000000, kSettleNs = 3000000 };
+enum { kSleepNs = kPlayNs + 3 * kSettleNs, kSleepBothNs = 2 * kPlayNs + 3 * kSettleNs };
 
 static int64_t now_ns(void) {
   struct timespec time;
@@ -51,27 +53,42 @@ static int compare(const void* a, const void* b) {
   return (left > right) - (left < right);
 }
 
-/* Median half round trip to `partner`, who goes on until a message says that it is over. */
-static int64_t play(int partner) {
+/* Receives `count` messages of one byte; returns the first. */
+static char receive(int from, int count) {
+  char first = 0;
+  for (int i = 0; i < count; ++i) {
+    char byte = 0;
+    MPI_Recv(&byte, 1, MPI_CHAR, from, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    if (i == 0) first = byte;
+  }
+  return first;
+}
+
+static void send(int to, int count, char byte) {
+  for (int i = 0; i < count; ++i) MPI_Send(&byte, 1, MPI_CHAR, to, kTag, MPI_COMM_WORLD);
+}
+
+/* Median half round trip of `burst` messages to `partner`, who goes on until a message says that it is over.
+ */
+static int64_t play(int partner, int burst) {
   static int64_t half_ns[kMostExchanges];
   const int64_t end_ns = now_ns() + kPlayNs;
   int count = 0;
   for (char go_on = 1; go_on;) {
     const int64_t start_ns = now_ns();
     go_on = count < kFewestExchanges || (count + 1 < kMostExchanges && start_ns < end_ns);
-    MPI_Send(&go_on, 1, MPI_CHAR, partner, kTag, MPI_COMM_WORLD);
-    char answer = 0;
-    MPI_Recv(&answer, 1, MPI_CHAR, partner, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    send(partner, burst, go_on);
+    receive(partner, burst);
     half_ns[count++] = (now_ns() - start_ns) / 2;
   }
   qsort(half_ns, (size_t)count, sizeof half_ns[0], compare);
   return half_ns[count / 2];
 }
 
-static void play_along(void) {
+static void play_along(int burst) {
   for (char go_on = 1; go_on;) {
-    MPI_Recv(&go_on, 1, MPI_CHAR, 0, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    MPI_Send(&go_on, 1, MPI_CHAR, 0, kTag, MPI_COMM_WORLD);
+    go_on = receive(0, burst);
+    send(0, burst, go_on);
   }
 }
 
@@ -82,31 +99,42 @@ static void stand_by(void) {
   }
 }
 
-static void tell_bystanders(int64_t ns) {
-  for (int rank = 2; rank < kRanks; ++rank) MPI_Send(&ns, 1, MPI_INT64_T, rank, kTag, MPI_COMM_WORLD);
+static void tell_bystanders(int first, int64_t ns) {
+  for (int rank = first; rank < kRanks; ++rank) MPI_Send(&ns, 1, MPI_INT64_T, rank, kTag, MPI_COMM_WORLD);
 }
 
-static void lead(int bystanders_of_node) {
+/* Rank 0 with rank 1; ranks 2 and 3 stand by. */
+static void measure_turns(int bystanders_of_node) {
   for (int round = 0; round < kRounds; ++round) {
-    tell_bystanders(kSleepNs);
+    tell_bystanders(2, kSleepNs);
     const int64_t told_ns = now_ns();
     sleep_ns(kSettleNs);
-    const int64_t alone_ns = play(1);
+    const int64_t alone_ns = play(1, 1);
     const int64_t over_ns = now_ns();
     sleep_ns(told_ns + kSleepNs + kSettleNs - over_ns);
-    const int64_t beside_ns = play(1);
+    const int64_t beside_ns = play(1, 1);
     /* Where it took so long that the bystanders woke up, both would be the same. */
     if (over_ns < told_ns + kSleepNs)
       printf("turn %lld\n", (long long)((beside_ns - alone_ns) / bystanders_of_node));
     fflush(stdout);
   }
-  tell_bystanders(-1);
-  const char over = 0;
-  char answer = 0;
-  MPI_Send(&over, 1, MPI_CHAR, 1, kTag, MPI_COMM_WORLD);
-  MPI_Recv(&answer, 1, MPI_CHAR, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  printf("end\n");
-  fflush(stdout);
+}
+
+/* Rank 0 with `partner`, of the same node; ranks from `bystander` on stand by. A half round trip is one
+ * switch from one to the other, however many messages there are. */
+static void measure_switches(int partner, int bystander) {
+  for (int round = 0; round < kRounds; ++round) {
+    tell_bystanders(bystander, kSleepBothNs);
+    const int64_t told_ns = now_ns();
+    sleep_ns(kSettleNs);
+    const int64_t one_ns = play(partner, 1);
+    const int64_t burst_ns = play(partner, kBurst);
+    const int64_t over_ns = now_ns();
+    if (over_ns < told_ns + kSleepBothNs)
+      printf("switch %lld\n", (long long)(one_ns - (burst_ns - one_ns) / (kBurst - 1)));
+    fflush(stdout);
+    sleep_ns(told_ns + kSleepBothNs + kSettleNs - over_ns);
+  }
 }
 
 int measure_turn(int argc, char** argv) {
@@ -137,13 +165,22 @@ int measure_turn(int argc, char** argv) {
   char out[kRanks] = {0};
   char in[kRanks];
   MPI_Alltoall(out, 1, MPI_CHAR, in, 1, MPI_CHAR, MPI_COMM_WORLD);
+  /* Who plays with rank 0 on its own node: ranks go round the nodes. */
+  const int partner = remote ? 2 : 1;
   if (rank == 0) {
-    lead(remote ? (kRanks - 2) / 2 : kRanks - 2);
-  } else if (rank == 1) {
-    /* Two plays a round, and the end. */
-    for (int i = 0; i < 2 * kRounds + 1; ++i) play_along();
+    measure_turns(remote ? (kRanks - 2) / 2 : kRanks - 2);
+    if (remote) MPI_Send(&(int64_t){-1}, 1, MPI_INT64_T, partner, kTag, MPI_COMM_WORLD);
+    measure_switches(partner, remote ? partner + 1 : 2);
+    tell_bystanders(remote ? partner + 1 : 2, -1);
+    printf("end\n");
+    fflush(stdout);
   } else {
-    stand_by();
+    if (rank >= 2) stand_by();
+    for (int i = 0; rank == 1 && i < 2 * kRounds; ++i) play_along(1);
+    for (int i = 0; rank == partner && i < kRounds; ++i) {
+      play_along(1);
+      play_along(kBurst);
+    }
   }
   MPI_Finalize();
   return 0;

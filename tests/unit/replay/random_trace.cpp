@@ -635,6 +635,10 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
       path.eager_limit = static_cast<double>(random() % 3 == 0 ? 0 : random() % 65536);
       toml << "eager_limit_bytes = " << static_cast<std::uint64_t>(path.eager_limit) << "\n";
     }
+    if (random() % 2 == 0) {
+      path.buffered_limit = static_cast<double>(random() % 3 == 0 ? 0 : random() % 65536);
+      toml << "buffered_limit_bytes = " << static_cast<std::uint64_t>(path.buffered_limit) << "\n";
+    }
     // Seconds, as all else in these programs.
     const auto add_time = [&](const char* key, double& seconds) {
       if (random() % 3 > 0) return;
@@ -645,6 +649,7 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
     add_time("first_message_us", path.first_message);
     add_time("first_peer_us", path.first_peer);
     add_time("turn_us", path.turn);
+    add_time("switch_us", path.switching);
     return path;
   };
   machine.self_node = add_path("self-node");

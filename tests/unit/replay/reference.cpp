@@ -28,8 +28,10 @@ struct Live {
   double asleep_until = -1;  // blocked, or waiting for something that comes at a known time; -1: not
   bool waits = false;        // for a message event (also while asleep until it)
   std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
-  double connected = kInfinity;  // since its first send over a path with first_peer has left
-  bool settled = false;          // it has received over such a path
+  double connected = kInfinity;     // since its first send over a path with first_peer has left
+  bool settled = false;             // it has received over such a path
+  std::vector<std::size_t> unseen;  // messages to it, which its library must look for
+  double looked = -1;               // when it did that last
   double finish = 0;
 };
 
@@ -37,7 +39,8 @@ struct Live {
 struct Way {
   bool sent = false;
   bool posted = false;
-  bool first = false;  // of its sender's rank to the receiver's
+  bool unseen = false;  // by the receiver's library, and so not over for its sender
+  bool first = false;   // of its sender's rank to the receiver's
   double sent_at = 0;
   double start = kInfinity;  // it may use the links from here on
   double rest = 0;           // from start to arrival, alone
@@ -153,10 +156,67 @@ class Simulation {
       sender.connected = std::min(sender.connected, way.sent_at);
     if (!rendezvous(m)) {
       way.sender_free = now_;
+      must_be_seen(index);
       depart(index, way.sent_at, flight(m));
     } else if (way.posted) {
       meet(index);
     }
+  }
+  // Do processes of this node let each other go on when they wait?
+  bool takes_turns(int node) const {
+    const Path& path = farthest();
+    const auto ranks = std::count(machine_.node_of_rank.begin(), machine_.node_of_rank.end(), node);
+    return machine_.yields && ranks > machine_.cores[static_cast<std::size_t>(node)] &&
+           (path.turn > 0 || path.switching > 0);
+  }
+  bool is_seen_late(const Message& m) const {
+    const std::size_t sender = sender_of_[static_cast<std::size_t>(&m - program_.messages.data())];
+    return !program_.processes[sender].background && !m.internal && m.src != m.dst &&
+           node_of(m.src) == node_of(m.dst) && m.bytes > machine_.self_node.buffered_limit &&
+           takes_turns(node_of(m.src));
+  }
+  bool may_wait(const Message& m) const {
+    return m.sync || (!m.internal && m.bytes > machine_.self_node.buffered_limit);
+  }
+  // A message whose receiver has waited for it is seen when the receiver has the processor; one whose
+  // receiver waits for something else, at once; else when the receiver's library looks next (again, at the
+  // same time, is soon enough).
+  void must_be_seen(std::size_t index) {
+    const Message& m = program_.messages[index];
+    if (!is_seen_late(m)) return;
+    const auto r = static_cast<std::size_t>(m.dst);
+    Live& receiver = live_[r];
+    const std::vector<Action>& actions = program_.processes[r].actions;
+    if (receiver.next >= actions.size()) return;
+    if (receiver.waits) {
+      const Action& action = actions[receiver.next];
+      const bool takes = action.kind == Action::Kind::kRecv || action.kind == Action::Kind::kPeek;
+      const bool has_waited = is_before(receiver.waits_of.back().first, now_);
+      if (!takes || action.message != index || !has_waited) return;
+    } else if (!is_before(receiver.looked, now_)) {
+      return;
+    }
+    way_[index].unseen = true;
+    receiver.unseen.push_back(index);
+  }
+  // True: it saw anything.
+  bool look(std::size_t p) {
+    if (program_.processes[p].background) return false;
+    Live& me = live_[p];
+    me.looked = now_;
+    const bool any = !me.unseen.empty();
+    for (std::size_t index : me.unseen) {
+      way_[index].unseen = false;
+      way_[index].sender_free = std::max(way_[index].sender_free, now_);
+    }
+    me.unseen.clear();
+    return any;
+  }
+  const Path& farthest() const {
+    const bool one_node = std::all_of(machine_.node_of_rank.begin(), machine_.node_of_rank.end(),
+                                      [&](int other) { return other == machine_.node_of_rank.front(); });
+    if (one_node) return machine_.self_node;
+    return machine_.remote ? *machine_.remote : machine_.hops.rbegin()->second;
   }
   void post(std::size_t index) {
     Way& way = way_[index];
@@ -166,6 +226,7 @@ class Simulation {
   }
   void meet(std::size_t index) {
     const Message& m = program_.messages[index];
+    must_be_seen(index);
     depart(index, std::max(way_[index].sent_at + handshake(m), now_), flight(m) - handshake(m));
   }
   void depart(std::size_t index, double start, double rest) {
@@ -210,29 +271,28 @@ class Simulation {
   }
   // By more than rounding.
   static bool is_before(double a, double b) { return a < b - kSameTime * std::max(1.0, std::abs(a)); }
-  // The work that passes before process p, which waited until now, takes its message: one vain poll of each
-  // other process that waited on its node just before now.
-  double turns_of(std::size_t p) {
+  // The work that passes before process p goes on with a message that was there (or free) at `since`. It
+  // waited until now: one vain poll of each other process that waited on its node just before now, and the
+  // switch to p after another one of its own node. It did not: half of that switch if it came less than one
+  // later.
+  double turns_of(std::size_t p, const Message& m, bool waited, double since) {
     const int node = node_of(program_.processes[p].rank);
     const auto n = static_cast<std::size_t>(node);
-    const auto ranks = std::count(machine_.node_of_rank.begin(), machine_.node_of_rank.end(), node);
-    const bool one_node = std::all_of(machine_.node_of_rank.begin(), machine_.node_of_rank.end(),
-                                      [&](int other) { return other == machine_.node_of_rank.front(); });
-    const double turn = one_node          ? machine_.self_node.turn
-                        : machine_.remote ? machine_.remote->turn
-                                          : machine_.hops.rbegin()->second.turn;
-    if (!machine_.yields || ranks <= machine_.cores[n] || turn <= 0) return 0;
-    if (!is_before(live_[p].waits_of.back().first, now_)) return 0;
+    if (program_.processes[p].background || !takes_turns(node)) return 0;
+    const bool is_from_node = !m.internal && node_of(m.src) == node;
+    const double switching = is_from_node ? farthest().switching / machine_.cores[n] : 0;
+    if (!waited || !is_before(live_[p].waits_of.back().first, now_))
+      return is_before(now_, since + switching) ? switching / 2 : 0;
     int others = 0;
     for (std::size_t q = 0; q < live_.size(); ++q) {
       const Process& other = program_.processes[q];
       if (q == p || other.background || node_of(other.rank) != node) continue;
-      const bool waited = std::any_of(
+      const bool polls = std::any_of(
           live_[q].waits_of.begin(), live_[q].waits_of.end(),
           [&](const auto& wait) { return is_before(wait.first, now_) && !is_before(wait.second, now_); });
-      others += waited ? 1 : 0;
+      others += polls ? 1 : 0;
     }
-    return turn * others / machine_.cores[n];
+    return farthest().turn * others / machine_.cores[n] + switching;
   }
 
   // Carries process p on at now_ as far as it goes without time passing; true if it did anything.
@@ -250,9 +310,13 @@ class Simulation {
       return true;
     };
     // Waits for a message event; true: it is not there yet.
-    const auto must_wait = [&](double until) {
+    const auto must_wait = [&](double until, bool looks = true) {
+      if (!me.waits && looks) did = look(p) || did;
       if (until > now_ && !me.waits) me.waits_of.emplace_back(now_, kInfinity);
-      if (until <= now_ && me.waits) me.waits_of.back().second = now_;
+      if (until <= now_ && me.waits) {
+        me.waits_of.back().second = now_;
+        me.looked = now_;
+      }
       me.waits = until > now_;
       if (me.waits && until < kInfinity) me.asleep_until = until;
       return me.waits;
@@ -295,11 +359,26 @@ class Simulation {
           if (action.kind == Action::Kind::kSend) {
             // It returns when the message has left; a collective goes on.
             const double left = m->collective || m->internal ? 0 : way->sent_at;
-            if (must_wait(std::max(left, way->sender_free))) return did;
+            if (me.phase == 2) {
+              const bool waited = me.waits;
+              if (must_wait(way->unseen ? kInfinity : std::max(left, way->sender_free), may_wait(*m)))
+                return did;
+              me.phase = 3;
+              if (is_seen_late(*m) && work(turns_of(p, *m, waited, way->sender_free))) return true;
+            } else {
+              did = look(p) || did;
+            }
           }
           break;
         case Action::Kind::kWaitSend:
-          if (must_wait(way->sender_free)) return did;
+          if (me.phase == 0) {
+            const bool waited = me.waits;
+            if (must_wait(way->unseen ? kInfinity : way->sender_free, may_wait(*m))) return did;
+            me.phase = 1;
+            if (is_seen_late(*m) && work(turns_of(p, *m, waited, way->sender_free))) return true;
+          } else {
+            did = look(p) || did;
+          }
           break;
         case Action::Kind::kPost:
           post(action.message);
@@ -316,18 +395,21 @@ class Simulation {
             did = did || !way->posted;
             post(action.message);
             const bool waited = me.waits;
-            if (must_wait(way->arrival + unsettled(p, action.message))) return did;
+            const double there = way->arrival + unsettled(p, action.message);
+            if (must_wait(there)) return did;
             me.phase = 1;
             me.settled = me.settled || (!m->internal && path(*m).first_peer > 0);
-            const double turns = waited && !process.background ? turns_of(p) : 0;
+            const double turns = turns_of(p, *m, waited, there);
             if (work(turns + (m->internal ? 0 : cost(path(*m).recv_cpu, m->bytes)))) return true;
           }
           break;
       }
+      if (action.kind == Action::Kind::kRecv || action.kind == Action::Kind::kPeek) look(p);
       me.phase = 0;
       ++me.next;
       me.finish = now_;
       did = true;
+      if (me.next == process.actions.size()) look(p);
     }
     return did;
   }

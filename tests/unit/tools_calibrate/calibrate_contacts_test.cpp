@@ -49,10 +49,11 @@ TEST(ContactLines, ForeignOutputIsRefused) {
 }
 
 TEST(TurnLines, AreAddedUpAndForeignOutputIsRefused) {
-  const Turns measured = read_turns({"turn 450", "turn -3", "end"});
+  const Turns measured = read_turns({"turn 450", "turn -3", "switch 1500", "end"});
   EXPECT_TRUE(measured.complete);
   EXPECT_THAT(measured.turn_ns, ElementsAre(450, -3));
-  for (const char* line : {"", "turn", "turn x", "turn 1 2", "end now", "peer 5"}) {
+  EXPECT_THAT(measured.switch_ns, ElementsAre(1500));
+  for (const char* line : {"", "turn", "turn x", "switch", "switch 1 2", "turn 1 2", "end now", "peer 5"}) {
     Turns refused;
     EXPECT_FALSE(read_turn_line(line, refused).ok()) << line;
   }
@@ -65,8 +66,8 @@ TEST(NetworkFile, HasFirstContactsAndTurns) {
   const Contacts contacts =
       read_contacts({"peer 2000000", "peer 10000000", "peer 12000000", "first remote 400000",
                      "first remote 300000", "first remote 9000000", "first self 7000", "end"});
-  const Turns remote_turns = read_turns({"turn 2600", "turn 2700", "turn 900000", "end"});
-  const Turns self_node_turns = read_turns({"turn 450", "end"});
+  const Turns remote_turns = read_turns({"turn 2600", "turn 2700", "turn 900000", "switch 5700", "end"});
+  const Turns self_node_turns = read_turns({"turn 450", "switch 1400", "switch 1600", "end"});
   Calibration calibration;
   calibration.name = "lan";
   calibration.remote = &remote;
@@ -83,10 +84,13 @@ TEST(NetworkFile, HasFirstContactsAndTurns) {
   EXPECT_NEAR(network->path(0).first_message_s, 7e-6, 1e-12);
   EXPECT_EQ(network->path(0).first_peer_s, 0);
   EXPECT_NEAR(network->path(0).turn_s, 0.45e-6, 1e-12);
+  EXPECT_NEAR(network->path(1).switch_s, 5.7e-6, 1e-12);
+  EXPECT_NEAR(network->path(0).switch_s, 1.5e-6, 1e-12);
   // Quartiles, mean and samples, so that the distribution is not hidden.
   EXPECT_THAT(text, HasSubstr("first_of_two_new_ranks_us = [6000.000, 10000.000, 11000.000, 8000.000, 3]"));
   EXPECT_THAT(text, HasSubstr("first_remote_us = [350.000, 400.000, 4700.000, 3233.333, 3]"));
   EXPECT_THAT(text, HasSubstr("self_node_turn_us = [0.450, 0.450, 0.450, 0.450, 1]"));
+  EXPECT_THAT(text, HasSubstr("self_node_switch_us = [1.450, 1.500, 1.550, 1.500, 2]"));
 }
 
 TEST(ContactKeys, AreLeftOutWhereNothingWasMeasuredAndNeverNegative) {
@@ -95,10 +99,27 @@ TEST(ContactKeys, AreLeftOutWhereNothingWasMeasuredAndNeverNegative) {
   const Turns no_turns;
   EXPECT_EQ(contact_keys(Locality::kRemote, &nothing, &no_turns), "");
   const Contacts noise = read_contacts({"peer 5", "first remote 100", "first self -7"});
-  const Turns noisy_turns = read_turns({"turn -5"});
+  const Turns noisy_turns = read_turns({"turn -5", "switch -7"});
   EXPECT_EQ(contact_keys(Locality::kRemote, &noise, &noisy_turns),
-            "first_message_us = 0.100\nfirst_peer_us = 0.000\nturn_us = 0.000\n");
+            "first_message_us = 0.100\nfirst_peer_us = 0.000\nturn_us = 0.000\nswitch_us = 0.000\n");
   EXPECT_EQ(contact_keys(Locality::kSelfNode, &noise, nullptr), "first_message_us = 0.000\n");
+}
+
+// Half a round trip was 3 us, of which 1.4 are the switch from one rank to the other; shorter than that is
+// noise.
+TEST(NetworkFile, OfOneProcessorHasTheSwitchOnce) {
+  const PingPong self_node = read({"node 0 a", "node 1 a", "yield 1", "batch 0 1300", "batch 8 3000", "end"});
+  const Turns turns = read_turns({"turn 450", "switch 1400", "end"});
+  Calibration calibration;
+  calibration.name = "one";
+  calibration.self_node = &self_node;
+  calibration.self_node_turns = &turns;
+  const auto network = Network::parse(network_file(calibration), "one.toml");
+  ASSERT_TRUE(network.ok()) << network.error().message;
+  const PathCost& path = network->path(0);
+  EXPECT_NEAR(path.send_cpu.at(8) + path.flight.at(8) + path.recv_cpu.at(8) + path.switch_s, 3e-6, 1e-12);
+  EXPECT_NEAR(path.send_cpu.at(8), 0.8e-6, 1e-12);
+  EXPECT_EQ(path.send_cpu.at(0), 0);
 }
 
 // Two ranks on one processor: it worked all the time that a message took.
