@@ -117,5 +117,10 @@ class Cluster:
         raise MeasureError(f"{run.id}: lbfd does not know the job")
 
 
+def network_file(output, network, repeat):
+    """What lbf-calibrate measured in this round."""
+    return os.path.join(output, "networks.d", str(repeat), f"{network}.toml")
+
+
 def trace_of(output, run_id):
     return os.path.join(output, "traces", f"{run_id}.lbfw")

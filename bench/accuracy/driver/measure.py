@@ -6,6 +6,7 @@ import statistics
 import time
 
 from . import plan
+from .cluster import network_file
 
 COLUMNS = ("id", "program", "ranks", "nodes", "network", "kind", "repeat", "time_s", "job_s", "measured_s", "process_s",
            "messages", "events", "unmodelled_s", "started", "load_before")
@@ -83,6 +84,7 @@ def measure_all(cluster, runs, program_dir, options):
     began, number = time.monotonic(), 0
     while left := left_of(runs, done, durations, options):
         run = left[0]
+        calibrate_round(cluster, run.repeat, options)
         left_s = sum(durations.of(later.case) + plan.START_S for later in left)
         print(f"  {clock(time.monotonic() - began)} done, about {clock(left_s)} to go: {run.case}, "
               f"{'captured' if run.captured else 'bare'}, round {run.repeat + 1} of {options.repeats}", flush=True)
@@ -95,6 +97,17 @@ def measure_all(cluster, runs, program_dir, options):
         durations.add(run.case, float(row["time_s"]))
         number += 1
     print(f"  {number} runs in {clock(time.monotonic() - began)}")
+
+
+def calibrate_round(cluster, repeat, options):
+    """A host may place a virtual machine's processors anew at any time, and messages between them are then faster or slower: each
+    round has networks of its own."""
+    for network in options.networks:
+        path = network_file(options.output, network, repeat)
+        if not os.path.exists(path):
+            print(f"  measuring the network {network}", flush=True)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            cluster.calibrate(network, options.calibrate_seconds, path)
 
 
 def clock(seconds):

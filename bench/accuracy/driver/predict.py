@@ -6,7 +6,7 @@ import os
 import sys
 import time
 
-from .cluster import command, trace_of
+from .cluster import command, network_file, trace_of
 from .measure import clock, read_runs
 from .simgrid import Network, SimGridFailed, Trace
 
@@ -25,7 +25,7 @@ def read_predictions(output):
     return predictions
 
 
-def predict_all(options, networks):
+def predict_all(options):
     """Adds to predictions.csv what is not there yet. SimGrid: from the first captured run of each case only."""
     runs = read_runs(options.output)
     known = read_predictions(options.output)
@@ -45,7 +45,7 @@ def predict_all(options, networks):
             print(f"  {clock(time.monotonic() - began)} done{f', about {clock(left_s)} to go' if done else ''}: "
                   f"{row['case']}, {predict.__name__.removeprefix('with_')}", flush=True)
             try:
-                predictor, answer = predict(options, networks, row, targets)
+                predictor, answer = predict(options, row, targets)
             except SimGridFailed as error:  # it is not ours to mend: its cells stay empty
                 print(f"  {row['case']}: {error}", file=sys.stderr, flush=True)
                 continue
@@ -71,27 +71,22 @@ def targets_of(case, runs):
     return {(other.nodes, other.network) for other in ran if (other.program, other.ranks) == (case.program, case.ranks)}
 
 
-def network_files(options, networks):
-    return {network: os.path.join(options.output, "networks.d", f"{network}.toml") for network in networks}
-
-
-def with_whatif(options, networks, row, targets):
-    files = network_files(options, networks)
+def with_whatif(options, row, targets):
     answer = {}
     for nodes in sorted({nodes for nodes, _ in targets}):
         wanted = sorted(network for count, network in targets if count == nodes)
         document = json.loads(command(
             [f"{options.build}/bin/lbf-whatif", trace_of(options.output, row["id"]), "--nodes", str(nodes), "--network",
-             ",".join(files[network] for network in wanted), "--json"], timeout=600))
+             ",".join(network_file(options.output, network, row["repeat"]) for network in wanted), "--json"], timeout=600))
         for prediction in document["predictions"]:
             if prediction["lbf_s"] is not None and not prediction["partial"]:
                 answer[nodes, prediction["network"]] = prediction["lbf_s"]
     return "lbf", answer
 
 
-def with_simgrid(options, networks, row, targets):
-    files = network_files(options, networks)
+def with_simgrid(options, row, targets):
     ranks = row["case"].ranks
     with Trace(f"{options.build}/bin/lbf-trace", trace_of(options.output, row["id"])) as trace:
-        return "simgrid", {(nodes, network): trace.replay(Network(files[network]), ranks, nodes)
+        return "simgrid", {(nodes, network): trace.replay(Network(network_file(options.output, network, row["repeat"])), ranks,
+                                                                nodes)
                            for nodes, network in sorted(targets)}
