@@ -118,10 +118,8 @@ void Matcher::emit_plain(Rank rank, const Event& event, OpKind kind) {
   message.sync = (event.flags & kFlagSync) != 0;
   message.sender = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
-  if (procedures_) [[unlikely]]
-    procedures_->sent(rank, index);
-  if (any_ended_ && !paired) [[unlikely]]
-    play_after_end(event.peer, {event.comm, rank, event.peer, event.tag}, false);
+  if (procedures_) [[unlikely]] procedures_->sent(rank, index);
+  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, rank, event.peer, event.tag}, false);
   return index;
 }
 
@@ -130,8 +128,7 @@ void Matcher::emit_plain(Rank rank, const Event& event, OpKind kind) {
   const MessageIndex index = channels_.take_receive(key, paired);
   store_.message(index).receiver = static_cast<ProcessIndex>(key.dst);
   stats_.messages += paired ? 1 : 0;
-  if (any_ended_ && !paired) [[unlikely]]
-    play_after_end(key.src, key, true);
+  if (any_ended_ && !paired) [[unlikely]] play_after_end(key.src, key, true);
   return index;
 }
 
@@ -223,8 +220,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     }
     message = end_held_receive(rank, event, found->value);
   }
-  if (procedures_) [[unlikely]]
-    procedures_->received(rank, message);
+  if (procedures_) [[unlikely]] procedures_->received(rank, message);
   emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent);
   has_received(rank, event.peer);
   if (has_request) {
@@ -239,8 +235,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
   if (!has_peer(event)) return no_such_peer(rank, event);
   stats_.wildcard_receives += is_wildcard(event) ? 1 : 0;
   const MessageIndex message = take_place_now({event.comm, event.peer, rank, event.tag});
-  if (procedures_) [[unlikely]]
-    procedures_->received(rank, message);
+  if (procedures_) [[unlikely]] procedures_->received(rank, message);
   emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent);
   has_received(rank, event.peer);
   return {};
@@ -252,8 +247,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   const MessageIndex message = channels_.peek({event.comm, event.peer, rank, event.tag}, paired);
   store_.message(message).receiver = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
-  if (any_ended_ && !paired) [[unlikely]]
-    play_after_end(event.peer, {event.comm, event.peer, rank, event.tag}, true);
+  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, event.peer, rank, event.tag}, true);
   emit(static_cast<ProcessIndex>(rank), OpKind::kPeek, message, event.process_s, event.call_s, kOpEndsEvent);
   return {};
 }
@@ -331,8 +325,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       return fed;
     }
     state.measured_s += event.process_s + event.call_s + event.off_s;
-    if (state.measured_s >= state.block_end_s) [[unlikely]]
-      end_block(rank, state);
+    if (state.measured_s >= state.block_end_s) [[unlikely]] end_block(rank, state);
   }
   stats_.events += state.events - before;
   return {};

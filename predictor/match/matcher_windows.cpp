@@ -21,9 +21,9 @@ std::uint64_t member_key(std::uint32_t comm, Rank rank) {
 Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (windows_.empty()) windows_.push_back(0);
-  // Receives without a place, wildcards and those behind them, come once more: posted in the next window if
-  // they are still under way then, else among what was skipped. Their posts are held until it is known which
-  // of it (or that the capture ends): nobody is to pass them before those who sent to them may.
+  // Receives without a place, wildcards and those behind them, come once more: posted in the next window if they
+  // are still under way then, else among what was skipped. Their posts are held until it is known which of it (or that
+  // the capture ends): nobody is to pass them before those who sent to them may.
   state.closed_before_places = !state.unplaced.empty();
   // Nobody will see how the others end.
   std::vector<ActiveRequest> active;
@@ -31,8 +31,7 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   for (const ActiveRequest& request : active) state.requests.erase(request.number);
   active.push_back(std::exchange(state.blocking_receive, {}));
   for (const ActiveRequest& request : active) {
-    const bool is_held =
-        request.what() == RequestKind::kHeldReceive && records_[request.value].message == kNoMessage;
+    const bool is_held = request.what() == RequestKind::kHeldReceive && records_[request.value].message == kNoMessage;
     if (!is_held) forget(rank, request);
   }
   // Its blocks have what is in events; the rest is the whole window's.
@@ -46,8 +45,7 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
 }
 
 void Matcher::end_block(Rank rank, RankState& state) {
-  emit(static_cast<ProcessIndex>(rank), OpKind::kBlockEnd, blocks::index_of(state.window, state.block), 0, 0,
-       0);
+  emit(static_cast<ProcessIndex>(rank), OpKind::kBlockEnd, blocks::index_of(state.window, state.block), 0, 0, 0);
   // An event may be longer than several blocks: it is all in the one in which it began.
   while (state.block_end_s <= state.measured_s && state.block + 1 < blocks::kMostOfAWindow) {
     state.block_end_s += blocks::kShortestS * blocks::length(++state.block);
@@ -140,8 +138,8 @@ Result<void> Matcher::feed_capture_end(Rank rank, const Event& event) {
     if (state.ghost == kNobody) state.ghost = ghosts_.call(rank);
     state.after_end = state.ghost;
     ghosts_.hold(state.after_end);  // for ever
-    // Receives that were posted before, and took their messages after it: which ones nobody knows. So no
-    // sender waits for longer than till the first of them.
+    // Receives that were posted before, and took their messages after it: which ones nobody knows. So no sender waits for
+    // longer than till the first of them.
     state.receives_after_end = state.closed_before_places ? state.held_ghost : state.after_end;
     ghosts_.hold(state.receives_after_end);
     any_ended_ = ends_to_play_ = true;

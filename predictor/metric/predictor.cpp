@@ -90,8 +90,8 @@ Result<void> check_plan(const ProcedurePlan& plan, Rank ranks) {
         return invalid_input(name + " changes one procedure twice");
       }
       if (change.to == MoveTo::kRank && (scenario.rank < 0 || scenario.rank >= ranks)) {
-        return invalid_input(name + ": rank " + std::to_string(scenario.rank) +
-                             " does not exist: the program has " + std::to_string(ranks) + " ranks");
+        return invalid_input(name + ": rank " + std::to_string(scenario.rank) + " does not exist: the program has " +
+                             std::to_string(ranks) + " ranks");
       }
     }
   }
@@ -308,8 +308,7 @@ class PredictorOfTargets final : public Predictor {
   };
   static SeenStretch without(Seconds measured_s, Seconds predicted_s, const Without& capture) {
     const Seconds capture_s = measured_s * capture.share;
-    if (capture.of_predicted)
-      predicted_s = std::max(predicted_s - capture_s, (1 - kMostCaptureShare) * predicted_s);
+    if (capture.of_predicted) predicted_s = std::max(predicted_s - capture_s, (1 - kMostCaptureShare) * predicted_s);
     return {measured_s - capture_s, predicted_s};
   }
   static Seconds predicted_of(const WindowClocks::Window& window, std::size_t k) {
@@ -320,8 +319,7 @@ class PredictorOfTargets final : public Predictor {
   }
 
   // The blocks of window `w`. What of its time is in no event they share.
-  static std::vector<SeenStretch> blocks_of(const WindowClocks& clocks, std::size_t w, std::size_t k,
-                                            const Without& capture) {
+  static std::vector<SeenStretch> blocks_of(const WindowClocks& clocks, std::size_t w, std::size_t k, const Without& capture) {
     std::vector<SeenStretch> blocks;
     if (w >= blocks::kCutWindows) return blocks;
     const std::size_t begin = blocks::index_of(static_cast<std::uint32_t>(w), 0);
@@ -338,8 +336,7 @@ class PredictorOfTargets final : public Predictor {
   }
 
   // All ranks' times together. What is predicted of the seen part has the capture in it, as the part itself.
-  Extrapolated extrapolate_sums(const Replay& replay, std::size_t k, Seconds run_s,
-                                const Without& capture) const {
+  Extrapolated extrapolate_sums(const Replay& replay, std::size_t k, Seconds run_s, const Without& capture) const {
     const WindowClocks& clocks = replay.window_clocks();
     SeenStretch start;
     for (Rank rank = 0; rank < ranks_; ++rank) {
@@ -387,8 +384,8 @@ class PredictorOfTargets final : public Predictor {
     return all;
   }
 
-  // Each rank's time that nobody saw is taken to be as what was seen of all; the program takes as long as the
-  // rank that takes longest.
+  // Each rank's time that nobody saw is taken to be as what was seen of all; the program takes as long as the rank
+  // that takes longest.
   void extrapolate_windows(const Replay& replay, std::size_t k, Prediction& prediction) const {
     const WindowClocks& clocks = replay.window_clocks();
     Seconds run_s = 0;
@@ -398,12 +395,10 @@ class PredictorOfTargets final : public Predictor {
       away_s += clocks.away_s(static_cast<std::size_t>(rank));
     }
     const Seconds seen_s = run_s - away_s;
-    // What the capture took is no time of the program's: what was recorded ran slower by it than the rest
-    // did, on every target. How much of it held up others, and so counts twice, or was spent while others
-    // were waited for, and so does not count, nobody knows: the interval has both, and what the run would
-    // take if it were recorded to its end.
-    const double share =
-        seen_s > 0 ? std::clamp(capture_cost_.recording_s / seen_s, 0.0, kMostCaptureShare) : 0;
+    // What the capture took is no time of the program's: what was recorded ran slower by it than the rest did, on every
+    // target. How much of it held up others, and so counts twice, or was spent while others were waited for, and so does
+    // not count, nobody knows: the interval has both, and what the run would take if it were recorded to its end.
+    const double share = seen_s > 0 ? std::clamp(capture_cost_.recording_s / seen_s, 0.0, kMostCaptureShare) : 0;
     const Seconds own_away_s = std::max(away_s - capture_cost_.counting_s, 0.0);
     const auto with = [&](const Without& capture) {
       return extrapolate_sums(replay, k, seen_s * (1 - capture.share) + own_away_s, capture);
@@ -431,8 +426,7 @@ class PredictorOfTargets final : public Predictor {
     prediction.low_s = prediction.high_s = prediction.lbf_s;
     if (away_s <= 0) return;
     const double scale = all.predicted_s > 0 ? prediction.lbf_s / all.predicted_s : 0;
-    prediction.low_s =
-        std::min(std::max(scale * all.low_s, all.low_s > 0 ? longest_known_s : 0), prediction.lbf_s);
+    prediction.low_s = std::min(std::max(scale * all.low_s, all.low_s > 0 ? longest_known_s : 0), prediction.lbf_s);
     prediction.high_s = all.high_s == kNeverS ? kNeverS : std::max(scale * all.high_s, prediction.lbf_s);
   }
 
@@ -581,8 +575,8 @@ Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Targe
     const std::string name = "target " + std::to_string(t + 1);
     if (Result<void> ok = check_target(targets[t], ranks, name); !ok) return ok.error();
     if (targets[t].scenario > plan.scenarios.size()) {
-      return invalid_input(name + " is of scenario " + std::to_string(targets[t].scenario) +
-                           ", but there are " + std::to_string(plan.scenarios.size()));
+      return invalid_input(name + " is of scenario " + std::to_string(targets[t].scenario) + ", but there are " +
+                           std::to_string(plan.scenarios.size()));
     }
   }
   if (Result<void> ok = check_plan(plan, ranks); !ok) return ok.error();

@@ -38,8 +38,7 @@ struct Target {
   // Which switches are between the nodes; nullptr: not known, every message between nodes costs `remote`.
   std::shared_ptr<const Topology> topology;
   std::vector<std::uint32_t> topology_node_of_node;  // with `topology`: the number of each node in it
-  std::uint32_t scenario =
-      0;  // of the predictor's ProcedurePlan, counted from 1; 0: procedures run where they ran
+  std::uint32_t scenario = 0;  // of the predictor's ProcedurePlan, counted from 1; 0: procedures run where they ran
 
   std::uint32_t cores_of(std::uint32_t node) const {
     return cores_of_node.empty() ? cores_per_node : cores_of_node[node];

@@ -18,18 +18,17 @@ struct TimelineOp {
   Rank rank = 0;       // whose op it is ...
   bool actor = false;  // ... or whose non-blocking collective's
   OpKind kind = OpKind::kCompute;
-  std::uint8_t flags = 0;      // OpFlags
-  std::uint64_t event = 0;     // the rank's event that it belongs to, 1 = its first; 0 for an actor
-  Seconds begin_s = kNeverS;   // the process took it up
-  Seconds acted_s = kNeverS;   // its processor work was done; a message of a kSend left then
-  Seconds waited_s = kNeverS;  // what it waited for was there (a kRecv: its message); kBlocked: it was over
-  Seconds end_s = kNeverS;  // ... and the receiver's protocol processing done; kCopy, kReduce: their own work
+  std::uint8_t flags = 0;        // OpFlags
+  std::uint64_t event = 0;       // the rank's event that it belongs to, 1 = its first; 0 for an actor
+  Seconds begin_s = kNeverS;     // the process took it up
+  Seconds acted_s = kNeverS;     // its processor work was done; a message of a kSend left then
+  Seconds waited_s = kNeverS;    // what it waited for was there (a kRecv: its message); kBlocked: it was over
+  Seconds end_s = kNeverS;       // ... and the receiver's protocol processing done; kCopy, kReduce: their own work
   std::uint64_t message_id = 0;  // the same for the send and the receive of a message, of no other; 0: none
   Message message;               // valid if message_id is not 0
   std::uint16_t function = 0;    // MPI function, with a ProcedurePlan only
   Seconds work_s = 0;            // at speed 1, without protocol processing
-  // Of the plan's profiled procedures, each one's exclusive part of work_s; nullptr: none. Valid during the
-  // call.
+  // Of the plan's profiled procedures, each one's exclusive part of work_s; nullptr: none. Valid during the call.
   const Seconds* self_s = nullptr;
 };
 
@@ -38,8 +37,8 @@ class TimelineObserver {
   virtual ~TimelineObserver() = default;
   // When the op is over; the ops of one process in their order.
   virtual void on_op(const TimelineOp& op) = 0;
-  // A kSend whose message is ready to leave, at acted_s; before the on_op of the receive, which that of a
-  // send that waits need not be.
+  // A kSend whose message is ready to leave, at acted_s; before the on_op of the receive, which that of a send that
+  // waits need not be.
   virtual void on_ready(const TimelineOp& /*op*/) {}
 };
 
@@ -94,8 +93,8 @@ class TimelineRecorder {
   OpStore& store_;
   TimelineObserver& observer_;
   std::size_t profiled_at_;
-  std::vector<TimelineOp> in_hand_;   // by process
-  std::vector<MessageIndex> row_of_;  // ... and the row of its op
+  std::vector<TimelineOp> in_hand_;    // by process
+  std::vector<MessageIndex> row_of_;   // ... and the row of its op
 };
 
 }  // namespace lbf

@@ -2,8 +2,8 @@
 // each target of a replay.
 //
 // Place in the event's way: a part of *replay*, read by predictor/metric (extrapolation.h). Windows are named
-// by index as ops name them (op.h: kWindowOpen, kWindowClose); index 0 began with the run. So are blocks,
-// parts of the first few windows (op.h: kBlockEnd).
+// by index as ops name them (op.h: kWindowOpen, kWindowClose); index 0 began with the run. So are blocks, parts of the
+// first few windows (op.h: kBlockEnd).
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ class WindowClocks {
     std::vector<Seconds> predicted_s;  // [K]
   };
 
-  // The rank's clocks on the K targets and its measured time when the window opens, AWAY_S after the last one
-  // closed, and when it closes.
+  // The rank's clocks on the K targets and its measured time when the window opens, AWAY_S after the last one closed, and
+  // when it closes.
   void open(std::size_t rank, Seconds measured_s, std::span<const Seconds> clock_s, Seconds away_s) {
     Start& start = start_of(rank);
     start.measured_s = measured_s;
@@ -45,8 +45,7 @@ class WindowClocks {
     starts_[rank].closed_once = true;
   }
   // A block of the rank ends: what passed since the one before it, or since its window opened.
-  void end_block(std::size_t rank, std::uint32_t block, Seconds measured_s,
-                 std::span<const Seconds> clock_s) {
+  void end_block(std::size_t rank, std::uint32_t block, Seconds measured_s, std::span<const Seconds> clock_s) {
     Start& start = start_of(rank);
     if (blocks_.size() <= block) blocks_.resize(block + std::size_t{1});
     blocks_[block].measured_s += measured_s - start.block_measured_s;

@@ -47,12 +47,39 @@ class Selecting(unittest.TestCase):
         with FakeLbfd(always(step())) as lbfd:
             for arguments, words in ((["-s", "FAILED"], "is no state"), (["-j", "12_[3-1]"], "12_[3-1]"),
                                      (["-j", "12_[1-5000]"], "up to 1000"), (["-j", "12+[0-1]"], "one number"),
+                                     (["-j", "1", "--wait", "5"], "--wait is for --brief"), (["--brief", "-j", "1", "--wait", "-1"], "--wait"),
                                      (["-A", "a,,b"], "has no name"), (["--plot"], "--plot needs -j"),
                                      (["--html", "x"], "--html needs -j"), (["--units", "X"], "--units")):
                 done = lbfd.run("lbf-report", *arguments)
                 self.assertEqual(done.returncode, 2, arguments)
                 self.assertIn(words, done.stderr)
                 self.assertEqual(len(done.stderr.splitlines()), 1)
+
+
+class Brief(unittest.TestCase):
+    def test_it_waits_for_a_slow_lbfd_as_long_as_it_is_told(self):
+        def late(path, query):
+            time.sleep(1.5)
+            return 200, {"steps": [step()]}
+
+        with FakeLbfd(late) as lbfd:
+            done = lbfd.run("lbf-report", "--brief", "-j", "123.0", "--wait", "30")
+            self.assertEqual(0, done.returncode, done)
+            self.assertEqual(1, len(done.stdout.splitlines()), done)
+            done = lbfd.run("lbf-report", "--brief", "-j", "123.0")
+            self.assertEqual(1, done.returncode, done)
+            self.assertEqual(1, len(done.stderr.splitlines()), done)
+
+    def test_it_waits_for_a_step_that_is_being_completed(self):
+        began = time.monotonic()
+
+        def answers(path, query):
+            return 200, {"steps": [step() if time.monotonic() > began + 2.5 else running_step(1.0)]}
+
+        with FakeLbfd(answers) as lbfd:
+            done = lbfd.run("lbf-report", "--brief", "-j", "123.0", "--wait", "30")
+            self.assertEqual(0, done.returncode, done)
+            self.assertNotIn("so far", done.stdout)
 
 
 class Printing(unittest.TestCase):

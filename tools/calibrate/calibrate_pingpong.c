@@ -5,15 +5,15 @@
  * - library TEXT / node RANK NAME / yield 0|1
  * - batch BYTES NS NS ...     half round trips in nanoseconds, in the order in which they were measured
  * - eager BYTES|all|unknown   the largest message that needs no receive to be sent; of all sizes asked for
- * - buffered BYTES            inside a node: the largest one that is sent while its receiver sleeps; missing:
- * all, or it could not be told
+ * - buffered BYTES            inside a node: the largest one that is sent while its receiver sleeps; missing: all,
+ *                             or it could not be told
  * - work BYTES NS NS          processor time of sending, and of receiving, one message
  * - long_work BYTES NS NS     the same of longer messages, in another way
  * - end
  *
  * Usage: lbf-calibrate-pingpong SECONDS MIN_SAMPLES RING BYTES [BYTES ...], the sizes ascending.
- * With `link`, `contact`, `turn` or `local` as the first argument it measures something else:
- * calibrate_link.h, calibrate_contact.h, calibrate_turn.h, calibrate_local.h.
+ * With `link`, `contact`, `turn` or `local` as the first argument it measures something else: calibrate_link.h,
+ * calibrate_contact.h, calibrate_turn.h, calibrate_local.h.
  *
  * The sizes take turns in short batches, so that a disturbance of some seconds spoils no single size. Every
  * size gets an equal share of SECONDS, at least MIN_SAMPLES samples where that takes less than three times
@@ -23,11 +23,10 @@
  * data come from outside the caches that RING does not fit into, as in a program that has other things to do
  * between two messages. RING 0: all use the same buffer, as ping-pongs usually do.
  *
- * Processor work cannot be seen in a ping-pong: a waiting rank polls. So, between two nodes and for short
- * messages that are sent eagerly, a few are sent while the receiver sleeps, who takes them when they have
- * long arrived: neither side waits then, and the processor time of its calls is work. Longer messages need
- * both sides' calls to go on: both sleep between their polls, and the processor time of polls in vain is
- * taken off.
+ * Processor work cannot be seen in a ping-pong: a waiting rank polls. So, between two nodes and for short messages
+ * that are sent eagerly, a few are sent while the receiver sleeps, who takes them when they have long
+ * arrived: neither side waits then, and the processor time of its calls is work. Longer messages need both sides'
+ * calls to go on: both sleep between their polls, and the processor time of polls in vain is taken off.
  *
  * The eager limit: rank 1 posts its receive some milliseconds after it was told, and until then polls for
  * another message: Open MPI 4.1's eager sends in shared memory are back when the receiver's library has
@@ -55,8 +54,7 @@ enum { kFewestSamples = 3, kLongestBatch = 64, kMostSamples = 4000, kWarmUps = 2
 enum { kSlowNs = 10000000 }; /* an exchange that takes longer needs no warm-up but the very first */
 enum { kLargestBurstBytes = 32768, kLongestBurst = 16, kBursts = 24, kFewBursts = 6 };
 enum { kNapNs = 20000, kVainPolls = 50 };
-static const double kLongestWork_s =
-    0.05; /* half round trip of the longest messages whose work is measured */
+static const double kLongestWork_s = 0.05; /* half round trip of the longest messages whose work is measured */
 enum { kSettleNs = 2000000, kLongSettleNs = 50000000 };
 enum { kEagerSettleNs = 5000000, kEagerTries = 3, kEagerFirstBytes = 1024 };
 static const double kLongSettle_s = 0.05;
@@ -69,8 +67,8 @@ struct Batch {
   int64_t exchanges;
   int64_t burst;
   int64_t settle_ns; /* 0: both sides sleep between their polls instead */
-  int64_t warm_ups;  /* exchanges before those that count */
-  int64_t polls;     /* meanwhile; else the receiver sleeps all of `settle_ns` */
+  int64_t warm_ups; /* exchanges before those that count */
+  int64_t polls;    /* meanwhile; else the receiver sleeps all of `settle_ns` */
 };
 enum { kBatchFields = 6 };
 
@@ -125,9 +123,7 @@ static void sleep_ns(int64_t ns) {
   nanosleep(&time, NULL);
 }
 
-static void nap(void) {
-  sleep_ns(kNapNs);
-}
+static void nap(void) { sleep_ns(kNapNs); }
 
 /* Lets the library see to what arrives, and receives nothing. */
 static void poll_until(double end_s) {
@@ -257,8 +253,7 @@ static void measure_long_work(const struct Size* size, struct Buffers* buffers) 
   const int64_t sending_ns = work_asleep_ns(buffers, size->bytes, 1, 1);
   int64_t receiving_ns = 0;
   MPI_Recv(&receiving_ns, 1, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  printf("long_work %lld %lld %lld\n", (long long)size->bytes, (long long)sending_ns,
-         (long long)receiving_ns);
+  printf("long_work %lld %lld %lld\n", (long long)size->bytes, (long long)sending_ns, (long long)receiving_ns);
   fflush(stdout);
 }
 
@@ -385,8 +380,7 @@ int main(int argc, char** argv) {
   if (!make_ring(&buffers.outgoing, whole_lines(ring_bytes > largest ? ring_bytes : largest), ring_bytes > 0))
     MPI_Abort(MPI_COMM_WORLD, 1);
   buffers.incoming = buffers.outgoing;
-  if (ring_bytes > 0 && !make_ring(&buffers.incoming, buffers.outgoing.bytes, 1))
-    MPI_Abort(MPI_COMM_WORLD, 1);
+  if (ring_bytes > 0 && !make_ring(&buffers.incoming, buffers.outgoing.bytes, 1)) MPI_Abort(MPI_COMM_WORLD, 1);
 
   char host[256] = "";
   gethostname(host, sizeof host - 1);
@@ -428,8 +422,7 @@ int main(int argc, char** argv) {
         const int is_long = sizes[i].bytes > kLargestBurstBytes || (limit >= 0 && sizes[i].bytes > limit);
         const int64_t half_ns = sizes[i].half_sum_ns / sizes[i].samples;
         if (is_long && 1e-9 * (double)half_ns > kLongestWork_s) break; /* the next ones are longer */
-        const int slow =
-            half_ns * (is_long ? 1 : kLongestBurst) > (is_long ? kLongSettleNs / 10 : kLongSettleNs);
+        const int slow = half_ns * (is_long ? 1 : kLongestBurst) > (is_long ? kLongSettleNs / 10 : kLongSettleNs);
         if (slow && round >= kFewBursts) continue;
         if (is_long) {
           measure_long_work(&sizes[i], &buffers);

@@ -147,8 +147,7 @@ std::string work_table(std::string_view key, const Samples& send, const Samples&
     const auto recv_ns = recv.find(bytes);
     if (recv_ns == recv.end()) continue;
     text += fmt::format("{}[{}, {}, {}],", written++ % 5 == 0 ? "\n  " : " ", bytes,
-                        microseconds(spread_of(send_ns).median_s),
-                        microseconds(spread_of(recv_ns->second).median_s));
+                        microseconds(spread_of(send_ns).median_s), microseconds(spread_of(recv_ns->second).median_s));
   }
   return text + "\n]\n";
 }
@@ -181,12 +180,11 @@ std::string link_about(const Calibration& calibration) {
     rates += fmt::format("{}{} pair{} {}", rates.empty() ? "" : ", ", pairs, pairs == 1 ? "" : "s",
                          megabytes_per_s(bytes_per_s));
   }
-  std::string text =
-      fmt::format("bandwidth = {}\n",
-                  toml_string(fmt::format(
-                      "{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
-                      measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
-                      measured.bytes_per_s.begin()->second.size(), rates)));
+  std::string text = fmt::format(
+      "bandwidth = {}\n",
+      toml_string(fmt::format("{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
+                         measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
+                         measured.bytes_per_s.begin()->second.size(), rates)));
   text += fmt::format("bandwidth_is_lower_bound = {}\n", link.grew);
   return text;
 }
@@ -397,8 +395,7 @@ std::string network_file(const Calibration& calibration) {
         "overlap\"\n",
         calibration.remote->send_work_ns.rbegin()->first);
     text +=
-        "# processor time as measured, of long messages with ranks that sleep between polls (not used): "
-        "bytes, "
+        "# processor time as measured, of long messages with ranks that sleep between polls (not used): bytes, "
         "sender, receiver\n" +
         work_table("remote_work_us", calibration.remote->send_work_ns, calibration.remote->recv_work_ns) +
         work_table("remote_long_work_us", calibration.remote->long_send_work_ns,
@@ -408,8 +405,7 @@ std::string network_file(const Calibration& calibration) {
   }
   if (calibration.self_node != nullptr && shared_a_processor(*calibration.self_node)) {
     text +=
-        "self_node_cpu = \"both ranks had one processor, which worked all the time: all of it but switch_us "
-        "is "
+        "self_node_cpu = \"both ranks had one processor, which worked all the time: all of it but switch_us is "
         "work, half of it the sender's and half the receiver's\"\n";
   } else if (calibration.self_node != nullptr) {
     text +=

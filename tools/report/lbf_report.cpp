@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <clocale>
@@ -52,9 +53,11 @@ using namespace lbf::report;  // NOLINT(google-build-using-namespace)
 constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 constexpr Seconds kRequestTimeoutS = 60;
-constexpr Seconds kBriefRequestTimeoutS = 1;
-// How long --brief waits for the last batches of a step that has just ended, and how often it asks.
-constexpr std::chrono::milliseconds kBriefWait{1800};
+constexpr Seconds kBriefRequestTimeoutS = 1;  // where --wait is not longer
+// How long --brief waits for the last batches of a step that has just ended, unless --wait says it, and how often it
+// asks.
+constexpr Seconds kBriefWaitS = 1.8;
+constexpr Seconds kMostBriefWaitS = 3600;
 constexpr std::chrono::milliseconds kBriefPoll{100};
 
 struct Options {
@@ -83,6 +86,7 @@ struct Options {
   bool ascii = false;
   std::string html;
   bool brief = false;
+  std::optional<Seconds> wait_s;
   bool accuracy = false;
   bool overhead = false;
   bool procedures = false;
@@ -144,6 +148,10 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--html", options.html, "write one step as a page that needs nothing else; needs -j")
       ->type_name("FILE");
   app.add_flag("--brief", options.brief, "one line per step, for the end of srun; needs -j");
+  app.add_option("--wait", options.wait_s,
+                 "how long --brief waits for a step that is being completed, and for each answer of lbfd (default: 1.8, and 1)")
+      ->type_name("SECONDS")
+      ->check(CLI::Range(0.0, kMostBriefWaitS));
   app.add_flag("--accuracy", options.accuracy,
                "how far predictions were off from what was measured later, by target distance, program, month and week");
   app.add_flag("--overhead", options.overhead,
@@ -220,8 +228,8 @@ std::string nothing_in_window(const Selection& selection) {
   return out + "; run one with srun --lbf-predict, or look further back with -S, for example -S now-7days";
 }
 
-int brief(HttpClient& client, Selection& selection) {
-  const auto give_up = std::chrono::steady_clock::now() + kBriefWait;
+int brief(HttpClient& client, Selection& selection, Seconds wait_s) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::duration<Seconds>(wait_s);
   while (true) {
     const auto joined = ask(client, selection);
     if (!joined) return fail(joined.error());
@@ -503,10 +511,13 @@ int run(const Options& options) {
 
   const std::string server = options.server.empty() ? default_server() : options.server;
   HttpClientOptions http;
-  http.total_timeout_s = options.brief ? kBriefRequestTimeoutS : kRequestTimeoutS;
+  if (options.wait_s && !options.brief) return fail(invalid_input("--wait is for --brief"), kExitUsage);
+  const Seconds brief_wait_s = options.wait_s.value_or(kBriefWaitS);
+  const Seconds brief_timeout_s = std::max(kBriefRequestTimeoutS, options.wait_s.value_or(0));
+  http.total_timeout_s = options.brief ? brief_timeout_s : kRequestTimeoutS;
   auto client = HttpClient::make(server, http);
   if (!client) return fail(client.error(), kExitUsage);
-  if (options.brief) return brief(*client, *selection);
+  if (options.brief) return brief(*client, *selection, brief_wait_s);
   if (options.accuracy) return accuracy(*client, *selection, options);
 
   const bool in_rows = !selection->rows.empty();

@@ -38,6 +38,7 @@ constexpr int kExitFailure = 1;
 constexpr int kExitUsage = 2;
 constexpr Seconds kRelayTimeoutS = 30;
 constexpr std::size_t kMostReports = 20;
+constexpr const char* kReportWait = "60";  // seconds for lbfd's answer: it may compute beside other work
 
 volatile sig_atomic_t g_child = 0;
 volatile sig_atomic_t g_stop = 0;
@@ -192,7 +193,7 @@ void report(const Options& options, const Parts& parts, const PrivateDaemon& dae
   for (std::size_t i = 0; i < std::min(steps.size(), kMostReports); ++i) {
     ChildOptions settings;
     settings.only_stderr = true;  // stdout is the command's
-    auto child = start_child({parts.bin + "/lbf-report", "--brief", "-j", steps[i]}, settings);
+    auto child = start_child({parts.bin + "/lbf-report", "--brief", "--wait", kReportWait, "-j", steps[i]}, settings);
     if (child) (void)wait_for_child(*child, -1);
   }
   if (steps.size() > kMostReports)

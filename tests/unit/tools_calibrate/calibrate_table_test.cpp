@@ -139,9 +139,10 @@ TEST(SplitCosts, NoWorkNoSplit) {
 }
 
 TEST(NetworkFile, IsReadByThePredictor) {
-  const PingPong remote = read({"library Open MPI v4.1.4", "node 0 a", "node 1 b",
-                                "batch 0 20000 30000 40000", "batch 1024 60000 60000", "work 0 5000 10000",
-                                "work 1024 6000 12000", "long_work 1024 9000 8000", "end"});
+  const PingPong remote =
+      read({"library Open MPI v4.1.4", "node 0 a", "node 1 b", "batch 0 20000 30000 40000",
+            "batch 1024 60000 60000", "work 0 5000 10000", "work 1024 6000 12000", "long_work 1024 9000 8000",
+            "end"});
   const PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 3000", "end"});
   Calibration calibration;
   calibration.name = "lan-100";
