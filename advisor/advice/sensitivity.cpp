@@ -45,8 +45,6 @@ std::string path_text(const std::string& locality, const PathCost& path, double 
   text += curve("send_cpu", path.send_cpu, 1, 1) + curve("recv_cpu", path.recv_cpu, 1, 1);
   if (path.eager_limit_bytes < (Bytes{1} << 62))
     text += fmt::format("eager_limit_bytes = {}\n", path.eager_limit_bytes);
-  if (path.buffered_limit_bytes < (Bytes{1} << 62))
-    text += fmt::format("buffered_limit_bytes = {}\n", path.buffered_limit_bytes);
   // What the library's polling costs stays.
   for (const auto& [key, cost_s] :
        {std::pair{"first_message_us", path.first_message_s}, std::pair{"first_peer_us", path.first_peer_s},

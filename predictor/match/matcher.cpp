@@ -58,10 +58,9 @@ bool is_surely_duration(Seconds seconds) {
 
 }  // namespace
 
-Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to, bool marks_first, bool local_work,
-                 Bytes buffered_up_to)
+Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to, bool marks_first, bool local_work)
     : store_(store),
-      buffered_up_to_(std::min(eager_up_to, buffered_up_to)),
+      eager_up_to_(eager_up_to),
       marks_first_(marks_first),
       local_work_(local_work),
       ghosts_(store),
@@ -145,8 +144,8 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
       if (Result<void> ok = lose_request(rank, event); !ok) return ok;
     }
     const MessageIndex message = send_message(rank, event);
-    const bool waits = (event.flags & kFlagBuffered) == 0 &&
-                       (event.bytes > buffered_up_to_ || (event.flags & kFlagSync) != 0);
+    const bool waits =
+        (event.flags & kFlagBuffered) == 0 && (event.bytes > eager_up_to_ || (event.flags & kFlagSync) != 0);
     if (waits) store_.expect(message);
     state.requests.insert({event.request, message, waits ? RequestKind::kWaitingSend : RequestKind::kSend,
                            store_.message(message).generation});

@@ -56,11 +56,9 @@ class Matcher {
   // say when a receive of a collective is posted or a send's buffer is free. `marks_first`: some target wants
   // to know first messages (kOpFirst), which costs 16 to 32 bytes for each pair of ranks that exchange any.
   // `local_work`: some target knows what the copies and reductions of collectives cost (kCopy, kReduce).
-  // `buffered_up_to`: messages of at most so many bytes wait for nobody on any target, also where those of a
-  // node must be seen by their receivers (docs/engine.md, "Turns").
   // REQUIRES: `store` outlives the matcher.
   Matcher(Rank ranks, OpStore& store, Bytes eager_up_to = ~Bytes{0}, bool marks_first = false,
-          bool local_work = false, Bytes buffered_up_to = ~Bytes{0});
+          bool local_work = false);
 
   // Whose collectives these are; without it Open MPI 4.1's. REQUIRES: before the first collective;
   // `node_of_rank` is empty or has every rank of the world.
@@ -264,7 +262,7 @@ class Matcher {
                             const CollectiveStep& step);
 
   OpStore& store_;
-  Bytes buffered_up_to_;
+  Bytes eager_up_to_;
   bool marks_first_;
   bool local_work_;
   MpiSetup mpi_;

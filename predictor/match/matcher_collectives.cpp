@@ -202,10 +202,9 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
     while (receives < steps_.size() && steps_[receives].kind == CollectiveStep::Kind::kSend) ++receives;
     std::size_t end = receives;
     while (end < steps_.size() && steps_[end].kind == CollectiveStep::Kind::kRecv) ++end;
-    const bool is_large =
-        std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(first),
-                    steps_.begin() + static_cast<std::ptrdiff_t>(end),
-                    [&](const CollectiveStep& step) { return step.bytes > buffered_up_to_; });
+    const bool is_large = std::any_of(steps_.begin() + static_cast<std::ptrdiff_t>(first),
+                                      steps_.begin() + static_cast<std::ptrdiff_t>(end),
+                                      [&](const CollectiveStep& step) { return step.bytes > eager_up_to_; });
     const bool is_exchange = is_large && receives > first && end > receives;
     const std::size_t posts = step_ops_.size();
     if (is_exchange) {

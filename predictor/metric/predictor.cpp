@@ -110,16 +110,6 @@ Bytes eager_up_to(const std::vector<Target>& targets) {
   return limit;
 }
 
-// Messages up to this size are over for their senders at once wherever ranks of a node take turns.
-Bytes buffered_up_to(const std::vector<Target>& targets) {
-  Bytes limit = ~Bytes{0};
-  for (const Target& target : targets) {
-    if (target.waiting == Waiting::kYield && !is_dedicated(target))
-      limit = std::min(limit, target.network->path(0).buffered_limit_bytes);
-  }
-  return limit;
-}
-
 // Does some target need to know which messages are first ones?
 bool any_first_message(const std::vector<Target>& targets) {
   return std::any_of(targets.begin(), targets.end(), [](const Target& target) {
@@ -155,7 +145,7 @@ class PredictorOfTargets final : public Predictor {
     const std::size_t readers = shared.size() + (dedicated.empty() ? 0 : 1);
     store_.emplace(ranks, static_cast<std::uint32_t>(readers));
     matcher_.emplace(ranks, *store_, eager_up_to(targets_), any_first_message(targets_),
-                     any_local_cost(targets_), buffered_up_to(targets_));
+                     any_local_cost(targets_));
     if (!plan.empty()) {
       profiled_at_ = plan.scenarios.size();
       matcher_->shift_procedures(std::move(plan));

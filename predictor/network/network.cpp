@@ -73,10 +73,9 @@ Result<CostCurve> read_curve(std::string_view file, const toml::node& node, std:
 }
 
 Result<PathCost> read_path(std::string_view file, const toml::table& table) {
-  Result<void> keys =
-      check_keys(file, table, "[[path]]",
-                 {"locality", "table", "send_cpu", "recv_cpu", "eager_limit_bytes", "buffered_limit_bytes",
-                  "first_message_us", "first_peer_us", "turn_us", "switch_us"});
+  Result<void> keys = check_keys(file, table, "[[path]]",
+                                 {"locality", "table", "send_cpu", "recv_cpu", "eager_limit_bytes",
+                                  "first_message_us", "first_peer_us", "turn_us", "switch_us"});
   if (!keys) return keys.error();
   PathCost cost;
   const toml::node* curve = table.get("table");
@@ -91,15 +90,12 @@ Result<PathCost> read_path(std::string_view file, const toml::table& table) {
     if (!read) return read.error();
     *target = std::move(*read);
   }
-  for (auto [key, target] : {std::pair{"eager_limit_bytes", &cost.eager_limit_bytes},
-                             std::pair{"buffered_limit_bytes", &cost.buffered_limit_bytes}}) {
-    const toml::node* limit = table.get(key);
-    if (limit == nullptr) continue;
+  if (const toml::node* limit = table.get("eager_limit_bytes"); limit != nullptr) {
     const std::optional<std::int64_t> bytes = limit->value_exact<std::int64_t>();
     if (!bytes || *bytes < 0) {
-      return error_at(file, limit->source(), "'" + std::string(key) + "' must be a whole number, 0 or more");
+      return error_at(file, limit->source(), "'eager_limit_bytes' must be a whole number, 0 or more");
     }
-    *target = static_cast<Bytes>(*bytes);
+    cost.eager_limit_bytes = static_cast<Bytes>(*bytes);
   }
   for (auto [key, target] :
        {std::pair{"first_message_us", &cost.first_message_s}, std::pair{"first_peer_us", &cost.first_peer_s},

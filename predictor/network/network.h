@@ -40,8 +40,6 @@ struct PathCost {
   CostCurve send_cpu;
   CostCurve recv_cpu;
   Bytes eager_limit_bytes = ~Bytes{0};
-  // Inside a node: a longer message is over for its sender when the receiver's library was called after it.
-  Bytes buffered_limit_bytes = ~Bytes{0};
   // Connections are made when they are first used (docs/engine.md, "First contact").
   Seconds first_message_s = 0;  // a rank's first message to a peer leaves so much later
   Seconds first_peer_s = 0;     // a rank's first receive of all takes so much longer

@@ -23,7 +23,6 @@ struct Flight {
   std::uint32_t next_free = 0;
   bool sent = false;
   bool posted = false;
-  bool unseen = false;        // by the receiver's library, until when its sender is not free
   Seconds first_delay_s = 0;  // kOpFirst: how much later than ready it leaves
   Seconds sent_s = 0;
   Seconds start_s = 0;  // rendezvous: both sides are ready
@@ -51,11 +50,6 @@ class Flights {
   }
   // REQUIRES: it has one.
   Flight& operator[](MessageIndex index) { return flights_[place_[index]]; }
-  // nullptr: it has none any more.
-  Flight* find(MessageIndex index, std::uint32_t generation) {
-    const std::uint32_t place = place_[index];
-    return place != kNone && flights_[place].generation == generation ? &flights_[place] : nullptr;
-  }
   // An op that names the message was executed. REQUIRES: it has a flight.
   [[gnu::always_inline]] void use(MessageIndex index, const Message& message) {
     std::uint32_t& place = place_[index];

@@ -55,8 +55,6 @@ void SharedReplay::set_turns() {
     nodes_[node].switch_s = path.switch_s / cores;
     nodes_[node].takes_turns = path.turn_s > 0 || path.switch_s > 0;
   }
-  buffered_limit_ = target_.network->path(0).buffered_limit_bytes;
-  if (buffered_limit_ < ~Bytes{0}) unseen_.resize(target_.node_of_rank.size());
 }
 
 void SharedReplay::grow_messages() {
@@ -122,17 +120,11 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
                                                        bool for_post, Seconds time_s, Seconds now_s) {
   Process& process = processes_[index];
   const bool waited = process.waits_for != kNoMessage;
-  if (!waited) {
-    process.wait_since_s = now_s;
-    if (process.takes_turns && (!for_post || may_wait(message))) look(index, now_s);
-  }
+  if (!waited) process.wait_since_s = now_s;
   if (time_s <= now_s) {
     process.waits_for = kNoMessage;
     if (process.spins) stop_spinning(index, now_s);
-    if (waited && process.takes_turns) {
-      count_waiting(nodes_[process.node], -1, now_s);
-      process.looked_s = now_s;
-    }
+    if (waited && process.takes_turns) count_waiting(nodes_[process.node], -1, now_s);
     return false;
   }
   if (!waited && process.takes_turns) count_waiting(nodes_[process.node], 1, now_s);
@@ -181,35 +173,6 @@ Seconds SharedReplay::turns_s(const Process& process, const Op& op, Seconds sinc
   // process was one of them.
   const std::size_t waiting = is_before(node.waiting_since_s, now_s) ? node.waiting : node.waiting_before;
   return static_cast<double>(waiting - 1) * node.turn_s + (in_node ? node.switch_s : 0);
-}
-
-void SharedReplay::await_look(MessageIndex index, Flight& flight, Seconds now_s) {
-  const Message& message = store_.message(index);
-  const auto receiver = static_cast<ProcessIndex>(message.dst);
-  const Process& process = processes_[receiver];
-  if (process.state == State::kDone || process.exited) return;
-  if (process.waits_for == index && !process.for_post) {
-    // It sees the message when it has the processor.
-    if (!is_before(process.wait_since_s, now_s)) return;
-  } else if (process.waits_for != kNoMessage || !is_before(process.looked_s, now_s)) {
-    return;
-  }
-  flight.unseen = true;
-  unseen_[receiver].push_back({index, message.generation});
-}
-
-void SharedReplay::look(ProcessIndex index, Seconds now_s) {
-  if (unseen_.empty()) return;
-  processes_[index].looked_s = now_s;
-  for (const Unseen& unseen : unseen_[index]) {
-    Flight* const flight = flights_.find(unseen.message, unseen.generation);
-    if (flight == nullptr) continue;
-    flight->unseen = false;
-    flight->sender_free_s = std::max(flight->sender_free_s, now_s);
-    if (flight->sender != kNobody) set_timer(flight->sender, flight->sender_free_s);
-    flight->sender = kNobody;
-  }
-  unseen_[index].clear();
 }
 
 // --- messages
@@ -268,7 +231,6 @@ Seconds SharedReplay::first_peer_s(const Process& process, const Op& op) {
   if (!is_rendezvous(message)) {
     flight.sender_free_s = now_s;
     fly(index, flight.sent_s, cost(message).flight_s, now_s);
-    if (must_be_seen(message)) await_look(index, flight, now_s);
   } else if (flight.posted) {
     start_transfer(index, flight, now_s);
   } else if (flight.receiver != kNobody) {
@@ -289,7 +251,6 @@ Seconds SharedReplay::first_peer_s(const Process& process, const Op& op) {
 void SharedReplay::start_transfer(MessageIndex index, Flight& flight, Seconds now_s) {
   const Rendezvous costs = rendezvous(store_.message(index));
   flight.start_s = costs.start_s(flight.sent_s, now_s);
-  if (must_be_seen(store_.message(index))) await_look(index, flight, now_s);
   fly(index, flight.start_s, costs.rest_s, now_s);
 }
 
@@ -312,7 +273,6 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   }
   for (auto [waiter, time_s] :
        {std::pair{&flight.receiver, flight.arrival_s}, std::pair{&flight.sender, flight.sender_free_s}}) {
-    if (waiter == &flight.sender && flight.unseen) continue;
     if (*waiter != kNobody) set_timer(*waiter, time_s);
     *waiter = kNobody;
   }
@@ -401,23 +361,15 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         break;
     }
   }
-  const bool has_processor =
-      op.kind == OpKind::kRecv || op.kind == OpKind::kPeek || process.stage == Stage::kOver;
-  if (has_processor && process.takes_turns) look(index, now_s);
-  if ((op.kind == OpKind::kWaitSend || op.kind == OpKind::kSend) && process.stage != Stage::kOver) {
+  if (op.kind == OpKind::kWaitSend || op.kind == OpKind::kSend) {
     const bool blocks = op.kind == OpKind::kWaitSend || (op.flags & kOpNonblocking) == 0;
     const Flight& flight = flight_of(op.message);
     Seconds until_s = flight.sender_free_s;
     const bool own = op.kind == OpKind::kSend && blocks && !store_.message(op.message).collective &&
                      (op.flags & kOpInternal) == 0;
     if (own) until_s = std::max(until_s, flight.sent_s);  // it returns when the message has left
-    if (flight.unseen) until_s = kNeverS;
     if (blocks && await(index, op.message, true, until_s, now_s)) return false;
-    const bool lets_go = blocks && process.takes_turns && must_be_seen(store_.message(op.message));
-    const Seconds work_s = lets_go ? turns_s(process, op, flight.sender_free_s, now_s) : 0;
     use(op.message);
-    process.stage = Stage::kOver;
-    if (start_work(index, work_s, now_s)) return false;
   }
   if (op.kind == OpKind::kWindowOpen) [[unlikely]]
     window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1}, op.call_s);
@@ -452,7 +404,6 @@ void SharedReplay::run(ProcessIndex index, Seconds now_s) {
     if (op == nullptr) {
       const bool ends = process.exited || store_.ended(index, process.cursor);
       process.state = ends ? State::kDone : State::kNeedsEvents;
-      if (ends && process.takes_turns) look(index, now_s);
       if (!ends && !process.actor) needs_events_.push_back(index);
     } else {
       goes_on = step(index, *op, now_s);

@@ -56,7 +56,7 @@ class SharedReplay final : public Replay {
     kRunning,  // between two of these, inside run()
     kDone,
   };
-  enum class Stage : std::uint8_t { kStart, kAction, kAfter, kOver };  // of the op in hand
+  enum class Stage : std::uint8_t { kStart, kAction, kAfter };  // of the op in hand
   struct Process {
     OpStore::Cursor cursor;
     std::uint32_t node = 0;
@@ -74,7 +74,6 @@ class SharedReplay final : public Replay {
     Seconds wait_since_s = 0;
     Seconds connected_s = kNeverS;  // since when a send of its own over such a path has left
     Seconds timed_until_s = 0;
-    Seconds looked_s = -1;  // when the library last looked for messages
     std::uint64_t events_done = 0;
   };
   struct Work {
@@ -151,21 +150,6 @@ class SharedReplay final : public Replay {
   // REQUIRES: the process spins.
   void stop_spinning(ProcessIndex index, Seconds now_s);
   void count_waiting(Node& node, int change, Seconds now_s);
-  // A rank's message to another one of its node, above buffered_limit_bytes (docs/engine.md, "Turns").
-  bool must_be_seen(const Message& message) const {
-    return message.bytes > buffered_limit_ && !message.internal && message.src != message.dst &&
-           node_of(message.src) == node_of(message.dst) && nodes_[node_of(message.src)].takes_turns &&
-           !store_.is_actor(message.sender);
-  }
-  // Of a send: it is not simply over when it has left.
-  bool may_wait(MessageIndex index) const {
-    const Message& message = store_.message(index);
-    return message.sync || (message.bytes > buffered_limit_ && !message.internal);
-  }
-  // It is on its way, and over for its sender when the receiver's library has looked.
-  void await_look(MessageIndex index, Flight& flight, Seconds now_s);
-  // The process's library looks for messages.
-  void look(ProcessIndex index, Seconds now_s);
   // The work that passes before a process that waited for `op`'s message has the processor again. REQUIRES:
   // it takes turns.
   Seconds turns_s(const Process& process, const Op& op, Seconds since_s, Seconds now_s) const;
@@ -189,13 +173,7 @@ class SharedReplay final : public Replay {
   CostTable costs_;
   std::vector<Bytes> eager_limit_;  // by locality
   Bytes eager_up_to_ = 0;           // the smallest of them
-  Bytes buffered_limit_ = ~Bytes{0};
-  struct Unseen {
-    MessageIndex message;
-    std::uint32_t generation;
-  };
-  std::vector<std::vector<Unseen>> unseen_;  // by receiving rank; empty: every message is buffered
-  bool any_first_peer_ = false;              // some path has a first_peer_s
+  bool any_first_peer_ = false;     // some path has a first_peer_s
   std::vector<Node> nodes_;
   std::vector<Process> processes_;
   Flights flights_;

@@ -96,26 +96,6 @@ TEST(WaitingRanks, ThatGoOnTogetherHaveHalfOfASwitchEach) {
   EXPECT_THAT(finish_two("", rank0, rank1), ElementsAre(8, 8));
 }
 
-// Rank 0 sends at 8, when rank 1 has done 4 of its 10 s. What is buffered is over then. Else rank 1's library
-// must look for it, which is at 14; rank 0 has waited, and a switch passes.
-TEST(WaitingRanks, HaveTheirMessagesSeenByTheLibraryOfTheReceiver) {
-  const std::string rank0 = "0 isend 4 to=1 tag=0 bytes=100 req=1\n0 wait 0 req=1\n0 exit 0\n";
-  const std::string rank1 = "1 startRecv 10 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=100\n1 exit 0\n";
-  EXPECT_THAT(finish_two("switch_us = 1e6\nbuffered_limit_bytes = 99\n", rank0, rank1), ElementsAre(15, 14));
-  EXPECT_THAT(finish_two("switch_us = 1e6\nbuffered_limit_bytes = 100\n", rank0, rank1), ElementsAre(8, 14));
-  EXPECT_THAT(finish_two("buffered_limit_bytes = 99\n", rank0, rank1), ElementsAre(8, 14));
-}
-
-// One that waits for something else looks all the time: rank 0 goes on at 4, after half of a switch.
-TEST(WaitingRanks, LookWhileTheyWaitForSomethingElse) {
-  const std::string rank0 =
-      "0 isend 4 to=1 tag=0 bytes=100 req=1\n0 wait 0 req=1\n0 send 6 to=1 tag=1 bytes=1\n0 exit 0\n";
-  const std::string rank1 =
-      "1 startRecv 0 from=0 tag=1\n1 endRecv 0 from=0 tag=1 bytes=1\n"
-      "1 startRecv 10 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=100\n1 exit 0\n";
-  EXPECT_THAT(finish_two("switch_us = 1e6\nbuffered_limit_bytes = 99\n", rank0, rank1), ElementsAre(10.5, 21.5));
-}
-
 // A turn is work: it shares the processor with rank 3, which works all the time.
 TEST(WaitingRanks, TakeTurnsFromThoseThatWork) {
   Target target = make_target(4, "block", 1, 1, golden::network(kNetwork));

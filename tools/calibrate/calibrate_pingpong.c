@@ -5,8 +5,6 @@
  * - library TEXT / node RANK NAME / yield 0|1
  * - batch BYTES NS NS ...     half round trips in nanoseconds, in the order in which they were measured
  * - eager BYTES|all|unknown   the largest message that needs no receive to be sent; of all sizes asked for
- * - buffered BYTES            inside a node: the largest one that is sent while its receiver sleeps; missing: all,
- *                             or it could not be told
  * - work BYTES NS NS          processor time of sending, and of receiving, one message
  * - long_work BYTES NS NS     the same of longer messages, in another way
  * - end
@@ -28,11 +26,10 @@
  * arrived: neither side waits then, and the processor time of its calls is work. Longer messages need both sides'
  * calls to go on: both sleep between their polls, and the processor time of polls in vain is taken off.
  *
- * The eager limit: rank 1 posts its receive some milliseconds after it was told, and until then polls for
- * another message: Open MPI 4.1's eager sends in shared memory are back when the receiver's library has
- * picked them up. Those that need not even that are found in the same way, with a receiver that sleeps. It
- * cannot have posted it earlier, so a send that is back by then was eager, for certain. A send that is not
- * may have been held up by something else and is tried again. */
+ * The eager limit: rank 1 posts its receive some milliseconds after it was told, and until then polls for another
+ * message: Open MPI 4.1's eager sends in shared memory are back when the receiver's library has picked them up.
+ * It cannot have posted it earlier, so a send that is back by then was eager, for certain. A send that is not may
+ * have been held up by something else and is tried again. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <mpi.h>
@@ -264,17 +261,15 @@ static double half_s_at(int64_t bytes, const struct Size* sizes, int count) {
   return 1e-9 * (double)sizes[i].half_sum_ns / (double)sizes[i].samples;
 }
 
-/* Is a send back before its receive is posted, while the receiver polls, or sleeps? */
-static int is_eager(int64_t bytes, int polls, int twice, double half_s, struct Buffers* buffers) {
+static int is_eager(int64_t bytes, int twice, double half_s, struct Buffers* buffers) {
   const double settle_s = 1e-9 * kEagerSettleNs + 2 * half_s; /* an eager send may wait for the link, too */
   /* Where the network is slow, so much time cannot be a disturbance. */
   const int tries = (settle_s > kLongSettle_s ? 1 : kEagerTries) * (twice ? 2 : 1);
   int eager = 0;
   for (int i = 0; i < tries && !eager; ++i) {
-    struct Batch batch = {bytes, 0, 1, (int64_t)(settle_s * 1e9), 0, polls};
+    struct Batch batch = {bytes, 0, 1, (int64_t)(settle_s * 1e9), 0, 1};
     const double told_s = now_s();
     MPI_Send(&batch, kBatchFields, MPI_INT64_T, 1, kTag, MPI_COMM_WORLD);
-    if (!polls) sleep_ns(kSettleNs / 2); /* it must be asleep before the message leaves */
     send(buffers, bytes, 1);
     eager = now_s() - told_s < settle_s;
     if (eager) sleep_ns((int64_t)(settle_s * 1e9)); /* as in measure_work */
@@ -288,7 +283,7 @@ enum { kAllEager = -1, kEagerUnknown = -2 };
 
 /* Upwards in doubles to the first size that waits, so that long messages are not sent for nothing, then by
  * halves. That the size right above the limit waits is looked at once more in the end. */
-static int64_t eager_limit(const struct Size* sizes, int count, int polls, struct Buffers* buffers) {
+static int64_t eager_limit(const struct Size* sizes, int count, struct Buffers* buffers) {
   const int64_t largest = sizes[count - 1].bytes;
   const double give_up_s = now_s() + kEagerPatience_s;
   int64_t low = 0; /* eager: a message of 0 bytes is, wherever any is */
@@ -298,19 +293,19 @@ static int64_t eager_limit(const struct Size* sizes, int count, int polls, struc
       if (low == largest) return kAllEager;
       high = low < kEagerFirstBytes ? kEagerFirstBytes : 2 * low;
       if (high > largest) high = largest;
-      if (!is_eager(high, polls, 0, half_s_at(high, sizes, count), buffers)) break;
+      if (!is_eager(high, 0, half_s_at(high, sizes, count), buffers)) break;
       low = high;
     }
     while (high - low > 1 && now_s() < give_up_s) {
       const int64_t middle = low + (high - low) / 2;
-      if (is_eager(middle, polls, 0, half_s_at(middle, sizes, count), buffers)) {
+      if (is_eager(middle, 0, half_s_at(middle, sizes, count), buffers)) {
         low = middle;
       } else {
         high = middle;
       }
     }
     if (high - low > 1) break;
-    if (!is_eager(high, polls, 1, half_s_at(high, sizes, count), buffers)) return low;
+    if (!is_eager(high, 1, half_s_at(high, sizes, count), buffers)) return low;
     low = high; /* a disturbance made it look as if it waited */
   }
   return kEagerUnknown;
@@ -406,15 +401,11 @@ int main(int argc, char** argv) {
         wanted = 1;
       }
     }
-    const int64_t limit = eager_limit(sizes, sizes_given, 1, &buffers);
+    const int64_t limit = eager_limit(sizes, sizes_given, &buffers);
     if (limit >= 0) {
       printf("eager %lld\n", (long long)limit);
     } else {
       printf("eager %s\n", limit == kAllEager ? "all" : "unknown");
-    }
-    if (strcmp(host, other) == 0) {
-      const int64_t buffered = eager_limit(sizes, sizes_given, 0, &buffers);
-      if (buffered >= 0) printf("buffered %lld\n", (long long)buffered);
     }
     fflush(stdout);
     for (int round = 0; strcmp(host, other) != 0 && round < kBursts; ++round) {

@@ -117,8 +117,6 @@ std::string path_table(Locality locality, const PingPong& measured, const Contac
   if (measured.eager == PingPong::Eager::kUpToLimit) {
     text += fmt::format("eager_limit_bytes = {}\n", measured.eager_limit_bytes);
   }
-  if (measured.buffered_limit_bytes)
-    text += fmt::format("buffered_limit_bytes = {}\n", *measured.buffered_limit_bytes);
   text += contact_keys(locality, contacts, turns);
   if (!costs.empty()) {
     column("send_cpu", &MessageCost::send_cpu_s);
@@ -234,11 +232,6 @@ Result<void> read_pingpong_line(std::string_view line, PingPong& measured) {
                      : limit == "all" ? PingPong::Eager::kAll
                                       : PingPong::Eager::kNotMeasured;
     measured.eager_limit_bytes = bytes.value_or(0);
-    return {};
-  }
-  if (kind == "buffered") {
-    measured.buffered_limit_bytes = parse_number<Bytes>(next_word(rest));
-    if (!rest.empty() || !measured.buffered_limit_bytes) return broken_line(line);
     return {};
   }
   if (kind == "yield" && (rest == " 0" || rest == " 1")) {
@@ -418,11 +411,6 @@ std::string network_file(const Calibration& calibration) {
   }
   if (calibration.self_node != nullptr) {
     text += fmt::format("self_node_eager_limit = {}\n", toml_string(eager_text(*calibration.self_node)));
-  }
-  if (calibration.self_node != nullptr && calibration.self_node->buffered_limit_bytes) {
-    text +=
-        "self_node_buffered_limit = \"measured: the largest message whose send returns while its receiver "
-        "sleeps\"\n";
   }
   if (calibration.link != nullptr) text += link_about(calibration);
   if (calibration.contacts != nullptr) text += contacts_about(*calibration.contacts);

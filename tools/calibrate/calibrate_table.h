@@ -5,7 +5,6 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,8 +35,6 @@ struct PingPong {
   enum class Eager { kNotMeasured, kUpToLimit, kAll };
   Eager eager = Eager::kNotMeasured;  // kNotMeasured: the program printed that it could not tell
   Bytes eager_limit_bytes = 0;        // the largest message that needs no receive to be sent (kUpToLimit)
-  // Inside a node: the largest one that needs not even the receiver's library; nothing: not found, or all.
-  std::optional<Bytes> buffered_limit_bytes;
 };
 
 // Takes one line of the output. Errors: a line that the program never prints.

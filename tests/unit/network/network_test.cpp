@@ -238,7 +238,7 @@ TEST(NetworkFile, WhatFirstContactsAndTurnsCost) {
   const std::string path = "[[path]]\nlocality = \"remote\"\ntable = [[0, 5]]\n";
   const auto network = Network::parse("name = \"n\"\n" + path +
                                           "first_message_us = 500\nfirst_peer_us = 10000.5\nturn_us = "
-                                          "0.25\nswitch_us = 1.5\nbuffered_limit_bytes = 256\n"
+                                          "0.25\nswitch_us = 1.5\n"
                                           "[[path]]\nlocality = \"self-node\"\ntable = [[0, 5]]\n",
                                       "n.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
@@ -246,12 +246,10 @@ TEST(NetworkFile, WhatFirstContactsAndTurnsCost) {
   EXPECT_DOUBLE_EQ(network->path(1).first_peer_s, 10000.5e-6);
   EXPECT_DOUBLE_EQ(network->path(1).turn_s, 0.25e-6);
   EXPECT_DOUBLE_EQ(network->path(1).switch_s, 1.5e-6);
-  EXPECT_EQ(network->path(1).buffered_limit_bytes, 256U);
   EXPECT_EQ(network->path(0).first_message_s, 0);  // a file without them is as it was
   EXPECT_EQ(network->path(0).first_peer_s, 0);
   EXPECT_EQ(network->path(0).turn_s, 0);
   EXPECT_EQ(network->path(0).switch_s, 0);
-  EXPECT_EQ(network->path(0).buffered_limit_bytes, ~Bytes{0});
 }
 
 }  // namespace

@@ -635,10 +635,6 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
       path.eager_limit = static_cast<double>(random() % 3 == 0 ? 0 : random() % 65536);
       toml << "eager_limit_bytes = " << static_cast<std::uint64_t>(path.eager_limit) << "\n";
     }
-    if (random() % 2 == 0) {
-      path.buffered_limit = static_cast<double>(random() % 3 == 0 ? 0 : random() % 65536);
-      toml << "buffered_limit_bytes = " << static_cast<std::uint64_t>(path.buffered_limit) << "\n";
-    }
     // Seconds, as all else in these programs.
     const auto add_time = [&](const char* key, double& seconds) {
       if (random() % 3 > 0) return;

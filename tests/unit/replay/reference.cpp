@@ -28,10 +28,8 @@ struct Live {
   double asleep_until = -1;  // blocked, or waiting for something that comes at a known time; -1: not
   bool waits = false;        // for a message event (also while asleep until it)
   std::vector<std::pair<double, double>> waits_of;  // from, to; the last one may be under way
-  double connected = kInfinity;     // since its first send over a path with first_peer has left
-  bool settled = false;             // it has received over such a path
-  std::vector<std::size_t> unseen;  // messages to it, which its library must look for
-  double looked = -1;               // when it did that last
+  double connected = kInfinity;  // since its first send over a path with first_peer has left
+  bool settled = false;          // it has received over such a path
   double finish = 0;
 };
 
@@ -39,8 +37,7 @@ struct Live {
 struct Way {
   bool sent = false;
   bool posted = false;
-  bool unseen = false;  // by the receiver's library, and so not over for its sender
-  bool first = false;   // of its sender's rank to the receiver's
+  bool first = false;  // of its sender's rank to the receiver's
   double sent_at = 0;
   double start = kInfinity;  // it may use the links from here on
   double rest = 0;           // from start to arrival, alone
@@ -156,7 +153,6 @@ class Simulation {
       sender.connected = std::min(sender.connected, way.sent_at);
     if (!rendezvous(m)) {
       way.sender_free = now_;
-      must_be_seen(index);
       depart(index, way.sent_at, flight(m));
     } else if (way.posted) {
       meet(index);
@@ -168,49 +164,6 @@ class Simulation {
     const auto ranks = std::count(machine_.node_of_rank.begin(), machine_.node_of_rank.end(), node);
     return machine_.yields && ranks > machine_.cores[static_cast<std::size_t>(node)] &&
            (path.turn > 0 || path.switching > 0);
-  }
-  bool is_seen_late(const Message& m) const {
-    const std::size_t sender = sender_of_[static_cast<std::size_t>(&m - program_.messages.data())];
-    return !program_.processes[sender].background && !m.internal && m.src != m.dst &&
-           node_of(m.src) == node_of(m.dst) && m.bytes > machine_.self_node.buffered_limit &&
-           takes_turns(node_of(m.src));
-  }
-  bool may_wait(const Message& m) const {
-    return m.sync || (!m.internal && m.bytes > machine_.self_node.buffered_limit);
-  }
-  // A message whose receiver has waited for it is seen when the receiver has the processor; one whose
-  // receiver waits for something else, at once; else when the receiver's library looks next (again, at the
-  // same time, is soon enough).
-  void must_be_seen(std::size_t index) {
-    const Message& m = program_.messages[index];
-    if (!is_seen_late(m)) return;
-    const auto r = static_cast<std::size_t>(m.dst);
-    Live& receiver = live_[r];
-    const std::vector<Action>& actions = program_.processes[r].actions;
-    if (receiver.next >= actions.size()) return;
-    if (receiver.waits) {
-      const Action& action = actions[receiver.next];
-      const bool takes = action.kind == Action::Kind::kRecv || action.kind == Action::Kind::kPeek;
-      const bool has_waited = is_before(receiver.waits_of.back().first, now_);
-      if (!takes || action.message != index || !has_waited) return;
-    } else if (!is_before(receiver.looked, now_)) {
-      return;
-    }
-    way_[index].unseen = true;
-    receiver.unseen.push_back(index);
-  }
-  // True: it saw anything.
-  bool look(std::size_t p) {
-    if (program_.processes[p].background) return false;
-    Live& me = live_[p];
-    me.looked = now_;
-    const bool any = !me.unseen.empty();
-    for (std::size_t index : me.unseen) {
-      way_[index].unseen = false;
-      way_[index].sender_free = std::max(way_[index].sender_free, now_);
-    }
-    me.unseen.clear();
-    return any;
   }
   const Path& farthest() const {
     const bool one_node = std::all_of(machine_.node_of_rank.begin(), machine_.node_of_rank.end(),
@@ -226,7 +179,6 @@ class Simulation {
   }
   void meet(std::size_t index) {
     const Message& m = program_.messages[index];
-    must_be_seen(index);
     depart(index, std::max(way_[index].sent_at + handshake(m), now_), flight(m) - handshake(m));
   }
   void depart(std::size_t index, double start, double rest) {
@@ -310,13 +262,9 @@ class Simulation {
       return true;
     };
     // Waits for a message event; true: it is not there yet.
-    const auto must_wait = [&](double until, bool looks = true) {
-      if (!me.waits && looks) did = look(p) || did;
+    const auto must_wait = [&](double until) {
       if (until > now_ && !me.waits) me.waits_of.emplace_back(now_, kInfinity);
-      if (until <= now_ && me.waits) {
-        me.waits_of.back().second = now_;
-        me.looked = now_;
-      }
+      if (until <= now_ && me.waits) me.waits_of.back().second = now_;
       me.waits = until > now_;
       if (me.waits && until < kInfinity) me.asleep_until = until;
       return me.waits;
@@ -359,26 +307,11 @@ class Simulation {
           if (action.kind == Action::Kind::kSend) {
             // It returns when the message has left; a collective goes on.
             const double left = m->collective || m->internal ? 0 : way->sent_at;
-            if (me.phase == 2) {
-              const bool waited = me.waits;
-              if (must_wait(way->unseen ? kInfinity : std::max(left, way->sender_free), may_wait(*m)))
-                return did;
-              me.phase = 3;
-              if (is_seen_late(*m) && work(turns_of(p, *m, waited, way->sender_free))) return true;
-            } else {
-              did = look(p) || did;
-            }
+            if (must_wait(std::max(left, way->sender_free))) return did;
           }
           break;
         case Action::Kind::kWaitSend:
-          if (me.phase == 0) {
-            const bool waited = me.waits;
-            if (must_wait(way->unseen ? kInfinity : way->sender_free, may_wait(*m))) return did;
-            me.phase = 1;
-            if (is_seen_late(*m) && work(turns_of(p, *m, waited, way->sender_free))) return true;
-          } else {
-            did = look(p) || did;
-          }
+          if (must_wait(way->sender_free)) return did;
           break;
         case Action::Kind::kPost:
           post(action.message);
@@ -404,12 +337,10 @@ class Simulation {
           }
           break;
       }
-      if (action.kind == Action::Kind::kRecv || action.kind == Action::Kind::kPeek) look(p);
       me.phase = 0;
       ++me.next;
       me.finish = now_;
       did = true;
-      if (me.next == process.actions.size()) look(p);
     }
     return did;
   }

@@ -49,8 +49,6 @@ struct Path {
   Table send_cpu;
   Table recv_cpu;
   double eager_limit = 1e300;
-  double buffered_limit =
-      1e300;                 // inside a node: longer ones are over when the receiver's library has looked
   double first_message = 0;  // seconds that a rank's first message to another rank leaves later
   double first_peer = 0;     // seconds that the first receive of a rank that has sent nothing takes longer
   double turn = 0;           // work of a vain poll of a rank that yields

@@ -37,11 +37,9 @@ TEST(PingPongLines, AreAddedUp) {
 }
 
 TEST(PingPongLines, ForeignOutputIsRefused) {
-  for (const char* line :
-       {"Welcome to node1", "batch",        "batch 8",    "batch 8 x", "batch -1 5", "batch 8 -5",
-        "node 2 a",         "node 0",       "node 0 a b", "yield 2",   "library",    "end now",
-        "work 8 1",         "work 8 1 2 3", "eager",      "eager -1",  "buffered",   "buffered -1",
-        "buffered all",     "eager some",   "eager 1 2"}) {
+  for (const char* line : {"Welcome to node1", "batch", "batch 8", "batch 8 x", "batch -1 5", "batch 8 -5",
+                           "node 2 a", "node 0", "node 0 a b", "yield 2", "library", "end now", "work 8 1",
+                           "work 8 1 2 3", "eager", "eager -1", "eager some", "eager 1 2"}) {
     PingPong measured;
     EXPECT_FALSE(read_pingpong_line(line, measured).ok()) << line;
   }
@@ -172,7 +170,7 @@ TEST(NetworkFile, HasEagerLimitsAndWhatTheLinkCarries) {
   const PingPong remote =
       read({"node 0 a", "node 1 b", "batch 0 20000", "batch 1024 60000", "eager 1000", "end"});
   const PingPong self_node =
-      read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 2000", "eager all", "buffered 256", "end"});
+      read({"node 0 a", "node 1 a", "batch 0 1000", "batch 1024 2000", "eager all", "end"});
   const LinkRates link = read_link({"node 0 a", "node 1 b", "stream 1 11500000", "stream 2 11800000", "end"});
   Calibration calibration;
   calibration.name = "lan-100";
@@ -184,8 +182,6 @@ TEST(NetworkFile, HasEagerLimitsAndWhatTheLinkCarries) {
   ASSERT_TRUE(network.ok()) << network.error().message;
   EXPECT_EQ(network->path(1).eager_limit_bytes, 1000U);
   EXPECT_EQ(network->path(0).eager_limit_bytes, ~Bytes{0});
-  EXPECT_EQ(network->path(0).buffered_limit_bytes, 256U);
-  EXPECT_EQ(network->path(1).buffered_limit_bytes, ~Bytes{0});
   EXPECT_EQ(network->contention(), Contention::kNic);
   EXPECT_DOUBLE_EQ(network->contention_bytes_per_s(), 11.8e6);
   EXPECT_NE(network->description().find("1 pair 11.5 MB/s, 2 pairs 11.8 MB/s"), std::string::npos)

@@ -15,8 +15,7 @@ std::shared_ptr<const Network> tree() {
       "name = \"tree\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 1.0], [1000, 2.0], [2000, 3.0]]\n"
       "[[path]]\nlocality = \"hop:1\"\ntable = [[0, 10.0], [1000, 20.0], [2000, 30.0]]\n"
       "send_cpu = [[0, 0.5]]\nrecv_cpu = [[0, 0.25]]\neager_limit_bytes = 4096\n"
-      "first_message_us = 400.0\nfirst_peer_us = 10000.0\nturn_us = 2.7\nswitch_us = "
-      "5.5\nbuffered_limit_bytes = 256\n"
+      "first_message_us = 400.0\nfirst_peer_us = 10000.0\nturn_us = 2.7\nswitch_us = 5.5\n"
       "[[path]]\nlocality = \"remote\"\ntable = [[0, 100.0], [1000, 200.0], [2000, 300.0]]\n"
       "[contention]\nmodel = \"nic\"\nbandwidth_MBps = 40.0\n");
 }
@@ -52,7 +51,6 @@ TEST(Scaled, AsItIsIsAsItWas) {
     EXPECT_NEAR((*made)->path(hops).first_peer_s, before->path(hops).first_peer_s, 1e-12);
     EXPECT_NEAR((*made)->path(hops).turn_s, before->path(hops).turn_s, 1e-12);
     EXPECT_NEAR((*made)->path(hops).switch_s, before->path(hops).switch_s, 1e-12);
-    EXPECT_EQ((*made)->path(hops).buffered_limit_bytes, before->path(hops).buffered_limit_bytes);
   }
   const auto zero = std::make_shared<const Network>(Network::zero());
   EXPECT_EQ(*scaled(zero, 0, 2, 2), zero);
