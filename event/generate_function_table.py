@@ -15,7 +15,7 @@ ROLES = (
     'testsome request_get_status request_free cancel probe iprobe mprobe improbe mrecv imrecv collective comm_create '
     'comm_free comm_disconnect local unmodelled win_create win_free win_fence win_post win_start win_complete win_wait '
     'win_test win_lock win_lock_all win_flush win_flush_all one_sided io spawn isendrecv isendrecv_replace psend_init precv_init pready pready_range '
-    'pready_list session_init').split()
+    'pready_list session_init collective_init').split()
 OPS = (
     'barrier bcast reduce allreduce gather scatter allgather alltoall reduce_scatter_block scan exscan gatherv scatterv '
     'allgatherv alltoallv alltoallw reduce_scatter neighbor_allgather neighbor_allgatherv neighbor_alltoall '
@@ -52,7 +52,7 @@ def check(path, functions):
             fail(path, f'{name}: unknown role {function["role"]}')
         if function['role'] in SEND_ROLES and function.get('mode') not in MODES:
             fail(path, f'{name}: mode must be one of {", ".join(MODES)}')
-        if function['role'] == 'collective' and function.get('op') not in OPS:
+        if function['role'] in ('collective', 'collective_init') and function.get('op') not in OPS:
             fail(path, f'{name}: unknown op {function.get("op")}')
         if function['role'] == 'one_sided' and function.get('op') not in ONE_SIDED_OPS:
             fail(path, f'{name}: unknown op {function.get("op")}')
@@ -63,7 +63,7 @@ def check(path, functions):
         if function['role'] in ('collective', 'comm_create', 'one_sided') and not isinstance(function.get('blocking'), bool):
             fail(path, f'{name}: blocking must be true or false')
         kinds = [argument[2] for argument in function['arguments']]
-        nonblocking = function['role'] in ('isend', 'irecv', 'imrecv') or function.get('blocking') is False
+        nonblocking = function['role'] in ('isend', 'irecv', 'imrecv', 'collective_init') or function.get('blocking') is False
         if nonblocking and 'request_out' not in kinds:
             fail(path, f'{name}: a non-blocking call needs a request_out argument')
 

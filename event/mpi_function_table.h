@@ -74,6 +74,7 @@ enum class MpiRole : std::uint8_t {
   kPreadyRange,
   kPreadyList,
   kSessionInit,
+  kCollectiveInit,
 };
 
 // How a kCommCreate call makes its communicator.

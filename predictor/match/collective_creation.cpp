@@ -42,7 +42,7 @@ class OpenMpiCreation : private InterSteps {
         for (int i = 0; i < kAgreements; ++i) agree_in_tree();
         return true;
       case CommCreation::kSplitType:  // keys are taken to be alike; else the new one is split again
-        part(CollectiveOp::kAllreduce, 2 * kColorAndKeyBytes, false);
+        part(CollectiveOp::kAllreduce, (call_.library == MpiLibrary::kOpenMpi5 ? 3 : 2) * kColorAndKeyBytes, false);
         agree();
         return false;
       default:  // the edges of a dist_graph travel as well

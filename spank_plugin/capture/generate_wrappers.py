@@ -222,8 +222,8 @@ def fortran_parameters(function, f08):
         elif kind in STRINGS:
             declarations.append(f'char* {name}')
             lengths.append(f'{name}_length')
-        elif fortran_integer(kind, c_type):
-            declarations.append(f'MPI_Fint* {name}')
+        elif fortran_integer(kind):
+            declarations.append(f'{"MPI_Count" if c_type == "MPI_Count" else "MPI_Fint"}* {name}')
         else:
             declarations.append(f'void* {name}')
         names.append(name)
@@ -248,7 +248,7 @@ INTEGER_KINDS = set(
     'level color key int int_out win win_out win_inout group'.split())
 
 
-def fortran_integer(kind, c_type):
+def fortran_integer(kind):
     return kind in INTEGER_KINDS
 
 
@@ -260,9 +260,9 @@ def recordable(function, result, binding):
 
 
 def is_wrapped(slot, family):
-    """Whether the family's library has the function, and no wrapper of another binding sees its calls."""
+    """Whether a library of the family may have the function, and no wrapper of another binding sees its calls."""
     if family == 'openmpi':
-        return 'since' not in slot.function
+        return True
     name = slot.function['name']
     if slot.binding == 'c':
         return not name.endswith(MPICH_MACROS) or name.startswith('MPI_Status')
@@ -290,12 +290,15 @@ inline constexpr bool fits = std::is_same_v<typename WithoutConst<Wrapper>::type
 '''
 
 
-def prototype_check(slot):
-    """The description against mpi.h, for functions that were described last."""
+def prototype_check(slot, family):
+    """The description against mpi.h, for functions that were described last, where this mpi.h has them."""
     if slot.fortran:
         return ''
     name = slot.function['name']
-    return f'static_assert(fits<decltype(wrap_{slot.number}), decltype({name})>, "{name}");\n'
+    check = f'static_assert(fits<decltype(wrap_{slot.number}), decltype({name})>, "{name}");\n'
+    if family == 'openmpi':
+        return f'#if OMPI_MAJOR_VERSION >= {6 if name.endswith("_c") else 5}\n{check}#endif\n'
+    return check
 
 
 class Generator:
@@ -332,12 +335,13 @@ class Generator:
                 result.append(f'requests_of({count}, {by_kind["requests"][0]})')
             else:
                 result.append(binding.value(by_kind[word], own_status))
-        if function['role'] in ('collective', 'comm_create', 'one_sided', 'io'):
+        if function['role'] in ('collective', 'collective_init', 'comm_create', 'one_sided', 'io'):
             if function.get('blocking', 'request_out' not in by_kind):
                 result.append('kBlockingCall')
             else:
                 request = by_kind['request_out'][0]
-                result.append(f'made(c_request({request}))' if binding.fortran else f'made(*{request})')
+                made = 'made_persistent' if function['role'] == 'collective_init' else 'made'
+                result.append(f'{made}(c_request({request}))' if binding.fortran else f'{made}(*{request})')
         return result
 
     def body(self, function, binding, forward):
@@ -389,7 +393,7 @@ class Generator:
             before.append('record::finalizing(call);')
         if role == 'abort':
             before.append('record::aborting(call);')
-        if role == 'collective':
+        if role in ('collective', 'collective_init'):
             after = COLLECTIVES[function['op']]
         elif role == 'one_sided':
             after = ('one_sided', f'=OneSidedOp::{camel(function["op"])} {ONE_SIDED_COUNT[function["op"]]} rank win')
@@ -582,7 +586,7 @@ class Generator:
                 file.write(head + 'using namespace lbf;\nusing namespace lbf::capture;\n\nextern "C" {\n')
                 file.write('\n'.join(lines) + '\n}\n')
                 if part == 'c':
-                    file.write(WITHOUT_CONST + ''.join(prototype_check(slot) for slot in wrapped if 'since' in slot.function))
+                    file.write(WITHOUT_CONST + ''.join(prototype_check(slot, self.family) for slot in wrapped if 'since' in slot.function))
         numbers = {slot.number for slot in wrapped}
         with open(os.path.join(directory, 'wrapper_table.cpp'), 'w', encoding='utf-8') as file:
             file.write('// Made from event/mpi_functions.yml by spank_plugin/capture/generate_wrappers.py.\n'

@@ -9,6 +9,10 @@
 #include "event/event.h"
 #include "spank_plugin/capture/library.h"
 
+#if OMPI_MAJOR_VERSION < 5  // a pointer, as all its handles; the wrappers of a later library's sessions have it as an argument
+using MPI_Session = struct ompi_instance_t*;
+#endif
+
 namespace lbf::capture {
 
 #define LBF_FAMILY_FORTRAN_HANDLES_DIFFER 1

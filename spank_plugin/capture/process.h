@@ -74,6 +74,19 @@ enum class RequestKind : std::uint8_t {
   kIo,
 };
 
+// What MPI_Start of a persistent collective records; `value_count` values follow it. In a block of the process's pool.
+struct PersistentCollective {
+  std::uint64_t bytes;
+  std::int32_t root;
+  std::uint32_t value_count;
+  CollectiveOp op;
+  bool in_place;
+  std::uint64_t* values() noexcept { return reinterpret_cast<std::uint64_t*>(this + 1); }
+  static std::size_t block_bytes(std::uint32_t values) noexcept {
+    return sizeof(PersistentCollective) + values * sizeof(std::uint64_t);
+  }
+};
+
 struct RequestInfo {
   std::uint32_t id = 0;
   RequestKind kind = RequestKind::kUnknown;
@@ -92,6 +105,7 @@ struct RequestInfo {
   union {
     std::uint64_t bytes = 0;
     const void* new_comm;  // kCommIdup: where the handle will stand
+    PersistentCollective* collective;  // kCollective that is persistent
   };
   // The mode of a send as EventFlags.
   std::uint8_t mode_flags() const {

@@ -271,14 +271,21 @@ using How = CommCreation;
 struct Made {
   MPI_Request request{};
   bool nonblocking = false;
+  bool persistent = false;  // nothing began yet: MPI_Start does
 };
 inline Made made(MPI_Request request) noexcept {
-  return {request, true};
+  return {request, true, false};
+}
+inline Made made_persistent(MPI_Request request) noexcept {
+  return {request, false, true};
 }
 inline constexpr Made kBlockingCall{};
 
 // A watched receive is over: those that waited for it have their places.
 void place_those_behind(Call& call) noexcept;
+
+// MPI_Start of a persistent collective. REQUIRES: `info` is one.
+void start_collective(Call& call, const RequestInfo& info) noexcept;
 
 namespace record {
 

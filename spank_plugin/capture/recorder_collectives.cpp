@@ -3,12 +3,16 @@
 // are read there only; MPI_IN_PLACE takes the size from the other side.
 #include "spank_plugin/capture/recorder.h"
 
+#include <cstring>
+
 namespace lbf::capture {
 namespace {
 
 // The communicator of a collective, or nullptr after the call was recorded as unmodelled, or counted.
-Communicator* modelled(Call& call, MPI_Comm handle) noexcept {
+Communicator* modelled(Call& call, MPI_Comm handle, Made made) noexcept {
   Communicator& comm = find_communicator(call, handle);
+  if (made.persistent) [[unlikely]]
+    return comm.foreign ? nullptr : &comm;  // its waits will be unmodelled
   if (call.counts() && !comm.foreign) {
     count_named(call, comm, collectives(comm), handle, kAnyRank, kAnyTag);
     return nullptr;
@@ -18,45 +22,75 @@ Communicator* modelled(Call& call, MPI_Comm handle) noexcept {
   return nullptr;
 }
 
+// For MPI_Start; nullptr: no memory.
+PersistentCollective* keep_persistent(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes,
+                                      bool in_place, Made made, std::uint32_t values) noexcept {
+  RequestInfo info;
+  info.kind = RequestKind::kCollective;
+  info.persistent = true;
+  info.comm = &comm;
+  {
+    const TableLock lock;
+    info.collective = static_cast<PersistentCollective*>(process.pool.take(PersistentCollective::block_bytes(values)));
+  }
+  if (info.collective == nullptr) return call.thread().ring.count_lost(), nullptr;
+  *info.collective = {bytes, root < 0 ? recorded_negative_rank(root) : root, values, op, in_place};
+  keep_request(call, made.request, info);
+  return info.collective;
+}
+
+std::uint32_t keep_active(Call& call, Made made) noexcept {
+  RequestInfo info;
+  info.kind = RequestKind::kCollective;
+  info.active = true;
+  info.id = new_request_id();
+  keep_request(call, made.request, info);
+  return info.id;
+}
+
 // A collective without values: most are.
 [[gnu::always_inline]] inline void append_plain(Call& call, CollectiveOp op, Communicator& comm, int root,
                                                 std::uint64_t bytes, bool in_place, Made made) noexcept {
-  std::uint32_t id = 0;
-  if (made.nonblocking) {
-    RequestInfo info;
-    info.kind = RequestKind::kCollective;
-    info.active = true;
-    info.id = id = new_request_id();
-    keep_request(call, made.request, info);
+  if (made.persistent) [[unlikely]] {
+    keep_persistent(call, op, comm, root, bytes, in_place, made, 0);
+    return;
   }
+  const std::uint32_t id = made.nonblocking ? keep_active(call, made) : 0;
   call.append(made.nonblocking ? EventKind::kIcollective : EventKind::kCollective,
               {root < 0 ? recorded_negative_rank(root) : root, 0, comm.index, id, bytes,
                static_cast<std::uint8_t>((made.nonblocking ? kFlagHasRequest : 0) | (in_place ? kFlagInPlace : 0)),
                static_cast<std::uint8_t>(op)});
 }
 
-// The record of a collective; nullptr: lost (its request is kept all the same).
-ring::Record* append(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes,
-                     bool in_place, Made made, std::uint32_t values = 0) noexcept {
+// What a collective with values leaves to be written: its values, and its bytes where they are known last.
+struct Body {
+  std::uint64_t* values = nullptr;  // nullptr: lost (its request is kept all the same)
+  std::uint64_t* bytes = nullptr;
+  explicit operator bool() const noexcept { return values != nullptr; }
+};
+
+void fill(ring::Record& record, CollectiveOp op, const Communicator& comm, std::int32_t recorded_root,
+          std::uint64_t bytes, bool in_place, std::uint32_t id) noexcept {
+  record.words_and_op |= static_cast<std::uint32_t>(op) << 24;
+  record.peer = recorded_root;
+  record.comm = comm.index;
+  record.bytes = bytes;
+  record.request = id;
+  record.flags = static_cast<std::uint8_t>(record.flags | (id != 0 ? kFlagHasRequest : 0) | (in_place ? kFlagInPlace : 0));
+}
+
+Body append(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes, bool in_place, Made made,
+            std::uint32_t values) noexcept {
+  if (made.persistent) {
+    PersistentCollective* const kept = keep_persistent(call, op, comm, root, bytes, in_place, made, values);
+    return kept != nullptr ? Body{kept->values(), &kept->bytes} : Body{};
+  }
   ring::Record* const record =
       call.append(made.nonblocking ? EventKind::kIcollective : EventKind::kCollective, values);
-  std::uint32_t id = 0;
-  if (made.nonblocking) {
-    RequestInfo info;
-    info.kind = RequestKind::kCollective;
-    info.active = true;
-    info.id = id = new_request_id();
-    keep_request(call, made.request, info);
-  }
-  if (record == nullptr) return nullptr;
-  record->words_and_op |= static_cast<std::uint32_t>(op) << 24;
-  record->peer = root < 0 ? recorded_negative_rank(root) : root;
-  record->comm = comm.index;
-  record->bytes = bytes;
-  record->request = id;
-  record->flags = static_cast<std::uint8_t>(record->flags | (made.nonblocking ? kFlagHasRequest : 0) |
-                                            (in_place ? kFlagInPlace : 0));
-  return record;
+  const std::uint32_t id = made.nonblocking ? keep_active(call, made) : 0;
+  if (record == nullptr) return {};
+  fill(*record, op, comm, root < 0 ? recorded_negative_rank(root) : root, bytes, in_place, id);
+  return {RingWriter::values_of(record), &record->bytes};
 }
 
 // Whether this process is the root: in an intercommunicator the root says MPI_ROOT.
@@ -138,10 +172,10 @@ const Neighbours* neighbours_of(Call& call, Communicator& comm, MPI_Comm handle)
 // bytes, without the neighbours that are MPI_PROC_NULL. `to`, `from`: bytes for the i-th neighbour.
 template <class To, class From>
 void append_neighbor(Call& call, CollectiveOp op, MPI_Comm handle, Made made, To to, From from) noexcept {
-  Communicator* const comm = modelled(call, handle);
+  Communicator* const comm = modelled(call, handle, made);
   if (comm == nullptr) return;
   const Neighbours* const all = neighbours_of(call, *comm, handle);
-  if (all == nullptr) return record::unmodelled(call);
+  if (all == nullptr) return made.persistent ? void() : record::unmodelled(call);
   std::uint32_t destinations = 0, sources = 0;
   std::uint64_t sent = 0;
   for (std::uint32_t i = 0; i < all->destinations; ++i) {
@@ -151,10 +185,9 @@ void append_neighbor(Call& call, CollectiveOp op, MPI_Comm handle, Made made, To
   }
   for (std::uint32_t i = 0; i < all->sources; ++i)
     sources += all->ranks[all->destinations + i] != MPI_PROC_NULL;
-  ring::Record* const record =
-      append(call, op, *comm, 0, sent, false, made, 2 + 2 * destinations + 2 * sources);
-  if (record == nullptr) return;
-  std::uint64_t* values = RingWriter::values_of(record);
+  const Body body = append(call, op, *comm, 0, sent, false, made, 2 + 2 * destinations + 2 * sources);
+  if (!body) return;
+  std::uint64_t* values = body.values;
   const auto put = [&](std::uint32_t n, std::uint32_t listed, const std::int32_t* ranks, auto bytes_of) {
     *values = n;
     std::uint64_t* const peers = values + 1;
@@ -174,15 +207,25 @@ void append_neighbor(Call& call, CollectiveOp op, MPI_Comm handle, Made made, To
 
 }  // namespace
 
+void start_collective(Call& call, const RequestInfo& info) noexcept {
+  PersistentCollective& kept = *info.collective;
+  define_communicator(call, *info.comm);
+  if (call.counts()) return count_on(call, *info.comm, collectives(*info.comm));
+  ring::Record* const record = call.append(EventKind::kIcollective, kept.value_count);
+  if (record == nullptr) return;
+  fill(*record, kept.op, *info.comm, kept.root, kept.bytes, kept.in_place, info.id);
+  memcpy(RingWriter::values_of(record), kept.values(), kept.value_count * sizeof(std::uint64_t));
+}
+
 namespace record {
 
 void barrier(Call& call, MPI_Comm comm, Made made) noexcept {
-  if (Communicator* where = modelled(call, comm))
+  if (Communicator* where = modelled(call, comm, made))
     append_plain(call, CollectiveOp::kBarrier, *where, 0, 0, false, made);
 }
 
 void bcast(Call& call, std::int64_t count, MPI_Datatype type, int root, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
   append_plain(call, CollectiveOp::kBcast, *where, root, bytes, false, made);
@@ -190,7 +233,7 @@ void bcast(Call& call, std::int64_t count, MPI_Datatype type, int root, MPI_Comm
 
 void reduce(Call& call, const void* send, const void* recv, std::int64_t count, MPI_Datatype type, int root,
             MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), count, type);
   append_plain(call, CollectiveOp::kReduce, *where, root, bytes, send == MPI_IN_PLACE || recv == MPI_IN_PLACE,
@@ -199,14 +242,14 @@ void reduce(Call& call, const void* send, const void* recv, std::int64_t count, 
 
 void reduce_all(Call& call, CollectiveOp op, const void* send, std::int64_t count, MPI_Datatype type, MPI_Comm comm,
                 Made made) noexcept {
-  if (Communicator* where = modelled(call, comm)) {
+  if (Communicator* where = modelled(call, comm, made)) {
     append_plain(call, op, *where, 0, message_bytes(call.thread(), count, type), send == MPI_IN_PLACE, made);
   }
 }
 
 void gather(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, std::int64_t recv_count,
             MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   std::uint64_t bytes = 0;
   if (is_root(*where, root)) {
@@ -219,7 +262,7 @@ void gather(Call& call, const void* send, std::int64_t send_count, MPI_Datatype 
 
 void scatter(Call& call, std::int64_t send_count, MPI_Datatype send_type, const void* recv, std::int64_t recv_count,
              MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   std::uint64_t bytes = 0;
   if (is_root(*where, root)) {
@@ -232,7 +275,7 @@ void scatter(Call& call, std::int64_t send_count, MPI_Datatype send_type, const 
 
 void all_to_all(Call& call, CollectiveOp op, const void* send, std::int64_t send_count, MPI_Datatype send_type,
                 std::int64_t recv_count, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
   const std::uint64_t bytes = in_place ? message_bytes(call.thread(), recv_count, recv_type)
@@ -242,7 +285,7 @@ void all_to_all(Call& call, CollectiveOp op, const void* send, std::int64_t send
 
 void gatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
              MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
   if (!is_root(*where, root)) {
@@ -253,14 +296,14 @@ void gatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype
   const std::uint64_t element = type_bytes(call.thread(), recv_type);
   const std::uint32_t peers = where->peers();
   const std::uint64_t own = where->remote_size != 0 ? 0 : count_bytes(recv_counts[where->rank], element);
-  if (auto* r = append(call, CollectiveOp::kGatherv, *where, root, own, in_place, made, peers)) {
-    put_bytes(RingWriter::values_of(r), recv_counts, peers, element);
+  if (const Body body = append(call, CollectiveOp::kGatherv, *where, root, own, in_place, made, peers)) {
+    put_bytes(body.values, recv_counts, peers, element);
   }
 }
 
 void scatterv(Call& call, Counts send_counts, MPI_Datatype send_type, const void* recv, std::int64_t recv_count,
               MPI_Datatype recv_type, int root, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   if (!is_root(*where, root)) {
     const std::uint64_t bytes = takes_no_part(root) ? 0 : message_bytes(call.thread(), recv_count, recv_type);
@@ -270,71 +313,70 @@ void scatterv(Call& call, Counts send_counts, MPI_Datatype send_type, const void
   const std::uint64_t element = type_bytes(call.thread(), send_type);
   const std::uint32_t peers = where->peers();
   const std::uint64_t own = where->remote_size != 0 ? 0 : count_bytes(send_counts[where->rank], element);
-  if (auto* r = append(call, CollectiveOp::kScatterv, *where, root, own, recv == MPI_IN_PLACE, made, peers)) {
-    put_bytes(RingWriter::values_of(r), send_counts, peers, element);
+  if (const Body body = append(call, CollectiveOp::kScatterv, *where, root, own, recv == MPI_IN_PLACE, made, peers)) {
+    put_bytes(body.values, send_counts, peers, element);
   }
 }
 
 void allgatherv(Call& call, const void* send, std::int64_t send_count, MPI_Datatype send_type, Counts recv_counts,
                 MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
   const std::uint64_t element = type_bytes(call.thread(), recv_type);
   const std::uint64_t own = in_place ? count_bytes(recv_counts[where->rank], element)
                                      : message_bytes(call.thread(), send_count, send_type);
   const std::uint32_t peers = where->peers();
-  if (auto* r = append(call, CollectiveOp::kAllgatherv, *where, 0, own, in_place, made, peers)) {
-    put_bytes(RingWriter::values_of(r), recv_counts, peers, element);
+  if (const Body body = append(call, CollectiveOp::kAllgatherv, *where, 0, own, in_place, made, peers)) {
+    put_bytes(body.values, recv_counts, peers, element);
   }
 }
 
 void alltoallv(Call& call, const void* send, Counts send_counts, MPI_Datatype send_type,
                Counts recv_counts, MPI_Datatype recv_type, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
   const std::uint64_t recv_element = type_bytes(call.thread(), recv_type);
   const std::uint64_t send_element = in_place ? recv_element : type_bytes(call.thread(), send_type);
   const Counts counts = in_place ? recv_counts : send_counts;
   const std::uint32_t peers = where->peers();
-  if (auto* r = append(call, CollectiveOp::kAlltoallv, *where, 0, sum_bytes(counts, peers, send_element),
+  if (const Body body = append(call, CollectiveOp::kAlltoallv, *where, 0, sum_bytes(counts, peers, send_element),
                        in_place, made, 2 * peers)) {
-    put_bytes(RingWriter::values_of(r), counts, peers, send_element);
-    put_bytes(RingWriter::values_of(r) + peers, recv_counts, peers, recv_element);
+    put_bytes(body.values, counts, peers, send_element);
+    put_bytes(body.values + peers, recv_counts, peers, recv_element);
   }
 }
 
 void alltoallw(Call& call, const void* send, Counts send_counts, Types send_types, Counts recv_counts,
                Types recv_types, MPI_Comm comm, Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const bool in_place = send == MPI_IN_PLACE;
   const Counts counts = in_place ? recv_counts : send_counts;
   const Types types = in_place ? recv_types : send_types;
   const std::uint32_t peers = where->peers();
   Thread& thread = call.thread();
-  ring::Record* const r = append(call, CollectiveOp::kAlltoallw, *where, 0, 0, in_place, made, 2 * peers);
-  if (r == nullptr) return;
-  std::uint64_t* const values = RingWriter::values_of(r);
+  const Body body = append(call, CollectiveOp::kAlltoallw, *where, 0, 0, in_place, made, 2 * peers);
+  if (!body) return;
   std::uint64_t sent = 0;
   for (std::uint32_t i = 0; i < peers; ++i) {
-    values[i] = message_bytes(thread, counts[i], types[i]);
-    values[peers + i] = message_bytes(thread, recv_counts[i], recv_types[i]);
-    sent += values[i];
+    body.values[i] = message_bytes(thread, counts[i], types[i]);
+    body.values[peers + i] = message_bytes(thread, recv_counts[i], recv_types[i]);
+    sent += body.values[i];
   }
-  r->bytes = sent;
+  *body.bytes = sent;
 }
 
 void reduce_scatter(Call& call, const void* send, Counts recv_counts, MPI_Datatype type, MPI_Comm comm,
                     Made made) noexcept {
-  Communicator* const where = modelled(call, comm);
+  Communicator* const where = modelled(call, comm, made);
   if (where == nullptr) return;
   const std::uint64_t element = type_bytes(call.thread(), type);
   const std::uint32_t n = where->size;  // an intercommunicator too: the counts are those of the own group
-  if (auto* r = append(call, CollectiveOp::kReduceScatter, *where, 0, sum_bytes(recv_counts, n, element),
+  if (const Body body = append(call, CollectiveOp::kReduceScatter, *where, 0, sum_bytes(recv_counts, n, element),
                        send == MPI_IN_PLACE, made, n)) {
-    put_bytes(RingWriter::values_of(r), recv_counts, n, element);
+    put_bytes(body.values, recv_counts, n, element);
   }
 }
 

@@ -34,6 +34,8 @@ RequestInfo* sweep_and_insert(std::uint64_t handle) noexcept {
 }  // namespace
 
 void forget_request(RequestInfo& info) noexcept {
+  if (info.kind == RequestKind::kCollective && info.persistent)
+    process.pool.give_back(info.collective, PersistentCollective::block_bytes(info.collective->value_count));
   info.kind = RequestKind::kUnknown;
   ++process.forgotten_requests;
   if (Communicator* const comm = info.comm) {

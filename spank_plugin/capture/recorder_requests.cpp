@@ -308,7 +308,11 @@ void start(Call& call, Requests requests) noexcept {
       info.id = unseen_request_id();
       if (RequestInfo* slot = find_request(key_of(requests[i]))) slot->id = info.id;
     }
-    if (info.kind != RequestKind::kNothing) append_start(call, info);
+    if (info.kind == RequestKind::kCollective) {
+      start_collective(call, info);
+    } else if (info.kind != RequestKind::kNothing) {
+      append_start(call, info);
+    }
   }
 }
 

@@ -1,10 +1,13 @@
-/* What MPI 4.0 added, as MPICH has it: large counts, partitioned messages. `mpi4 sessions`: MPI without MPI_Init. */
+/* What MPI 4.0 added, as far as MPICH 4 and Open MPI 5 have it: large counts (not Open MPI 5), messages that go both ways,
+ * partitioned ones, persistent collectives. `mpi4 fortran`: what mpi4_body.inc does, too. `mpi4 sessions`: MPI without
+ * MPI_Init. */
 #include <string.h>
 
 #include "counted.h"
 
 static int rank, size;
 
+#if !defined(OPEN_MPI) || OMPI_MAJOR_VERSION >= 6
 static void large_counts(int right, int left) {
   static int out[64], in[64];
   MPI_Count counts[64];
@@ -18,16 +21,27 @@ static void large_counts(int right, int left) {
   CALL(MPI_Allreduce_c, out, in, 5, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
   for (int i = 0; i < size; ++i) counts[i] = 2, places[i] = 2 * i;
   CALL(MPI_Alltoallv_c, out, counts, places, MPI_INT, in, counts, places, MPI_INT, MPI_COMM_WORLD);
-  CALL(MPI_Isendrecv, out, 4, MPI_INT, right, 3, in, 4, MPI_INT, left, 3, MPI_COMM_WORLD, &requests[0]);
-  CALL(MPI_Wait, &requests[0], MPI_STATUS_IGNORE);
-  CALL(MPI_Isendrecv_replace, out, 4, MPI_INT, right, 4, left, 4, MPI_COMM_WORLD, &requests[0]);
-  CALL(MPI_Wait, &requests[0], MPI_STATUS_IGNORE);
   EVENTS("isend", 1);
-  EVENTS("startRecv", 4);
-  EVENTS("endRecv", 4);
+  EVENTS("startRecv", 2);
+  EVENTS("endRecv", 2);
   EVENTS("wait", 1);
-  EVENTS("send", 3);
+  EVENTS("send", 1);
   EVENTS("coll", 2);
+}
+#else
+static void large_counts(int right, int left) { (void)right, (void)left; }
+#endif
+
+static void both_ways(int right, int left) {
+  static int out[64], in[64];
+  MPI_Request request;
+  CALL(MPI_Isendrecv, out, 4, MPI_INT, right, 3, in, 4, MPI_INT, left, 3, MPI_COMM_WORLD, &request);
+  CALL(MPI_Wait, &request, MPI_STATUS_IGNORE);
+  CALL(MPI_Isendrecv_replace, out, 4, MPI_INT, right, 4, left, 4, MPI_COMM_WORLD, &request);
+  CALL(MPI_Wait, &request, MPI_STATUS_IGNORE);
+  EVENTS("startRecv", 2);
+  EVENTS("endRecv", 2);
+  EVENTS("send", 2);
 }
 
 static void partitioned(int right, int left) {
@@ -58,6 +72,46 @@ static void partitioned(int right, int left) {
   CALL(MPI_Request_free, &receive);
 }
 
+/* Each is started kRounds times, alone or with others; those of kinds with values (v, w, neighbourhood) too. */
+static void persistent_collectives(void) {
+  enum { kRounds = 3, kKinds = 7 };
+  static int out[64], in[64], all[256];
+  int counts[64], places[64], periods[1] = {1}, sum = 0;
+  MPI_Datatype types[64];
+  MPI_Comm ring;
+  MPI_Request requests[kKinds];
+  for (int i = 0; i < size; ++i) counts[i] = i + 1, places[i] = 4 * i, types[i] = MPI_INT;
+  CALL(MPI_Cart_create, MPI_COMM_WORLD, 1, &size, periods, 0, &ring);
+  EVENTS("coll", 1);
+  EVENTS("commCreate", 1);
+  for (int again = 0; again < 2; ++again) { /* freed, and made again */
+    int k = 0;
+    CALL(MPI_Barrier_init, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k++]);
+    CALL(MPI_Bcast_init, out, 5, MPI_INT, size - 1, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k++]);
+    CALL(MPI_Allreduce_init, &rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k++]);
+    CALL(MPI_Gatherv_init, in, rank + 1, MPI_INT, all, counts, places, MPI_INT, 1, MPI_COMM_WORLD, MPI_INFO_NULL,
+         &requests[k++]);
+    CALL(MPI_Alltoallw_init, in, counts, places, types, all, counts, places, types, MPI_COMM_WORLD, MPI_INFO_NULL,
+         &requests[k++]);
+    CALL(MPI_Reduce_scatter_init, all, in, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k++]);
+    CALL(MPI_Neighbor_alltoall_init, out, 3, MPI_INT, in, 3, MPI_INT, ring, MPI_INFO_NULL, &requests[k++]);
+    for (int i = 0; i < kRounds; ++i) {
+      for (int j = 0; j < k; ++j) {
+        CALL(MPI_Start, &requests[j]);
+        CALL(MPI_Wait, &requests[j], MPI_STATUS_IGNORE);
+      }
+      REQUIRE(sum == size * (size - 1) / 2);
+      sum = 0;
+    }
+    CALL(MPI_Startall, 2, &requests[1]);
+    CALL(MPI_Waitall, 2, &requests[1], MPI_STATUSES_IGNORE);
+    for (int j = 0; j < k; ++j) CALL(MPI_Request_free, &requests[j]);
+    EVENTS("icoll", kKinds * kRounds + 2);
+    EVENTS("wait", kKinds * kRounds + 2);
+  }
+  CALL(MPI_Comm_free, &ring);
+}
+
 static int sessions(void) {
   MPI_Session session;
   MPI_Group group;
@@ -79,8 +133,11 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  large_counts((rank + 1) % size, (rank + size - 1) % size);
-  partitioned((rank + 1) % size, (rank + size - 1) % size);
+  const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+  if (argc == 1) large_counts(right, left);
+  both_ways(right, left);
+  partitioned(right, left);
+  persistent_collectives();
   CALL(MPI_Barrier, MPI_COMM_WORLD);
   EVENTS("coll", 1);
   EVENTS("unmodelled", 0);

@@ -50,7 +50,7 @@ module conformance_data
   integer :: rank, size, to, from, me, n, at, i, root, done, first, ierr, errors_handled
   integer :: counts(16), displs(16), bytes_at(16), indices(4)
   integer(MPI_ADDRESS_KIND) :: aint_at(16)
-  logical :: flag, flags(4), run_all, is_open_mpi
+  logical :: flag, flags(4), run_all, is_open_mpi, is_open_mpi_5
 {handles}
   character(len=4096) :: folder
   character(len=:), allocatable :: case_name
@@ -202,6 +202,7 @@ from = mod(rank + size - 1, size)
 @MPI_Get_library_version(version, n)
 first = 1
 is_open_mpi = index(version, 'Open MPI') == 1
+is_open_mpi_5 = index(version, 'Open MPI v5') == 1
 [f08] if (index(version(1:40), 'MPICH Version:') == 1 .and. index(version(1:40), '4.0') > 0) first = 0
 @MPI_Barrier(MPI_COMM_SELF)
 @MPI_Comm_split(MPI_COMM_WORLD, rank / 2, -rank, halves)

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "library_case.h"
@@ -119,8 +120,11 @@ TEST_P(Mpich, Barrier) {
   expect_same_messages({{Op::kBarrier, 0, 0, flags()}}, ranks());
 }
 TEST_P(Mpich, Bcast) {
+  // From 4.1 on a non-blocking one of nothing sends nothing; the model is of 4.0.
+  const bool sends_nothing = flags() != 0 && !std::string_view(LBF_MPICH_VERSION).starts_with("4.0");
+  if (!sends_nothing) expect_same_messages({{Op::kBcast, 0, 1, flags()}}, ranks());
   expect_same_messages(
-      at_sizes(Op::kBcast, {0, 1, 100, 12287, 12288, 12289, 100000, 524287, 524288, 524289}, 1, flags()),
+      at_sizes(Op::kBcast, {1, 100, 12287, 12288, 12289, 100000, 524287, 524288, 524289}, 1, flags()),
       ranks());
 }
 TEST_P(Mpich, Reduce) {

@@ -17,6 +17,7 @@ namespace lbf {
 namespace {
 
 using Op = CollectiveOp;
+constexpr MpiLibrary kInstalled = LBF_OPENMPI_MAJOR < 5 ? MpiLibrary::kOpenMpi4 : MpiLibrary::kOpenMpi5;
 using Case = LibraryCase;
 
 struct Sent {
@@ -33,7 +34,7 @@ using Traffic =
 Traffic expansion(const Case& c, std::uint32_t ranks) {
   Traffic traffic;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    for (const SentMessage& message : expected_messages(c, rank, ranks, MpiLibrary::kOpenMpi4)) {
+    for (const SentMessage& message : expected_messages(c, rank, ranks, kInstalled)) {
       Sent& sent = traffic[{rank, message.to}];
       ++sent.messages;
       sent.bytes += static_cast<std::int64_t>(message.bytes);
