@@ -23,7 +23,7 @@ Communicator* modelled(Call& call, MPI_Comm handle, Made made) noexcept {
 }
 
 // For MPI_Start; nullptr: no memory.
-PersistentCollective* keep_persistent(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes,
+[[gnu::cold]] PersistentCollective* keep_persistent(Call& call, CollectiveOp op, Communicator& comm, int root, std::uint64_t bytes,
                                       bool in_place, Made made, std::uint32_t values) noexcept {
   RequestInfo info;
   info.kind = RequestKind::kCollective;
@@ -39,7 +39,7 @@ PersistentCollective* keep_persistent(Call& call, CollectiveOp op, Communicator&
   return info.collective;
 }
 
-std::uint32_t keep_active(Call& call, Made made) noexcept {
+[[gnu::always_inline]] inline std::uint32_t keep_active(Call& call, Made made) noexcept {
   RequestInfo info;
   info.kind = RequestKind::kCollective;
   info.active = true;

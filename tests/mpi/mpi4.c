@@ -76,11 +76,11 @@ static void partitioned(int right, int left) {
 static void persistent_collectives(void) {
   enum { kRounds = 3, kKinds = 7 };
   static int out[64], in[64], all[256];
-  int counts[64], places[64], periods[1] = {1}, sum = 0;
+  int counts[64], same[64], places[64], bytes[64], periods[1] = {1}, sum = 0;
   MPI_Datatype types[64];
   MPI_Comm ring;
   MPI_Request requests[kKinds];
-  for (int i = 0; i < size; ++i) counts[i] = i + 1, places[i] = 4 * i, types[i] = MPI_INT;
+  for (int i = 0; i < size; ++i) counts[i] = i + 1, same[i] = rank + 1, places[i] = 4 * i, bytes[i] = 16 * i, types[i] = MPI_INT;
   CALL(MPI_Cart_create, MPI_COMM_WORLD, 1, &size, periods, 0, &ring);
   EVENTS("coll", 1);
   EVENTS("commCreate", 1);
@@ -91,7 +91,7 @@ static void persistent_collectives(void) {
     CALL(MPI_Allreduce_init, &rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k++]);
     CALL(MPI_Gatherv_init, in, rank + 1, MPI_INT, all, counts, places, MPI_INT, 1, MPI_COMM_WORLD, MPI_INFO_NULL,
          &requests[k++]);
-    CALL(MPI_Alltoallw_init, in, counts, places, types, all, counts, places, types, MPI_COMM_WORLD, MPI_INFO_NULL,
+    CALL(MPI_Alltoallw_init, in, counts, bytes, types, all, same, bytes, types, MPI_COMM_WORLD, MPI_INFO_NULL,
          &requests[k++]);
     CALL(MPI_Reduce_scatter_init, all, in, counts, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[k++]);
     CALL(MPI_Neighbor_alltoall_init, out, 3, MPI_INT, in, 3, MPI_INT, ring, MPI_INFO_NULL, &requests[k++]);

@@ -5,8 +5,8 @@ program mpi4_f08
   use mpi_f08
   implicit none
   integer :: rank, size, right, left, round, again, i
-  integer, volatile :: out(64), in(64), all(256), counts(64), places(64), dims(1), last(1), mine(1), sums(1)
-  integer(MPI_COUNT_KIND), parameter :: each = 100
+  integer, volatile :: out(64), in(64), all(256), counts(64), same(64), places(64), bytes(64), dims(1), last(1), mine(1), sums(1)
+  integer(COUNT_KIND), parameter :: each = 100
   double precision, volatile :: parts_out(400), parts_in(400)
   logical :: flag, periods(1)
   type(MPI_Request) :: requests(7)
