@@ -1,6 +1,7 @@
 ! mpi4.c through mpif.h.
 #define IERR , ierr
 #define IERR1 ierr
+#define PARTITIONED
 program mpi4_mpifh
   implicit none
   include 'mpif.h'
