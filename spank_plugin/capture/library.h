@@ -39,7 +39,8 @@ struct Library {
   MPI_Comm comm_self;
   MPI_Comm comm_null;
   MPI_Request request_null;
-  MPI_Request request_empty;  // Open MPI's ompi_request_empty; may be null
+  MPI_Request request_empty;       // Open MPI's ompi_request_empty; may be null
+  MPI_Request request_empty_send;  // the same of sends; without one of its own: request_empty
   MPI_Message message_no_proc;
   int f08_first_index;  // MPICH's
   // Fortran sentinels are addresses; each has up to four spellings, as the compiler mangles a COMMON block.

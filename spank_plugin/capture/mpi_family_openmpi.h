@@ -41,6 +41,8 @@ bool find_predefined(Library& library, Find find) noexcept {
   library.comm_null = static_cast<MPI_Comm>(find("ompi_mpi_comm_null"));
   library.request_null = static_cast<MPI_Request>(find("ompi_request_null"));
   library.request_empty = static_cast<MPI_Request>(find("ompi_request_empty"));
+  library.request_empty_send = static_cast<MPI_Request>(find("ompi_request_empty_send"));
+  if (library.request_empty_send == nullptr) library.request_empty_send = library.request_empty;  // before 6.0
   library.message_no_proc = static_cast<MPI_Message>(find("ompi_message_no_proc"));
   auto* const world = static_cast<MPI_Comm>(find("ompi_mpi_comm_world"));
   if (library.comm_self == nullptr || library.comm_null == nullptr || library.request_null == nullptr)
@@ -58,11 +60,12 @@ inline std::uint64_t key_of(const void* handle) noexcept {
 
 namespace family {
 
-// All requests that were complete when they were made share one handle.
-inline constexpr int kSharedQueues = 1;
+// All requests that were complete when they were made share one handle; from 6.0 on sends have one of their own.
+inline constexpr int kSharedQueues = 2;
 // Which of them it is; -1: a handle of its own.
 inline int shared_queue(std::uint64_t request) noexcept {
-  return request == key_of(library.request_empty) ? 0 : -1;
+  if (request == key_of(library.request_empty)) return 0;
+  return request == key_of(library.request_empty_send) ? 1 : -1;
 }
 
 // The index that mpi_f08's Waitany and its like give for the first request.
