@@ -116,22 +116,26 @@ lbf_function bind(std::uint32_t slot, lbf_function next) noexcept {
   return target;
 }
 
-// A Fortran binding whose library is not loaded has none of its functions: one failed look-up tells.
+// The binding of an entry by its name, as generate_dispatch.py makes it.
+enum Binding { kC, kMpifh, kF08, kF08ts, kBindings };
+Binding binding_of(const char* name) noexcept {
+  const std::size_t length = strlen(name);
+  const auto ends_with = [&](const char* end) { return length > strlen(end) && strcmp(name + length - strlen(end), end) == 0; };
+  return ends_with("_f08ts_") ? kF08ts : ends_with("_f08_") ? kF08 : name[0] == 'm' ? kMpifh : kC;
+}
+
+// A binding whose library is not loaded has none of its functions: one failed look-up tells, if it is the first one.
 void bind_all() noexcept {
-  bool missing_fortran = false;
-  bool missing_f08 = false;
+  enum { kUntried, kThere, kMissing } state[kBindings] = {kThere};
   for (std::uint32_t slot = 0; slot < lbf_dispatch_slots; ++slot) {
-    const char* const name = lbf_dispatch_names[slot];
-    const std::size_t length = strlen(name);
-    const bool f08 = length > 5 && strcmp(name + length - 5, "_f08_") == 0;
-    const bool fortran = !f08 && name[0] == 'm';
-    if ((f08 && missing_f08) || (fortran && missing_fortran)) continue;
+    auto& binding = state[binding_of(lbf_dispatch_names[slot])];
+    if (binding == kMissing) continue;
     const lbf_function next = next_of(slot);
     if (next != nullptr) {
       bind(slot, next);
-    } else {
-      missing_f08 |= f08;
-      missing_fortran |= fortran;
+      binding = kThere;
+    } else if (binding == kUntried) {
+      binding = kMissing;
     }
   }
 }

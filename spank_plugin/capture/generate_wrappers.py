@@ -9,12 +9,12 @@ go on in the first one where that does not do. What a kind of call means is writ
 recorder function a role goes to, and with which arguments, is the table below.
 
 usage: generate_wrappers.py mpi_functions.yml FAMILY OUTPUT_DIRECTORY
-writes wrappers_c.cpp, wrappers_mpifh.cpp, wrappers_f08.cpp and wrapper_table.cpp for FAMILY (openmpi, mpich)
+writes wrappers_c.cpp, wrappers_mpifh.cpp, wrappers_f08.cpp, wrappers_f08ts.cpp and wrapper_table.cpp for FAMILY (openmpi, mpich)
 """
 import os
 import sys
 
-from mpi_description import STRINGS, VARIADIC_WORDS, layout, read_functions, slots
+from mpi_description import BUFFERS, STRINGS, VARIADIC_WORDS, layout, read_functions, slots
 
 # op of a collective -> recorder function, and the kinds of the arguments that it takes, in its order. 'op' stands for
 # the operation itself.
@@ -136,7 +136,6 @@ COUNTING = {
     'iprobe': ('begin', '', None),
 }
 COUNTING.update((role, ('begin_completion', '', None)) for role in COMPLETING if role != 'request_free')
-BUFFERS = ('buf', 'send_buf', 'recv_buf')
 
 # OPTIONAL in mpi_f08: without the program's variable the outcome still has to be known.
 OWN_ERROR = ('  MPI_Fint own_error = MPI_SUCCESS;',
@@ -153,9 +152,10 @@ def camel(words):
 class Binding:
     """How one language says the arguments, and how they become C kinds."""
 
-    def __init__(self, fortran, f08):
+    def __init__(self, fortran, f08, described=False):
         self.fortran = fortran
         self.f08 = f08
+        self.described = described  # buffers come as their descriptors
 
     def value(self, argument, own_status=None):
         """The C value of an argument, after the call."""
@@ -166,7 +166,7 @@ class Binding:
         if kind in ('datatype', 'send_datatype', 'recv_datatype'):
             return f'c_type({name})' if f else name
         if kind in ('buf', 'send_buf', 'recv_buf'):
-            return f'c_buffer({name})' if f else name
+            return f'c_described_buffer({name})' if self.described else f'c_buffer({name})' if f else name
         if kind in ('send_datatypes', 'recv_datatypes'):
             return f'types_of({name})'
         if kind == 'request_out':
@@ -305,7 +305,7 @@ def prototype_check(slot, family):
 class Generator:
     def __init__(self, family):
         self.family = family
-        self.text = {'c': [], 'mpifh': [], 'f08': []}
+        self.text = {'c': [], 'mpifh': [], 'f08': [], 'f08ts': []}
         self.counting = []  # numbers of the slots that have counting wrappers
 
     def record_arguments(self, function, spec, binding, own_status):
@@ -514,9 +514,9 @@ class Generator:
     def fortran_wrapper(self, slot):
         function = slot.function
         role = function['role']
-        f08 = slot.binding == 'f08'
+        f08 = slot.binding in ('f08', 'f08ts')
         out = self.text[slot.binding]
-        binding = Binding(True, f08)
+        binding = Binding(True, f08, slot.binding == 'f08ts')
         if function['returns'] == 'double':
             out.append(f'double wrap_{slot.number}() {{')
             out.append(f'  const auto next = reinterpret_cast<double (*)()>(next_function({slot.number}));')

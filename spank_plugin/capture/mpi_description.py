@@ -7,6 +7,7 @@ import yaml
 # What a function of a variable number of arguments (MPI_Pcontrol) is taken to have, in all: the integer argument registers
 # of x86-64. A register more than the caller filled is read, and means nothing to anybody.
 VARIADIC_WORDS = 6
+BUFFERS = ('buf', 'send_buf', 'recv_buf')
 STRINGS = ('string', 'string_out', 'strings')
 MPI_ERR_OTHER = 16
 FORTRAN_ANSWERS = ('MPI_Initialized', 'MPI_Finalized')  # answer "no" where there is no MPI library
@@ -18,7 +19,7 @@ class Slot:
     def __init__(self, number, function, binding, name, aliases):
         self.number = number
         self.function = function
-        self.binding = binding          # 'c', 'mpifh', 'f08'
+        self.binding = binding          # 'c', 'mpifh', 'f08', 'f08ts'
         self.fortran = binding != 'c'
         self.name = name
         self.pmpi = ('p' if self.fortran else 'P') + name
@@ -46,7 +47,7 @@ def read_functions(path):
 
 
 def slots(functions):
-    """All slots in their order: C, mpif.h, mpi_f08."""
+    """All slots in their order: C, mpif.h, mpi_f08, mpi_f08 with descriptors of buffers (Open MPI 6)."""
     number = 0
     for function in functions:
         yield Slot(number, function, 'c', function['name'], [])
@@ -61,6 +62,10 @@ def slots(functions):
     for function in functions:
         if 'f08' in function.get('fortran', []):
             yield Slot(number, function, 'f08', f'{function["name"].lower()}_f08_', [])
+            number += 1
+    for function in functions:
+        if {'f08', 'f08ts'} & set(function.get('fortran', [])) and any(a[2] in (*BUFFERS, 'address') for a in function['arguments']):
+            yield Slot(number, function, 'f08ts', f'{function["name"].lower()}_f08ts_', [])
             number += 1
 
 

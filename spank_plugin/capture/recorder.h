@@ -209,6 +209,11 @@ inline const void* c_buffer(const void* buffer) noexcept {
   return buffer;
 }
 
+// The descriptor of a buffer (CFI_cdesc_t) begins with its address.
+inline const void* c_described_buffer(const void* descriptor) noexcept {
+  return c_buffer(*static_cast<const void* const*>(descriptor));
+}
+
 // Arrays and results that a wrapper has in either language.
 struct Requests {
   int count;
