@@ -110,6 +110,11 @@ std::vector<Case> at_sizes(Op op, std::initializer_list<Bytes> sizes, std::uint3
   return cases;
 }
 
+// The model is of 4.0, and says so of later ones.
+bool installed_is(std::string_view version) {
+  return std::string_view(LBF_MPICH_VERSION).starts_with(version);
+}
+
 class Mpich : public testing::TestWithParam<std::tuple<std::uint32_t, int>> {
  protected:
   std::uint32_t ranks() const { return std::get<0>(GetParam()); }
@@ -121,7 +126,7 @@ TEST_P(Mpich, Barrier) {
 }
 TEST_P(Mpich, Bcast) {
   // From 4.1 on a non-blocking one of nothing sends nothing; the model is of 4.0.
-  const bool sends_nothing = flags() != 0 && !std::string_view(LBF_MPICH_VERSION).starts_with("4.0");
+  const bool sends_nothing = flags() != 0 && !installed_is("4.0");
   if (!sends_nothing) expect_same_messages({{Op::kBcast, 0, 1, flags()}}, ranks());
   expect_same_messages(
       at_sizes(Op::kBcast, {1, 100, 12287, 12288, 12289, 100000, 524287, 524288, 524289}, 1, flags()),
@@ -203,6 +208,7 @@ TEST_P(Mpich, CommunicatorsOfSomeRanks) {
 class MpichByNodes : public testing::TestWithParam<std::tuple<std::uint32_t, std::uint32_t>> {};
 
 TEST_P(MpichByNodes, All) {
+  if (installed_is("5.")) GTEST_SKIP() << "by nodes MPICH 5 sends otherwise";
   const auto [ranks, nodes] = GetParam();
   std::vector<Case> cases{{Op::kBarrier, 0}, {Op::kBarrier, 0, 0, kNonblocking}};
   for (const Bytes bytes : {Bytes{8}, Bytes{1000}, Bytes{2048}, Bytes{2056}, Bytes{12280}, Bytes{12288},
@@ -242,6 +248,7 @@ TEST_P(MpichInter, All) {
 }
 TEST_P(MpichInter, Dup) {
   if ((flags() & kNonblocking) != 0) return;
+  if (installed_is("5.")) GTEST_SKIP() << "MPICH 5's context ids are longer";
   expect_same_messages(creations({CommCreation::kDup}, kInter), ranks());
 }
 TEST_P(MpichInter, ReduceScatter) {
