@@ -223,8 +223,7 @@ def fortran_parameters(function, f08):
             declarations.append(f'char* {name}')
             lengths.append(f'{name}_length')
         elif fortran_integer(kind):
-            # An MPI_Count too: Open MPI 5 has plain integers there, and of a larger one these are the low bits.
-            declarations.append(f'MPI_Fint* {name}')
+            declarations.append(f'{"MPI_Count" if c_type == "MPI_Count" else "MPI_Fint"}* {name}')
         else:
             declarations.append(f'void* {name}')
         names.append(name)
