@@ -43,16 +43,32 @@ std::vector<std::string> environment_with(std::optional<double> rate) {
   return variables;
 }
 
-// The first line that says something; a rule or an empty line does not.
+// What Open MPI writes before the line that names the signal.
+constexpr std::string_view kSignalFollows = "*** Process received signal ***";
+
+// "srun: error: node1: task 0: Segmentation fault": which rank a signal ended. (Of an exit code the rank's own
+// words say more.)
+bool names_signal(const std::string& line) {
+  return line.starts_with("srun: error: ") && line.find(": task") != std::string::npos &&
+         line.find(": Exited with exit code") == std::string::npos;
+}
+
+// The first rank that a signal ended (the others are ended for it, and say what they like), else the first
+// line that says something; a rule or an empty line does not.
 std::string first_words(const std::string& output) {
   std::istringstream lines(output);
+  std::string first;
   for (std::string line; std::getline(lines, line);) {
     const bool says =
         std::count_if(line.begin(), line.end(), [](unsigned char c) { return std::isalpha(c) != 0; }) > 2;
-    if (!says) continue;
-    return line.size() > kMostQuoted ? line.substr(0, kMostQuoted) + "..." : line;
+    if (!says || line.find(kSignalFollows) != std::string::npos) continue;
+    if (names_signal(line)) {
+      first = line;
+      break;
+    }
+    if (first.empty()) first = line;
   }
-  return {};
+  return first.size() > kMostQuoted ? first.substr(0, kMostQuoted) + "..." : first;
 }
 
 std::string how_ended(const ChildOutput& ended) {
@@ -86,6 +102,9 @@ Result<Launcher> Launcher::parse(const std::string& text) {
   const std::string name = base_name(launcher.command.front());
   if (name != "srun" && !name.starts_with("mpirun") && !name.starts_with("mpiexec"))
     return invalid_input("--launcher " + name + ": srun, mpirun or mpiexec, and options of it");
+  // Where a rank crashes the others would wait for it until the limit; mpirun ends them of itself. An option
+  // of the user's own stands behind it, and so is what counts.
+  if (launcher.is_srun()) launcher.command.insert(launcher.command.begin() + 1, "--kill-on-bad-exit=1");
   return launcher;
 }
 

@@ -32,7 +32,7 @@ struct Launcher {
   Seconds limit_s = 0;                       // of one run; 0: none
 
   bool is_srun() const;
-  // Errors: kInvalidInput: empty, or another program.
+  // srun is told to end all ranks when one fails. Errors: kInvalidInput: empty, or another program.
   static Result<Launcher> parse(const std::string& text);
   // What to put before the program. Errors: kInvalidInput: the list of nodes cannot be read.
   Result<std::vector<std::string>> words(Rank ranks, const RunNodes& nodes) const;

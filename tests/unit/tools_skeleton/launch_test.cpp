@@ -27,12 +27,12 @@ Launcher launcher(const std::string& text) {
 TEST(Launcher, PutsRanksOnNodesThroughSrun) {
   const auto words = launcher("srun --mpi=pmix").words(4, {"node[1-2]", 0});
   ASSERT_TRUE(words.ok());
-  EXPECT_THAT(*words, ElementsAre("srun", "--mpi=pmix", "--nodes=2", "--ntasks=4", "--nodelist=node[1-2]",
-                                  "--distribution=block"));
+  EXPECT_THAT(*words, ElementsAre("srun", "--kill-on-bad-exit=1", "--mpi=pmix", "--nodes=2", "--ntasks=4",
+                                  "--nodelist=node[1-2]", "--distribution=block"));
   EXPECT_THAT(*launcher("srun").words(4, {"", 2}),
-              ElementsAre("srun", "--nodes=2", "--ntasks=4", "--distribution=block"));
+              ElementsAre("srun", "--kill-on-bad-exit=1", "--nodes=2", "--ntasks=4", "--distribution=block"));
   EXPECT_THAT(*launcher("/opt/slurm/bin/srun").words(4, {}),
-              ElementsAre("/opt/slurm/bin/srun", "--ntasks=4", "--distribution=block"));
+              ElementsAre("/opt/slurm/bin/srun", "--kill-on-bad-exit=1", "--ntasks=4", "--distribution=block"));
 }
 
 TEST(Launcher, PutsBlocksOnHostsThroughMpirun) {
@@ -78,6 +78,14 @@ TEST_F(Runs, SayInOneLineWhatFailed) {
   };
   EXPECT_THAT(why("echo '-----'; echo 'srun: error: node7 is down' >&2; echo more; exit 3\n"),
               testing::AllOf(HasSubstr("ended with status 3"), HasSubstr("srun: error: node7 is down")));
+  EXPECT_THAT(why("echo '[n1:7] *** Process received signal ***'; echo '[n1:7] Signal: Segmentation fault (11)'; "
+                  "exit 139\n"),
+              HasSubstr("ended with status 139: [n1:7] Signal: Segmentation fault (11)"));
+  EXPECT_THAT(why("echo 'a peer is gone'; echo 'srun: error: n1: task 0: Segmentation fault'; "
+                  "echo 'srun: error: n2: task 1: Terminated'; exit 143\n"),
+              HasSubstr("ended with status 143: srun: error: n1: task 0: Segmentation fault"));
+  EXPECT_THAT(why("echo 'needs 4 ranks'; echo 'srun: error: n1: task 0: Exited with exit code 1'; exit 1\n"),
+              HasSubstr("ended with status 1: needs 4 ranks"));
   EXPECT_THAT(why("kill -9 $$\n"), HasSubstr("was ended by signal 9"));
   EXPECT_THAT(why("echo hello\n"), HasSubstr("did not say how long it ran: hello"));
   EXPECT_THAT(run_skeleton({"/nowhere/srun"}, "/bin/true", {}, 0).error().message,
