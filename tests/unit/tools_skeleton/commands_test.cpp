@@ -74,16 +74,15 @@ TEST_F(SkeletonCommands, RunOnEveryNodeSetInTurn) {
   EXPECT_THAT(ran.out, HasSubstr("node[1-2]"));
   EXPECT_THAT(ran.out, testing::ContainsRegex("slow +2 +4 +4 to 4"));
   EXPECT_THAT(ran.out, testing::ContainsRegex("any 4 nodes +2 +2 +2 to 2"));
-  const std::string program = dir_ + "/ring";
-  EXPECT_EQ(read("calls"),
-            // The first one measures the processor's rate; it is not counted.
-            "rate= --nodes=2 --ntasks=4 --nodelist=node[1-2] --distribution=block " + program + "\n" +
-                "rate=123456 --nodes=2 --ntasks=4 --nodelist=node[1-2] --distribution=block " + program +
-                "\n" + "rate=123456 --nodes=1 --ntasks=4 --nodelist=slow --distribution=block " + program +
-                "\n" + "rate=123456 --nodes=4 --ntasks=4 --distribution=block " + program + "\n" +
-                "rate=123456 --nodes=2 --ntasks=4 --nodelist=node[1-2] --distribution=block " + program +
-                "\n" + "rate=123456 --nodes=1 --ntasks=4 --nodelist=slow --distribution=block " + program +
-                "\n" + "rate=123456 --nodes=4 --ntasks=4 --distribution=block " + program + "\n");
+  const auto call = [&](const std::string& rate, const std::string& nodes) {
+    return "rate=" + rate + " --kill-on-bad-exit=1 " + nodes + " --distribution=block " + dir_ + "/ring\n";
+  };
+  const std::string named = "--nodes=2 --ntasks=4 --nodelist=node[1-2]";
+  const std::string all_in_turn = call("123456", named) +
+                                  call("123456", "--nodes=1 --ntasks=4 --nodelist=slow") +
+                                  call("123456", "--nodes=4 --ntasks=4");
+  // The first one measures the processor's rate; it is not counted.
+  EXPECT_EQ(read("calls"), call("", named) + all_in_turn + all_in_turn);
   const nlohmann::json kept = nlohmann::json::parse(read("ring.runs.json"));
   EXPECT_EQ(kept["runs"].size(), 3u);
   EXPECT_FALSE(kept.contains("reference"));
