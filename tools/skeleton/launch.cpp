@@ -46,15 +46,13 @@ std::vector<std::string> environment_with(std::optional<double> rate) {
 // What Open MPI writes before the line that names the signal.
 constexpr std::string_view kSignalFollows = "*** Process received signal ***";
 
-// "srun: error: node1: task 0: Segmentation fault": which rank a signal ended. (Of an exit code the rank's own
-// words say more.)
-bool names_signal(const std::string& line) {
-  return line.starts_with("srun: error: ") && line.find(": task") != std::string::npos &&
-         line.find(": Exited with exit code") == std::string::npos;
+// "srun: error: node1: task 0: Segmentation fault": how a rank ended.
+bool names_end_of_rank(const std::string& line) {
+  return line.starts_with("srun: error: ") && line.find(": task") != std::string::npos;
 }
 
-// The first rank that a signal ended (the others are ended for it, and say what they like), else the first
-// line that says something; a rule or an empty line does not.
+// The first line that says something (a rule or an empty line does not), or the signal that ended the first
+// rank that failed: the others are ended for it, and say what they like. Of an exit code its own words say more.
 std::string first_words(const std::string& output) {
   std::istringstream lines(output);
   std::string first;
@@ -62,11 +60,9 @@ std::string first_words(const std::string& output) {
     const bool says =
         std::count_if(line.begin(), line.end(), [](unsigned char c) { return std::isalpha(c) != 0; }) > 2;
     if (!says || line.find(kSignalFollows) != std::string::npos) continue;
-    if (names_signal(line)) {
-      first = line;
-      break;
-    }
-    if (first.empty()) first = line;
+    const bool ended = names_end_of_rank(line);
+    if (first.empty() || (ended && line.find(": Exited with exit code") == std::string::npos)) first = line;
+    if (ended) break;
   }
   return first.size() > kMostQuoted ? first.substr(0, kMostQuoted) + "..." : first;
 }

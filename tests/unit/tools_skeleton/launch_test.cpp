@@ -84,8 +84,9 @@ TEST_F(Runs, SayInOneLineWhatFailed) {
   EXPECT_THAT(why("echo 'a peer is gone'; echo 'srun: error: n1: task 0: Segmentation fault'; "
                   "echo 'srun: error: n2: task 1: Terminated'; exit 143\n"),
               HasSubstr("ended with status 143: srun: error: n1: task 0: Segmentation fault"));
-  EXPECT_THAT(why("echo 'needs 4 ranks'; echo 'srun: error: n1: task 0: Exited with exit code 1'; exit 1\n"),
-              HasSubstr("ended with status 1: needs 4 ranks"));
+  EXPECT_THAT(why("echo 'needs 4 ranks'; echo 'srun: error: n1: task 0: Exited with exit code 1'; "
+                  "echo 'srun: error: n2: task 1: Terminated'; exit 143\n"),
+              HasSubstr("ended with status 143: needs 4 ranks"));
   EXPECT_THAT(why("kill -9 $$\n"), HasSubstr("was ended by signal 9"));
   EXPECT_THAT(why("echo hello\n"), HasSubstr("did not say how long it ran: hello"));
   EXPECT_THAT(run_skeleton({"/nowhere/srun"}, "/bin/true", {}, 0).error().message,
