@@ -112,9 +112,22 @@ class ClusterCase(unittest.TestCase):
         self.work = tempfile.mkdtemp(prefix="lbf-test-", dir="/var/tmp")
         os.chmod(self.work, 0o1777)
         self.addCleanup(shutil.rmtree, self.work, ignore_errors=True)
+        self.end_all_jobs()  # of a test that was itself ended
+        self.addCleanup(self.end_all_jobs, dict(self.env))  # also where the test goes on with a cluster of its own
         self.lbfd("start")
 
     # -- the cluster
+    def end_all_jobs(self, env=None, timeout_s=30):
+        """No test's job runs beside the next test: the tests have the cluster one after the other."""
+        def jobs():
+            return self.run_command("squeue", "--noheader", "--states=PENDING,RUNNING,SUSPENDED", "--format=%A", user=None,
+                                    env=env).out.split()
+
+        left = jobs()
+        if left:
+            self.run_command("scancel", *left, user=None, env=env)
+            self.wait_for(lambda: not jobs(), timeout_s, lambda: f"jobs {jobs()} do not end")
+
     def use(self, name):
         """From now on jobs, nodes and lbfd are those of the cluster `name`, which is up."""
         self.name = name

@@ -26,7 +26,7 @@ class Skeletons(ClusterCase):
         """A captured step without lost windows, which no skeleton can be built from; on a machine busy with other work the
         capture of a short program may reach its limit."""
         for _ in range(5):
-            done, job = self.predict(*layout, self.program("steps"), "60")
+            done, job = self.predict("--kill-on-bad-exit=1", *layout, self.program("steps"), "60")
             if done.status == CRASHED_STATUS:
                 continue
             self.assertEqual(0, done.status, done)

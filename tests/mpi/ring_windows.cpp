@@ -3,10 +3,10 @@
 // Like ring_dump it reads the rings by itself, so that a mistake of the capture and the same one of the relay do
 // not cancel out; what it finds goes into the real matcher (predictor/match), which is who has to understand it.
 //
-// usage: ring_windows control DIR SEED MEAN_US [off]
+// usage: ring_windows control DIR SEED MEAN_US [off RANKS FILE]
 //   Until SIGTERM: opens and closes windows at random times, about MEAN_US apart, through the control words of
 //   all rings in DIR: by order, by a grant that is used up, or by the next window's number. off: after 20 of them
-//   orders the capture off.
+//   orders the capture off, and makes FILE when the capture of so many ranks has ended.
 // usage: ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] [--unpaired] [--calls]
 //   The records of each rank are in an order that the matcher accepts, and it loses nothing. Of each two ends of
 //   a message both have the same size. --expect: sends and collectives, recorded or skipped, are as many as the
@@ -75,14 +75,14 @@ Header* map_header(const std::filesystem::path& path) {
   return pages == MAP_FAILED ? nullptr : static_cast<Header*>(pages);
 }
 
-int control(const std::string& directory, std::uint64_t seed, int mean_us, bool off) {
+int control(const std::string& directory, std::uint64_t seed, int mean_us, std::size_t off_ranks, const std::string& off_file) {
   std::signal(SIGTERM, [](int) { g_stop = true; });
   std::mt19937_64 random(seed);
   std::exponential_distribution<double> pause(1.0 / mean_us);
   std::map<std::string, Header*> rings;
   std::uint32_t window = 1;
   bool open = true;
-  for (int changes = 0; !g_stop; ++changes) {
+  for (int changes = 0; !g_stop; changes += rings.empty() ? 0 : 1) {
     std::error_code ignored;
     for (const auto& file : std::filesystem::directory_iterator(directory, ignored)) {
       const std::string name = file.path().filename().string();
@@ -94,7 +94,7 @@ int control(const std::string& directory, std::uint64_t seed, int mean_us, bool 
     const std::uint64_t granted = random() % 3 == 0 ? 1 + random() % 64 : 0;
     for (const auto& [name, header] : rings) {
       if (header == nullptr) continue;
-      if (off && changes >= 20) {
+      if (!off_file.empty() && changes >= 20) {
         header->order.store(static_cast<std::uint32_t>(CaptureOrder::kOff), std::memory_order_release);
         continue;
       }
@@ -105,6 +105,8 @@ int control(const std::string& directory, std::uint64_t seed, int mean_us, bool 
       header->order.store(static_cast<std::uint32_t>(open ? CaptureOrder::kOpen : CaptureOrder::kCounting),
                           std::memory_order_release);
     }
+    const auto ended = [](const auto& ring) { return ring.second != nullptr && ring.second->off.load() != 0; };
+    if (!off_file.empty() && static_cast<std::size_t>(std::ranges::count_if(rings, ended)) >= off_ranks) std::ofstream(off_file) << "off\n";
     std::this_thread::sleep_for(std::chrono::microseconds(static_cast<int>(pause(random)) + 1));
   }
   return 0;
@@ -512,10 +514,12 @@ int check_rings(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const bool off = argc == 6 && std::string(argv[5]) == "off";
-  if (mode == "control" && (argc == 5 || off)) return control(argv[2], std::stoull(argv[3]), std::stoi(argv[4]), off);
+  const bool off = argc == 8 && std::string(argv[5]) == "off";
+  if (mode == "control" && (argc == 5 || off)) {
+    return control(argv[2], std::stoull(argv[3]), std::stoi(argv[4]), off ? std::stoul(argv[6]) : 0, off ? argv[7] : "");
+  }
   if (mode == "check" && argc >= 3) return check_rings(argc, argv);
-  std::cerr << "usage: ring_windows control DIR SEED MEAN_US [off]\n"
+  std::cerr << "usage: ring_windows control DIR SEED MEAN_US [off RANKS FILE]\n"
                "       ring_windows check DIR [--expect FILE] [--whole DIR] [--least N] [--partial] [--ended] [--unpaired] [--calls]\n";
   return 2;
 }

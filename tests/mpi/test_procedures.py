@@ -199,7 +199,7 @@ class Procedures(unittest.TestCase):
 
     def test_auto_says_that_the_limit_ended_the_capture(self):
         """So many calls that even counting them is above the limit: that comes before a second of processor time."""
-        _, step = self.lbf_run(["--overhead", "0.2", "--procedures", "auto"], 2, f"{PROGRAMS}/ping_pong", "1000000")
+        _, step = self.lbf_run(["--overhead", "0.2", "--procedures", "auto"], 2, f"{PROGRAMS}/storm", "self", "5")
         self.assertEqual("off", step["cost"]["state"], step["cost"])
         auto, = step["procedures"]["procedures"]
         self.assertEqual(("auto", "refused"), (auto["name"], auto["state"]))

@@ -1,8 +1,11 @@
 /* Messages in all ways that a capture window can cut through: each message has a size of its own on its channel, so that
- * two ends that are wrongly paired differ. windows [ROUNDS]; any number of ranks from 2. Wildcard receives that stay open
+ * two ends that are wrongly paired differ. windows [ROUNDS [FILE]]; any number of ranks from 2; no more rounds once FILE
+ * exists, at which rank 0 looks every 64. Wildcard receives that stay open
  * over many rounds, receives without wildcards behind them, persistent and non-blocking ones, matched probes, Sendrecv,
  * collectives of all kinds, communicators that are made, used and freed; what each rank sends and takes part in is
  * counted and printed. */
+#include <unistd.h>
+
 #include "counted.h"
 
 enum { kMost = 4096, kAny = 9000, kTask = 9001 };
@@ -41,6 +44,7 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const long rounds = argc > 1 ? atol(argv[1]) : 1500;
+  const char* until = argc > 2 ? argv[2] : NULL;
   right = (rank + 1) % size;
   left = (rank + size - 1) % size;
   MPI_Request persistent[2], any;
@@ -107,6 +111,12 @@ int main(int argc, char** argv) {
     }
     if (i % 50 < 10) ring_of(made, 4, i);
     if (i % 50 == 20) MPI_Comm_free(&made);
+    if (until != NULL && i % 64 == 0) {
+      int last = rank == 0 && access(until, F_OK) == 0;
+      MPI_Bcast(&last, 1, MPI_INT, 0, MPI_COMM_WORLD);
+      collectives += 1;
+      if (last) break;
+    }
   }
   MPI_Send(out, bytes_of(sent_any++), MPI_BYTE, right, kAny, MPI_COMM_WORLD);
   sent += 1;

@@ -6,6 +6,7 @@
          threads   4 threads of each rank (MPI_THREAD_MULTIPLE), each sending 8 bytes to itself on a communicator of its own:
                    Irecv, Send, Wait, none of which waits for another thread. (Threads that wait are no storm: Open MPI
                    4.1 lets one of them wait for all, which gives a thousand rounds a second.)
+         self      one such thread, without MPI_THREAD_MULTIPLE: a storm also where ranks have to share a processor
    First each rank computes for SILENT_SECONDS without a call. Then it storms until SECONDS after the start. Rank 0 prints
    a line for every half second since the start: the seconds, the rounds done so far by all of its threads. Rounds are
    timed by the system's clock, not by MPI's: a call of its own would be captured, too.
@@ -159,20 +160,21 @@ static void* thread_main(void* number) {
 
 int main(int argc, char** argv) {
   if (argc < 3) {
-    fprintf(stderr, "usage: storm pingpong|alltoall|threads SECONDS [SILENT_SECONDS]\n");
+    fprintf(stderr, "usage: storm pingpong|alltoall|threads|self SECONDS [SILENT_SECONDS]\n");
     return 2;
   }
-  const int threads = strcmp(argv[1], "threads") == 0;
+  const int alone = strcmp(argv[1], "self") == 0;
+  const int threads = alone ? 1 : strcmp(argv[1], "threads") == 0 ? kThreads : 0; /* that send to themselves */
   const int collective = strcmp(argv[1], "alltoall") == 0;
   int provided = MPI_THREAD_SINGLE;
-  MPI_Init_thread(&argc, &argv, threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
+  MPI_Init_thread(&argc, &argv, threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &provided);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
-  if (threads && provided < MPI_THREAD_MULTIPLE) {
+  if (threads > 1 && provided < MPI_THREAD_MULTIPLE) {
     fprintf(stderr, "storm: this MPI has no MPI_THREAD_MULTIPLE\n");
     MPI_Abort(MPI_COMM_WORLD, 1);
   }
-  for (int i = 0; threads && i < kThreads; ++i) MPI_Comm_dup(MPI_COMM_SELF, &own_comm[i]);
+  for (int i = 0; i < threads; ++i) MPI_Comm_dup(MPI_COMM_SELF, &own_comm[i]);
   if (!threads && size == 2) share_line();
   MPI_Barrier(MPI_COMM_WORLD);
   start_s = now_s();
@@ -180,7 +182,9 @@ int main(int argc, char** argv) {
   const double silent_s = argc > 3 ? atof(argv[3]) : 0;
   while (now_s() - start_s < silent_s) {
   }
-  if (threads) {
+  if (alone) {
+    thread_main(NULL);
+  } else if (threads) {
     pthread_t handles[kThreads];
     for (size_t i = 0; i < kThreads; ++i) pthread_create(&handles[i], NULL, thread_main, (void*)i);
     for (int i = 0; i < kThreads; ++i) pthread_join(handles[i], NULL);
@@ -190,17 +194,18 @@ int main(int argc, char** argv) {
     ping_pong(&all_marks[0]);
   }
   if (rank == 0) {
+    const int marked = threads ? threads : 1;
     int count = kMarks;
-    for (int i = 0; i < (threads ? kThreads : 1); ++i) count = all_marks[i].count < count ? all_marks[i].count : count;
+    for (int i = 0; i < marked; ++i) count = all_marks[i].count < count ? all_marks[i].count : count;
     for (int m = 0; m < count; ++m) {
       long rounds = 0;
-      for (int i = 0; i < (threads ? kThreads : 1); ++i) rounds += all_marks[i].at[m];
+      for (int i = 0; i < marked; ++i) rounds += all_marks[i].at[m];
       printf("rounds %.1f %ld", 0.5 * (m + 1), rounds);
       if (all_marks[0].bounce_ns[m] > 0) printf(" %.1f", all_marks[0].bounce_ns[m]);
       printf("\n");
     }
   }
-  for (int i = 0; threads && i < kThreads; ++i) MPI_Comm_free(&own_comm[i]);
+  for (int i = 0; i < threads; ++i) MPI_Comm_free(&own_comm[i]);
   MPI_Barrier(MPI_COMM_WORLD);
   MPI_Finalize();
   return 0;
