@@ -307,17 +307,18 @@ class ClusterCase(unittest.TestCase):
         self.assertEqual(2, len(found), f"job {job} ended; lbf-report knows {sorted(found)}; {shown}")
         return found
 
-    def running_step(self, job, step=0, enough_events=1):
-        """Waits until lbfd has events of a step that is under way."""
+    def running_step(self, job, step=0, enough_events=1, enough_s=0.0):
+        """Waits until lbfd has events of a step that is under way, and has replayed so many seconds of it."""
         def heard():
             seen = self.steps(job).get(step, {})
-            return seen if seen.get("events", 0) >= enough_events else None
+            replayed_s = max((one["predicted_s"] or 0 for one in seen.get("predictions", [])), default=0)
+            return seen if seen.get("events", 0) >= enough_events and replayed_s >= enough_s else None
 
         def how_it_stands():
             done = self.report("-j", str(job), "--json")
             said = done.out if done.status == 0 else done.err
-            return (f"lbfd has not {enough_events} events of the running step {job}.{step}; the job is {self.shown_job(job)}; relays: "
-                    f"{self.pids_of('lbf-relay')}; lbf-report says {said[:2000]}")
+            return (f"lbfd has not {enough_events} events and {enough_s} s of the running step {job}.{step}; the job is {self.shown_job(job)}; "
+                    f"relays: {self.pids_of('lbf-relay')}; lbf-report says {said[:2000]}")
 
         return self.wait_for(heard, 30, how_it_stands)
 

@@ -74,7 +74,7 @@ class AdviseOfAJob(AdviseCase):
     def test_a_job_that_runs_still_and_jobs_that_nobody_knows(self):
         name = f"lbf-{uuid.uuid4().hex[:12]}"
         running = self.start("srun", MPI, "--lbf-predict", f"--job-name={name}", "--nodes=2", "--ntasks=4",
-                             self.program("steps"), "4000000")
+                             self.program("steps"), "400000", "1000")  # with pauses: a storm would be recorded in windows
         job = self.job_of(name)
         self.running_step(job, enough_events=2000)
         advice = self.advice("-j", f"{job}.0")

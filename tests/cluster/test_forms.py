@@ -100,7 +100,8 @@ class Forms(ClusterCase):
             process = self.start("srun", MPI, "--lbf-predict", f"--job-name={name}", "--nodelist=node3,node4", *LAYOUT,
                                  self.program("steps"), "4000", "20000")
             job = self.job_of(name)
-            self.running_step(job, enough_events=500)
+            # Ranks of both nodes wait for each other: so much can be replayed only when lbfd has heard of both.
+            self.running_step(job, enough_events=500, enough_s=0.5)
             cluster("kill-node", self.name, "node4")
             self.run_command("scancel", str(job))
             self.finish(process, timeout=150)
