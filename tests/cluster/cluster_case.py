@@ -317,8 +317,8 @@ class ClusterCase(unittest.TestCase):
         def how_it_stands():
             done = self.report("-j", str(job), "--json")
             said = done.out if done.status == 0 else done.err
-            return (f"lbfd has not {enough_events} events and {enough_s} s of the running step {job}.{step}; the job is {self.shown_job(job)}; "
-                    f"relays: {self.pids_of('lbf-relay')}; lbf-report says {said[:2000]}")
+            return (f"lbfd has not {enough_events} events and {enough_s} s of the running step {job}.{step}; the job is "
+                    f"{self.shown_job(job)}; relays: {self.pids_of('lbf-relay')}; lbf-report says {said[:2000]}")
 
         return self.wait_for(heard, 30, how_it_stands)
 
