@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <memory>
 #include <new>
 #include <string>
 #include <utility>
@@ -22,12 +23,24 @@ using wire::RequestUse;
 
 // Loads of 8 bytes may start at the last byte of the payload.
 constexpr std::size_t kPaddingBytes = 16;
+constexpr std::size_t kRawStep = std::size_t{16} << 10;  // capacity for payloads is a multiple of this
 constexpr std::uint32_t kUnknownComm = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kMaxCachedComms = 4096;
 constexpr std::uint32_t kNoShape = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::uint64_t kLengthMasks[8] = {0,          0xFF,         0xFFFF,         0xFFFFFF,
                                            0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF};
+
+struct FreeContext {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+// One for all decoders of a thread, of which a merge has one a node: it takes 100 KiB and more, and nothing of it outlives a
+// call.
+ZSTD_DCtx* zstd_context() {
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
+  if (context == nullptr) throw std::bad_alloc();
+  return context.get();
+}
 
 // Reads [at, end). After a failure `ok` is false and everything reads as 0.
 struct Cursor {
@@ -201,7 +214,6 @@ struct BatchDecoder::State {
 
   CommunicatorTable& communicators;
   Rank max_ranks;
-  ZSTD_DCtx* zstd = ZSTD_createDCtx();
   std::vector<unsigned char> raw;
   PagedArray<Shape> shapes;           // of all ranks of the batch
   Shape once;                         // a shape for one event only
@@ -225,14 +237,18 @@ struct BatchDecoder::State {
   bool lost_in_gap = false;  // the event at hand refers to what a gap took along
   std::string batch_name;
 
-  State(CommunicatorTable& table, Rank rank_limit) : communicators(table), max_ranks(rank_limit) {
-    if (zstd == nullptr) throw std::bad_alloc();
-  }
-  ~State() { ZSTD_freeDCtx(zstd); }
-  State(const State&) = delete;
-  State& operator=(const State&) = delete;
+  State(CommunicatorTable& table, Rank rank_limit) : communicators(table), max_ranks(rank_limit) {}
 
   Error fail(const std::string& what) const { return invalid_input(batch_name + ": " + what); }
+
+  // `raw` has `bytes`, whatever they are. Its capacity is not doubled: a merge has a batch of every node open.
+  void make_room(std::size_t bytes) {
+    if (bytes > raw.capacity()) {
+      std::vector<unsigned char>().swap(raw);
+      raw.reserve((bytes + kRawStep - 1) / kRawStep * kRawStep);
+    }
+    raw.resize(bytes);
+  }
 
   Result<BatchHeader> open(std::span<const std::byte> batch) {
     at = {nullptr, nullptr};
@@ -248,9 +264,9 @@ struct BatchDecoder::State {
     if (crc32c(payload.data(), payload.size()) != wire::load_u32(header_bytes + wire::kPayloadCrcAt)) {
       return fail("damaged: the checksum of its payload is wrong");
     }
-    raw.resize(header.raw_bytes + kPaddingBytes);
+    make_room(header.raw_bytes + kPaddingBytes);
     const std::size_t size =
-        ZSTD_decompressDCtx(zstd, raw.data(), header.raw_bytes, payload.data(), payload.size());
+        ZSTD_decompressDCtx(zstd_context(), raw.data(), header.raw_bytes, payload.data(), payload.size());
     if (ZSTD_isError(size) != 0) return fail(std::string("zstd: ") + ZSTD_getErrorName(size));
     if (size != header.raw_bytes) {
       return fail("its payload has " + std::to_string(size) + " bytes; the header says " +
