@@ -16,7 +16,9 @@
 #include <ctime>
 #include <future>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -107,6 +109,31 @@ Result<StepIdentity> read_step_identity(const std::string& description) {
   return identity;
 }
 
+namespace {
+
+// Clients that nobody is asking with. A client is one thread's at a time, and each run of a relay (programs that mpirun
+// starts side by side) has a sender of its own.
+class IdleClients {
+ public:
+  std::optional<HttpClient> take() {
+    const std::scoped_lock lock(mutex_);
+    if (idle_.empty()) return std::nullopt;
+    std::optional<HttpClient> client = std::move(idle_.back());
+    idle_.pop_back();
+    return client;
+  }
+  void give(HttpClient client) {
+    const std::scoped_lock lock(mutex_);
+    idle_.push_back(std::move(client));
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<HttpClient> idle_;
+};
+
+}  // namespace
+
 Result<RequestFunction> make_request_function(const std::string& server) {
   HttpClientOptions options;
   options.connect_timeout_s = kConnectTimeoutS;
@@ -114,10 +141,20 @@ Result<RequestFunction> make_request_function(const std::string& server) {
   options.response_limit_bytes = 1 << 20;
   auto client = HttpClient::make(server, options);
   if (!client) return client.error();
-  auto shared = std::make_shared<HttpClient>(std::move(*client));
-  return RequestFunction(
-      [shared](std::string_view method, std::string_view target, std::string_view body,
-               std::string_view type) { return shared->request(method, target, body, type); });
+  auto clients = std::make_shared<IdleClients>();
+  clients->give(std::move(*client));
+  return RequestFunction([=](std::string_view method, std::string_view target, std::string_view body,
+                             std::string_view type) -> Result<HttpResponse> {
+    std::optional<HttpClient> mine = clients->take();
+    if (!mine) {
+      auto made = HttpClient::make(server, options);
+      if (!made) return made.error();
+      mine = std::move(*made);
+    }
+    auto response = mine->request(method, target, body, type);
+    clients->give(std::move(*mine));
+    return response;
+  });
 }
 
 namespace {

@@ -49,12 +49,12 @@ struct RelayResult {
   std::string trouble;  // why not everything was delivered at once, for people
 };
 
-// Runs until the step ended or STOP becomes true (then: at once, with a short try). REQUEST as in Delivery.
-// Errors: kInvalidInput (description), kIo (ring directory).
+// Runs until the step ended or STOP becomes true (then: at once, with a short try). REQUEST as in Delivery; each run
+// of the step (programs that mpirun starts side by side) calls it from a thread of its own. Errors: kInvalidInput (description), kIo (ring directory).
 Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction& request,
                               const std::atomic<bool>& stop);
 
-// A RequestFunction on HttpClient with munge credentials. Errors: kInvalidInput (SERVER).
+// A RequestFunction on HttpClients with munge credentials; several threads may call it at once. Errors: kInvalidInput (SERVER).
 Result<RequestFunction> make_request_function(const std::string& server);
 // How flush_spool makes them: it may be another lbfd for each file.
 using RequestFactory = std::function<Result<RequestFunction>(const std::string& server)>;

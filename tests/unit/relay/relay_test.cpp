@@ -174,6 +174,26 @@ TEST_F(RelayTest, EveryRecordOfTheProgramArrives) {
   EXPECT_TRUE(std::filesystem::is_empty(spool_.path()));
 }
 
+// As the senders of programs that mpirun starts side by side in one job.
+TEST_F(RelayTest, SeveralSendersAskAtOnce) {
+  HttpServer server(lbfd_);
+  ::setenv("LBF_TOKEN", "secret", 1);  // instead of munge
+  const auto request = make_request_function("http://127.0.0.1:" + std::to_string(server.port()));
+  ASSERT_TRUE(request.ok()) << request.error().message;
+  std::atomic<int> answers{0};
+  std::vector<std::thread> senders;
+  constexpr int kSenders = 4;
+  constexpr int kRequests = 100;
+  for (int i = 0; i < kSenders; ++i) {
+    senders.emplace_back([&] {
+      for (int k = 0; k < kRequests; ++k) answers += (*request)("GET", kTarget, "", "").ok() ? 1 : 0;
+    });
+  }
+  for (std::thread& sender : senders) sender.join();
+  ::unsetenv("LBF_TOKEN");
+  EXPECT_EQ(answers, kSenders * kRequests);
+}
+
 // Rings whose counters and control words are looked at while the relay runs.
 class RelayCostTest : public RelayTest {
  protected:
