@@ -50,7 +50,8 @@ struct RelayResult {
 };
 
 // Runs until the step ended or STOP becomes true (then: at once, with a short try). REQUEST as in Delivery; each run
-// of the step (programs that mpirun starts side by side) calls it from a thread of its own. Errors: kInvalidInput (description), kIo (ring directory).
+// of the step (programs that mpirun starts side by side) calls it from a thread of its own.
+// Errors: kInvalidInput (description), kIo (ring directory).
 Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction& request,
                               const std::atomic<bool>& stop);
 
