@@ -234,6 +234,7 @@ struct BatchDecoder::State {
   BatchHeader header;                   // of the batch at hand
   Cursor at{nullptr, nullptr};          // its next block
   std::uint64_t events_seen = 0;
+  std::uint64_t values_seen = 0;
   bool lost_in_gap = false;  // the event at hand refers to what a gap took along
   std::string batch_name;
 
@@ -284,6 +285,7 @@ struct BatchDecoder::State {
     state_of.clear();
     sections_left = 0;
     events_seen = 0;
+    values_seen = 0;
     lost_in_gap = false;
     at = {raw.data(), raw.data() + header.raw_bytes};
     return header;
@@ -313,11 +315,24 @@ struct BatchDecoder::State {
     }
     at = cursor;
     sections_left = sections.size();
+    if (sections.empty()) forget_large();
     if (at.left() == 0 && events_seen != header.events) {
       return fail("it has " + std::to_string(events_seen) + " events; the header says " +
                   std::to_string(header.events));
     }
     return !sections.empty();
+  }
+
+  // What an unusual batch needed is not kept: a daemon has a decoder for each stream.
+  void forget_large() {
+    const auto shrink = [](auto& list) {
+      constexpr std::size_t kKeptBytes = std::size_t{4} << 20;
+      if (list.capacity() * sizeof(list[0]) > kKeptBytes) std::remove_reference_t<decltype(list)>().swap(list);
+    };
+    shrink(values);
+    shrink(several_requests);
+    shrink(sections);
+    shrink(states);
   }
 
   Result<void> find_section(Cursor& cursor) {
@@ -373,6 +388,18 @@ struct BatchDecoder::State {
     }
     taken.more = state.section != kNoSection;
     return taken;
+  }
+
+  Result<void> read_all(const BatchSink& sink) {
+    for (;;) {
+      const Result<bool> found = next_segment(sink);
+      if (!found) return found.error();
+      if (!*found) return {};
+      for (std::size_t i = 0; i < sections.size(); ++i) {  // as the batch has them
+        const Result<Taken> done = next(sections[i].which, sections[i].events, sink);
+        if (!done) return done.error();
+      }
+    }
   }
 
   void prefetch(std::size_t which) const {
@@ -592,6 +619,8 @@ struct BatchDecoder::State {
 
   // The rarer parts of an event. Errors carry the bare text; the caller says where.
   Result<void> finish_event(const Shape& shape, Event& event, Rank rank, RankState& state, Cursor& data) {
+    values_seen += shape.values_count;
+    if (values_seen > wire::kMaxValues) return invalid_input("the batch has too many values");
     if ((shape.extra & kSetRequest) != 0) {
       std::uint64_t& last = shape.use == RequestUse::kStarts ? state.last_started : state.last_completed;
       event.request = static_cast<std::uint32_t>(last + 1 + shape.request_delta);
@@ -679,15 +708,11 @@ void BatchDecoder::prefetch(std::size_t which) const {
 Result<BatchHeader> BatchDecoder::decode(std::span<const std::byte> batch, const BatchSink& sink) {
   const Result<BatchHeader> header = open(batch);
   if (!header) return header;
-  for (;;) {
-    const Result<bool> found = state_->next_segment(sink);
-    if (!found) return found.error();
-    if (!*found) return header;
-    for (std::size_t i = 0; i < state_->sections.size(); ++i) {  // as the batch has them
-      const Result<Taken> done = state_->next(state_->sections[i].which, state_->sections[i].events, sink);
-      if (!done) return done.error();
-    }
+  if (Result<void> done = state_->read_all(sink); !done) {
+    state_->forget_large();
+    return done.error();
   }
+  return header;
 }
 
 }  // namespace lbf

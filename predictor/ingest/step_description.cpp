@@ -97,11 +97,53 @@ Result<cost::Limits> optional_limits(const json& description) {
   return limits;
 }
 
+// Brackets within brackets: copying and writing JSON recurse.
+bool is_too_deep(std::string_view text) {
+  constexpr int kMostDepth = 64;
+  int depth = 0;
+  bool in_text = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (in_text) {
+      if (c == '\\') ++i;
+      in_text = c != '"';
+      continue;
+    }
+    if (c == '"') in_text = true;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kMostDepth) return true;
+  }
+  return false;
+}
+
+constexpr const char* kRegisteredByLbfd = "registered_by_lbfd";
+
 }  // namespace
+
+Result<StreamDescription> StreamDescription::parse(const json& own, const StepDescription& step) {
+  if (!own.is_object()) return invalid_input("stream description: not a JSON object");
+  StreamDescription stream = of(step);
+  if (own.contains("task_ids")) {
+    auto ids = optional_numbers<Rank>(own, "task_ids", kMaxStepTasks, static_cast<std::uint64_t>(step.tasks) - 1);
+    if (!ids) return ids.error();
+    stream.task_ids = std::move(*ids);
+  }
+  if (own.contains("cpus_on_node")) {
+    const auto cpus = optional_number<std::uint32_t>(own, "cpus_on_node", kMaxCpusOnNode);
+    if (!cpus) return cpus.error();
+    stream.cpus_on_node = cpus->value_or(0);
+  }
+  const auto by_lbfd = optional_flag(own, kRegisteredByLbfd);
+  if (!by_lbfd) return by_lbfd.error();
+  stream.registered_by_lbfd = *by_lbfd;
+  return stream;
+}
 
 Result<StepDescription> StepDescription::parse(std::string_view text) {
   constexpr std::uint64_t kMaxU32 = std::numeric_limits<std::uint32_t>::max();
   if (text.size() > kMaxDescriptionBytes) return invalid_input("step description: longer than 8 MiB");
+  if (is_too_deep(text)) return invalid_input("step description: nested too deeply");
   json raw = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!raw.is_object()) return invalid_input("step description: not a JSON object");
   for (const char* key : {"job", "step", "nodes", "node_index", "tasks"}) {
@@ -145,7 +187,7 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
   const auto tasks = optional_number<Rank>(raw, "tasks", kMaxStepTasks);
   if (!tasks) return tasks.error();
   description.tasks = **tasks;
-  const auto cpus = optional_number<std::uint32_t>(raw, "cpus_on_node", 1u << 20);
+  const auto cpus = optional_number<std::uint32_t>(raw, "cpus_on_node", kMaxCpusOnNode);
   if (!cpus) return cpus.error();
   description.cpus_on_node = cpus->value_or(0);
   const auto start = optional_number<Nanoseconds>(

@@ -20,6 +20,7 @@ namespace lbf {
 inline constexpr std::size_t kMaxStepNodes = 65536;
 inline constexpr Rank kMaxStepTasks = 1 << 20;
 inline constexpr std::size_t kMaxDescriptionBytes = std::size_t{8} << 20;
+inline constexpr std::uint32_t kMaxCpusOnNode = 1u << 20;
 
 // nlohmann::json moves without throwing; the linter sees the assertions in it.
 struct StepDescription {  // NOLINT(bugprone-exception-escape)
@@ -53,6 +54,20 @@ struct StepDescription {  // NOLINT(bugprone-exception-escape)
 
   // Errors (kInvalidInput) name the key: not JSON, a required key missing, wrong type, out of range.
   static Result<StepDescription> parse(std::string_view json);
+};
+
+// What is one stream's own in its description; all else is the step's. A step has as many streams as nodes, and each description
+// names all nodes: only this much of each is kept.
+struct StreamDescription {
+  std::vector<Rank> task_ids;       // of its node; empty: not said
+  std::uint32_t cpus_on_node = 0;   // 0: not said
+  bool registered_by_lbfd = false;  // in the name of a node that never reported
+
+  static StreamDescription of(const StepDescription& description) {
+    return {description.task_ids, description.cpus_on_node, false};
+  }
+  // From what of the stream's keys differs from those of the step. Errors: kInvalidInput.
+  static Result<StreamDescription> parse(const nlohmann::json& own, const StepDescription& step);
 };
 
 }  // namespace lbf

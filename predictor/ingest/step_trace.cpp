@@ -20,8 +20,6 @@ namespace {
 using nlohmann::json;
 
 constexpr int kStoreVersion = 1;
-constexpr const char* kRegisteredByLbfd =
-    "registered_by_lbfd";  // a node that never reported, see end_missing_stream
 
 std::int64_t realtime_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -108,9 +106,9 @@ class WindowReader {
 
 // The writer holds `mutex` through decoding and fdatasync; readers see the last published state without
 // waiting for that.
-struct StepTrace::Stream {  // NOLINT(bugprone-exception-escape): see StepDescription
+struct StepTrace::Stream {
   std::mutex mutex;
-  StepDescription description;  // guarded by StepTrace::mutex_
+  StreamDescription description;  // guarded by StepTrace::mutex_
   ScopedFd fd;
   std::string path;
   std::uint64_t next_sequence = 1;
@@ -149,6 +147,11 @@ struct StepTrace::Stream {  // NOLINT(bugprone-exception-escape): see StepDescri
     return {};
   }
 
+  // An ended stream of a node that never sent anything: a step may have thousands.
+  void close_if_nothing_is_in_it() {
+    if (end && durable_bytes == 0) fd.reset();
+  }
+
   void add_batch(std::uint64_t bytes) {
     durable_bytes += bytes;
     ++next_sequence;
@@ -158,11 +161,28 @@ struct StepTrace::Stream {  // NOLINT(bugprone-exception-escape): see StepDescri
 
   // Reads every batch of the file; what a crash tore off at its end is cut. A damaged batch that is followed
   // by a good one was acknowledged once: nothing is cut then, the stream stops before it with `damage` set.
-  // An ended stream takes no more batches: without `decode` it is only found out where they are.
-  Result<void> recover(std::uint32_t number, bool decode);
+  // Of a stream that takes no more batches it is only found out where they are.
+  enum class Recovery { kFindBatches, kDecode, kDecodeAndCut };
+  Result<void> recover(std::uint32_t number, Recovery how);
+  // A validator that has seen all batches, of a stream that was opened without. REQUIRES: mutex is held.
+  Result<void> catch_up(std::uint32_t number);
 };
 
-Result<void> StepTrace::Stream::recover(std::uint32_t number, bool decode) {
+Result<void> StepTrace::Stream::catch_up(std::uint32_t number) {
+  // Beside this stream: replays go on reading its batches meanwhile.
+  Stream again;
+  again.path = path;
+  if (auto opened = again.open_file(0); !opened) return opened;
+  if (auto recovered = again.recover(number, Recovery::kDecode); !recovered) return recovered;
+  if (again.damage.empty() && again.next_sequence != next_sequence)
+    again.damage = "stored batches of stream " + std::to_string(number) + " are not all there any more";
+  if (damage.empty()) damage = again.damage;
+  validator = std::move(again.validator);
+  return {};
+}
+
+Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
+  const bool decode = how != Recovery::kFindBatches;
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0) return system_error("look at", path, errno);
   const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
@@ -187,7 +207,7 @@ Result<void> StepTrace::Stream::recover(std::uint32_t number, bool decode) {
     }
     // A torn tail is one batch that was never acknowledged; where the header of a later one follows, or where
     // the stream had ended, what is broken is not a torn tail.
-    bool torn_tail = decode;
+    bool torn_tail = how == Recovery::kDecodeAndCut;
     for (std::size_t offset = 1; torn_tail && offset + kBatchHeaderBytes <= bytes->size(); ++offset) {
       const auto later = read_batch_header(bytes->subspan(offset));
       if (later && later->stream == number && later->sequence == next_sequence + 1) torn_tail = false;
@@ -232,6 +252,14 @@ Result<std::shared_ptr<StepTrace>> StepTrace::create(StepKey key, std::string di
 }
 
 Result<std::shared_ptr<StepTrace>> StepTrace::open(StepKey key, std::string directory) {
+  return open_for(Purpose::kWrite, std::move(key), std::move(directory));
+}
+
+Result<std::shared_ptr<StepTrace>> StepTrace::open_to_read(StepKey key, std::string directory) {
+  return open_for(Purpose::kRead, std::move(key), std::move(directory));
+}
+
+Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey key, std::string directory) {
   const std::string path = directory + "/step.json";
   auto text = read_whole_file(path, 2 * kMaxDescriptionBytes);
   if (!text) return text.error();
@@ -250,24 +278,21 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open(StepKey key, std::string dire
   std::shared_ptr<StepTrace> trace(
       new StepTrace(std::move(key), std::move(directory), std::move(description).value(),
                     step["owner_uid"].get<uid_t>(), step["created_realtime_ns"].get<Nanoseconds>()));
-  if (auto loaded = trace->load_streams(); !loaded) return loaded.error();
+  if (auto loaded = trace->load_streams(purpose); !loaded) return loaded.error();
   return trace;
 }
 
 // A stream counts as registered from its stream-S.json on (written last, when its file is there).
-Result<void> StepTrace::load_streams() {
+Result<void> StepTrace::load_streams(Purpose purpose) {
   const std::scoped_lock lock(mutex_);
   for (std::uint32_t number = 0; number < description_.nodes.size(); ++number) {
     const std::string path = stream_path(number, ".json");
     auto text = read_whole_file(path, kMaxDescriptionBytes);
     if (!text && text.error().code == ErrorCode::kNotFound) continue;
     if (!text) return text.error();
-    json merged = description_.raw;
-    const json own = json::parse(*text, nullptr, false);
-    if (!own.is_object()) return invalid_input(path + " is damaged: remove the step's directory");
-    merged.update(own);
-    auto description = StepDescription::parse(merged.dump());
-    if (!description) return invalid_input(path + ": " + description.error().message);
+    auto description = StreamDescription::parse(json::parse(*text, nullptr, false), description_);
+    if (!description)
+      return invalid_input(path + " is damaged, remove the step's directory: " + description.error().message);
 
     auto stream = std::make_unique<Stream>();
     stream->description = std::move(description).value();
@@ -282,13 +307,20 @@ Result<void> StepTrace::load_streams() {
     } else if (end_text.error().code != ErrorCode::kNotFound) {
       return end_text.error();
     }
-    if (auto recovered = stream->recover(number, /*decode=*/!stream->end); !recovered) {
-      return recovered.error();
-    }
+    const bool takes_more = purpose == Purpose::kWrite && !stream->end;
+    const auto how = takes_more ? Stream::Recovery::kDecodeAndCut : Stream::Recovery::kFindBatches;
+    if (auto recovered = stream->recover(number, how); !recovered) return recovered.error();
+    stream->close_if_nothing_is_in_it();
     stream->publish(number);
     streams_.emplace(number, std::move(stream));
   }
   return {};
+}
+
+// A stream of a node that never reported, in lbfd's name.
+Result<void> StepTrace::store_missing(std::uint32_t number) const {
+  const json own = {{"node_index", number}, {"task_ids", nullptr}, {"registered_by_lbfd", true}};
+  return write_file_durably(stream_path(number, ".json"), own.dump());
 }
 
 Result<void> StepTrace::store_description(std::uint32_t number, const StepDescription& description) const {
@@ -304,16 +336,27 @@ Result<void> StepTrace::store_description(std::uint32_t number, const StepDescri
 }
 
 Result<void> StepTrace::end_missing_stream(std::uint32_t number) {
-  if (find_stream(number) != nullptr) return {};
-  json own = description_.raw;
-  own["node_index"] = number;
-  own["task_ids"] = nullptr;
-  own[kRegisteredByLbfd] = true;
-  auto description = StepDescription::parse(own.dump());
-  if (!description) return description.error();
-  if (auto registered = register_stream(*description); !registered) return registered.error();
+  {
+    const std::scoped_lock lock(mutex_);
+    if (streams_.contains(number)) return {};
+    const StreamDescription description{{}, description_.cpus_on_node, true};
+    if (auto added = add_stream(number, description, [&] { return store_missing(number); }); !added) return added;
+  }
   auto ended = end_stream(number, {0, 0, std::string(kReasonStreamTimeout)});
   if (!ended) return ended.error();
+  return {};
+}
+
+Result<void> StepTrace::add_stream(std::uint32_t number, StreamDescription description,
+                                   const std::function<Result<void>()>& store) {
+  auto stream = std::make_unique<Stream>();
+  stream->description = std::move(description);
+  stream->path = stream_path(number, ".lbfw");
+  stream->validator = std::make_unique<BatchValidator>();
+  if (auto opened = stream->open_file(O_CREAT | O_TRUNC); !opened) return opened;
+  if (auto stored = store(); !stored) return stored;
+  stream->publish(number);
+  streams_.emplace(number, std::move(stream));
   return {};
 }
 
@@ -326,20 +369,14 @@ Result<std::uint64_t> StepTrace::register_stream(const StepDescription& descript
   const std::uint32_t number = description.node_index;
   const std::scoped_lock lock(mutex_);
   if (const auto found = streams_.find(number); found != streams_.end()) {
-    if (found->second->description.raw.contains(kRegisteredByLbfd)) {  // now its relay has come after all
+    if (found->second->description.registered_by_lbfd) {  // now its relay has come after all
       if (auto stored = store_description(number, description); !stored) return stored.error();
-      found->second->description = description;
+      found->second->description = StreamDescription::of(description);
     }
     return found->second->state().next_sequence;
   }
-  auto stream = std::make_unique<Stream>();
-  stream->description = description;
-  stream->path = stream_path(number, ".lbfw");
-  stream->validator = std::make_unique<BatchValidator>();
-  if (auto opened = stream->open_file(O_CREAT | O_TRUNC); !opened) return opened.error();
-  if (auto stored = store_description(number, description); !stored) return stored.error();
-  stream->publish(number);
-  streams_.emplace(number, std::move(stream));
+  const auto store = [&] { return store_description(number, description); };
+  if (auto added = add_stream(number, StreamDescription::of(description), store); !added) return added.error();
   return std::uint64_t{1};
 }
 
@@ -407,6 +444,7 @@ Result<AppendResult> StepTrace::end_stream(std::uint32_t number, const StreamEnd
   auto written = write_file_durably(stream_path(number, ".end"), json_of(dated).dump());
   if (!written) return written.error();
   stream->end = std::move(dated);
+  stream->close_if_nothing_is_in_it();
   stream->publish(number);
   return AppendResult{AppendOutcome::kStored, stream->next_sequence};
 }
@@ -416,26 +454,23 @@ Result<void> StepTrace::reopen_stream(std::uint32_t number) {
   if (stream == nullptr) return {};
   const std::scoped_lock lock(stream->mutex);
   if (!stream->end || stream->end->reason != kReasonStreamTimeout) return {};
+  if (!stream->fd) {
+    if (auto opened = stream->open_file(0); !opened) return opened;
+  }
+  if (stream->validator == nullptr) {
+    if (auto done = stream->catch_up(number); !done) return done;
+  }
   const std::string path = stream_path(number, ".end");
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) return system_error("remove", path, errno);
   if (auto synced = sync_directory(directory_); !synced) return synced.error();
   stream->end.reset();
-  if (stream->validator == nullptr) {  // it was opened as an ended one: batches were not decoded
-    stream->durable_bytes = 0;
-    stream->next_sequence = 1;
-    {
-      const std::scoped_lock state_lock(stream->state_mutex);
-      stream->batch_ends.clear();
-    }
-    if (auto recovered = stream->recover(number, /*decode=*/true); !recovered) return recovered;
-  }
   stream->publish(number);
   return {};
 }
 
-std::map<std::uint32_t, StepDescription> StepTrace::stream_descriptions() const {
+std::map<std::uint32_t, StreamDescription> StepTrace::stream_descriptions() const {
   const std::scoped_lock lock(mutex_);
-  std::map<std::uint32_t, StepDescription> descriptions;
+  std::map<std::uint32_t, StreamDescription> descriptions;
   for (const auto& [number, stream] : streams_) descriptions.emplace(number, stream->description);
   return descriptions;
 }
@@ -503,6 +538,7 @@ Result<void> StepTrace::read_raw(std::uint32_t number, std::uint64_t offset, std
   if (!state || offset > state->durable_bytes)
     return Error{ErrorCode::kNotFound, "no such part of the trace"};
   buffer.resize(std::min<std::uint64_t>(limit_bytes, state->durable_bytes - offset));
+  if (buffer.empty()) return {};  // of a stream without batches the file is closed
   const Stream* stream = find_stream(number);
   return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -72,6 +73,8 @@ class StepTrace {
   // acknowledged). Errors: kNotFound (no step.json: nothing was ever acknowledged for it), kInvalidInput
   // (damaged), kIo.
   static Result<std::shared_ptr<StepTrace>> open(StepKey key, std::string directory);
+  // The same to read and copy it only, whoever writes it meanwhile: nothing is decoded or cut.
+  static Result<std::shared_ptr<StepTrace>> open_to_read(StepKey key, std::string directory);
 
   const StepKey& key() const { return key_; }
   const std::string& directory() const { return directory_; }
@@ -79,8 +82,7 @@ class StepTrace {
   Nanoseconds created_realtime_ns() const { return created_realtime_ns_; }
   // As the first stream registered it (its node_index and task_ids are that stream's).
   const StepDescription& description() const { return description_; }
-  // Each registered stream's own description.
-  std::map<std::uint32_t, StepDescription> stream_descriptions() const;
+  std::map<std::uint32_t, StreamDescription> stream_descriptions() const;  // of those that are registered
 
   // Registers stream S = description.node_index; again is fine. Returns the next sequence wanted.
   // Errors: kInvalidInput (contradicts the step's description in nodes or tasks), kLimit, kIo.
@@ -120,8 +122,14 @@ class StepTrace {
             Nanoseconds created_realtime_ns);
   Stream* find_stream(std::uint32_t stream) const;
   bool all_registered_locked() const;  // REQUIRES: mutex_ is held
-  Result<void> load_streams();
+  enum class Purpose { kWrite, kRead };
+  static Result<std::shared_ptr<StepTrace>> open_for(Purpose purpose, StepKey key, std::string directory);
+  Result<void> load_streams(Purpose purpose);
+  // REQUIRES: mutex_ is held, and there is none of this number. STORE writes stream-S.json: from then on it is registered.
+  Result<void> add_stream(std::uint32_t stream, StreamDescription description,
+                          const std::function<Result<void>()>& store);
   Result<void> store_description(std::uint32_t stream, const StepDescription& description) const;
+  Result<void> store_missing(std::uint32_t stream) const;
   std::string stream_path(std::uint32_t stream, std::string_view suffix) const;
 
   StepKey key_;

@@ -87,6 +87,23 @@ Result<std::shared_ptr<StepTrace>> TraceStore::open_step(const StepKey& key) con
   return StepTrace::open(key, path_of(key));
 }
 
+Result<std::shared_ptr<StepTrace>> TraceStore::open_to_read(const StepKey& key) const {
+  return StepTrace::open_to_read(key, path_of(key));
+}
+
+bool TraceStore::has_open_stream(const StepKey& key) const {
+  std::size_t registered = 0;
+  std::size_t ended = 0;
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(path_of(key), ignored)) {
+    const fs::path name = entry.path().filename();
+    if (!name.string().starts_with("stream-")) continue;
+    registered += name.extension() == ".json" ? 1 : 0;
+    ended += name.extension() == ".end" ? 1 : 0;
+  }
+  return registered > ended;
+}
+
 void TraceStore::remove_empty(const StepKey& key) {
   if (contains(key)) return;
   std::error_code ignored;

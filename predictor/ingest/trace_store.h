@@ -36,6 +36,10 @@ class TraceStore {
   // As StepTrace::create and StepTrace::open, in this key's directory.
   Result<std::shared_ptr<StepTrace>> create(const StepKey& key, const StepDescription& first, uid_t owner);
   Result<std::shared_ptr<StepTrace>> open_step(const StepKey& key) const;
+  // As StepTrace::open_to_read: of a step of which nothing is in memory.
+  Result<std::shared_ptr<StepTrace>> open_to_read(const StepKey& key) const;
+  // Some stream is registered and has not ended.
+  bool has_open_stream(const StepKey& key) const;
 
   // Removes a directory that never got as far as its step.json (a crash while it was made).
   void remove_empty(const StepKey& key);

@@ -18,8 +18,10 @@
 
 namespace lbf {
 
+inline constexpr std::uint32_t kCollectiveChannel = 0x80000000U;
+
 struct ChannelKey {
-  std::uint32_t comm;  // high bit: collectives' messages, `tag` is then the collective's number
+  std::uint32_t comm;  // with kCollectiveChannel: collectives' messages, `tag` is then the collective's number
   Rank src;
   Rank dst;
   std::int32_t tag;
@@ -84,7 +86,8 @@ class ChannelTable {
   void end_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost) {
     end_outstanding(at(key), sends, ghost);
   }
-  // The same for all channels: `ghost_of(rank, sends)` plays for the rank; kNobody: it does not end.
+  // The same for all channels: `ghost_of(rank, from_the_end)` plays for the rank from its capture's end on, or from where its
+  // receives may have been posted before that; kNobody: it does not end.
   template <typename GhostOf>
   void end_all_outstanding(GhostOf ghost_of) {
     for (std::size_t dst = 0; dst < tables_.size(); ++dst) {
@@ -96,7 +99,9 @@ class ChannelTable {
         }
         if (channel.head == kNoMessage) continue;
         const bool sends = !channel.sender_ahead;
-        const ProcessIndex ghost = ghost_of(sends ? channel.src : static_cast<Rank>(dst), sends);
+        // Both ends of collectives are played from the capture's end on: no receive of theirs was posted before.
+        const bool from_the_end = sends || (channel.comm & kCollectiveChannel) != 0;
+        const ProcessIndex ghost = ghost_of(sends ? channel.src : static_cast<Rank>(dst), from_the_end);
         if (ghost != kNobody) end_outstanding(channel, sends, ghost);
       }
     }

@@ -124,6 +124,31 @@ bool is_nobody(std::uint64_t rank) {
   return rank == static_cast<std::uint64_t>(-2) || rank == static_cast<std::uint32_t>(-2);
 }
 
+// Algorithms multiply sizes by ranks, and cut vectors into pieces.
+Result<void> check_bytes(const CollectiveCall& call) {
+  constexpr Bytes kMost = Bytes{1} << 44;  // no memory holds more
+  const bool one_for_each = call.op == CollectiveOp::kGather || call.op == CollectiveOp::kScatter ||
+                            call.op == CollectiveOp::kAllgather || call.op == CollectiveOp::kAlltoall ||
+                            call.op == CollectiveOp::kReduceScatterBlock;
+  const Bytes ranks = std::max(call.size, call.remote_size);
+  const auto too_many = [](Values list) {
+    Bytes total = 0;
+    return std::ranges::any_of(list, [&total](std::uint64_t bytes) {
+      if (bytes > kMost - total) return true;
+      total += bytes;
+      return false;
+    });
+  };
+  bool is_possible = call.bytes <= (one_for_each ? kMost / ranks : kMost);
+  if (is_neighbour(call.op)) {
+    const Neighbours neighbours = split_neighbours(call.values);
+    is_possible &= !too_many(neighbours.sent) && !too_many(neighbours.received);
+  } else if (values_needed(call) > 0) {
+    is_possible &= !too_many(call.values);
+  }
+  return is_possible ? Result<void>() : bad_call(call, "an impossible number of bytes");
+}
+
 Result<void> check(const CollectiveCall& call) {
   if (call.size == 0 || call.rank >= call.size) return bad_call(call, "no such rank");
   if (static_cast<int>(call.op) >= kCollectiveOpCount) return bad_call(call, "no such operation");
@@ -153,7 +178,7 @@ Result<void> check(const CollectiveCall& call) {
     return bad_call(call, "needs " + std::to_string(values_needed(call)) + " byte counts, has " +
                               std::to_string(call.values.size()));
   }
-  return {};
+  return check_bytes(call);
 }
 
 // coll/tuned and coll/basic, on an intracommunicator.

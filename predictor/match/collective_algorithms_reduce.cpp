@@ -85,6 +85,7 @@ void GroupSteps::reduce_swapped_binomial(std::uint32_t root, Bytes bytes, bool c
 void GroupSteps::reduce_swapped_chain(std::uint32_t root, Bytes bytes, Bytes fragment_bytes) {
   const std::uint32_t me = swap_with_zero(rank_, root);
   const Bytes element = likely_element_bytes(bytes);
+  fragment_bytes = length_of_pieces(bytes, fragment_bytes);
   const Bytes fragments = (bytes + fragment_bytes - 1) / fragment_bytes;
   const Bytes each = bytes / element / fragments * element;
   for (Bytes i = 0; i < fragments; ++i) {

@@ -3,6 +3,7 @@
 // Place in the event's way: match (inside collective_algorithms*.cpp).
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -19,6 +20,12 @@ inline std::uint32_t mirror(std::uint32_t value, std::uint32_t bits) {
   std::uint32_t mirrored = 0;
   for (std::uint32_t bit = 0; bit < bits; ++bit) mirrored |= ((value >> bit) & 1U) << (bits - 1 - bit);
   return mirrored;
+}
+
+// How long the pieces are that a vector of `bytes` is cut into: `piece_bytes`, longer where there would be more than a million.
+inline Bytes length_of_pieces(Bytes bytes, Bytes piece_bytes) {
+  constexpr int kLog2Pieces = 20;
+  return std::max(piece_bytes, bytes >> kLog2Pieces);
 }
 
 // `elements` in `parts` parts, the first ones one element longer where it does not divide: bytes of one part.

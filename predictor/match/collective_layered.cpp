@@ -3,6 +3,7 @@
 // same place there. docs/collectives.md, "By nodes".
 #include <algorithm>
 
+#include "predictor/match/collective_arithmetic.h"
 #include "predictor/match/collective_expand.h"
 #include "predictor/match/collective_rules_common.h"
 
@@ -164,12 +165,9 @@ class Layers {
     return layout_.ranks_of_node(layout_.node_of(rank)).front();
   }
 
-  Bytes segments() const {
-    return std::max<Bytes>((call_.bytes + kHanSegmentBytes - 1) / kHanSegmentBytes, 1);
-  }
-  Bytes segment(Bytes index) const {
-    return std::min(kHanSegmentBytes, call_.bytes - index * kHanSegmentBytes);
-  }
+  Bytes segment_bytes() const { return length_of_pieces(call_.bytes, kHanSegmentBytes); }
+  Bytes segments() const { return std::max<Bytes>((call_.bytes + segment_bytes() - 1) / segment_bytes(), 1); }
+  Bytes segment(Bytes index) const { return std::min(segment_bytes(), call_.bytes - index * segment_bytes()); }
   // Whether a stage that is `behind` segments behind has one in round `i`.
   bool has_segment(Bytes i, Bytes behind) const { return i >= behind && i - behind < segments(); }
 

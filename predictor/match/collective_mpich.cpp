@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "predictor/match/collective_arithmetic.h"
 #include "predictor/match/collective_inter.h"
 
 namespace lbf::collective {
@@ -13,8 +14,9 @@ constexpr Bytes kSignalBytes = 1;         // what an intercommunicator's barrier
 // How allgatherv's ring cuts its blocks.
 Bytes piece_bytes(Values blocks, bool nonblocking) {
   const auto [smallest, largest] = std::minmax_element(blocks.begin(), blocks.end());
-  if (nonblocking) return std::max<Bytes>(*smallest, kPieceBytes);
-  return std::min<Bytes>(*largest, kPieceBytes);
+  const Bytes piece_bytes = length_of_pieces(sum(blocks), kPieceBytes);
+  if (nonblocking) return std::max<Bytes>(*smallest, piece_bytes);
+  return std::min<Bytes>(*largest, piece_bytes);
 }
 
 void allgatherv(const CollectiveCall& call, Algorithm algorithm, GroupSteps& steps) {

@@ -43,7 +43,8 @@ bool is_wildcard(const Event& event) {
 
 bool may_come_between_windows(EventKind kind) {
   return kind == EventKind::kWindowOpen || kind == EventKind::kSkipped || kind == EventKind::kCommCreate ||
-         kind == EventKind::kCommFree || kind == EventKind::kKeepAlive || kind == EventKind::kExit;
+         kind == EventKind::kCommFree || kind == EventKind::kKeepAlive || kind == EventKind::kExit ||
+         kind == EventKind::kGap;
 }
 
 bool is_duration(Seconds seconds) {
@@ -423,9 +424,9 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       return feed_skipped(rank, event);
     case EventKind::kExit: {
       state.exited = true;
-      const bool in_window = end_last_window(rank, event.call_s);
+      const bool in_window = end_last_window(rank, event.process_s, event.call_s);
       release_posts(rank);
-      emit(process, OpKind::kExit, kNoMessage, event.process_s, in_window ? 0 : event.call_s, kOpEndsEvent);
+      emit(process, OpKind::kExit, kNoMessage, in_window ? 0 : event.process_s, in_window ? 0 : event.call_s, kOpEndsEvent);
       return {};
     }
   }

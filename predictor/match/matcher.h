@@ -244,8 +244,8 @@ class Matcher {
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
   // `call_s` of the window that is open, in none of its blocks.
   void emit_unseen(Rank rank, RankState& state, Seconds call_s);
-  // True: there was one; `call_s` as of kWindowClose.
-  bool end_last_window(Rank rank, Seconds call_s);
+  // True: there was one. `process_s` since the last call is the window's; `call_s` as of kWindowClose.
+  bool end_last_window(Rank rank, Seconds process_s, Seconds call_s);
   Result<void> feed_comm_create(Rank rank, const Event& event);
   Result<void> feed_comm_free(Rank rank, const Event& event);
   Result<void> feed_cancel(Rank rank, const Event& event);

@@ -5,11 +5,6 @@
 #include "predictor/match/matcher.h"
 
 namespace lbf {
-namespace {
-
-constexpr std::uint32_t kCollectiveChannel = 0x80000000U;  // ChannelKey::comm of collectives' messages
-
-}  // namespace
 
 Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
   if (event.comm == 0 || event.comm >= kMaxCommunicators) {

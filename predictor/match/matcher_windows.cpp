@@ -7,7 +7,6 @@
 namespace lbf {
 namespace {
 
-constexpr std::uint32_t kCollectiveChannel = 0x80000000U;
 constexpr std::uint64_t kMostSkipped = std::uint64_t{1} << 60;
 constexpr std::uint64_t kMostCollectives = 0x7fffffff;
 constexpr std::uint64_t kAll = std::uint64_t{1} << 61;
@@ -88,10 +87,13 @@ Result<void> Matcher::feed_window_open(Rank rank, const Event& event) {
   return {};
 }
 
-bool Matcher::end_last_window(Rank rank, Seconds call_s) {
+bool Matcher::end_last_window(Rank rank, Seconds process_s, Seconds call_s) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
   if (windows_.empty() || state.counting) return false;
+  emit(static_cast<ProcessIndex>(rank), OpKind::kCompute, kNoMessage, process_s, 0, 0);
+  if (state.block_end_s < kNeverS) end_block(rank, state);
+  state.block_end_s = kNeverS;
   emit(static_cast<ProcessIndex>(rank), OpKind::kWindowClose, state.window, 0, call_s, 0);
   return true;
 }
@@ -151,9 +153,9 @@ Result<void> Matcher::feed_capture_end(Rank rank, const Event& event) {
 
 void Matcher::play_all_after_end() {
   ends_to_play_ = false;
-  channels_.end_all_outstanding([&](Rank rank, bool sends) {
+  channels_.end_all_outstanding([&](Rank rank, bool from_the_end) {
     const RankState& state = ranks_[static_cast<std::size_t>(rank)];
-    return sends ? state.after_end : state.receives_after_end;
+    return from_the_end ? state.after_end : state.receives_after_end;
   });
 }
 
@@ -167,12 +169,17 @@ void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost
   const std::uint32_t first = *count;
   const std::uint32_t end = first + static_cast<std::uint32_t>(event.bytes);
   *count = end;
-  skipped_collectives_[member_key(event.comm, rank)].push_back({first, end, ghost});
+  std::vector<SkippedCollectives>& skipped = skipped_collectives_[member_key(event.comm, rank)];
+  skipped.push_back({first, end, ghost});
   ghosts_.hold(ghost);
+  std::uint32_t asked_from = end;  // no member will ask for a lower one
   // Members that recorded some of these are before us.
   const auto play_for = [&](Rank member) {
     if (member == rank) return;
-    const std::uint32_t* theirs = ranks_[static_cast<std::size_t>(member)].collectives.find(event.comm);
+    const RankState& other = ranks_[static_cast<std::size_t>(member)];
+    const std::uint32_t* theirs = other.collectives.find(event.comm);
+    if (!other.exited && !other.closed && other.after_end == kNobody)
+      asked_from = std::min(asked_from, theirs != nullptr ? *theirs : 0);
     const std::uint32_t last = theirs != nullptr ? std::min(*theirs, end) : 0;
     for (std::uint32_t number = first; number < last; ++number) {
       const std::uint32_t comm = event.comm | kCollectiveChannel;
@@ -183,10 +190,15 @@ void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost
   };
   if (event.comm == 0) {
     for (Rank member = 0; member < store_.ranks(); ++member) play_for(member);
-  } else if (event.comm < communicators_.size()) {
+  } else if (event.comm < communicators_.size() && !communicators_[event.comm].group.empty()) {
     for (const Rank member : communicators_[event.comm].group) play_for(member);
     for (const Rank member : communicators_[event.comm].remote_group) play_for(member);
+  } else {
+    asked_from = 0;  // who the members are is not known yet
   }
+  const auto needed = std::ranges::find_if(skipped, [&](const SkippedCollectives& s) { return s.end > asked_from; });
+  for (auto done = skipped.begin(); done != needed; ++done) ghosts_.let_go(done->ghost);
+  skipped.erase(skipped.begin(), needed);
 }
 
 ProcessIndex Matcher::ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const {

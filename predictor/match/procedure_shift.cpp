@@ -273,6 +273,7 @@ void ProcedureShift::end_interval(Rank rank, Rank sends_to) {
   state.pieces.clear();
   any_carried_ = any_of(carried_s_);
   if (began_with == kNoMessage || !any_backward_) return;
+  if (store_.message(began_with).generation != state.began_generation) return;
   InFlight& flight = in_flight(began_with);
   flight.back_known = true;
   if (flight.held_send != nullptr) {
@@ -349,6 +350,7 @@ void ProcedureShift::sent(Rank rank, MessageIndex message) {
 
 void ProcedureShift::received(Rank rank, MessageIndex message) {
   state_of(rank).began_with = message;
+  state_of(rank).began_generation = store_.message(message).generation;
   state_of(rank).began_from = store_.message(message).src;
   if (!any_forward_ && !any_backward_) return;
   InFlight& flight = in_flight(message);

@@ -73,6 +73,7 @@ class ProcedureShift {
     std::vector<Piece> pieces;         // of the interval
     std::uint64_t events = 0;          // in the interval
     MessageIndex began_with = kNoMessage;  // the message whose receive began the interval
+    std::uint32_t began_generation = 0;    // ... its; where a ghost sent it its slot may be another's by now
     Rank began_from = kAnyRank;            // ... its sender
     bool exited = false;
   };

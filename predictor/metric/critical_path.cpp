@@ -75,16 +75,16 @@ void CriticalPath::mpi(Path& path, const TimelineOp& op, Seconds until_s) const 
 void CriticalPath::on_ready(const TimelineOp& op) {
   Path& path = path_of(op);
   work(path, op, op.acted_s);
-  sent_[op.message_id] = path.profile;
+  sent_[static_cast<std::uint32_t>(op.message_id)] = {op.message_id, path.profile};
 }
 
 void CriticalPath::on_op(const TimelineOp& op) {
   Path& path = path_of(op);
   if (op.kind != OpKind::kSend) work(path, op, op.acted_s);
   if (op.kind == OpKind::kRecv) {
-    const auto sent = sent_.find(op.message_id);
-    if (sent != sent_.end()) {
-      if (op.waited_s > op.acted_s) path.profile = std::move(sent->second);
+    const auto sent = sent_.find(static_cast<std::uint32_t>(op.message_id));
+    if (sent != sent_.end() && sent->second.message_id == op.message_id) {
+      if (op.waited_s > op.acted_s) path.profile = std::move(sent->second.profile);
       sent_.erase(sent);
     }
   }

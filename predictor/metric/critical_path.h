@@ -57,7 +57,12 @@ class CriticalPath final : public TimelineObserver {
 
   std::size_t profiled_;
   std::vector<Path> paths_;                                 // by process
-  std::unordered_map<std::uint64_t, PathProfile> sent_;     // by message
+  // By the message's slot, which the next message has after one that nobody received.
+  struct Sent {
+    std::uint64_t message_id = 0;
+    PathProfile profile;
+  };
+  std::unordered_map<std::uint32_t, Sent> sent_;
 };
 
 }  // namespace lbf

@@ -26,6 +26,7 @@ void Links::add(MessageIndex index, const Message& message, std::uint32_t from_n
   }
   Transfer& transfer = transfers_[number];
   transfer.message = index;
+  transfer.generation = message.generation;
   transfer.connection =
       (static_cast<std::uint64_t>(message.src) << 32) | static_cast<std::uint32_t>(message.dst);
   transfer.start_s = start_s;
@@ -92,7 +93,7 @@ Seconds Links::next_s() const {
   return next_s;
 }
 
-MessageIndex Links::advance(Seconds& latency_s) {
+MessageIndex Links::advance(Seconds& latency_s, std::uint32_t& generation) {
   const bool starts =
       !start_queue_.empty() && (link_queue_.empty() || start_queue_.top().time_s < link_queue_.top().time_s);
   if (starts) {
@@ -112,6 +113,7 @@ MessageIndex Links::advance(Seconds& latency_s) {
   Transfer& transfer = transfers_[number];
   if (--transfer.links_left > 0) return kNoMessage;
   latency_s = transfer.latency_s;
+  generation = transfer.generation;
   const MessageIndex message = std::exchange(transfer.message, kNoMessage);
   if (transfer.tail_s > 0) {
     transfer.work_s = std::exchange(transfer.tail_s, 0);

@@ -34,8 +34,8 @@ class Links {
   // Time of the next thing that happens in the links; kNeverS: nothing does.
   Seconds next_s() const;
   // Lets it happen. Returns the message that is through now, kNoMessage: none is. `latency_s`: from now until
-  // it arrives.
-  MessageIndex advance(Seconds& latency_s);
+  // it arrives. `generation`: the message's, when it started; nobody may have received it, and its slot may have another one by now.
+  MessageIndex advance(Seconds& latency_s, std::uint32_t& generation);
 
  private:
   using Index = std::uint32_t;
@@ -43,6 +43,7 @@ class Links {
   static constexpr std::size_t kMaxLinksOfTransfer = 2;
   struct Transfer {
     MessageIndex message = kNoMessage;
+    std::uint32_t generation = 0;  // of the message
     std::uint64_t connection = 0;
     Seconds start_s = 0;  // not in the links before
     Seconds work_s = 0;   // in a link of its own

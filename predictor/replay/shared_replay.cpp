@@ -459,8 +459,10 @@ bool SharedReplay::next_event() {
   now_s_ = std::max(now_s_, next_s);
   if (link_s == next_s) {
     Seconds latency_s = 0;
-    const MessageIndex message = links_.advance(latency_s);
-    if (message != kNoMessage) arrives(message, now_s_ + latency_s, now_s_);
+    std::uint32_t generation = 0;
+    const MessageIndex message = links_.advance(latency_s, generation);
+    if (message != kNoMessage && store_.message(message).generation == generation)
+      arrives(message, now_s_ + latency_s, now_s_);
     return true;
   }
   if (timer_s == next_s) {

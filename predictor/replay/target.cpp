@@ -133,6 +133,7 @@ std::vector<Target> default_targets(const Target& ran,
     add(std::move(same));  // the networking factor alone (TSE Sec. 3)
     for (Rank nodes = 1; nodes <= ranks; ++nodes) {
       if (ranks % nodes != 0) continue;
+      if ((targets.size() + 1) * static_cast<std::size_t>(ranks) > kMostDefaultPlaces) return targets;
       Result<std::vector<std::uint32_t>> placed =
           place_ranks("block", ranks, static_cast<std::uint32_t>(nodes));
       if (!placed) continue;

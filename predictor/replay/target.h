@@ -56,10 +56,13 @@ struct Target {
 // "cyclic", "plane=K", "map=N0,N1,..." (node of each rank). Errors say what is wrong and what would be right.
 Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank ranks, std::uint32_t nodes);
 
+// Ranks times targets of default_targets() at most: memory of a step before anything of it has run.
+inline constexpr std::size_t kMostDefaultPlaces = std::size_t{1} << 24;
+
 // The targets that lbfd predicts without being asked: the configuration that ran (first), then the same ranks
 // on every node count that divides them evenly, on every network. Where the topology of the one that ran is
 // known they use its nodes, and with another node count those that Topology::choose() gives; without any
-// where it has too few.
+// where it has too few. Those beyond kMostDefaultPlaces are left out.
 std::vector<Target> default_targets(const Target& ran,
                                     const std::vector<std::shared_ptr<const Network>>& networks);
 

@@ -197,12 +197,13 @@ class Session : public std::enable_shared_from_this<Session> {
     stream_.expires_never();
     keep_alive_ = parser_->get().keep_alive();
     auto request = std::make_shared<http::request<http::string_body>>(parser_->release());
-    asio::post(server_->workers, [self = shared_from_this(), request] {
+    asio::post(server_->workers, [self = shared_from_this(), request]() mutable {
       const ApiRequest api_request{std::string(request->method_string()), std::string(request->target()),
                                    std::string((*request)[http::field::authorization]), request->body()};
       auto response = std::make_shared<ApiResponse>(self->server_->handler(api_request));
       request->body() = {};
-      asio::post(self->server_->io, [self, response] {
+      auto& io = self->server_->io;
+      asio::post(io, [self = std::move(self), response] {  // the last owner must not end on this thread
         self->give_memory();
         self->respond(std::move(*response));
       });
@@ -247,9 +248,10 @@ class Session : public std::enable_shared_from_this<Session> {
   }
 
   void next_piece() {
-    asio::post(server_->workers, [self = shared_from_this()] {
+    asio::post(server_->workers, [self = shared_from_this()]() mutable {
       auto piece = std::make_shared<Result<std::string>>(self->source_->next());
-      asio::post(self->server_->io, [self, piece] {
+      auto& io = self->server_->io;
+      asio::post(io, [self = std::move(self), piece] {
         // Half an answer cannot be taken back: the missing bytes tell the peer.
         if (!piece->ok()) return self->close();
         self->piece_ = std::move(*piece).value();

@@ -69,6 +69,7 @@ StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
   cost.predicted_percent = amount(record, "predicted_percent");
   cost.corrected_percent = amount(record, "corrected_percent");
   cost.recording_s = amount_or_zero(record, "recording_s");
+  cost.procedures_s = amount_or_zero(record, "procedures_s");
   cost.recording_said = amount(record, "recording_s").has_value();
   cost.watched_s = amount(record, "watched_s");
   cost.recorded_calls = count_or_zero(record, "recorded_calls");
@@ -105,7 +106,7 @@ CaptureCost capture_cost_of(const std::vector<StreamCost>& streams) {
   CaptureCost cost;
   for (const StreamCost& stream : streams) {
     cost.recording_s += stream.recording_s;
-    cost.counting_s += std::max(stream.node.direct_s - stream.recording_s, 0.0);
+    cost.counting_s += std::max(stream.node.direct_s - stream.recording_s - stream.procedures_s, 0.0);
   }
   return cost;
 }

@@ -115,7 +115,7 @@ bool StepRun::ready_to_build() const {
 
 // Task t = rank t runs where its node's relay says; nodes that have not said get the remaining tasks in
 // blocks of tasks_per_node, Slurm's default distribution.
-std::vector<std::uint32_t> StepRun::place_tasks(const std::map<std::uint32_t, StepDescription>& streams) {
+std::vector<std::uint32_t> StepRun::place_tasks(const std::map<std::uint32_t, StreamDescription>& streams) {
   const StepDescription& step = trace_->description();
   const auto nodes = static_cast<std::uint32_t>(step.nodes.size());
   std::vector<std::optional<std::uint32_t>> node_of_task(static_cast<std::size_t>(ranks_));
@@ -192,6 +192,8 @@ std::vector<Target> StepRun::make_targets() {
   auto selection = networks_.select(trace_->description().networks);
   for (std::string& note : selection.notes) add_note(std::move(note));
   std::vector<Target> targets = default_targets(ran_, selection.networks);
+  if ((targets.size() + 1) * static_cast<std::size_t>(ranks_) > kMostDefaultPlaces)
+    add_note("so many ranks have more node counts than are predicted by themselves: lbf-whatif predicts any");
   for (const Target& target : targets) {
     if (target.network->nominal()) {
       add_note(fmt::format("network {} is from public figures, not measured here", target.network->name()));
@@ -297,6 +299,7 @@ bool StepRun::work_late(const std::vector<StreamState>& states, bool complete) {
   }
   const std::size_t begun = first_late_target(late_passes_.size());
   if (behind == nullptr && begun >= targets_.size()) return set_why({});
+  if (behind == nullptr && events_ == 0 && !complete) return false;  // nothing to replay yet
   if (!options_.budget.has_room(rank_time_s(), cpu_spent_s_)) {
     return set_why(fmt::format("the replays of this step took {:.3g} s of lbfd's processor time, more than "
                                "step_cpu_percent allows so far",
@@ -342,8 +345,9 @@ StepRun::Stream* StepRun::next_stream(const std::vector<StreamState>& states) {
 StepRun::Progress StepRun::work() {
   const std::scoped_lock lock(mutex_);
   if (finished_) return Progress::kFinished;
-  const bool complete = trace_->all_ended();  // before the states are read: nothing is appended after it
+  const bool registered = trace_->all_registered();  // before the states are read: no stream is removed
   const std::vector<StreamState> states = trace_->streams();
+  const bool complete = registered && std::ranges::all_of(states, [](const StreamState& state) { return state.end.has_value(); });
   if (!built_) {
     if (!complete && !ready_to_build()) return Progress::kIdle;
     build();

@@ -20,6 +20,9 @@ namespace {
 constexpr std::chrono::seconds kKeepFinished{60};
 // Ended steps that wait for their replay after a start are loaded so many at a time.
 constexpr std::size_t kBacklogInMemory = 4;
+// Streams of one step that have fallen silent are ended so many at a time, each with files to synchronise: other steps' turns come
+// between them.
+constexpr std::size_t kEndedPerTick = 64;
 // A resting replay looks so often whether the programs have ended.
 constexpr std::chrono::milliseconds kLookDuringRest{100};
 
@@ -93,7 +96,8 @@ Result<Steps::EntryPtr> Steps::find_or_load(const StepKey& key) {
   }
   auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
   if (!state) return state.error();
-  const bool finished = state->has_value() && **state != db::StepState::kRunning;
+  // A stream that came back has taken its end back: such a step goes on, whatever the database says.
+  const bool finished = state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key);
   EntryPtr entry = adopt(std::move(trace).value(), !finished);
   if (!finished) schedule(entry);
   return entry;
@@ -106,7 +110,7 @@ void Steps::recover() {
       spdlog::error("{}", state.error().message);
       continue;
     }
-    if (state->has_value() && **state != db::StepState::kRunning) continue;
+    if (state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key)) continue;
     const std::scoped_lock lock(load_mutex_);
     auto trace = traces_.open_step(key);
     if (!trace) {
@@ -192,6 +196,7 @@ void Steps::take_up_deferred() {
     }
     return;
   }
+  if (!(*trace)->all_ended()) return;  // a stream of it is back: it is replayed whole when that has ended
   auto entry = std::make_shared<Entry>();
   entry->trace = std::move(trace).value();
   entry->is_again = true;
@@ -302,7 +307,8 @@ bool Steps::persist(Entry& entry) {
 void Steps::end_silent_streams(const EntryPtr& entry) {
   const auto now = Clock::now();
   const auto nodes = static_cast<std::uint32_t>(entry->trace->description().nodes.size());
-  for (std::uint32_t number = 0; number < nodes; ++number) {
+  std::size_t ended_now = 0;
+  for (std::uint32_t number = 0; number < nodes && ended_now < kEndedPerTick; ++number) {
     {
       const std::scoped_lock lock(entry->mutex);
       const auto heard = entry->last_heard.find(number);
@@ -312,6 +318,7 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
     const auto state = entry->trace->stream(number);
     if (state && state->end) continue;
     if (!state && entry->trace->all_registered()) continue;  // it runs no rank of this program
+    ++ended_now;
     Result<void> ended;
     if (!state) {
       ended = entry->trace->end_missing_stream(number);

@@ -154,6 +154,7 @@ class Steps {
   cost::Limits limits_of(const StepDescription& description, std::vector<std::string>* notes = nullptr) const;
   static db::ProgramHint hint_of(uid_t owner, const StepDescription& description);
   std::vector<EntryPtr> entries() const;
+  std::uint64_t ranks_under_way(uid_t owner) const;
   template <typename T>
   Result<T> watched(const StepKey& key, std::uint32_t stream, Result<T> result);
 

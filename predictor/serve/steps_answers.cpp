@@ -169,8 +169,7 @@ Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const Step
   auto step = get(caller, key, StepDetail::kBrief);
   if (!step) return step.error();
   if (EntryPtr entry = find_loaded(key)) return entry->trace;
-  const std::scoped_lock lock(load_mutex_);
-  auto trace = traces_.open_step(key);
+  auto trace = traces_.open_to_read(key);
   if (!trace && trace.error().code == ErrorCode::kNotFound) {
     return Error{ErrorCode::kNotFound,
                  "the trace of step " + key.text() + " is not stored any more (retention)"};

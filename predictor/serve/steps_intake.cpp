@@ -8,6 +8,27 @@
 #include "predictor/serve/users.h"
 
 namespace lbf {
+namespace {
+
+// Memory of a step grows with its ranks before anything of it has run: of all of a user's steps at a time so many.
+constexpr std::uint64_t kMostRanksOfUser = std::uint64_t{1} << 22;
+
+// Not a new job of the same number: that begins after the old one's end.
+bool is_of_the_past(const StepDescription& description, const db::StepRecord& known) {
+  return known.state != db::StepState::kRunning && known.end_s && description.start_realtime_ns > 0 &&
+         seconds_from_ns(description.start_realtime_ns) <= *known.end_s;
+}
+
+}  // namespace
+
+std::uint64_t Steps::ranks_under_way(uid_t owner) const {
+  std::uint64_t ranks = 0;
+  for (const EntryPtr& entry : entries()) {
+    if (!entry->is_finished() && entry->trace->owner() == owner)
+      ranks += static_cast<std::uint64_t>(entry->trace->description().tasks);
+  }
+  return ranks;
+}
 
 Result<Steps::EntryPtr> Steps::may_write(const Caller& caller, const StepKey& key) {
   auto entry = find_or_load(key);
@@ -144,6 +165,15 @@ Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& k
         return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " +
                                                  known->front().record.user_name + ", not to " +
                                                  user_name_of(caller.uid)};
+      }
+      if (!known->empty() && is_of_the_past(*description, known->front().record)) {
+        return invalid_input("step " + key.text() +
+                             " is over and its trace is not stored any more (retention): what comes late is not taken");
+      }
+      if (!caller.is_operator && ranks_under_way(owner) + static_cast<std::uint64_t>(description->tasks) > kMostRanksOfUser) {
+        return Error{ErrorCode::kLimit,
+                     fmt::format("user {} has steps of {} ranks under way; {} more are too many: try again when some have ended",
+                                 user_name_of(owner), ranks_under_way(owner), description->tasks)};
       }
       auto trace = watched(key, stream, traces_.create(key, *description, owner));
       if (!trace) return trace.error();

@@ -34,6 +34,7 @@ constinit std::atomic<std::uint32_t> calls_without_ring[1u << kLog2CallTables][r
 
 // In the child of a fork the ring is the parent's: it must not write a byte.
 void after_fork_in_child() {
+  pthread_setspecific(thread_end_key, nullptr);  // the end of this thread is not that of the parent's
   process.state.store(CaptureState::kOff, std::memory_order_relaxed);
   process.why_off = nullptr;
   process.shared.store(false, std::memory_order_relaxed);
@@ -145,7 +146,12 @@ bool start_process() noexcept {
 // cut. The next call of a thread that has a ring writes it. REQUIRES: the StartLock is held.
 void end_capture_without(const RingFailure& failure) noexcept {
   static bool said = false;
-  if (!process.initialised.load(std::memory_order_acquire)) return;  // the wrapper of MPI_Init says it
+  if (!process.initialised.load(std::memory_order_acquire)) {
+    // The wrapper of MPI_Init says it. Where nobody has a ring no other thread begins later, either: nothing was set up.
+    if (process.threads.load(std::memory_order_relaxed) == nullptr)
+      process.state.store(CaptureState::kOff, std::memory_order_release);
+    return;
+  }
   process.mode.ordered_off = true;
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
     t->expected_control.store(kNever, std::memory_order_relaxed);

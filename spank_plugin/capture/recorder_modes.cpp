@@ -337,6 +337,10 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
 
 // Its ring is older than the run: its gaps are judged from there on, or from the call that it got in before.
 void begin_in_run(Thread& self) noexcept {
+  if (process.shared.load(std::memory_order_relaxed) && !self.shared) {  // its ring was named while MPI_Init was ending
+    self.shared = self.attentive = true;
+    use_shared_ideal(self);
+  }
   const std::uint64_t begin = process.init_leave_ticks;
   if (self.last_leave < begin && self.header->recorded.executions.load(std::memory_order_relaxed) == 0) {
     self.last_leave = begin;
@@ -354,6 +358,8 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
   }
   if (!process.initialised.load(std::memory_order_acquire)) return true;
   if (self.cpu_threshold == kNever) begin_in_run(self);
+  // With one thread in MPI at a time nobody changes the mode now; but a thread that ends may have the lock.
+  if (!self.shared) catch_up(self);
   const StartLock lock(StartLock::kTry);
   if (!lock) return true;  // another thread starts, ends or changes the mode: the next call looks again
   catch_up(self);
@@ -432,6 +438,7 @@ bool Call::begin_otherwise() noexcept {
   Thread& thread = *thread_;
   ring::Header& header = *thread.header;
   if (wants_attention(thread) && !attend(thread, function_)) return false;
+  if (thread.attentive) flags_ |= kAttention;  // begin_in_run() may have found that out
   if (thread.counting) {
     flags_ |= kCounts;
     if (!is_due(header.counted, thread.counted_sampler)) return true;
@@ -450,7 +457,11 @@ bool Call::begin_otherwise() noexcept {
   }
   begin_recording();
   if (procedures_library() != nullptr) {
-    end_procedure_interval(thread, enter_, gap_, function_);
+    // What it leaves is the window's: nobody closes that or ends the capture meanwhile. Where somebody has, the call finds out
+    // when it returns.
+    if ((!thread.shared || enter_when_unchanging(thread)) && procedures_library() != nullptr)
+      end_procedure_interval(thread, enter_, gap_, function_);
+    if (thread.shared) leave_recorder(thread);
     flags_ |= kAttention;
     if ((flags_ & kTimed) != 0) begin_ticks_ += ticks_now() - enter_;  // charged to the procedures
   }

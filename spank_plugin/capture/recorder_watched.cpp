@@ -61,7 +61,8 @@ void place_those_behind(Call& call) noexcept {
   process.watched.for_each([&](WatchedRequests::Node& node) {
     if (!node.waits()) return;
     const RequestInfo* const info = find_request(node.handle);
-    if (info == nullptr || info->id != node.id) return process.watched.remove(&node);
+    // Another thread is just keeping it, or it is over: a window that opens looks again.
+    if (info == nullptr || info->id != node.id) return;
     if (is_behind(&node, *info->comm, info->peer, info->tag)) return;
     process.watched.place(node);
     if (!call.counts() || call.late()) return;  // the matcher finds it out by itself

@@ -140,11 +140,13 @@ ThreadTimes* take_over(std::int32_t pid, std::int32_t tid) noexcept {
     thread = reinterpret_cast<ThreadTimes*>(memory);
     thread->base = thread->top = thread->highest = reinterpret_cast<ActiveCall*>(memory + kBlock);
     thread->tid = tid;
+    thread->grant = kCallsPerReview;
+    thread->reviewed_at = ticks();
     thread->next = __atomic_load_n(&lbf_procedures_threads, __ATOMIC_RELAXED);
     while (!__atomic_compare_exchange_n(&lbf_procedures_threads, &thread->next, thread, false,
                                         __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
     }
-  } else {  // the sums stay: they are the process's
+  } else {  // the sums stay: they are the process's; so does what is left until the next review, for threads that live shortly
     thread->top = thread->highest = thread->base;
     thread->busy = nullptr;
     thread->paused = false;
@@ -155,8 +157,7 @@ ThreadTimes* take_over(std::int32_t pid, std::int32_t tid) noexcept {
   thread->long_ticks = ~std::uint64_t{0};
   thread->cpu_known = thread->cpu_wanted = thread->uncovered = false;
   thread->long_lately = 0;
-  thread->grant = kCallsPerReview;
-  thread->last = thread->reviewed_at = ticks();
+  thread->last = ticks();
   in_order();
   own = thread;
   unavailable = false;
@@ -464,7 +465,9 @@ extern "C" void lbf_procedures_enter(std::uint32_t procedure_and_flags, std::uin
   const void* const frame = __builtin_frame_address(0);
   if (thread->busy != nullptr) [[unlikely]] {
     // A signal handler inside a hook. One that left the hook by longjmp stands above its frame now.
-    if (frame <= thread->busy || !on_own_stack(*thread, reinterpret_cast<std::uintptr_t>(thread->busy))) {
+    // One on a stack of its own may stand above it, too.
+    if (frame <= thread->busy || !on_own_stack(*thread, reinterpret_cast<std::uintptr_t>(thread->busy)) ||
+        !on_own_stack(*thread, reinterpret_cast<std::uintptr_t>(frame))) {
       ++thread->missed;
       return;
     }

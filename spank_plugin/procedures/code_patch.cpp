@@ -107,26 +107,38 @@ void make_stubs(std::vector<PatchSite*>& sites, std::uintptr_t begin, std::uintp
 }
 
 Result<std::uint32_t> patch(std::span<PatchSite* const> sites) {
+  // All that takes memory first: a thread may be stopped where it holds the heap's lock.
+  struct Wanted {
+    PatchSite* site;
+    std::vector<std::uint8_t> jump;
+  };
+  std::vector<Wanted> wanted;
   std::vector<Move> moves;
-  for (const PatchSite* site : sites) {
-    if (!site->jump.patched && site->stub != 0)
-      moves.insert(moves.end(), site->moves.begin(), site->moves.end());
-  }
-  Result<StoppedThreads> stopped = StoppedThreads::stop(moves);
-  if (!stopped) return stopped.error();
-  std::uint32_t done = 0;
   for (PatchSite* site : sites) {
     if (site->jump.patched || site->stub == 0) continue;
-    const Result<std::vector<std::uint8_t>> bytes = jump(site->prologue.address, site->stub);
+    Result<std::vector<std::uint8_t>> bytes = jump(site->prologue.address, site->stub);
     if (!bytes) return bytes.error();
-    if (write_code(site->prologue.address, bytes->data(), kJumpBytes, site->jump.protection, true) !=
-        WriteResult::kDone) {
-      return Error{ErrorCode::kPermission, "the system allows no change of the program's code (mprotect)"};
+    wanted.push_back({site, std::move(*bytes)});
+    moves.insert(moves.end(), site->moves.begin(), site->moves.end());
+  }
+  if (wanted.empty()) return std::uint32_t{0};
+  std::uint32_t done = 0;
+  {
+    const WriteTurn turn;
+    Result<StoppedThreads> stopped = StoppedThreads::stop(moves);
+    if (!stopped) return stopped.error();
+    for (const Wanted& each : wanted) {
+      if (write_code(each.site->prologue.address, each.jump.data(), kJumpBytes, each.site->jump.protection, true) !=
+          WriteResult::kDone) {
+        break;
+      }
+      each.site->jump.patched = true;
+      ++done;
     }
-    site->jump.patched = true;
-    ++done;
   }
   if (done != 0) synchronise_cores();
+  if (done != wanted.size())
+    return Error{ErrorCode::kPermission, "the system allows no change of the program's code (mprotect)"};
   return done;
 }
 
@@ -143,21 +155,23 @@ Result<std::uint32_t> unpatch(std::span<PatchSite* const> sites) {
       all = false;
     }
   }
+  bool refused = false;
   if (!all) {
     const std::vector<Move> kNoMoves;
+    const WriteTurn turn;
     Result<StoppedThreads> stopped = StoppedThreads::stop(kNoMoves);
     if (!stopped) return stopped.error();
     for (PatchSite* site : sites) {
       EntryJump& jump = site->jump;
-      if (!jump.patched) continue;
-      if (write_code(jump.address, jump.original, kJumpBytes, jump.protection, true) != WriteResult::kDone) {
-        return Error{ErrorCode::kPermission, "the system allows no change of the program's code (mprotect)"};
-      }
+      if (!jump.patched || refused) continue;
+      refused = write_code(jump.address, jump.original, kJumpBytes, jump.protection, true) != WriteResult::kDone;
+      if (refused) continue;
       jump.patched = false;
       ++done;
     }
   }
   if (done != 0) synchronise_cores();
+  if (refused) return Error{ErrorCode::kPermission, "the system allows no change of the program's code (mprotect)"};
   return done;
 }
 

@@ -15,8 +15,7 @@ namespace {
 
 constexpr std::uintptr_t kPage = 4096;
 
-// One write at a time: the other's pages must not become read-only under it.
-constinit bool writing = false;
+constinit bool writing = false;  // a thread has the turn
 
 long set_protection(std::uintptr_t begin, std::uintptr_t bytes, int protection) noexcept {
   long result;
@@ -60,18 +59,26 @@ void write_at_once(std::uintptr_t address, const std::uint8_t* bytes, std::size_
 
 }  // namespace
 
+WriteTurn::WriteTurn() noexcept {
+  while (__atomic_test_and_set(&writing, __ATOMIC_ACQUIRE)) __builtin_ia32_pause();
+}
+
+WriteTurn::~WriteTurn() {
+  __atomic_clear(&writing, __ATOMIC_RELEASE);
+}
+
 WriteResult write_code(std::uintptr_t address, const std::uint8_t* bytes, std::size_t size, int protection,
                        bool others_wait) noexcept {
   const bool at_once = (address & 15) + size <= 16;
   if (!at_once && !others_wait) return WriteResult::kNotAtOnce;
-  while (__atomic_test_and_set(&writing, __ATOMIC_ACQUIRE)) {
-    if (!others_wait) return WriteResult::kNotAtOnce;
-    __builtin_ia32_pause();
-  }
+  if (!others_wait && __atomic_test_and_set(&writing, __ATOMIC_ACQUIRE)) return WriteResult::kNotAtOnce;
+  const auto give_turn = [&] {
+    if (!others_wait) __atomic_clear(&writing, __ATOMIC_RELEASE);
+  };
   const std::uintptr_t first = address & ~(kPage - 1);
   const std::uintptr_t length = ((address + size + kPage - 1) & ~(kPage - 1)) - first;
   if (set_protection(first, length, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) {
-    __atomic_clear(&writing, __ATOMIC_RELEASE);
+    give_turn();
     return WriteResult::kRefused;
   }
   if (at_once) {
@@ -80,7 +87,7 @@ WriteResult write_code(std::uintptr_t address, const std::uint8_t* bytes, std::s
     for (std::size_t i = size; i-- > 0;) reinterpret_cast<volatile std::uint8_t*>(address)[i] = bytes[i];
   }
   set_protection(first, length, protection);
-  __atomic_clear(&writing, __ATOMIC_RELEASE);
+  give_turn();
   return WriteResult::kDone;
 }
 

@@ -11,10 +11,20 @@ namespace lbf::procedures {
 
 enum class WriteResult { kDone, kRefused, kNotAtOnce };
 
+// The turn to write code: one at a time, for another's pages must not become read-only under it. To be taken before other
+// threads are stopped: one of them might have it.
+class WriteTurn {
+ public:
+  WriteTurn() noexcept;
+  ~WriteTurn();
+  WriteTurn(const WriteTurn&) = delete;
+  WriteTurn& operator=(const WriteTurn&) = delete;
+};
+
 // Writes `bytes` (at most 16) at `address`, as one atomic store where they lie in one 16-byte line (that is
 // what a processor fetches at once, and cmpxchg16b writes it at once). Else, with `others_wait`, byte by byte
-// from the last to the first; without: kNotAtOnce, as also when another thread is writing. `protection`: what
-// the pages have before and after. Keeps errno.
+// from the last to the first; without: kNotAtOnce, as also when another thread has the turn. `protection`: what
+// the pages have before and after. Keeps errno. REQUIRES: with `others_wait` the caller has the turn.
 WriteResult write_code(std::uintptr_t address, const std::uint8_t* bytes, std::size_t size, int protection,
                        bool others_wait) noexcept;
 

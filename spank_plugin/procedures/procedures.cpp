@@ -370,6 +370,9 @@ void Procedures::State::make_stubs_from(std::size_t first) {
   for (auto& [index, of_module] : by_module) {
     refuse_jumped_into(index, of_module);
     if (of_module.empty()) continue;
+    // A library that is patched must not go away.
+    if (const LoadedModule& module = symbols.modules()[index]; !module.executable)
+      (void)dlopen(module.file.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
     std::vector<std::string> reasons;
     make_stubs(of_module, symbols.modules()[index].begin, symbols.modules()[index].end, reasons);
     for (std::size_t i = 0; i < of_module.size(); ++i) {
@@ -429,8 +432,10 @@ Result<std::size_t> Procedures::open(std::string_view list) {
 Result<std::uint32_t> Procedures::patch(std::uint32_t id) {
   if (id >= state_->sites.size()) return Error{ErrorCode::kNotFound, "no selected procedure has that number"};
   const NotMeasured no_times;
+  // Before its jumps can be met: whoever does may switch it off again.
+  const bool was_off = __atomic_exchange_n(&switched_off[id], false, __ATOMIC_RELAXED);
   Result<std::uint32_t> done = lbf::procedures::patch(state_->sites[id]);
-  if (done) __atomic_store_n(&switched_off[id], false, __ATOMIC_RELAXED);
+  if (!done && was_off) __atomic_store_n(&switched_off[id], true, __ATOMIC_RELAXED);
   return done;
 }
 
@@ -439,10 +444,8 @@ Result<std::uint32_t> Procedures::patch_all() {
   std::vector<PatchSite*> all;
   for (const auto& of_procedure : state_->sites)
     all.insert(all.end(), of_procedure.begin(), of_procedure.end());
-  Result<std::uint32_t> done = lbf::procedures::patch(all);
-  for (std::size_t id = 0; done && id < state_->sites.size(); ++id)
-    __atomic_store_n(&switched_off[id], false, __ATOMIC_RELAXED);
-  return done;
+  for (std::size_t id = 0; id < state_->sites.size(); ++id) __atomic_store_n(&switched_off[id], false, __ATOMIC_RELAXED);
+  return lbf::procedures::patch(all);
 }
 
 Result<std::uint32_t> Procedures::unpatch(std::uint32_t id) {

@@ -1,6 +1,7 @@
 #include "spank_plugin/procedures/stopped_threads.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -9,9 +10,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 namespace lbf::procedures {
 namespace {
@@ -72,6 +75,51 @@ int unused_signal() {
   return 0;
 }
 
+namespace {
+
+constexpr std::size_t kMostThreads = 8192;
+
+// Of this process. Not on the heap, from the second look on: a thread may have been stopped where it holds the heap's lock. One
+// stop at a time, so these are nobody else's.
+struct ThreadList {
+  std::array<int, kMostThreads> ids{};
+  std::size_t count = 0;  // above kMostThreads: so many there are
+
+  bool has(int id) const {
+    const auto end = ids.begin() + static_cast<std::ptrdiff_t>(count);
+    return std::find(ids.begin(), end, id) != end;
+  }
+};
+constinit ThreadList asked;
+constinit ThreadList now_there;
+alignas(8) constinit std::array<char, 32768> entries{};
+
+void list_threads(ThreadList& list) {
+  list.count = 0;
+  const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return;
+  // What getdents64(2) fills: inode, offset (8 bytes each), length (2), type (1), name.
+  constexpr std::size_t kLengthAt = 16;
+  constexpr std::size_t kNameAt = 19;
+  for (;;) {
+    const long bytes = syscall(SYS_getdents64, folder, entries.data(), entries.size());
+    if (bytes <= 0) break;
+    for (std::size_t at = 0; at < static_cast<std::size_t>(bytes);) {
+      std::uint16_t length = 0;
+      std::memcpy(&length, &entries[at + kLengthAt], sizeof length);
+      const int id = std::atoi(&entries[at + kNameAt]);
+      if (id > 0) {
+        if (list.count < kMostThreads) list.ids[list.count] = id;
+        ++list.count;
+      }
+      at += length;
+    }
+  }
+  close(folder);
+}
+
+}  // namespace
+
 std::vector<int> thread_ids() {
   std::vector<int> ids;
   DIR* folder = opendir("/proc/self/task");
@@ -87,7 +135,10 @@ std::vector<int> thread_ids() {
 Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
   const int self = static_cast<int>(syscall(SYS_gettid));
   const int process = getpid();
-  if (thread_ids().size() == 1) return StoppedThreads(false);
+  list_threads(now_there);
+  if (now_there.count == 1) return StoppedThreads(false);
+  if (now_there.count > kMostThreads)
+    return Error{ErrorCode::kUnavailable, "it has " + std::to_string(now_there.count) + " threads: too many to stop"};
   if (stop_signal == 0) {
     const int number = unused_signal();
     if (number == 0)
@@ -103,21 +154,25 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
   round_now.move_count = moves.size();
   const std::uint32_t number = round_now.number.fetch_add(1, std::memory_order_acq_rel) + 1;
   round_now.go_on.store(0, std::memory_order_release);
-  std::vector<int> asked{self};
+  asked.ids[0] = self;
+  asked.count = 1;
   // Until a look at the list finds nobody new: a thread that was being made may have missed the first look.
   for (bool more = true; more;) {
     more = false;
-    for (const int id : thread_ids()) {
-      if (std::find(asked.begin(), asked.end(), id) != asked.end()) continue;
+    list_threads(now_there);
+    for (std::size_t i = 0; i < std::min(now_there.count, kMostThreads); ++i) {
+      const int id = now_there.ids[i];
+      if (asked.has(id)) continue;
       siginfo_t info{};
       info.si_code = SI_QUEUE;
       info.si_pid = process;
       info.si_uid = getuid();
       info.si_value.sival_int = static_cast<int>(number);
-      if (syscall(SYS_rt_tgsigqueueinfo, process, id, stop_signal, &info) == 0) {
-        asked.push_back(id);
+      const bool has_room = asked.count < kMostThreads;
+      if (has_room && syscall(SYS_rt_tgsigqueueinfo, process, id, stop_signal, &info) == 0) {
+        asked.ids[asked.count++] = id;
         more = true;
-      } else if (errno != ESRCH) {
+      } else if (!has_room || errno != ESRCH) {
         let_go();
         return Error{ErrorCode::kUnavailable, "thread " + std::to_string(id) + " cannot be stopped"};
       }
@@ -125,13 +180,14 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
     timespec from{};
     clock_gettime(CLOCK_MONOTONIC, &from);
     for (int tries = 0;
-         round_now.waiting.load(std::memory_order_acquire) < static_cast<int>(asked.size()) - 1; ++tries) {
+         round_now.waiting.load(std::memory_order_acquire) < static_cast<int>(asked.count) - 1; ++tries) {
       const timespec kShort{0, 50'000};
       nanosleep(&kShort, nullptr);
       if (tries % 100 == 99) {  // who has ended meanwhile is not waited for
-        const std::vector<int> alive = thread_ids();
-        std::erase_if(asked,
-                      [&](int id) { return std::find(alive.begin(), alive.end(), id) == alive.end(); });
+        list_threads(now_there);
+        const auto end = asked.ids.begin() + static_cast<std::ptrdiff_t>(asked.count);
+        const auto left = std::remove_if(asked.ids.begin(), end, [](int id) { return !now_there.has(id); });
+        asked.count = static_cast<std::size_t>(left - asked.ids.begin());
       }
       constexpr time_t kPatience_s = 5;  // of a crowded machine
       timespec now{};

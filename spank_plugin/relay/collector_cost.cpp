@@ -89,7 +89,7 @@ std::vector<RingUse> Collector::ring_uses() {
   for_each_ring([&](const Process& process, const Ring& ring) {
     // Also a ring whose thread had ended when the process's capture did.
     uses.push_back({ring.number, ring.status.recorded.executions, ring.status.counted.executions,
-                    ring.status.recording_window != 0, is_off(process)});
+                    ring.status.recording_window != 0, is_off(process), ring.status.recording_window});
   });
   return uses;
 }

@@ -37,6 +37,7 @@ struct RingUse {
   std::uint64_t counted_calls = 0;
   bool recording = false;  // Header::recording_window is not 0
   bool off = false;
+  std::uint32_t window = 0;  // Header::recording_window
 };
 
 struct RingOrder {

@@ -194,6 +194,7 @@ bool Delivery::take_from_spool() {
     in_flight_ = std::move((*record)->bytes);
     in_flight_sequence_ = sequence;
     in_flight_is_spooled_ = true;
+    in_flight_stays_ = false;
     return true;
   }
   return false;
@@ -209,17 +210,20 @@ Result<void> Delivery::append_to_spool(std::string_view bytes) {
   return spool_->append(SpoolRecordKind::kBatch, bytes);
 }
 
+// First, so that the file is in order. Without room it stays in memory, also when there is room later: it may have arrived
+// already, and younger ones may be in the file by then.
+bool Delivery::spill_in_flight() {
+  if (!in_flight_ || in_flight_is_spooled_ || in_flight_stays_) return false;
+  in_flight_stays_ = true;
+  if (!append_to_spool(*in_flight_)) return false;
+  ++totals_.spooled_batches;
+  in_flight_.reset();
+  return true;
+}
+
 // Moves the oldest batch that is only in memory into the spool; without room it is lost.
 void Delivery::spill_oldest() {
-  if (in_flight_ && !in_flight_is_spooled_) {
-    // First, so that the file is in order. Without room it stays in memory: it may have arrived already.
-    if (auto spooled = append_to_spool(*in_flight_); spooled) {
-      ++totals_.spooled_batches;
-      in_flight_.reset();
-      return;
-    }
-  }
-  if (queue_.empty()) return;
+  if (spill_in_flight() || queue_.empty()) return;
   std::unique_ptr<BatchEncoder> batch = std::move(queue_.front());
   queue_.pop_front();
   queued_bytes_ -= std::min(queued_bytes_, batch->raw_bytes());
@@ -267,6 +271,7 @@ bool Delivery::step(std::uint64_t now_ns) {
     in_flight_sequence_ = next_sequence_++;
     in_flight_ = batch->finish(options_.stream.stream, in_flight_sequence_);
     in_flight_is_spooled_ = false;
+    in_flight_stays_ = false;
     numbered_ = true;
   }
   if (in_flight_) {
@@ -281,14 +286,17 @@ bool Delivery::step(std::uint64_t now_ns) {
 void Delivery::give_up() {
   if (outcome_ != Outcome::kUnderWay) return;
   const std::uint64_t lost_before = totals_.lost_batches;
-  const bool had_in_flight = in_flight_ && !in_flight_is_spooled_;
-  if (had_in_flight) spill_oldest();
-  if (in_flight_ && !in_flight_is_spooled_) {
-    lose_batch();  // the only copy ends here
-    in_flight_.reset();
+  spill_in_flight();
+  const bool ends_in_a_hole = in_flight_ && !in_flight_is_spooled_;  // the only copy
+  if (ends_in_a_hole) {
+    // lbfd takes nothing behind it.
+    totals_.lost_batches += queue_.size();
+    queue_.clear();
+    queued_bytes_ = 0;
+    refuse({ErrorCode::kLimit, trouble_});
   }
   while (!queue_.empty()) spill_oldest();
-  if (!spool_ && !options_.spool_dir.empty() && totals_.lost_batches == lost_before) {
+  if (!spool_ && !options_.spool_dir.empty() && (ends_in_a_hole || totals_.lost_batches == lost_before)) {
     // Nothing waits but the end itself, without which lbfd would wait for the stream until its time-out.
     auto created = SpoolFile::create(options_.spool_dir, options_.stream, options_.spool_limit_bytes);
     if (created) spool_ = std::move(*created);
@@ -309,7 +317,7 @@ Result<bool> SpoolDelivery::refused(Error error) {
 Result<bool> SpoolDelivery::step() {
   if (!connected_) {
     auto response = request_("PUT", target_, file_.header().description, kJsonType);
-    if (!response) return response.error();
+    if (!response) return Error{ErrorCode::kUnavailable, response.error().message};  // lbfd, or munge, is not there
     durable_below_ = response->status == 200 ? next_sequence_of(*response) : 0;
     if (durable_below_ == 0) {
       const Error error = unexpected(*response);

@@ -89,6 +89,7 @@ class Delivery {
   void post_in_flight(std::uint64_t now_ns);
   void post_end(std::uint64_t now_ns);
   bool take_from_spool();
+  bool spill_in_flight();
   void spill_oldest();
   Result<void> append_to_spool(std::string_view bytes);
   void lose_batch() { ++totals_.lost_batches; }
@@ -114,6 +115,7 @@ class Delivery {
   std::optional<std::string> in_flight_;  // older than the spool, the spool older than the queue
   std::uint64_t in_flight_sequence_ = 0;
   bool in_flight_is_spooled_ = false;
+  bool in_flight_stays_ = false;  // in memory: the spool had no room for it
   std::optional<SpoolFile> spool_;
 
   std::optional<std::string> end_reason_;

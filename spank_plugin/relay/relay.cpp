@@ -419,7 +419,9 @@ void remove_ring_dir(const std::string& dir) {
   std::vector<std::string> names;
   while (const dirent* entry = ::readdir(handle.get())) {
     const std::string_view name = entry->d_name;
-    if (name.ends_with(".ring") || name == "step.json") names.emplace_back(name);
+    // Whoever is killed while he makes his ring leaves ".PID.TID.new".
+    const bool is_unfinished = name.starts_with('.') && name.ends_with(".new");
+    if (name.ends_with(".ring") || is_unfinished || name == "step.json") names.emplace_back(name);
   }
   for (const std::string& name : names) ::unlinkat(fd, name.c_str(), 0);
   ::rmdir(dir.c_str());

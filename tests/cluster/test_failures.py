@@ -100,7 +100,9 @@ class Failures(ClusterCase):
         self.assert_no_relays_or_rings_left()
 
     def test_the_relays_end_with_the_step(self):
-        self.predict(*LAYOUT, *self.steps_program())
+        done, job = self.predict(*LAYOUT, *self.steps_program())
+        self.assertEqual(0, done.status, done)
+        self.step(job)
         self.assert_no_relays_or_rings_left()
 
     def test_the_spool_is_full(self):

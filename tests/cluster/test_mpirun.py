@@ -160,6 +160,7 @@ class LbfRun(Launched):
 
     def test_without_slurm(self):
         slurm = ("SLURM_CONF", "LBF_SERVER", "SLURM_MPI_TYPE", "LBF_CLUSTER")
+        before = set(os.listdir("/dev/shm"))
         done = self.run_command("env", *(f"--unset={name}" for name in slurm), "sh", "-c",
                                 self.lbf_run("mpirun --oversubscribe -n 4", self.program("steps"), "30"))
         self.assertEqual(0, done.status, done)
@@ -169,7 +170,7 @@ class LbfRun(Launched):
         self.assertIn(f"lbf-run: the data are in {self.work}/data", done.err)
         step, = self.kept()
         self.assert_whole(step, 30, 4, 1, [0, 0, 0, 0])
-        self.assertEqual([], [name for name in os.listdir("/dev/shm") if name.startswith("lbf-run-")])
+        self.assertEqual([], [name for name in set(os.listdir("/dev/shm")) - before if name.startswith("lbf-run-")])
 
     def test_an_lbfd_that_is_behind_completes_what_it_has(self):
         """lbfd stands still until the program has ended: what lbf-run prints at its end is whole all the same."""
@@ -222,6 +223,16 @@ class LbfRun(Launched):
             done = self.run_command("sh", "-c", command)
             self.assertEqual(status, done.status, f"{command}: {done}")
             self.assertIn(words, done.err)
+
+    def test_the_command_is_what_it_would_be_alone(self):
+        """Its words, the signals that it ignores, and the rights of a folder that was there."""
+        done = self.run_command("sh", "-c", self.lbf_run("echo", "'[4,4]'", "'[]'", "--dir", "'a  b'"))
+        self.assertEqual((0, "[4,4] [] --dir a  b\n"), (done.status, done.out), done)
+        done = self.run_command("sh", "-c", "trap '' HUP; " + self.lbf_run("sh", "-c", "'kill -HUP $$; kill -HUP $PPID; sleep 1; echo goes on'"))
+        self.assertEqual((0, "goes on\n"), (done.status, done.out), done)
+        folder = f"{self.work}/shared"
+        done = self.run_command("sh", "-c", f"mkdir -m 2750 {folder} && {BIN}/lbf-run --dir {folder} -- true && stat -c %a {folder}")
+        self.assertEqual((0, "2750\n"), (done.status, done.out), done)
 
     def test_who_has_not_the_token_is_refused(self):
         ask = f"{BIN}/lbf-report -a >/dev/null 2>&1; echo status=$?"

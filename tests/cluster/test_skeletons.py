@@ -33,6 +33,9 @@ class Skeletons(ClusterCase):
             step = self.step(job)
             if "lost windows" not in self.skeleton("show", "-j", f"{job}.0").err:
                 return job, step
+        cost = step["cost"]
+        relay_percent = 100 * cost["relay_cpu_s"] / cost["program_cpu_s"]
+        self.assertGreater(relay_percent, 0.5 * cost["limit_percent"], f"nothing else may close the capture of this program: {cost}")
         self.skipTest("this machine is too busy: every capture reached its limit")
 
     def assert_refused(self, says, done):

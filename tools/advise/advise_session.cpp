@@ -41,6 +41,16 @@ Result<Target> chain_target(Rank ranks) {
   return target;
 }
 
+// Nodes are numbered as the job's: where mpirun used a part of them, those without a rank are none of the run's.
+std::vector<std::uint32_t> without_empty_nodes(std::vector<std::uint32_t> node_of_rank) {
+  std::vector<std::uint32_t> used = node_of_rank;
+  std::ranges::sort(used);
+  used.erase(std::ranges::unique(used).begin(), used.end());
+  for (std::uint32_t& node : node_of_rank)
+    node = static_cast<std::uint32_t>(std::ranges::lower_bound(used, node) - used.begin());
+  return node_of_rank;
+}
+
 double percent(double part, double whole) {
   return whole > 0 ? 100 * part / whole : 0;
 }
@@ -80,7 +90,7 @@ class Session {
   Result<void> find_baseline(const std::vector<advisor::NodeSet>& sets) {
     advisor::Candidate& now = result_.baseline.now.candidate;
     const RunDescription& ran = options_.ran;
-    std::vector<std::uint32_t> node_of_rank = trace_.node_of_rank();
+    std::vector<std::uint32_t> node_of_rank = without_empty_nodes(trace_.node_of_rank());
     std::string placement = "map";
     if (ran.nodes) {
       Result<std::vector<std::uint32_t>> placed = place_ranks(ran.placement, trace_.ranks(), *ran.nodes);

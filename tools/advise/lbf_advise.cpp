@@ -28,6 +28,7 @@
 #include "tools/advise/advise_session.h"
 #include "tools/advise/probe.h"
 #include "tools/support/progress.h"
+#include "tools/whatif/step_query.h"
 #include "tools/whatif/whatif_targets.h"
 
 namespace {
@@ -98,16 +99,21 @@ void add_options(CLI::App& app, CommandLine& line) {
       ->check(CLI::PositiveNumber);
   app.add_option("--cluster", line.cluster, "a cluster file (JSON, or TOML) instead of what Slurm says");
   app.add_flag("--refresh", line.refresh, "ask Slurm now, not what it said within the last ten minutes");
-  app.add_option("--partition", line.partitions, "only these (default: all that are up)")->delimiter(',');
+  app.add_option("--partition", line.partitions, "only these (default: all that are up)")
+      ->allow_extra_args(false)
+      ->delimiter(',');
   app.add_option("--nodes", line.nodes, "only these node counts (default: chosen)")
+      ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 18));
   app.add_option("--network", line.networks,
                  "names or files of the networks that the nodes may use (default: the one that ran)")
+      ->allow_extra_args(false)
       ->delimiter(',');
   app.add_option("--contention", line.contention, "none, bus or nic (default: what the network file says)")
       ->check(CLI::IsMember({"none", "bus", "nic"}));
   app.add_option("--placement", line.placements, "kinds to try: block, cyclic, plane, map (default all)")
+      ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::IsMember({"block", "cyclic", "plane", "map"}));
   app.add_option("--mem-per-rank", line.memory_per_rank_mib, "MiB that each rank needs");
@@ -209,7 +215,7 @@ Result<void> ask_for_run(CommandLine& line, lbf::AdviseOptions& options) {
   Result<lbf::HttpClient> client = lbf::HttpClient::make(line.server);
   if (!client) return client.error();
   Result<lbf::HttpResponse> answer =
-      client->request("GET", "/v1/steps?summary=1&" + lbf::report::query_of(jobs->front()));
+      lbf::ask_for_steps(*client, "/v1/steps?summary=1&" + lbf::report::query_of(jobs->front()));
   if (!answer) return answer.error();
   if (answer->status != 200) return lbf::error_of_response(*answer);
   const Result<std::vector<lbf::report::Step>> steps = lbf::report::parse_steps(answer->body);
@@ -352,7 +358,8 @@ int run(int argc, char** argv) {
   if (!probe_node_s) return fail(kFailure, probe_node_s.error().message);
   const lbf::advisor::Objective objective = options.objective;
   const std::string what = line.trace.empty() ? line.job : line.trace;
-  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(what, line.server);
+  Result<std::unique_ptr<lbf::WhatIfTrace>> trace =
+      line.job.empty() ? lbf::open_trace(what, line.server) : lbf::open_job_trace(what, line.server);
   if (!trace) return fail(kFailure, trace.error().message);
   if (!line.job.empty()) {
     if (const Result<void> asked = ask_for_run(line, options); !asked)

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <spawn.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -330,6 +331,7 @@ Result<void> write_file(const std::string& path, const std::string& text) {
                    "cannot write " + part + ": " + std::strerror(errno) + ": give --output FILE"};
     }
   }
+  (void)::chmod(part.c_str(), 0644);  // lbfd is another user, whatever the umask is
   if (std::rename(part.c_str(), path.c_str()) != 0) {
     return Error{ErrorCode::kIo, "cannot write " + path + ": " + std::strerror(errno)};
   }
@@ -526,6 +528,7 @@ int main_of(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return fail(invalid_input(std::string(error.what()) + "; lbf-calibrate --help lists the options"));
   }
+  ::setenv("LBF_PREDICT", "off", 1);  // what is measured is not to be captured
   if (options.name.empty()) {
     return fail(
         invalid_input("--name is missing: what the network is called in reports; lbf-calibrate --help"));

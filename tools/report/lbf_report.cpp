@@ -499,6 +499,9 @@ int run(const Options& options) {
 
   if (options.accuracy && !selection->jobs.empty())
     return fail(invalid_input("--accuracy is about all runs of a time: leave out -j"), kExitUsage);
+  if (options.accuracy && (!selection->accounts.empty() || !selection->partitions.empty() || !selection->states.empty() ||
+                           !selection->nodes.empty() || options.yaml))
+    return fail(invalid_input("--accuracy takes -u, -a, -S and -E: leave out -A, -r, -s, -N and --yaml"), kExitUsage);
   if (options.accuracy && selection->users.size() > 1)
     return fail(invalid_input("--accuracy takes one user: give -u NAME, or -a for everybody"), kExitUsage);
 

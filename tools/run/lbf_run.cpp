@@ -40,6 +40,9 @@ constexpr Seconds kRelayTimeoutS = 30;
 constexpr std::size_t kMostReports = 20;
 constexpr const char* kReportWait = "60";  // seconds for lbfd's answer: it may compute beside other work
 
+// What lbf-run was started with as ignored (nohup, a script's background job): the command ignores it, too.
+std::vector<int> g_ignored;
+
 volatile sig_atomic_t g_child = 0;
 volatile sig_atomic_t g_stop = 0;
 extern "C" void pass_on(int signal) {
@@ -54,10 +57,23 @@ void on_signal(int signal, void (*handler)(int)) {
   ::sigaction(signal, &action, nullptr);
 }
 
+std::vector<int> ignored_signals() {
+  std::vector<int> ignored;
+  for (const int signal : {SIGINT, SIGQUIT, SIGHUP}) {
+    struct sigaction was {};
+    if (::sigaction(signal, nullptr, &was) == 0 && was.sa_handler == SIG_IGN) ignored.push_back(signal);
+  }
+  return ignored;
+}
+
+bool is_ignored(int signal) { return std::ranges::find(g_ignored, signal) != g_ignored.end(); }
+
 // Ctrl-C is for the command; lbf-run stays to collect and report.
 void watch_signals() {
   for (const int signal : {SIGINT, SIGQUIT}) on_signal(signal, SIG_IGN);
-  for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) on_signal(signal, pass_on);
+  for (const int signal : {SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGCONT}) {
+    if (!is_ignored(signal)) on_signal(signal, pass_on);
+  }
 }
 
 struct Options {
@@ -129,6 +145,8 @@ void prepare_environment(const Options& options, const Parts& parts, const Priva
   if (daemon.port() == 0) return;
   std::string command;
   for (const std::string& word : options.command) command += (command.empty() ? "" : " ") + word;
+  constexpr std::size_t kMostCommandBytes = 4096;  // it is shown to people; a string of the environment may have 128 KiB
+  if (command.size() > kMostCommandBytes) command.resize(kMostCommandBytes);
   set("LBF_RUN_COMMAND", command);
   set("LBF_RUN_PORT", std::to_string(daemon.port()));
   for (const auto& [users, slurms, own] :
@@ -140,7 +158,9 @@ void prepare_environment(const Options& options, const Parts& parts, const Priva
 }
 
 int run_command(const std::vector<std::string>& words) {
-  auto child = start_child(words, {});
+  ChildOptions settings;
+  settings.ignored = g_ignored;
+  auto child = start_child(words, settings);
   if (!child) return fail(kExitFailure, child.error().message);
   g_child = *child;
   const auto status = wait_for_child(*child, -1);
@@ -205,7 +225,9 @@ void report(const Options& options, const Parts& parts, const PrivateDaemon& dae
 
 // Predictions come after the program where it left lbfd no processor. Ctrl-C ends the wait, not the report.
 void complete_predictions(const PrivateDaemon& daemon) {
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) on_signal(signal, stop_waiting);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    if (!is_ignored(signal)) on_signal(signal, stop_waiting);
+  }
   if (wait_for_predictions(daemon, g_stop) == Completion::kInterrupted)
     std::fprintf(stderr, "lbf-run: predictions are not complete; the next lbf-run in %s completes them\n", daemon.dir().c_str());
   watch_signals();
@@ -300,15 +322,21 @@ int main_of(int argc, char** argv) {
                  "measure these procedures of the programs, names or patterns: F,G, or auto; lbf-report --procedures then "
                  "says what if they ran in the other process");
   app.add_flag("-q,--quiet", options.quiet, "no report at the end");
-  app.add_option("command", options.command, "command and its arguments; write -- before it")->required();
+  app.add_option("command", options.command, "command and its arguments; write -- before it");
   app.positionals_at_end();
   app.prefix_command(false);
+  // What stands behind "--" is the command's, as it is: CLI11 would take words like "[4,4]" apart.
+  char** const end = argv + argc;
+  char** const mark = std::find_if(argv + 1, end, [](const char* word) { return std::string_view(word) == "--"; });
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(mark - argv), argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     return fail(kExitUsage, std::string(error.what()) + "; lbf-run --help lists the options");
   }
+  if (mark != end) options.command.insert(options.command.end(), mark + 1, end);
+  if (options.command.empty()) return fail(kExitUsage, "which command? lbf-run [OPTIONS] -- COMMAND; lbf-run --help lists the options");
+  g_ignored = ignored_signals();
   watch_signals();
   return run(options);
 }

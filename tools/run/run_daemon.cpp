@@ -77,9 +77,9 @@ Result<PrivateDaemon> PrivateDaemon::start(const Parts& parts, const DaemonOptio
   for (int number = 1;; ++number) {
     daemon.dir_ = options.dir + (number == 1 ? "" : "-" + std::to_string(number));
     std::error_code error;
-    std::filesystem::create_directories(daemon.dir_, error);
+    const bool made = std::filesystem::create_directories(daemon.dir_, error);
     if (error) return Error{ErrorCode::kIo, "cannot make " + daemon.dir_ + ": " + error.message()};
-    ::chmod(daemon.dir_.c_str(), 0700);
+    if (made) ::chmod(daemon.dir_.c_str(), 0700);  // one that was there is its owner's; lbfd's own folder in it is 0700 in any case
     const std::string path = daemon.dir_ + "/lbf-run.lock";
     daemon.lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!daemon.lock_) return failed("cannot open " + path);

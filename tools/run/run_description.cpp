@@ -184,7 +184,10 @@ Result<TaskStep> describe_task_step() {
   json["tasks"] = number_in_environment("SLURM_STEP_NUM_TASKS");
   json["task_ids"] = std::move(tasks);
   json["cpus_on_node"] = own_cpus();
-  if (auto command = variable("LBF_RUN_COMMAND")) json["command"] = {*command};
+  if (auto command = variable("LBF_RUN_COMMAND")) {
+    json["command"] = {*command};
+    json["command_cut"] = true;  // the launcher's line, not the program's words: nothing that could be typed behind another srun
+  }
   out.description = text_of(json);
   out.name = std::to_string(job) + "-" + std::to_string(number_in_environment("SLURM_RESTART_COUNT")) + "-" +
              std::to_string(step);

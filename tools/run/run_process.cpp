@@ -61,6 +61,9 @@ Result<Parts> find_parts() {
   }
   std::array<char, PATH_MAX> real{};
   if (::realpath(parts.capture.c_str(), real.data()) != nullptr) parts.capture = real.data();
+  if (parts.capture.find_first_of(": \t\n") != std::string::npos) {
+    return invalid_input(parts.capture + ": LD_PRELOAD cannot hold a path with a blank or a colon: put lbf somewhere else");
+  }
   return parts;
 }
 
@@ -103,6 +106,7 @@ Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOpti
   if (options.passed_fd >= 0 && ::dup2(options.passed_fd, 3) < 0) ::_exit(127);
   if (options.passed_fd == 3) ::fcntl(3, F_SETFD, 0);
   for (const int signal : {SIGINT, SIGQUIT, SIGTERM, SIGPIPE}) ::signal(signal, SIG_DFL);
+  for (const int signal : options.ignored) ::signal(signal, SIG_IGN);
   ::execvp(argv[0], argv.data());
   const int code = errno == ENOENT ? 127 : 126;
   const std::string complaint = "lbf-run: error: cannot run " + words[0] + ": " + std::strerror(errno) + "\n";

@@ -149,6 +149,7 @@ int run(int argc, char** argv) {
   CLI::App* const show = app.add_subcommand("show", "prints the execution signature of a trace");
   add_trace(*show, line);
   add_signature(*show, line);
+  add_application_time(*show, line);
   show->add_flag("--json", line.build.json, "print JSON");
 
   CLI::App* const build = app.add_subcommand("build", "writes the skeleton, a C/MPI program");

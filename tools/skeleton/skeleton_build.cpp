@@ -19,6 +19,7 @@
 #include "tools/skeleton/launch.h"
 #include "tools/skeleton/skeleton_message.h"
 #include "tools/support/progress.h"
+#include "tools/whatif/step_query.h"
 #include "tools/whatif/whatif_trace.h"
 
 namespace lbf {
@@ -75,8 +76,7 @@ Seconds measured_by_lbfd_s(const std::string& job, const std::string& server) {
   const auto jobs = report::parse_jobs(job);
   Result<HttpClient> client = HttpClient::make(server);
   if (!jobs || jobs->size() != 1 || !client) return 0;
-  const Result<HttpResponse> answer =
-      client->request("GET", "/v1/steps?brief=1&" + report::query_of(jobs->front()));
+  const Result<HttpResponse> answer = ask_for_steps(*client, "/v1/steps?brief=1&" + report::query_of(jobs->front()));
   if (!answer || answer->status != 200) return 0;
   const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
   if (!steps || steps->empty() || steps->back().running()) return 0;
@@ -99,8 +99,8 @@ Result<std::uint64_t> factor_of(const BuildOptions& options, Seconds application
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(factor));
 }
 
-Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server) {
-  Result<std::unique_ptr<WhatIfTrace>> opened = open_trace(trace, server);
+Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server, bool is_job) {
+  Result<std::unique_ptr<WhatIfTrace>> opened = is_job ? open_job_trace(trace, server) : open_trace(trace, server);
   if (!opened) return opened.error();
   skeleton::OperationReader reader((*opened)->ranks());
   Progress progress("lbf-skeleton", "read");
@@ -113,7 +113,7 @@ Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std:
 }
 
 Result<BuiltSignature> build_signature(const BuildOptions& options) {
-  Result<skeleton::ProgramTrace> program = read_program(options.trace, options.server);
+  Result<skeleton::ProgramTrace> program = read_program(options.trace, options.server, options.is_job);
   if (!program) return program.error();
   Seconds application_s = options.application_s;
   if (!(application_s > 0) && options.is_job)

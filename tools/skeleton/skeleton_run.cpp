@@ -246,7 +246,9 @@ int skeleton_predict(const RunOptions& options) {
         kSkeletonFailure,
         session->record_file +
             ": no run on the machine where the trace was recorded is kept; first: lbf-skeleton run " +
-            options.skeleton + " --reference --on NODELIST");
+            options.skeleton +
+            (options.ranks > 0 ? " --ranks " + std::to_string(options.ranks) + " --application-time TIME" : "") +
+            " --reference --on NODELIST");
   }
   double rate = 0;
   const std::vector<NodeTimes> measured = measure(*session, options, rate);

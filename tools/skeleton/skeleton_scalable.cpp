@@ -17,7 +17,7 @@ int skeleton_build_scalable(const ScalableBuildOptions& options) {
   std::string names;
   std::uint64_t wildcards = 0;
   for (const std::string& trace : options.traces) {
-    Result<skeleton::ProgramTrace> run = read_program(trace, build.server);
+    Result<skeleton::ProgramTrace> run = read_program(trace, build.server, build.is_job);
     if (!run) return skeleton_fail(kSkeletonFailure, run.error().message);
     how.application_s.push_back(build.is_job ? measured_by_lbfd_s(trace, build.server) : 0);
     names += (names.empty() ? "" : ", ") + trace;

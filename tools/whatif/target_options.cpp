@@ -20,17 +20,22 @@ void add_target_options(CLI::App& command, WhatIfOptions& options, const std::st
     return added.back();
   };
   add("--nodes", options.nodes, "node counts, as in 2,4 (default with map=...: those it names)")
+      ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 24));
   add("--cores", options.cores, "processors per node, or by node as in 4,4,2 (default 1)")
+      ->allow_extra_args(false)
       ->delimiter(',')
       ->check(CLI::Range(1u, 1u << 20));
   add("--placement", options.placements,
       "block, cyclic, plane=K or map=N0,N1,... (may be repeated; default block)")
       ->allow_extra_args(false);
-  add("--network", options.networks, "names or files, as in zero,lan-100 (default zero)")->delimiter(',');
+  add("--network", options.networks, "names or files, as in zero,lan-100 (default zero)")
+      ->allow_extra_args(false)
+      ->delimiter(',');
   add("--speed", options.speeds,
       "of each processor, relative to the one that ran, or by node as in 1,1,0.5 (default 1)")
+      ->allow_extra_args(false)
       ->delimiter(',')
       ->check(check_positive);
   add("--contention", options.contention, "none, bus or nic (default: what the network file says)")

@@ -25,6 +25,7 @@
 #include "event/wire.h"
 #include "predictor/ingest/stream_merge.h"
 #include "predictor/serve/step_cost.h"
+#include "tools/whatif/step_query.h"
 #include "tools/whatif/trace_procedures.h"
 
 namespace lbf {
@@ -373,28 +374,16 @@ Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
 
 // --- lbfd
 
-bool has_no_steps(const std::string& body) {
-  const nlohmann::json list = nlohmann::json::parse(body, nullptr, false);
-  return list.is_object() && list.contains("steps") && list["steps"].is_array() && list["steps"].empty();
-}
-
 Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, const std::string& server) {
   HttpClientOptions options;
   options.total_timeout_s = 0;  // a trace may be gigabytes
   Result<HttpClient> client = HttpClient::make(server, options);
   if (!client) return client.error();
-  const std::string query = "/v1/steps?brief=1&" + report::query_of(wanted);
-  Result<HttpResponse> answer = client->request("GET", query);
+  Result<HttpResponse> answer = ask_for_steps(*client, "/v1/steps?brief=1&" + report::query_of(wanted));
   if (!answer) {
     Error error = answer.error();
     if (error.code == ErrorCode::kUnavailable) error.message += "; another address: --server or LBF_SERVER";
     return error;
-  }
-  if (answer->status == 200 && has_no_steps(answer->body)) {
-    // None of the caller's own; an operator may mean somebody else's, and only an operator is answered.
-    Result<HttpResponse> everybodys = client->request("GET", query + "&all=1");
-    if (!everybodys) return everybodys.error();
-    if (everybodys->status == 200) answer = std::move(everybodys);
   }
   if (answer->status != 200) return error_of_response(*answer);
   const std::string name = "job " + report::text_of(wanted);
@@ -427,20 +416,32 @@ Result<std::unique_ptr<WhatIfTrace>> fetch(const report::JobSelector& wanted, co
   return StoredTrace::make({{"trace of " + name, TraceBytes::hold(std::move(answer->body))}});
 }
 
+// The one job that TEXT names; nothing: it names none, or several.
+std::optional<report::JobSelector> job_named(const std::string& text) {
+  if (text.empty() || std::isdigit(static_cast<unsigned char>(text.front())) == 0) return std::nullopt;
+  const auto jobs = report::parse_jobs(text);
+  if (!jobs || jobs->size() != 1) return std::nullopt;
+  return jobs->front();
+}
+
 }  // namespace
 
 Result<std::unique_ptr<WhatIfTrace>> open_trace(const std::string& what, const std::string& server) {
   std::error_code error;
   if (std::filesystem::exists(what, error)) return open_path(what);
-  const bool is_number = !what.empty() && std::isdigit(static_cast<unsigned char>(what.front())) != 0;
-  const auto jobs = report::parse_jobs(what);
-  if (!is_number || !jobs || jobs->size() != 1) {
+  if (!job_named(what)) {
     return Error{ErrorCode::kNotFound,
                  what +
                      ": no such trace file or folder, and no job either (JOB, JOB_TASK or JOB+OFFSET, and "
                      ".STEP behind it)"};
   }
-  return fetch(jobs->front(), server);
+  return open_job_trace(what, server);
+}
+
+Result<std::unique_ptr<WhatIfTrace>> open_job_trace(const std::string& job, const std::string& server) {
+  const auto named = job_named(job);
+  if (!named) return invalid_input(job + ": no job: JOB, JOB_TASK or JOB+OFFSET, and .STEP behind it");
+  return fetch(*named, server);
 }
 
 }  // namespace lbf

@@ -48,5 +48,7 @@ class WhatIfTrace {
 // path). Errors: kNotFound: neither; kInvalidInput: not a trace, or a job with several steps and none named;
 // those of lbfd.
 Result<std::unique_ptr<WhatIfTrace>> open_trace(const std::string& what, const std::string& server);
+// The same of a job, whatever files there are.
+Result<std::unique_ptr<WhatIfTrace>> open_job_trace(const std::string& job, const std::string& server);
 
 }  // namespace lbf

@@ -5,7 +5,7 @@ import shutil
 
 from . import network
 from .processes import end_processes
-from .shell import run, wait_until, warn
+from .shell import ClusterError, run, wait_until, warn
 
 
 def remove(cluster):
@@ -14,6 +14,8 @@ def remove(cluster):
         # Without a network namespace a step's processes are found only through their slurmstepd.
         cluster.slurm("scancel", "--state=RUNNING,PENDING", check=False)
         wait_until(lambda: not cluster.slurm("squeue", "--noheader", check=False).strip(), 10, 0.3)
+    if os.path.isdir(cluster.dir) and os.stat(cluster.dir).st_uid == 0 and os.getuid() != 0:
+        raise ClusterError(f"{cluster.name} is root's: as root, cluster down {cluster.name}")
     end_processes(cluster.own_pids)
     network.remove_links(cluster)
     for folder, _, _ in os.walk(cluster.cgroup(), topdown=False):

@@ -136,6 +136,26 @@ TEST(StepDescription, EveryTruncationIsAnError) {
 
 TEST(StepDescription, DeepNestingIsAnErrorNotACrash) {
   EXPECT_FALSE(StepDescription::parse(std::string(1 << 20, '[')).ok());
+  // Valid JSON, whose copies would recurse.
+  const std::string deep = std::string(1 << 20, '[') + std::string(1 << 20, ']');
+  const auto parsed = StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":)" + deep + "}");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_NE(parsed.error().message.find("nested too deeply"), std::string::npos);
+  EXPECT_TRUE(StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})").ok());
+}
+
+TEST(StreamDescription, IsWhatIsTheStreamsOwn) {
+  auto step = StepDescription::parse(R"({"job":1,"step":0,"nodes":["a","b"],"node_index":0,"tasks":4,"task_ids":[0,1],"cpus_on_node":8})");
+  ASSERT_TRUE(step.ok());
+  const auto parse = [&](const char* own) { return StreamDescription::parse(nlohmann::json::parse(own), *step); };
+  EXPECT_EQ(parse("{}")->task_ids, (std::vector<Rank>{0, 1}));
+  EXPECT_EQ(parse("{}")->cpus_on_node, 8u);
+  EXPECT_EQ(parse(R"({"task_ids":[2,3],"cpus_on_node":4})")->task_ids, (std::vector<Rank>{2, 3}));
+  EXPECT_EQ(parse(R"({"task_ids":[2,3],"cpus_on_node":4})")->cpus_on_node, 4u);
+  EXPECT_TRUE(parse(R"({"task_ids":null,"registered_by_lbfd":true})")->task_ids.empty());
+  EXPECT_TRUE(parse(R"({"task_ids":null,"registered_by_lbfd":true})")->registered_by_lbfd);
+  for (const char* wrong : {"[]", "3", R"({"task_ids":[4]})", R"({"task_ids":"x"})", R"({"cpus_on_node":-1})", R"({"registered_by_lbfd":1})"})
+    EXPECT_FALSE(parse(wrong).ok()) << wrong;
 }
 
 }  // namespace

@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "predictor/ingest/file_io.h"
 #include "tests/support/temporary_directory.h"
@@ -188,6 +190,42 @@ TEST_F(StepTraceTest, OnlyLbfdsOwnEndIsTakenBack) {
   ASSERT_TRUE(trace->end_stream(0, {2, 0, "step_end", 0}).ok());
   ASSERT_TRUE(trace->reopen_stream(0).ok());
   EXPECT_TRUE(trace->stream(0)->end.has_value());
+}
+
+TEST_F(StepTraceTest, AStreamThatComesBackGoesOnBeingRead) {
+  auto trace = create(1);
+  for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) append(*trace, sequence, make_batch(0, sequence));
+  ASSERT_TRUE(trace->end_stream(0, {3, 0, std::string(kReasonStreamTimeout), 0}).ok());
+  trace = reopen();
+  std::atomic<bool> done{false};
+  std::thread reader([&] {
+    std::string batch;
+    while (!done) {
+      for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) EXPECT_TRUE(trace->read_batch(0, sequence, batch).ok()) << sequence;
+    }
+  });
+  EXPECT_TRUE(trace->reopen_stream(0).ok());
+  EXPECT_EQ(append(*trace, 4, make_batch(0, 4)).outcome, AppendOutcome::kStored);
+  done = true;
+  reader.join();
+  // What is damaged is found out when it is read again.
+  ASSERT_TRUE(trace->end_stream(0, {4, 0, std::string(kReasonStreamTimeout), 0}).ok());
+  trace = reopen();
+  fs::resize_file(file(), fs::file_size(file()) - 1);
+  ASSERT_TRUE(trace->reopen_stream(0).ok());
+  EXPECT_NE(trace->stream(0)->damage, "");
+  EXPECT_FALSE(trace->append(0, 5, bytes_of(make_batch(0, 5))).ok());
+}
+
+TEST_F(StepTraceTest, OpenedToReadNothingIsCut) {
+  const std::string first = make_batch(0, 1);
+  const std::string second = make_batch(0, 2, 5);
+  create();
+  std::ofstream(file(), std::ios::binary | std::ios::trunc) << first << second.substr(0, second.size() - 1);
+  const auto copy = StepTrace::open_to_read(key_, path_);
+  ASSERT_TRUE(copy.ok()) << copy.error().message;
+  EXPECT_EQ((*copy)->stream(0)->durable_bytes, first.size());
+  EXPECT_EQ(fs::file_size(file()), first.size() + second.size() - 1);
 }
 
 TEST_F(StepTraceTest, StreamsMustDescribeTheSameStep) {

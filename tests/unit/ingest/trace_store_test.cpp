@@ -90,6 +90,21 @@ TEST_F(TraceStoreTest, RemovesTheOldestAboveTheLimit) {
   EXPECT_LE(pruned.stored_bytes, retention.limit_bytes);
 }
 
+TEST_F(TraceStoreTest, KnowsWhoseStreamsHaveNotEnded) {
+  const auto store = open();
+  const StepKey key{"c", 1, 0, 0};
+  auto trace = store->create(key, describe(0, 2), 1000);
+  ASSERT_TRUE(trace.ok());
+  EXPECT_FALSE(store->has_open_stream(key));
+  ASSERT_TRUE((*trace)->register_stream(describe(0, 2)).ok());
+  ASSERT_TRUE((*trace)->end_missing_stream(1).ok());
+  EXPECT_TRUE(store->has_open_stream(key));
+  ASSERT_TRUE((*trace)->end_stream(0, {0, 0, std::string(kReasonStreamTimeout), 0}).ok());
+  EXPECT_FALSE(store->has_open_stream(key));
+  ASSERT_TRUE((*trace)->reopen_stream(1).ok());
+  EXPECT_TRUE(store->has_open_stream(key));
+}
+
 TEST_F(TraceStoreTest, FinishesInterruptedRemovals) {
   auto store = open();
   add(*store, {"c", 1, 0, 0}, std::chrono::hours(1));

@@ -303,6 +303,45 @@ TEST_F(Match, AfterAGapContradictionsMakeThePredictionPartial) {
   EXPECT_THAT(refused(1, complete(0, 7)), HasSubstr("rank 1"));  // other ranks lost nothing
 }
 
+TEST_F(Match, AGapBetweenWindowsMakesThePredictionPartial) {
+  feed(0, make(EventKind::kWindowClose));
+  Event gap = make(EventKind::kGap);
+  gap.bytes = 2;
+  feed(0, gap);
+  EXPECT_THAT(matcher_.why_partial(), HasSubstr("2 events were lost"));
+  Event open = make(EventKind::kWindowOpen);
+  open.bytes = 1;
+  feed(0, open);
+  feed(0, send(1, 7, 100));
+}
+
+// Sizes that no program has: an error of the trace, whatever algorithm would cut or multiply them.
+TEST_F(Match, CollectivesOfImpossibleSizes) {
+  for (const CollectiveOp op : {CollectiveOp::kReduce, CollectiveOp::kBcast, CollectiveOp::kAllreduce, CollectiveOp::kAlltoall,
+                                CollectiveOp::kAllgather, CollectiveOp::kReduceScatterBlock}) {
+    for (const Bytes bytes : {~Bytes{0}, Bytes{1} << 60, Bytes{1} << 45}) {
+      for (const EventKind kind : {EventKind::kCollective, EventKind::kIcollective}) {
+        OpStore store{2, 1};
+        Matcher matcher{2, store};
+        Event event = make(kind, kAnyRank, kAnyTag, kind == EventKind::kIcollective ? 1 : -1);
+        event.op = op;
+        event.root = 0;
+        event.bytes = bytes;
+        const Result<void> fed = matcher.feed(0, event);
+        ASSERT_FALSE(fed.ok());
+        EXPECT_THAT(fed.error().message, HasSubstr("an impossible number of bytes"));
+      }
+    }
+  }
+  Event large = make(EventKind::kIcollective, kAnyRank, kAnyTag, 1);  // more than a million pieces of a chain's 8 KiB
+  large.op = CollectiveOp::kReduce;
+  large.root = 0;
+  large.bytes = Bytes{1} << 42;
+  OpStore store{2, 1};
+  Matcher matcher{2, store};
+  EXPECT_TRUE(matcher.feed(0, large).ok());
+}
+
 TEST_F(Match, AGapSaysWhatIsKnownOfItsReason) {
   const auto reason = [](const Event& gap) {
     OpStore store{1, 1};

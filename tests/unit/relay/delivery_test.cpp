@@ -242,6 +242,41 @@ TEST_F(DeliveryTest, AFullSpoolLosesBatchesAndSaysSo) {
   EXPECT_EQ(lbfd_.ends[kTarget]["lost_batches"], 60 - arrived.size());
 }
 
+// The batch that was being sent does not fit into the spool, the next ones do: they are of no use without it, the end is.
+TEST_F(DeliveryTest, BehindABatchThatIsLostAtTheEndNothingIsDelivered) {
+  {
+    DeliveryOptions small = options(200'000);
+    small.queue_limit_bytes = 0;
+    Delivery delivery(small, request());
+    delivery.submit(batch(0));
+    run(delivery, now_ns_ + kSecondNs / 10);
+    reachable_ = false;
+    delivery.submit(batch(1, 50000));
+    run(delivery, now_ns_ + kSecondNs / 10);
+    delivery.submit(batch(2));
+    delivery.submit(batch(3));
+    run(delivery, now_ns_ + kSecondNs);
+    EXPECT_EQ(delivery.totals().spooled_batches, 2U);
+    delivery.end("step_end");
+    delivery.give_up();
+    EXPECT_EQ(delivery.outcome(), Outcome::kLost);
+    EXPECT_EQ(delivery.totals().lost_batches, 3U);
+  }
+  reachable_ = true;
+  const auto files = list_spool_files(spool_.path());
+  ASSERT_EQ(files.size(), 1U);
+  auto file = SpoolFile::open(files[0]);
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  SpoolDelivery leftover(std::move(*file), request());
+  for (int i = 0; i < 100; ++i) {
+    auto done = leftover.step();
+    ASSERT_TRUE(done.ok()) << done.error().message;
+    if (*done) break;
+  }
+  EXPECT_EQ(numbers(), first(1));
+  EXPECT_EQ(lbfd_.ends[kTarget], (nlohmann::json{{"last_sequence", 1}, {"lost_batches", 3}, {"reason", "step_end"}}));
+}
+
 TEST_F(DeliveryTest, NoSpoolDirectoryLosesTheRestAtTheEnd) {
   DeliveryOptions without = options();
   without.spool_dir = spool_.path() + "/absent";

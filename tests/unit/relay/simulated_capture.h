@@ -116,7 +116,8 @@ inline std::vector<SimulatedMoment> simulate(CostControl& control, std::vector<S
       for (std::size_t i = 0; i < ranks.size(); ++i) {
         if (at_s < ranks[i].starts_s) continue;
         uses.push_back({i + 1, static_cast<std::uint64_t>(ranks[i].recorded),
-                        static_cast<std::uint64_t>(ranks[i].counted), ranks[i].recording_window != 0, ranks[i].off});
+                        static_cast<std::uint64_t>(ranks[i].counted), ranks[i].recording_window != 0, ranks[i].off,
+                        ranks[i].recording_window});
         of.push_back(&ranks[i]);
       }
       const auto orders = control.decide(now_ns, usage, uses);

@@ -199,6 +199,96 @@ TEST(Windows, NothingComesAfterTheEndOfACapture) {
   EXPECT_TRUE(matcher.feed(1, exit).ok());
 }
 
+Event of_kind(EventKind kind, Rank peer = kAnyRank, std::int32_t tag = kAnyTag, Bytes bytes = 0) {
+  Event event;
+  event.kind = kind;
+  event.peer = peer;
+  event.tag = tag;
+  event.bytes = bytes;
+  return event;
+}
+
+std::shared_ptr<const Network> network_of(const std::string& text) {
+  Result<Network> network = Network::parse(text, "test");
+  EXPECT_TRUE(network.ok()) << network.error().message;
+  return std::make_shared<const Network>(std::move(*network));
+}
+
+// Nobody receives the first message; while it is in the link its place goes to the next one.
+TEST(Windows, AMessageInALinkIsNotTheNextOneInItsPlace) {
+  Target target;
+  target.node_of_rank = {0, 1};
+  target.nodes = 2;
+  target.network = network_of("name = \"slow\"\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = 1\n"
+                              "[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0], [65536, 65536.0]]\n");
+  target.placement = "block";
+  Result<std::unique_ptr<Predictor>> made = Predictor::make(2, {target});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  Predictor& predictor = **made;
+  const auto feed = [&](Rank rank, const Event& event) {
+    const Result<void> fed = predictor.feed(rank, event);
+    ASSERT_TRUE(fed.ok()) << fed.error().message;
+  };
+  feed(0, of_kind(EventKind::kSend, 1, 0, 65000));
+  feed(1, of_kind(EventKind::kWindowClose));
+  Event skipped = of_kind(EventKind::kSkipped, 0, 0, 1);
+  skipped.op = static_cast<CollectiveOp>(SkippedSide::kReceives);
+  feed(1, skipped);
+  feed(1, of_kind(EventKind::kWindowOpen, kAnyRank, kAnyTag, 1));
+  Event pause = of_kind(EventKind::kCompute);  // meanwhile the message is taken; it is in the link until 0.065 s
+  pause.process_s = 0.001;
+  feed(0, pause);
+  feed(1, pause);
+  predictor.advance();
+  feed(1, of_kind(EventKind::kRecv, 0, 1, 8));
+  Event work = of_kind(EventKind::kCompute);
+  work.process_s = 10;
+  feed(0, work);
+  feed(0, of_kind(EventKind::kSend, 1, 1, 8));
+  for (const Rank rank : {0, 1}) {
+    feed(rank, of_kind(EventKind::kExit));
+    predictor.close(rank);
+  }
+  predictor.advance();
+  const Prediction prediction = predictor.predictions().front();
+  ASSERT_TRUE(prediction.complete) << prediction.why_stuck;
+  EXPECT_GE(prediction.rank_finish_s[1], 10);
+  EXPECT_LT(prediction.rank_finish_s[1], 10.1);
+}
+
+// The start measured 10 s, predicted 5; 9 s unseen; then 5 s of work up to MPI_Finalize: the last window, which stands for the
+// unseen ones.
+TEST(Windows, WorkBeforeTheEndIsTheLastWindows) {
+  Target target;
+  target.node_of_rank = {0};
+  target.network = network_of("name = \"zero\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0], [1, 0.0]]\n");
+  target.placement = "block";
+  Result<std::unique_ptr<Predictor>> made = Predictor::make(1, {target});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  Predictor& predictor = **made;
+  const auto feed = [&](EventKind kind, Seconds process_s, Seconds call_s, Bytes bytes = 0) {
+    Event event = of_kind(kind, kAnyRank, kAnyTag, bytes);
+    event.process_s = process_s;
+    event.call_s = call_s;
+    const Result<void> fed = predictor.feed(0, event);
+    ASSERT_TRUE(fed.ok()) << fed.error().message;
+  };
+  Event barrier = of_kind(EventKind::kCollective);
+  barrier.op = CollectiveOp::kBarrier;
+  barrier.process_s = 5;
+  barrier.call_s = 5;
+  ASSERT_TRUE(predictor.feed(0, barrier).ok());
+  feed(EventKind::kWindowClose, 0, 0);
+  feed(EventKind::kWindowOpen, 0, 9, 1);
+  feed(EventKind::kExit, 5, 0);
+  predictor.close(0);
+  predictor.advance();
+  const Prediction prediction = predictor.predictions().front();
+  ASSERT_TRUE(prediction.complete) << prediction.why_stuck;
+  EXPECT_NEAR(prediction.rank_measured_s[0], 24, 1e-9);
+  EXPECT_NEAR(prediction.lbf_s, 10 + 5.0 / 5 * 9, 1e-9);
+}
+
 TEST(Windows, PredictionsDoNotDependOnTheArrivalOrder) {
   int complete = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {

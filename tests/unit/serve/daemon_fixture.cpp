@@ -208,6 +208,7 @@ void DaemonTest::start_munged() {
     if (encode_munge_credential("x").ok()) return;
     std::this_thread::sleep_for(25ms);
   }
+  ASSERT_FALSE(runs(munged_)) << "munged runs, but encode_munge_credential fails";
   std::ifstream log(munge_dir + "/out");
   std::stringstream text;
   text << log.rdbuf();

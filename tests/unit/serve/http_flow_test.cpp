@@ -488,6 +488,62 @@ TEST_F(HttpFlow, ASilentStreamIsEndedAndTakenUpAgainWhenItsRelayReturns) {
   EXPECT_EQ(step["messages"], 640);
 }
 
+// As a suspended job's: and lbfd is killed while they come back, when the database still says partial.
+TEST_F(HttpFlow, SilentStreamsComeBackAfterARestartToo) {
+  write_config("stream_timeout_s = 2\n");
+  start();
+  const RingProgram program;
+  const std::vector<std::string> batches[] = {program.batches_of(0), program.batches_of(1)};
+  for (const std::uint32_t node : {0U, 1U}) {
+    put(program, 7, node);
+    post(7, node, 1, batches[node][0]);
+  }
+  EXPECT_EQ(wait_until_final(7)["state"], "partial");
+  stop(SIGKILL);
+  start();
+  post(7, 0, 2, batches[0][1]);
+  stop(SIGKILL);
+  start();
+  for (const std::uint32_t node : {1U, 0U}) {
+    for (std::uint64_t sequence = node == 0 ? 3 : 2; sequence <= 4; ++sequence) post(7, node, sequence, batches[node][sequence - 1]);
+    end(7, node, 4);
+  }
+  const json step = wait_for(7, [](const json& now) { return now["state"] == "complete"; });
+  EXPECT_EQ(step["messages"], 640);
+}
+
+TEST_F(HttpFlow, WhatComesAfterRetentionChangesNothing) {
+  start();
+  const RingProgram program;
+  send_all(program, 7);
+  const json before = wait_until_final(7);
+  stop(SIGTERM);
+  std::filesystem::remove_all(path("state/traces/c/7.0.0"));
+  start();
+  const HttpResponse late = request("PUT", stream(7, 0), program.description(0, 7).dump());
+  EXPECT_EQ(late.status, 400) << late.body;
+  EXPECT_THAT(late.body, HasSubstr("retention"));
+  EXPECT_EQ(json_request("GET", key(7))["predictions"], before["predictions"]);
+}
+
+TEST_F(HttpFlow, RanksOfAUserHaveALimit) {
+  if (::getuid() != 0) GTEST_SKIP() << "only root can be another user";
+  constexpr uid_t kOther = 65533;
+  write_config("stream_start_timeout_s = 600\n");  // nothing is built of them
+  start();
+  json description = {{"job", 1},   {"step", 0}, {"node_index", 0}, {"tasks", kMaxStepTasks}, {"uid", kOther},
+                      {"nodes", {"a", "b"}}};
+  int taken = 0;
+  HttpResponse last;
+  for (std::uint32_t job = 1; job <= 6; ++job) {
+    description["job"] = job;
+    last = request_as(kOther, "PUT", stream(job, 0), description.dump());
+    taken += last.status == 200;
+  }
+  EXPECT_EQ(taken, 4);
+  EXPECT_THAT(last.body, HasSubstr("ranks under way"));
+}
+
 TEST_F(HttpFlow, ANodeThatNeverReportsEndsTheStepPartial) {
   write_config("stream_timeout_s = 2\nstream_start_timeout_s = 0.2\n");
   start();
