@@ -459,8 +459,12 @@ bool Call::begin_otherwise() noexcept {
   if (procedures_library() != nullptr) {
     // What it leaves is the window's: nobody closes that or ends the capture meanwhile. Where somebody has, the call finds out
     // when it returns.
-    if ((!thread.shared || enter_when_unchanging(thread)) && procedures_library() != nullptr)
+    const bool knows_mode = !thread.shared || enter_when_unchanging(thread);
+    if (knows_mode && procedures_library() != nullptr) {
       end_procedure_interval(thread, enter_, gap_, function_);
+    } else {
+      thread.intervals_stale = true;  // goes on through the call: nobody's
+    }
     if (thread.shared) leave_recorder(thread);
     flags_ |= kAttention;
     if ((flags_ & kTimed) != 0) begin_ticks_ += ticks_now() - enter_;  // charged to the procedures

@@ -371,8 +371,9 @@ void Procedures::State::make_stubs_from(std::size_t first) {
     refuse_jumped_into(index, of_module);
     if (of_module.empty()) continue;
     // A library that is patched must not go away.
-    if (const LoadedModule& module = symbols.modules()[index]; !module.executable)
-      (void)dlopen(module.file.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    if (const LoadedModule& module = symbols.modules()[index]; !module.executable) {
+      if (dlopen(module.file.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) == nullptr) (void)dlerror();  // the program's own next one
+    }
     std::vector<std::string> reasons;
     make_stubs(of_module, symbols.modules()[index].begin, symbols.modules()[index].end, reasons);
     for (std::size_t i = 0; i < of_module.size(); ++i) {

@@ -86,7 +86,7 @@ struct ThreadList {
   std::size_t count = 0;  // above kMostThreads: so many there are
 
   bool has(int id) const {
-    const auto end = ids.begin() + static_cast<std::ptrdiff_t>(count);
+    const auto end = ids.begin() + static_cast<std::ptrdiff_t>(std::min(count, kMostThreads));
     return std::find(ids.begin(), end, id) != end;
   }
 };
@@ -136,6 +136,8 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
   const int self = static_cast<int>(syscall(SYS_gettid));
   const int process = getpid();
   list_threads(now_there);
+  if (now_there.count == 0)
+    return Error{ErrorCode::kUnavailable, "the threads of the process cannot be listed (/proc/self/task)"};
   if (now_there.count == 1) return StoppedThreads(false);
   if (now_there.count > kMostThreads)
     return Error{ErrorCode::kUnavailable, "it has " + std::to_string(now_there.count) + " threads: too many to stop"};
@@ -160,7 +162,11 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
   for (bool more = true; more;) {
     more = false;
     list_threads(now_there);
-    for (std::size_t i = 0; i < std::min(now_there.count, kMostThreads); ++i) {
+    if (now_there.count == 0 || now_there.count > kMostThreads) {
+      let_go();
+      return Error{ErrorCode::kUnavailable, "the threads of the process cannot be listed, or are too many to stop"};
+    }
+    for (std::size_t i = 0; i < now_there.count; ++i) {
       const int id = now_there.ids[i];
       if (asked.has(id)) continue;
       siginfo_t info{};
@@ -185,6 +191,7 @@ Result<StoppedThreads> StoppedThreads::stop(const std::vector<Move>& moves) {
       nanosleep(&kShort, nullptr);
       if (tries % 100 == 99) {  // who has ended meanwhile is not waited for
         list_threads(now_there);
+        if (now_there.count == 0) continue;
         const auto end = asked.ids.begin() + static_cast<std::ptrdiff_t>(asked.count);
         const auto left = std::remove_if(asked.ids.begin(), end, [](int id) { return !now_there.has(id); });
         asked.count = static_cast<std::size_t>(left - asked.ids.begin());

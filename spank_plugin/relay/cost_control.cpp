@@ -123,11 +123,12 @@ std::span<const RingOrder> CostControl::decide(Nanoseconds now_ns, cost::NodeUsa
   for (const RingUse& use : rings) {
     const auto [at, is_new] = rings_.try_emplace(use.id);
     Ring& ring = at->second;
+    // Of the window that its process is in: an order for an older one is none.
     if (is_new) {
-      // Of the window that its process is in: an order for an older one is none.
       ring.told.window = use.window != 0 ? use.window : window_;
       ring.told.grant = std::max<std::uint64_t>(use.recorded_calls, 1);  // 0 would be without bound
     }
+    ring.told.window = std::max(ring.told.window, use.window);
     if (was_open && used_up(ring, use, is_new)) {
       usage.must_close = true;
       ++grants_used_up_;

@@ -10,12 +10,12 @@ from .shell import ClusterError, run, wait_until, warn
 
 def remove(cluster):
     """Ends every process of the cluster and removes everything it made. Fine when there is nothing."""
+    if os.path.isdir(cluster.dir) and os.stat(cluster.dir).st_uid == 0 and os.getuid() != 0:
+        raise ClusterError(f"{cluster.name} is root's: as root, cluster down {cluster.name}")
     if cluster.facts and cluster.daemon_pid("slurmctld") and not cluster.facts["namespaces"]:
         # Without a network namespace a step's processes are found only through their slurmstepd.
         cluster.slurm("scancel", "--state=RUNNING,PENDING", check=False)
         wait_until(lambda: not cluster.slurm("squeue", "--noheader", check=False).strip(), 10, 0.3)
-    if os.path.isdir(cluster.dir) and os.stat(cluster.dir).st_uid == 0 and os.getuid() != 0:
-        raise ClusterError(f"{cluster.name} is root's: as root, cluster down {cluster.name}")
     end_processes(cluster.own_pids)
     network.remove_links(cluster)
     for folder, _, _ in os.walk(cluster.cgroup(), topdown=False):

@@ -77,6 +77,13 @@ TEST(StepCost, WhatRelaysHoldUpIsInTheUpperBoundOnly) {
   EXPECT_DOUBLE_EQ(cost.high_percent().value(), 100 * (4.5 + 0.75 + 0.25) / 300);
 }
 
+TEST(StepCost, HooksAreNoCostOfCounting) {
+  json record = record_of("open");
+  record["recording_s"] = 0.25;
+  record["procedures_s"] = 0.5;
+  EXPECT_DOUBLE_EQ(capture_cost_of({cost_of(record, 0)}).counting_s, 0.25);  // direct_s 1.0
+}
+
 TEST(StepCost, WhatWasSeenWholeNeedsNoNote) {
   EXPECT_TRUE(cost_notes(cost_of_step({cost_of(record_of("open"), 0)}, 1, true), 60).empty());
 }
