@@ -221,8 +221,10 @@ class Writer {
     std::string in = "in_of(all)";
     if (nonblocking) {
       line("struct slot *slot = start(" + std::to_string(id) + ");");
-      out = "room_of(&slot->memory, &slot->size, 2 * all)";
-      in = "slot->memory + (size_t)all";
+      line("char *const memory = room_of(&slot->memory, &slot->size, 2 * all);");
+      line("(void)memory;");
+      out = "memory";
+      in = "memory + (size_t)all";
     }
     line("(void)n, (void)last, (void)all;");
     line(head + arguments(term.op, out, in, root) + tail);

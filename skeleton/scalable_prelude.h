@@ -164,7 +164,10 @@ static struct slot *start(int term) {
 }
 
 /* Sizes on the two sides of a message may be rounded differently. */
-static double largest(double bytes) { return 2 * bytes + 64; }
+static double largest(double bytes) {
+  const double most = 2147482999.0, more = 2 * bytes + 64;
+  return more < most ? more : bytes < most ? most : bytes;
+}
 static int in_comm(int number, int peer) { return number == 0 ? peer : rank_of[number][peer]; }
 
 static inline int counted_send(int number, int peer, int tag) {
@@ -254,6 +257,10 @@ static inline int *each_of(int bytes, int n) {
   static int *all;
   static int room_for;
   int i;
+  if ((double)bytes * n > 2147483647.0) {
+    fprintf(stderr, "skeleton: rank %d: %d blocks of %d bytes are more than 2 GiB\n", rank, n, bytes);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+  }
   if (n > room_for) {
     free(all);
     room_for = n;

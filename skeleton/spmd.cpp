@@ -47,6 +47,7 @@ class Grouper {
       const Operation& o = exchange_.operations[part.begin + i];
       key.push_back(static_cast<std::uint64_t>(o.kind) | std::uint64_t{o.flags} << 8 |
                     static_cast<std::uint64_t>(o.op) << 16 |
+                    std::uint64_t{o.kind == OperationKind::kIrecv && o.peer < 0} << 24 |  // cancelled
                     std::uint64_t{variables_.variable[o.comm]} << 32);
       key.push_back(std::uint64_t{o.slot} << 32 | o.values_count);
       if (has_sizes(o)) continue;

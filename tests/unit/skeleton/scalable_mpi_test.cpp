@@ -151,7 +151,7 @@ INSTANTIATE_TEST_SUITE_P(Scalable, CapturedSkeletons,
                                          application_of("stencil_2d_around"), application_of("tree"),
                                          application_of("collectives"), application_of("matrix"),
                                          application_of("master"), application_of("doubling"),
-                                         application_of("nested")),
+                                         application_of("nested"), application_of("overlapped")),
                          [](const auto& param) { return param.param.name; });
 
 class DividedSkeletons : public CapturedSkeletons {};

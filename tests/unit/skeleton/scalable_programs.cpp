@@ -247,6 +247,18 @@ EventProgram collectives(Rank p) {
   return program;
 }
 
+// A sum, and work while it is under way.
+EventProgram overlapped(Rank p) {
+  EventProgram program(p);
+  iterate(program, [&] {
+    for (Rank r = 0; r < p; ++r) {
+      program.icollective(r, CollectiveOp::kAllreduce, 4096, 100, kWork_s / p);
+      program.wait(r, 100, true, kWork_s / p);
+    }
+  });
+  return program;
+}
+
 // A matrix in rows and columns: sums along both, and its transposition.
 EventProgram matrix(Rank p) {
   const auto [rows, columns] = square(p);
@@ -327,6 +339,7 @@ const std::vector<ScalableApplication>& scalable_applications() {
       {"tree", tree, {4, 6}, {2, 3, 8, 13}},
       {"binary_tree", binary_tree, {3, 8}, {2, 5, 15}},
       {"doubling", doubling, {4, 8}, {2, 16}},
+      {"overlapped", overlapped, {3, 4}, {2, 6, 8}},
       {"dissemination", dissemination, {4, 6}, {3, 8, 11}},
       {"all_to_all", all_to_all, {4, 6}, {3, 5, 10}},
       {"master", master, {3, 5}, {2, 4, 9}},
