@@ -7,6 +7,7 @@
 #include <cmath>
 #include <optional>
 #include <set>
+#include <unordered_map>
 #include <utility>
 
 #include "predictor/match/blocks.h"
@@ -201,6 +202,8 @@ class PredictorOfTargets final : public Predictor {
 
   std::vector<Prediction> predictions() const override {
     std::vector<Prediction> predictions(targets_.size());
+    // Targets of one replay are stuck at the same place: one diagnosis is enough for them.
+    std::vector<std::optional<std::string>> why_stuck(replays_.size());
     for (std::size_t t = 0; t < targets_.size(); ++t) {
       const auto [which, k] = replay_of_target_[t];
       const Replay& replay = *replays_[which];
@@ -215,7 +218,11 @@ class PredictorOfTargets final : public Predictor {
       prediction.low_s = prediction.high_s = prediction.lbf_s;
       if (!matcher_->windows().empty()) extrapolate_windows(replay, k, prediction);
       if (closed_ == ranks_ && !prediction.complete) {
-        if (const std::optional<Error> error = stuck(replay)) prediction.why_stuck = error->message;
+        if (!why_stuck[which]) {
+          const std::optional<Error> error = stuck(replay);
+          why_stuck[which] = error ? error->message : std::string();
+        }
+        prediction.why_stuck = *why_stuck[which];
       }
     }
     return predictions;
@@ -488,14 +495,15 @@ class PredictorOfTargets final : public Predictor {
   // Follows who waits for whom from `start` to the cause.
   Error stuck(const Replay& replay, ProcessIndex start) const {
     std::vector<ProcessIndex> chain;
+    std::unordered_map<ProcessIndex, std::size_t> place_in_chain;
     ProcessIndex process = start;
     bool relies_on_buffering = false;
     for (;;) {
-      const auto seen = std::find(chain.begin(), chain.end(), process);
-      if (seen != chain.end()) {
+      const auto [seen, is_new] = place_in_chain.try_emplace(process, chain.size());
+      if (!is_new) {
         std::string text = "cyclic wait: ";
         std::size_t named = 0;
-        for (auto it = seen; it != chain.end(); ++it) {
+        for (auto it = chain.begin() + static_cast<std::ptrdiff_t>(seen->second); it != chain.end(); ++it) {
           if (++named > kMaxChainInMessage) {
             text += "... waits for ";
             break;
