@@ -43,8 +43,8 @@ Operation& OperationReader::push(Rank rank, OperationKind kind, const Event& eve
   operation.tag = event.tag;
   operation.comm = event.comm;
   operation.bytes = event.bytes;
-  operation.process_s = std::exchange(state.process_s, 0.0F);
-  operation.idle_s = std::exchange(state.idle_s, 0.0F);
+  operation.process_s = static_cast<float>(std::exchange(state.process_s, 0.0));
+  operation.idle_s = static_cast<float>(std::exchange(state.idle_s, 0.0));
   operation.call_s = static_cast<float>(event.call_s);
   state.in_wait = false;
   std::vector<Operation>& operations = trace_.ranks[static_cast<std::size_t>(rank)];
@@ -97,7 +97,7 @@ Result<void> OperationReader::complete(Rank rank, std::uint32_t request, const E
       event.function == 0 ? state.process_s == 0 && state.idle_s == 0 : (event.flags & kFlagCallBegin) == 0;
   if (state.in_wait && same_call) {
     Operation& wait = operations.back();
-    wait.process_s += std::exchange(state.process_s, 0.0F);
+    wait.process_s += static_cast<float>(std::exchange(state.process_s, 0.0));
     wait.call_s += static_cast<float>(event.call_s);
     ++wait.values_count;
     // Ranks interleave: what another rank added meanwhile lies behind this wait's slots.
@@ -241,7 +241,7 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
   if (state.ended) return at(rank, "an event after the end");
   Event event = given;
   ++trace_.events;
-  state.process_s += static_cast<float>(event.process_s);
+  state.process_s += event.process_s;
   const auto peer_is_rank = [&] {
     return event.peer >= 0 && static_cast<std::size_t>(event.peer) < states_.size();
   };
@@ -254,7 +254,7 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
     case EventKind::kProcedure:
       return {};
     case EventKind::kBlocked:
-      state.idle_s += static_cast<float>(event.off_s);
+      state.idle_s += event.off_s;
       trace_.blocked_s += event.off_s;
       return {};
     case EventKind::kUnmodelled:
@@ -266,7 +266,7 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
                   "a one-sided operation with a request (MPI_Rput ...), which skeletons do not support "
                   "(docs/skeletons.md, limits)");
       }
-      state.idle_s += static_cast<float>(event.call_s);
+      state.idle_s += event.call_s;
       trace_.unmodelled_s += event.call_s;
       return {};
     case EventKind::kGap:

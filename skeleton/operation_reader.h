@@ -34,8 +34,8 @@ class OperationReader {
     std::unordered_map<std::uint32_t, Request> requests;
     std::vector<std::uint32_t> free_slots;  // heap, the lowest first
     std::uint32_t slots = 0;
-    float process_s = 0;  // since the last operation
-    float idle_s = 0;
+    double process_s = 0;  // since the last operation, of any number of events
+    double idle_s = 0;
     bool in_wait = false;  // the last operation is a kWait that more completions may join
     bool in_recv = false;  // a blocking receive was posted and has not ended
     bool ended = false;

@@ -1,6 +1,7 @@
 #include "skeleton/wildcards.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <set>
@@ -28,17 +29,21 @@ Posted posted(const Operation& operation) {
   return result;
 }
 
-bool overlap(const Posted& a, const Posted& b) {
-  return (!a.source || !b.source || *a.source == *b.source) && (!a.tag || !b.tag || *a.tag == *b.tag);
-}
-
+// A receive from any source could take the messages of every other one with its tag, or with any.
 bool can_keep(const std::set<Posted>& all) {
-  for (const Posted& a : all) {
-    if (a.source) continue;
-    const auto other = [&](const Posted& b) { return a != b && overlap(a, b); };
-    if (std::any_of(all.begin(), all.end(), other)) return false;
+  std::map<std::int32_t, std::size_t> with_tag;
+  std::size_t with_any_tag = 0;
+  for (const Posted& one : all) {
+    if (one.tag) {
+      ++with_tag[*one.tag];
+    } else {
+      ++with_any_tag;
+    }
   }
-  return true;
+  return std::none_of(all.begin(), all.end(), [&](const Posted& one) {
+    if (one.source) return false;
+    return one.tag ? with_any_tag > 0 || with_tag[*one.tag] > 1 : all.size() > 1;
+  });
 }
 
 }  // namespace

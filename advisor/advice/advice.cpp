@@ -48,12 +48,12 @@ bool is_same_set(const Candidate& a, const Candidate& b) {
 std::optional<std::size_t> best_of(const Ranking& ranking, const Comparison& by) {
   if (ranking.ranked.empty() || !by.counts(ranking.ranked.front())) return std::nullopt;
   const Ranked& first = ranking.ranked.front();
-  if (!first.candidate.is_map()) {
+  if (!first.candidate.needs_host_file()) {
     constexpr double kAlike = 1.001;  // two predictions, not two runs
     std::size_t simplest = 0;
     for (std::size_t i = 1; i < ranking.ranked.size(); ++i) {
       const Ranked& one = ranking.ranked[i];
-      if (by.counts(one) && by.value(one) <= by.value(first) * kAlike && !one.candidate.is_map() &&
+      if (by.counts(one) && by.value(one) <= by.value(first) * kAlike && !one.candidate.needs_host_file() &&
           is_same_set(one.candidate, first.candidate) &&
           effort(one.candidate) < effort(ranking.ranked[simplest].candidate)) {
         simplest = i;
@@ -64,7 +64,7 @@ std::optional<std::size_t> best_of(const Ranking& ranking, const Comparison& by)
   const double enough = by.value(first) * (1 + kLeastErrorPercent / 100);
   for (std::size_t i = 1; i < ranking.ranked.size(); ++i) {
     const Ranked& one = ranking.ranked[i];
-    if (by.counts(one) && !one.candidate.is_map() && by.value(one) <= enough) return i;
+    if (by.counts(one) && !one.candidate.needs_host_file() && by.value(one) <= enough) return i;
   }
   return 0;
 }
@@ -87,8 +87,7 @@ std::string nothing_allowed(const Ranking& ranking, const Objective& objective) 
 }
 
 bool is_same_place(const Candidate& a, const Candidate& b) {
-  return a.target.node_of_rank == b.target.node_of_rank &&
-         a.target.network->name() == b.target.network->name() &&
+  return computes_alike(a.target, b.target) && a.target.network->name() == b.target.network->name() &&
          (b.set.partition.empty() || a.set.partition == b.set.partition);
 }
 

@@ -10,12 +10,12 @@
 namespace lbf::advisor {
 namespace {
 
-// The ranks of each node, where all nodes but the last ones have as many as the first.
-std::uint32_t even_ranks_per_node(const Target& target) {
-  std::vector<std::uint32_t> counts(target.nodes, 0);
-  for (const std::uint32_t node : target.node_of_rank) ++counts[node];
-  const auto [least, most] = std::minmax_element(counts.begin(), counts.end());
-  return *most - *least <= 1 ? *most : 0;
+// The most ranks of a node: Slurm gives each node so many processors, and deals the ranks to them as the distribution says.
+// 0: a node has fewer.
+std::uint32_t ranks_per_node(const Target& target) {
+  const std::vector<std::uint32_t> counts = ranks_of_nodes(target);
+  const std::uint32_t most = *std::max_element(counts.begin(), counts.end());
+  return most <= least_cores(target) ? most : 0;
 }
 
 }  // namespace
@@ -25,28 +25,29 @@ std::string srun_flags(const Candidate& candidate, const std::string& host_file)
   std::string flags;
   if (!candidate.set.partition.empty()) flags += fmt::format("--partition={} ", candidate.set.partition);
   flags += fmt::format("-N{} -n{}", target.nodes, target.node_of_rank.size());
-  if (candidate.is_map()) {
+  if (candidate.needs_host_file()) {
     flags += " --distribution=arbitrary --nodelist=" + host_file;
   } else {
     if (target.nodes > 1) {
       flags += " --distribution=" + target.placement;
       // -N and -n alone leave to Slurm how many each node gets.
-      const std::uint32_t even = candidate.overcommits ? 0 : even_ranks_per_node(target);
-      if (even > 0) flags += fmt::format(" --ntasks-per-node={}", even);
+      const std::uint32_t most = candidate.overcommits ? 0 : ranks_per_node(target);
+      if (most > 0) flags += fmt::format(" --ntasks-per-node={}", most);
     }
     if (!candidate.set.constraint.empty()) flags += " --constraint=" + candidate.set.constraint;
     if (candidate.set.by_name) flags += " --nodelist=" + report::hostlist(candidate.node_names);
   }
   if (candidate.overcommits) {
     flags += " --overcommit";
-    // Alone it is one processor for each node; with -c it is this many for each node, not for each task.
-    if (target.cores_of(0) > 1) flags += fmt::format(" --cpus-per-task={}", target.cores_of(0));
+    // Alone it is one processor for each node; with -c it is this many for each node, not for each task. Slurm refuses more
+    // than the smallest node has.
+    if (least_cores(target) > 1) flags += fmt::format(" --cpus-per-task={}", least_cores(target));
   }
   return flags;
 }
 
 std::string srun_flags_of_what_ran(const Candidate& candidate) {
-  if (!candidate.is_map()) return srun_flags(candidate, {});
+  if (!candidate.needs_host_file()) return srun_flags(candidate, {});
   const Target& target = candidate.target;
   std::string flags;
   if (!candidate.set.partition.empty()) flags += fmt::format("--partition={} ", candidate.set.partition);
@@ -56,7 +57,7 @@ std::string srun_flags_of_what_ran(const Candidate& candidate) {
 
 std::string host_file_of(const Candidate& candidate) {
   std::string text;
-  if (!candidate.is_map()) return text;
+  if (!candidate.needs_host_file()) return text;
   for (const std::uint32_t node : candidate.target.node_of_rank) text += candidate.node_names[node] + "\n";
   return text;
 }

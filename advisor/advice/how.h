@@ -8,12 +8,11 @@
 
 namespace lbf::advisor {
 
-// "-p batch -N4 -n16 --distribution=cyclic --ntasks-per-node=4", words without blanks. `host_file`: a path
-// with a
-// '/', which srun then takes for a file; used by computed mappings only.
+// "-p batch -N4 -n16 --distribution=cyclic --ntasks-per-node=4", words without blanks. `host_file`: a path without
+// blanks and with a '/', which srun then takes for a file; used where the candidate needs one.
 std::string srun_flags(const Candidate& candidate, const std::string& host_file);
 
-// Of a run whose nodes nobody knows any more: a map of them cannot be asked for by their names.
+// Of a run whose nodes nobody knows any more: what needs a host file cannot be asked for by their names.
 std::string srun_flags_of_what_ran(const Candidate& candidate);
 
 // For SLURM_HOSTFILE and --distribution=arbitrary: one line per rank with the name of its node; empty for

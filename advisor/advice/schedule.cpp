@@ -62,7 +62,7 @@ std::vector<std::string> words_of(const std::string& flags) {
 
 // What a candidate wants of Slurm: all but how the ranks are spread over it.
 std::string wants(const Candidate& candidate) {
-  if (!candidate.is_map()) {
+  if (!candidate.needs_host_file()) {
     std::string key;
     for (const std::string& word : words_of(srun_flags(candidate, {}))) {
       if (word.rfind("--distribution=", 0) != 0) key += word + ' ';

@@ -74,6 +74,9 @@ Result<std::shared_ptr<const Network>> scaled(const std::shared_ptr<const Networ
     if (level == 1 || &network->path(level) != &network->path(level - 1))
       text += path_text(fmt::format("hop:{}", level), network->path(level), latency, bandwidth);
   }
+  // Work, as protocol processing is.
+  if (network->local().known())
+    text += "[local]\n" + curve("copy", network->local().copy, 1, 1) + curve("reduce", network->local().reduce, 1, 1);
   const double link = network->contention_bytes_per_s() * bandwidth / 1e6;
   if (network->contention() != Contention::kNone && std::isfinite(link) && link > 0) {
     text += fmt::format("[contention]\nmodel = \"{}\"\nbandwidth_MBps = {}\n",

@@ -155,6 +155,8 @@ class SetMaker {
       if (count < least || count > most) continue;
       std::vector<std::uint32_t> nodes = choose_nodes(cluster_, usable, count);
       if (nodes.size() != count || !holds(nodes)) continue;
+      // Different ones come strongest first, to be chosen; Slurm deals ranks to them in its own order.
+      std::sort(nodes.begin(), nodes.end());
       found.push_back(std::move(nodes));
     }
     return found;
@@ -203,6 +205,37 @@ Candidate candidate(const Cluster& cluster, const NodeSet& set, const CandidateO
 }
 
 }  // namespace
+
+bool Candidate::needs_host_file() const {
+  if (is_map()) return true;
+  const std::vector<std::uint32_t>& cores = target.cores_of_node;
+  const std::uint32_t least = least_cores(target);
+  if (std::all_of(cores.begin(), cores.end(), [least](std::uint32_t one) { return one == least; })) return false;
+  // --ntasks-per-node would want so many processors on each node, and --overcommit deals by those that it gets.
+  const std::vector<std::uint32_t> ranks = ranks_of_nodes(target);
+  return overcommits || *std::max_element(ranks.begin(), ranks.end()) > least;
+}
+
+std::vector<std::uint32_t> ranks_of_nodes(const Target& target) {
+  std::vector<std::uint32_t> counts(target.nodes, 0);
+  for (const std::uint32_t node : target.node_of_rank) ++counts[node];
+  return counts;
+}
+
+std::uint32_t least_cores(const Target& target) {
+  const std::vector<std::uint32_t>& cores = target.cores_of_node;
+  return cores.empty() ? target.cores_per_node : *std::min_element(cores.begin(), cores.end());
+}
+
+bool computes_alike(const Target& a, const Target& b) {
+  if (a.nodes != b.nodes || a.node_of_rank != b.node_of_rank) return false;
+  const std::vector<std::uint32_t> ranks = ranks_of_nodes(a);
+  for (std::uint32_t node = 0; node < a.nodes; ++node) {
+    if (a.speed_of(node) != b.speed_of(node)) return false;
+    if (std::min(a.cores_of(node), ranks[node]) != std::min(b.cores_of(node), ranks[node])) return false;
+  }
+  return true;
+}
 
 std::uint32_t capacity_of(const ClusterNode& node, const CandidateOptions& options) {
   std::uint64_t room = options.overcommit ? ~std::uint32_t{0} : node.cores();

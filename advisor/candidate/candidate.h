@@ -34,6 +34,9 @@ struct Candidate {
   bool overcommits = false;             // some node has more ranks than processors
 
   bool is_map() const { return target.placement == "map"; }
+  // No option of srun asks for it: a map, or a distribution on nodes of different sizes that get more ranks than the
+  // smallest one has processors.
+  bool needs_host_file() const;
   // What it occupies while it runs `time_s`.
   double node_hours(Seconds time_s) const { return target.nodes * time_s / 3600; }
 };
@@ -52,12 +55,19 @@ struct CandidateOptions {
   Waiting waiting = Waiting::kYield;
 };
 
+// By node. REQUIRES: a node for each rank.
+std::vector<std::uint32_t> ranks_of_nodes(const Target& target);
+// Processors of the smallest node.
+std::uint32_t least_cores(const Target& target);
+// The same ranks on each node, as fast, and as many processors as they can use.
+bool computes_alike(const Target& a, const Target& b);
+
 // Ranks that fit on a node: its processors (with overcommit: all), its memory. 0: none.
 std::uint32_t capacity_of(const ClusterNode& node, const CandidateOptions& options);
 
 // Every partition, kind of nodes, node count and network that can hold the ranks. Nodes are taken as near
-// together as the topology allows, from those that take jobs. Errors: kNotFound: a partition that does not
-// exist, kInvalidInput: nothing fits, with the reason.
+// together as the topology allows, from those that take jobs, and stand in the cluster's order, as Slurm deals ranks to
+// them. Errors: kNotFound: a partition that does not exist, kInvalidInput: nothing fits, with the reason.
 Result<std::vector<NodeSet>> node_sets(const Cluster& cluster, const CandidateOptions& options);
 
 // The target of a set without its placement.

@@ -13,10 +13,22 @@ constexpr double kAlikeWithin = 0.01;
 // Below this share of the busiest node's time a change is rounding.
 constexpr double kSmallestGain = 1e-9;
 
-// Of one node: the sum of its ranks' process times, and the longest one.
+// Of one node: the sum of its ranks' process times, and the two longest ones.
 struct Work {
   Seconds sum_s = 0;
   Seconds longest_s = 0;
+  Seconds second_s = 0;
+
+  void add(Seconds process_s) {
+    sum_s += process_s;
+    second_s = std::max(second_s, std::min(longest_s, process_s));
+    longest_s = std::max(longest_s, process_s);
+  }
+  // Of one rank, once: a third longest is not known.
+  void take_off(Seconds process_s) {
+    sum_s -= process_s;
+    if (process_s >= longest_s) longest_s = second_s;
+  }
 };
 
 Seconds time_of(const Target& target, std::uint32_t node, const Work& work) {
@@ -26,24 +38,21 @@ Seconds time_of(const Target& target, std::uint32_t node, const Work& work) {
 class Loads {
  public:
   Loads(const MappingProblem& problem, std::span<const std::uint32_t> node_of_rank)
-      : problem_(problem), ranks_of_(problem.nodes()), time_s_(problem.nodes(), 0) {
-    for (Rank rank = 0; rank < problem.ranks(); ++rank)
-      ranks_of_[node_of_rank[static_cast<std::size_t>(rank)]].push_back(rank);
+      : problem_(problem), ranks_of_(problem.nodes()), work_(problem.nodes()), time_s_(problem.nodes(), 0) {
+    for (Rank rank = 0; rank < problem.ranks(); ++rank) {
+      const std::uint32_t node = node_of_rank[static_cast<std::size_t>(rank)];
+      ranks_of_[node].push_back(rank);
+      work_[node].add(problem.graph().process_s(rank));
+    }
     for (std::uint32_t node = 0; node < problem.nodes(); ++node) time_s_[node] = with(node, -1, -1);
   }
 
-  // Time of a node without rank `out` and with rank `in` (-1: none).
+  // Time of a node without rank `out`, which is on it, and with rank `in` (-1: none). Not by its ranks: it is asked for
+  // each pair of two nodes.
   Seconds with(std::uint32_t node, Rank out, Rank in) const {
-    Work work;
-    const auto add = [&](Rank rank) {
-      const Seconds process_s = problem_.graph().process_s(rank);
-      work.sum_s += process_s;
-      work.longest_s = std::max(work.longest_s, process_s);
-    };
-    for (const Rank rank : ranks_of_[node]) {
-      if (rank != out) add(rank);
-    }
-    if (in >= 0) add(in);
+    Work work = work_[node];
+    if (out >= 0) work.take_off(problem_.graph().process_s(out));
+    if (in >= 0) work.add(problem_.graph().process_s(in));
     return time_of(problem_.target(), node, work);
   }
   std::uint32_t busiest() const {
@@ -63,6 +72,7 @@ class Loads {
  private:
   const MappingProblem& problem_;
   std::vector<std::vector<Rank>> ranks_of_;
+  std::vector<Work> work_;
   std::vector<Seconds> time_s_;
 };
 
@@ -109,7 +119,9 @@ std::vector<std::uint32_t> balanced(const MappingProblem& problem) {
     }
     const Seconds process_s = graph.process_s(rank);
     const auto with_it = [&](std::uint32_t node) {
-      return Work{work[node].sum_s + process_s, std::max(work[node].longest_s, process_s)};
+      Work then = work[node];
+      then.add(process_s);
+      return then;
     };
     std::uint32_t best = problem.nodes();
     Seconds best_s = std::numeric_limits<double>::infinity();

@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <unordered_set>
 #include <utility>
 
 namespace lbf::advisor {
@@ -207,14 +208,20 @@ std::vector<Step> best_steps(const MappingProblem& problem, const std::vector<st
     movers.resize(static_cast<std::size_t>(problem.ranks()));
     std::iota(movers.begin(), movers.end(), 0);
   }
+  const auto pair = [](Rank a, Rank b) {
+    return static_cast<std::uint64_t>(a) << 32 | static_cast<std::uint32_t>(b);
+  };
   std::vector<Step> steps;
+  std::unordered_set<std::uint64_t> exchanged;  // pairs of `steps`: the same two the other way round are the same step
   for (const Rank rank : movers) {
     for (std::uint32_t node = 0; node < problem.nodes() && !search.out_of_budget(); ++node) {
       const std::optional<Step> step = search.best_step_to(rank, node, none);
-      const auto same = [&](const Step& known) {
-        return step && known.rank == step->other && known.other == step->rank;
-      };
-      if (step && std::none_of(steps.begin(), steps.end(), same)) steps.push_back(*step);
+      if (!step) continue;
+      if (step->other >= 0) {
+        if (exchanged.contains(pair(step->other, step->rank))) continue;
+        exchanged.insert(pair(step->rank, step->other));
+      }
+      steps.push_back(*step);
     }
   }
   std::stable_sort(steps.begin(), steps.end(),

@@ -110,8 +110,9 @@ class ReplaySearch {
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Seconds time_s = (*replayed)[i].time_s;
       const double now = value(best_.candidate, best_.time_s);
-      if (!(*replayed)[i].why_stuck.empty() || !(value(candidates[i], time_s) < now * (1 - kSmallestGain)))
-        continue;
+      const bool can_be =
+          (*replayed)[i].why_stuck.empty() && options_.objective.allows(time_s, candidates[i].node_hours(time_s));
+      if (!can_be || !(value(candidates[i], time_s) < now * (1 - kSmallestGain))) continue;
       best_.candidate = candidates[i];
       best_.time_s = time_s;
       best_.bound = bound_of(targets[i], graph_, options_.chain_messages);

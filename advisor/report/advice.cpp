@@ -196,16 +196,20 @@ std::optional<double> half_width_percent(const Step& step, const TargetPredictio
 std::string srun_flags(const Step& step, const TargetPrediction& target) {
   if (!target.nodes || *target.nodes == 0 || !step.ranks) return {};
   std::string flags = fmt::format("-N{} -n{}", *target.nodes, *step.ranks);
+  const auto fullest = fullest_node(*step.ranks, *target.nodes, target.placement);
+  const bool shares = target.cores && fullest && *fullest > *target.cores;
   if (*target.nodes > 1) {
     if (target.placement.starts_with(kMap)) {
       flags += " --distribution=arbitrary";
     } else if (target.placement == "block" || target.placement == "cyclic" ||
                target.placement.starts_with(kPlane)) {
       flags += " --distribution=" + target.placement;
+      // -N and -n alone leave it to Slurm, which fills the first of nodes that other jobs use, too. Where ranks share
+      // processors it would want one for each all the same.
+      if (fullest && !shares) flags += fmt::format(" --ntasks-per-node={}", *fullest);
     }
   }
-  const auto fullest = fullest_node(*step.ranks, *target.nodes, target.placement);
-  if (target.cores && fullest && *fullest > *target.cores) {
+  if (shares) {
     flags += " --overcommit";
     // Alone it is one processor for each node; with -c it is this many for each node, not for each task.
     if (*target.cores > 1) flags += fmt::format(" --cpus-per-task={}", *target.cores);

@@ -46,8 +46,8 @@ std::optional<double> half_width_percent(const Step& step, const TargetPredictio
 // prediction's interval (advisor/trust). REQUIRES: `step` outlives the advice.
 Advice advise(const Step& step);
 
-// "-N1 -n4", "-N2 -n4 --distribution=cyclic", "-N1 -n4 --overcommit" (more ranks than processors on a node).
-// Empty: lbfd did not tell the nodes or the ranks.
+// "-N1 -n4", "-N2 -n4 --distribution=cyclic --ntasks-per-node=2", "-N1 -n4 --overcommit" (more ranks than processors on a
+// node). Empty: lbfd did not tell the nodes or the ranks.
 std::string srun_flags(const Step& step, const TargetPrediction& target);
 
 // "1 node", "2 nodes, cyclic", "2 nodes, cyclic, lan-fast" (`with_network`).

@@ -145,7 +145,7 @@ class Printing(unittest.TestCase):
             self.assertLessEqual(widest, 80, arguments)
 
     def test_the_note_names_the_flag(self):
-        self.assertIn("srun -N8 -n32 --distribution=block", self.report("-j", "123"))
+        self.assertIn("srun -N8 -n32 --distribution=block --ntasks-per-node=4", self.report("-j", "123"))
 
 
 class Plotting(unittest.TestCase):

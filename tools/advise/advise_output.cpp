@@ -178,7 +178,7 @@ std::string advice(const AdviseResult& result, const AdvisePrint& print) {
   std::string out = report::wrap(headline(result, print, chosen), kWidth, 0);
   for (const std::string& reason : advised.reasons) out += report::wrap("- " + reason, kWidth, 2);
   out += "\n  srun " + advise_flags(result, print.host_file) + " ...\n";
-  if (chosen.candidate.is_map()) {
+  if (chosen.candidate.needs_host_file()) {
     out += report::wrap(print.host_file_written
                             ? "The host file has one line per rank with the name of its node."
                             : "The host file has one line per rank with the name of its node; --hostfile " +
@@ -354,7 +354,7 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   for (const Ranked& one : result.ranking.ranked) {
     json["candidates"].push_back(json_of(one, print.host_file));
     nlohmann::json& shown = json["candidates"].back();
-    if (one.candidate.is_map()) shown["hosts"] = hosts_of(one.candidate);
+    if (one.candidate.needs_host_file()) shown["hosts"] = hosts_of(one.candidate);
     if (one.verdict == advisor::Verdict::kReplayed)
       shown["error_percent"] = result.trust.half_width_percent(result.baseline.change_of(one));
   }
@@ -366,7 +366,7 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
                       {"gain_high_percent", result.advice.gain.high_percent},
                       {"reasons", result.advice.reasons}};
     const Ranked& chosen = result.ranking.ranked[*result.advice.chosen];
-    if (chosen.candidate.is_map()) {
+    if (chosen.candidate.needs_host_file()) {
       json["advice"]["host_file"] = print.host_file;
       json["advice"]["hosts"] = hosts_of(chosen.candidate);
     }

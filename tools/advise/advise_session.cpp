@@ -310,7 +310,7 @@ class Session {
     }
   }
 
-  // Unless a distribution of srun is the same.
+  // Unless a distribution of srun, or another mapping, is the same.
   void add_mapping(const advisor::NodeSet& set, std::vector<std::uint32_t> mapping,
                    std::vector<advisor::Candidate>& candidates) {
     ++result_.mappings_computed;
@@ -318,7 +318,7 @@ class Session {
         advisor::mapped_candidate(cluster_, set, options_.candidates, std::move(mapping));
     const bool known =
         std::any_of(candidates.begin(), candidates.end(), [&](const advisor::Candidate& other) {
-          return other.target.node_of_rank == made.target.node_of_rank &&
+          return other.target.node_of_rank == made.target.node_of_rank && other.set.nodes == made.set.nodes &&
                  other.set.network == made.set.network && other.set.partition == made.set.partition;
         });
     if (!known) candidates.push_back(std::move(made));

@@ -147,7 +147,7 @@ void add_options(CLI::App& app, CommandLine& line) {
   app.add_flag("--flags", line.flags, "print the flags of srun and nothing else");
   app.add_option(
       "--hostfile", line.host_file,
-      "where the host file of a computed mapping is written (with --flags default ./lbf-advise.hosts)");
+      "where the host file of what needs one is written (with --flags default ./lbf-advise.hosts)");
   app.add_flag("--json", line.json, "print JSON");
 }
 

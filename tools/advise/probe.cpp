@@ -60,6 +60,10 @@ class WorkFolder {
     if (!path_.empty()) fs::remove_all(path_, ignored);
   }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
+  // The same from the working folder, whose own name may have blanks: among the flags of srun they would end a word.
+  std::string file_from_here(const std::string& name) const {
+    return "./" + fs::path(path_).filename().string() + "/" + name;
+  }
 
  private:
   explicit WorkFolder(std::string path) : path_(std::move(path)) {}
@@ -119,7 +123,7 @@ class Prober {
   // What runs now first: everything is compared with it.
   void make_short_list() {
     const Ranked& now = result_.baseline.now;
-    if (!now.candidate.is_map() && now.verdict == advisor::Verdict::kReplayed) {
+    if (!now.candidate.needs_host_file() && now.verdict == advisor::Verdict::kReplayed) {
       const Target& target = now.candidate.target;
       advisor::Candidate like = now.candidate;
       like.set.by_name = false;  // the trace does not know its nodes' names
@@ -131,8 +135,8 @@ class Prober {
       const Ranked& one = result_.ranking.ranked[i];
       if (one.verdict != advisor::Verdict::kReplayed || !objective_.allows(one.time_s, one.node_hours()))
         continue;
-      const bool is_now = !now.candidate.is_map() &&
-                          one.candidate.target.node_of_rank == now.candidate.target.node_of_rank &&
+      const bool is_now = !now.candidate.needs_host_file() &&
+                          advisor::computes_alike(one.candidate.target, now.candidate.target) &&
                           one.candidate.set.partition == now.candidate.set.partition;
       if (is_now && !rows_.empty()) continue;
       add(i, one, "", advisor::describe(one.candidate, true));
@@ -166,8 +170,8 @@ class Prober {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       Row& row = rows_[i];
       if (row.row.candidate) {
-        const std::string hosts = folder->file("hosts." + std::to_string(i));
-        if (row.ranked->candidate.is_map()) {
+        const std::string hosts = folder->file_from_here("hosts." + std::to_string(i));
+        if (row.ranked->candidate.needs_host_file()) {
           if (Result<void> written = write(hosts, advisor::host_file_of(row.ranked->candidate)); !written)
             return written;
         }

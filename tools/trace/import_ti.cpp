@@ -77,6 +77,7 @@ class Reader final : public TiTrace {
     std::string line;
     Place place;
     const std::uint64_t& number = place.line;
+    std::uint64_t listed = 0;  // line of the last file name
     Rank top = -1;
     while (next_line(in, line, place)) {
       const std::vector<std::string_view> words = split(line);
@@ -86,6 +87,7 @@ class Reader final : public TiTrace {
         Result<std::string> found = find_file(std::string(words[0]), number);
         if (!found) return found.error();
         files_.push_back({*found, 0, {}, false});
+        listed = number;
         if (files_.size() > static_cast<std::size_t>(kMaxRanks))
           return error(path_, number, "too many files");
         continue;
@@ -110,7 +112,15 @@ class Reader final : public TiTrace {
       return count_bytes();
     }
     // A list of one file: the actions of all ranks are in it.
-    path_ = std::exchange(files_, {}).front().name;
+    const std::string only = std::exchange(files_, {}).front().name;
+    lists_.push_back(path_);
+    for (const std::string& list : lists_) {
+      std::error_code ignored;
+      if (!std::filesystem::equivalent(list, only, ignored)) continue;
+      return error(path_, listed, only + (list == path_ ? " is this list itself" : " is a list that leads here") +
+                                      ": a list names files with actions");
+    }
+    path_ = only;
     Result<void> again = index();
     if (again && ranks_ == 0) return invalid_input(path_ + ": has no action in it");
     return again;
@@ -657,6 +667,7 @@ class Reader final : public TiTrace {
   Rank ranks_ = 0;
   std::uint64_t bytes_ = 0;
   std::vector<File> files_;
+  std::vector<std::string> lists_;  // of one file each, on the way to path_
   std::vector<RankActions> state_;
   std::vector<std::uint64_t> values_;
   const EventSink* sink_ = nullptr;

@@ -30,10 +30,19 @@ std::string flags(std::uint64_t ranks, const TargetPrediction& of) {
 
 TEST(SrunFlags, SayNodesRanksAndDistribution) {
   EXPECT_EQ(flags(4, target(1, 4, "block")), "-N1 -n4");
-  EXPECT_EQ(flags(4, target(2, 2, "block")), "-N2 -n4 --distribution=block");
-  EXPECT_EQ(flags(4, target(2, 2, "cyclic")), "-N2 -n4 --distribution=cyclic");
-  EXPECT_EQ(flags(8, target(2, 4, "plane=2")), "-N2 -n8 --distribution=plane=2");
+  EXPECT_EQ(flags(4, target(2, 2, "block")), "-N2 -n4 --distribution=block --ntasks-per-node=2");
+  EXPECT_EQ(flags(4, target(2, 2, "cyclic")), "-N2 -n4 --distribution=cyclic --ntasks-per-node=2");
+  EXPECT_EQ(flags(8, target(2, 4, "plane=2")), "-N2 -n8 --distribution=plane=2 --ntasks-per-node=4");
   EXPECT_EQ(flags(3, target(2, 2, "map=0,0,1")), "-N2 -n3 --distribution=arbitrary");
+}
+
+// On nodes that others use, too, -N2 -n16 alone gives 15 processors of the first and 1 of the second.
+TEST(SrunFlags, SayHowManyTheFullestNodeGets) {
+  EXPECT_EQ(flags(16, target(2, 16, "block")), "-N2 -n16 --distribution=block --ntasks-per-node=8");
+  EXPECT_EQ(flags(7, target(3, 4, "cyclic")), "-N3 -n7 --distribution=cyclic --ntasks-per-node=3");
+  TargetPrediction unknown_cores = target(2, 1, "block");
+  unknown_cores.cores.reset();
+  EXPECT_EQ(flags(4, unknown_cores), "-N2 -n4 --distribution=block --ntasks-per-node=2");
 }
 
 TEST(SrunFlags, OvercommitWhereRanksShareProcessors) {
@@ -42,7 +51,7 @@ TEST(SrunFlags, OvercommitWhereRanksShareProcessors) {
       << "3 on the first node";
   EXPECT_EQ(flags(3, target(2, 1, "map=0,0,1")), "-N2 -n3 --distribution=arbitrary --overcommit");
   // Planes of 3: node 0 gets ranks 0-2 and 6, node 1 gets 3-5: 4 on the fullest.
-  EXPECT_EQ(flags(7, target(2, 4, "plane=3")), "-N2 -n7 --distribution=plane=3");
+  EXPECT_EQ(flags(7, target(2, 4, "plane=3")), "-N2 -n7 --distribution=plane=3 --ntasks-per-node=4");
   EXPECT_EQ(flags(7, target(2, 3, "plane=3")),
             "-N2 -n7 --distribution=plane=3 --overcommit --cpus-per-task=3");
   // One short plane: everything is on the first node.
@@ -165,7 +174,9 @@ TEST(ClosingNote, SaysWhatToType) {
               AllOf(HasSubstr("On 1 node it would take 12.30 s instead of 15.20 s (1.24x), give or take 8.7 %:\n"
                               "    srun -N1 -n4 --overcommit --cpus-per-task=2 /usr/bin/lmp -in in.melt\n"),
                     HasSubstr("On network lan-fast, 2 nodes, it would take 8.000 s"),
-                    HasSubstr("    srun -N2 -n4 --distribution=block /usr/bin/lmp")));
+                    HasSubstr("    srun -N2 -n4 --distribution=block --ntasks-per-node=2 ...\n")));
+  EXPECT_THAT(closing_note(step, 82),
+              HasSubstr("    srun -N2 -n4 --distribution=block --ntasks-per-node=2 /usr/bin/lmp -in in.melt\n"));
 }
 
 TEST(ClosingNote, ACommandWhoseWordsAreNotKnownIsNotPasted) {

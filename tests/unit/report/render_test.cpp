@@ -54,7 +54,7 @@ On 1 node it would take 12.30 s instead of 15.20 s (1.24x), give or take 8.7 %:
 On network lan-fast, 2 nodes, it would take 8.000 s instead of 15.20 s (1.90x),
 give or take 12 %; the network is not chosen by an srun flag but by the
 partition, a constraint or settings of MPI, with these flags:
-    srun -N2 -n4 --distribution=block /usr/bin/lmp -in in.melt
+    srun -N2 -n4 --distribution=block --ntasks-per-node=2 ...
 )");
 }
 

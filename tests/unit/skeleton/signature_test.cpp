@@ -187,6 +187,45 @@ TEST(Signature, WildcardsAreKeptWhereNothingDependsOnWhoseMessageCame) {
   EXPECT_THAT(show_text(make(true)), testing::Not(HasSubstr("from any")));
 }
 
+TEST(Signature, WildcardsAreFixedWhereAnotherReceiveCouldTakeTheMessage) {
+  // Beside a receive of tag 5 from any rank another one, from rank 2.
+  const auto fixed = [](std::int32_t tag, std::uint8_t flags) {
+    EventProgram program(3);
+    program.send(1, 0, 8, 5);
+    program.send(2, 0, 8, tag);
+    program.recv(0, 1, 8, 5, 0, 0, kFlagWildcardSource);
+    program.recv(0, 2, 8, tag, 0, 0, flags);
+    program.exit();
+    return signature_of(program).wildcards_fixed;
+  };
+  EXPECT_EQ(fixed(6, 0), 0u) << "another tag";
+  EXPECT_EQ(fixed(6, kFlagWildcardSource), 0u);
+  EXPECT_EQ(fixed(5, kFlagWildcardSource), 0u) << "posted alike";
+  EXPECT_EQ(fixed(5, 0), 1u);
+  EXPECT_EQ(fixed(6, kFlagWildcardTag), 1u);
+  EXPECT_EQ(fixed(6, kFlagWildcardSource | kFlagWildcardTag), 2u);
+}
+
+TEST(Operations, TimesOfManyEventsAddUp) {
+  // Each of the short ones is less than half of what a float at 1000 s can tell apart.
+  EventProgram program(1);
+  for (const EventKind kind : {EventKind::kCompute, EventKind::kBlocked}) {
+    Event event;
+    event.kind = kind;
+    Seconds& seconds = kind == EventKind::kCompute ? event.process_s : event.off_s;
+    seconds = 1000;
+    program.event(0, event);
+    seconds = 1e-5;
+    for (int i = 0; i < 10'000; ++i) program.event(0, event);
+  }
+  program.exit();
+  const Result<skeleton::ProgramTrace> trace = read(program);
+  ASSERT_TRUE(trace.ok());
+  ASSERT_EQ(trace->ranks[0].size(), 1u);
+  EXPECT_NEAR(trace->ranks[0][0].process_s, 1000.1, 1e-3);
+  EXPECT_NEAR(trace->ranks[0][0].idle_s, 1000.1, 1e-3);
+}
+
 EventProgram loop(int iterations, Bytes bytes, Seconds work) {
   EventProgram program(2);
   for (int i = 0; i < iterations; ++i) {

@@ -179,6 +179,34 @@ TEST_F(Advise, LoadIsBalancedWhereRanksShareProcessors) {
   EXPECT_EQ(json["advice"]["hosts"], chosen["hosts"]);
 }
 
+TEST_F(Advise, NodesOfDifferentSizesNeedAHostFile) {
+  write("unlike.toml",
+        "lbf_cluster = 1\n[[node]]\nname = \"thin1\"\n[[node]]\nname = \"fat1\"\ncores_per_socket = 3\n"
+        "[[partition]]\nname = \"main\"\nnodes = \"thin1,fat1\"\ndefault = true\n");
+  const nlohmann::json json =
+      json_of(trace_ + " --cluster unlike.toml --network " + network_ + " --placement block --nodes 2");
+  ASSERT_EQ(json["candidates"].size(), 1U);
+  const nlohmann::json& only = json["candidates"][0];
+  EXPECT_EQ(only["placement"], "block");
+  EXPECT_EQ(only["flags"], "--partition=main -N2 -n4 --distribution=arbitrary --nodelist=./lbf-advise.hosts");
+  EXPECT_EQ(only["hosts"], nlohmann::json({"thin1", "fat1", "fat1", "fat1"})) << "in the cluster's order";
+  EXPECT_EQ(json["now"]["flags"], "--partition=main -N2 -n4");
+}
+
+TEST_F(Advise, AMappingIsComputedForEachKindOfNodes) {
+  write("kinds.toml",
+        "lbf_cluster = 1\n[[node]]\nname = \"n[1-2]\"\ncores_per_socket = 2\n"
+        "[[node]]\nname = \"f[1-2]\"\ncores_per_socket = 2\nspeed = 2.0\n"
+        "[[partition]]\nname = \"main\"\nnodes = \"n[1-2],f[1-2]\"\ndefault = true\n");
+  const nlohmann::json json =
+      json_of(trace_ + " --cluster kinds.toml --network " + network_ + " --placement block,map --nodes 2");
+  std::string kinds;
+  for (const nlohmann::json& one : json["candidates"]) {
+    if (one["placement"] == "map") kinds += one["hosts"][0].get<std::string>()[0];
+  }
+  EXPECT_THAT(kinds, AllOf(HasSubstr("f"), HasSubstr("n"))) << "the same mapping, but other nodes";
+}
+
 TEST_F(Advise, PartialTrace) {
   std::string cut = pairs();
   cut.resize(cut.find("3 startRecv"));  // rank 1 sent, rank 3 never came

@@ -50,10 +50,11 @@ class Probe : public testing::Test {
                        "[ $t = fails ] && { echo 'srun: error: node n1 is down' >&2; exit 1; }\n" +
                        "echo \"skeleton_s=$t factor=1 application_s=1 rate=1e8\"\n");
   }
-  test::Outcome run(const std::string& arguments) {
-    return test::run_command("cd " + dir_ + " && PATH=" + dir_ + ":$PATH MPICC=mpicc XDG_CACHE_HOME=" + dir_ +
-                             " SLURM_CONF=/nonexistent LBF_ADVISE_CONFIG=" + dir_ + "/advise.toml " +
-                             LBF_ADVISE + " pairs.lbf --cluster c.toml --network ./lan.toml " + arguments);
+  test::Outcome run(const std::string& arguments) { return run_in(dir_, arguments); }
+  test::Outcome run_in(const std::string& folder, const std::string& arguments) {
+    return test::run_command("cd '" + folder + "' && PATH=" + dir_ + ":$PATH MPICC=mpicc XDG_CACHE_HOME=" + dir_ +
+                             " SLURM_CONF=/nonexistent LBF_ADVISE_CONFIG=" + dir_ + "/advise.toml " + LBF_ADVISE + " " + dir_ +
+                             "/pairs.lbf --cluster " + dir_ + "/c.toml --network " + dir_ + "/lan.toml " + arguments);
   }
   nlohmann::json json_of(const std::string& arguments) {
     const test::Outcome outcome = run(arguments + " --json");
@@ -103,6 +104,21 @@ TEST_F(Probe, KeepsTheReplaysAdviceWhereNoSkeletonRan) {
   EXPECT_EQ(chosen(json), "cyclic");
   EXPECT_THAT(json["probe"]["decision"], HasSubstr("no probe succeeded"));
   EXPECT_THAT(json["probe"]["rows"][0]["error"], HasSubstr("node n1 is down"));
+}
+
+TEST_F(Probe, InAFolderWhoseNameHasABlank) {
+  // As srun does it: what it is named must be a file.
+  script("srun",
+         "t=2.0\nfor word; do case $word in --nodelist=*)\n"
+         "[ -f \"${word#--nodelist=}\" ] || { echo 'srun: error: no such host file' >&2; exit 1; }\nt=0.5;; esac; done\n"
+         "echo \"skeleton_s=$t factor=1 application_s=1 rate=1e8\"\n");
+  std::filesystem::create_directory(dir_ + "/a b");
+  const test::Outcome outcome = run_in(dir_ + "/a b", "--placement block,map --probe --json");
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const nlohmann::json json = nlohmann::json::parse(outcome.out);
+  EXPECT_EQ(chosen(json), "map");
+  ASSERT_EQ(json["probe"]["rows"].size(), 2u);
+  for (const nlohmann::json& row : json["probe"]["rows"]) EXPECT_FALSE(row.contains("error")) << row;
 }
 
 TEST_F(Probe, StaysWithinWhatTheSiteAllows) {

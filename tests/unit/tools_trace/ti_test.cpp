@@ -200,6 +200,11 @@ TEST_F(TraceCommand, BadTiNamesTheLine) {
   refuses("", "bad.txt: has no action");
   refuses("nothing.txt\n", "nothing.txt: no such file");
   refuses("0 init\nnothing.txt\n", "bad.txt:2: 'nothing.txt' is no action");
+  refuses("# itself\nbad.txt\n", "bad.txt:2: bad.txt is this list itself");
+  refuses("./bad.txt\n", "bad.txt:1: ./bad.txt is this list itself");
+  write("back.txt", "bad.txt\n");
+  refuses("back.txt\n", "back.txt:1: bad.txt is a list that leads here");
+  refuses("bad.txt\nbad.txt\n", "bad.txt:1: 'bad.txt' is no action");
   write("0.txt", "1 init\n");
   write("1.txt", "1 init\n");
   refuses("0.txt\n1.txt\n", "0.txt:1: an action of rank 1 in the file of rank 0");

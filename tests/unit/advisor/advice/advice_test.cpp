@@ -78,6 +78,18 @@ TEST_F(AdviceTest, NoneWhenNothingIsBetterOrItIsWhatRuns) {
   EXPECT_THAT(advised({ranked("block", {0, 0, 1, 1}, 2, 100)}).why_not, HasSubstr("keep it"));
 }
 
+TEST_F(AdviceTest, FasterNodesAreNotWhatRuns) {
+  is_now(100, 100);
+  Ranked faster = ranked("block", {0, 0, 1, 1}, 2, 50);
+  faster.candidate.target.speed = 2;
+  EXPECT_TRUE(advised({faster}).chosen.has_value());
+  Ranked larger = ranked("block", {0, 0, 1, 1}, 2, 50);
+  larger.candidate.target.cores_per_node = 64;
+  EXPECT_THAT(advised({larger}).why_not, HasSubstr("keep it")) << "two ranks use two processors";
+  baseline_.now.candidate.target.cores_per_node = 1;
+  EXPECT_TRUE(advised({larger}).chosen.has_value());
+}
+
 TEST_F(AdviceTest, WithoutAMeasurementTheAssumedErrorCounts) {
   is_now(100, std::nullopt);
   EXPECT_FALSE(advised({ranked("cyclic", {0, 1, 0, 1}, 2, 94)}).chosen.has_value());
@@ -92,6 +104,15 @@ TEST_F(AdviceTest, ASimplerOneThatIsAsGood) {
   EXPECT_EQ(*advice.chosen, 1U) << "no host file for half a percent";
   advice = advised({ranked("map", {1, 0, 1, 0}, 2, 80), ranked("cyclic", cyclic, 2, 82)});
   EXPECT_EQ(*advice.chosen, 0U);
+}
+
+TEST_F(AdviceTest, ADistributionMayNeedAHostFileToo) {
+  is_now(100, 100);
+  Ranked uneven = ranked("block", {0, 0, 0, 1}, 2, 80);
+  uneven.candidate.target.cores_of_node = {3, 1};
+  uneven.candidate.target.speed_of_node = {1, 1};
+  EXPECT_EQ(advised({uneven, ranked("cyclic", {0, 1, 0, 1}, 2, 80.5)}).chosen, 1U);
+  EXPECT_EQ(advised({uneven, ranked("cyclic", {0, 1, 0, 1}, 2, 82)}).chosen, 0U);
 }
 
 TEST_F(AdviceTest, OfDistributionsThatAreAlikeTheSimplest) {

@@ -28,7 +28,41 @@ TEST(SrunFlags, Distributions) {
   EXPECT_EQ(srun_flags(candidate("plane=2", {0, 0, 1}, 2), "./h"),
             "-N2 -n3 --distribution=plane=2 --ntasks-per-node=2");
   EXPECT_EQ(srun_flags(candidate("block", {0, 0, 0, 1}, 2), "./h"), "-N2 -n4 --distribution=block")
-      << "nodes that differ get what they have processors for";
+      << "no node has three processors";
+  Candidate planes = candidate("plane=4", {0, 0, 0, 0, 1, 1, 1, 1, 0, 0}, 2);
+  planes.target.cores_per_node = 8;
+  EXPECT_EQ(srun_flags(planes, "./h"), "-N2 -n10 --distribution=plane=4 --ntasks-per-node=6") << "6 and 4";
+}
+
+TEST(SrunFlags, NodesThatDiffer) {
+  Candidate one = candidate("block", {0, 0, 1, 1}, 2);
+  one.set.by_name = true;
+  one.target.cores_of_node = {4, 2};
+  one.target.speed_of_node = {1, 1};
+  EXPECT_EQ(srun_flags(one, "./h"), "-N2 -n4 --distribution=block --ntasks-per-node=2 --nodelist=n[1-2]");
+  EXPECT_EQ(host_file_of(one), "");
+  one.target.node_of_rank = {0, 0, 0, 1};
+  EXPECT_TRUE(one.needs_host_file());
+  EXPECT_FALSE(one.is_map());
+  EXPECT_EQ(srun_flags(one, "./h"), "-N2 -n4 --distribution=arbitrary --nodelist=./h")
+      << "--ntasks-per-node=3 would want three processors of the smaller node, too";
+  EXPECT_EQ(host_file_of(one), "n1\nn1\nn1\nn2\n");
+  EXPECT_EQ(describe(one, false), "2 nodes, block");
+  EXPECT_EQ(srun_flags_of_what_ran(one), "-N2 -n4");
+  one.target.cores_of_node = {4, 4};
+  EXPECT_EQ(srun_flags(one, "./h"), "-N2 -n4 --distribution=block --ntasks-per-node=3 --nodelist=n[1-2]")
+      << "what differs is not their processors";
+}
+
+TEST(SrunFlags, OvercommitOnNodesThatDiffer) {
+  Candidate one = candidate("cyclic", {0, 1, 0, 1, 0, 0, 0, 1}, 2);
+  one.overcommits = true;
+  one.target.cores_of_node = {4, 2};
+  one.target.speed_of_node = {1, 1};
+  EXPECT_EQ(srun_flags(one, "./h"), "-N2 -n8 --distribution=arbitrary --nodelist=./h --overcommit --cpus-per-task=2")
+      << "no node has more than its processors";
+  one.target.cores_of_node = {4, 1};
+  EXPECT_EQ(srun_flags(one, "./h"), "-N2 -n8 --distribution=arbitrary --nodelist=./h --overcommit");
 }
 
 TEST(SrunFlags, WhereAndWithWhat) {

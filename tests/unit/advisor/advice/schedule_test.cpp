@@ -203,6 +203,16 @@ TEST_F(ScheduleTest, AComputedMappingIsAskedForWithItsHosts) {
       << "two ranks on each of the same nodes: once";
 }
 
+TEST_F(ScheduleTest, SoIsADistributionThatNeedsAHostFile) {
+  Ranked uneven = ranked("block", {0, 0, 0, 1}, 50);
+  uneven.candidate.target.cores_of_node = {3, 1};
+  uneven.candidate.target.speed_of_node = {1, 1};
+  ranking_.ranked = {uneven};
+  slurm_.starts_in_s = {{"2", 0}};
+  ASSERT_TRUE(make().ok());
+  EXPECT_THAT(slurm_.host_files, ElementsAre("n0\nn0\nn0\nn1\n"));
+}
+
 TEST_F(ScheduleTest, TheNumberOfQuestionsIsBounded) {
   ranking_.ranked.clear();
   for (std::uint32_t i = 0; i < 40; ++i) {

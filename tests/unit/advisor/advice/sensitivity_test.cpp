@@ -17,6 +17,7 @@ std::shared_ptr<const Network> tree() {
       "send_cpu = [[0, 0.5]]\nrecv_cpu = [[0, 0.25]]\neager_limit_bytes = 4096\n"
       "first_message_us = 400.0\nfirst_peer_us = 10000.0\nturn_us = 2.7\nswitch_us = 5.5\n"
       "[[path]]\nlocality = \"remote\"\ntable = [[0, 100.0], [1000, 200.0], [2000, 300.0]]\n"
+      "[local]\ncopy = [[0, 0.5], [1000, 5.0]]\nreduce = [[0, 0.25], [1000, 8.0]]\n"
       "[contention]\nmodel = \"nic\"\nbandwidth_MBps = 40.0\n");
 }
 
@@ -34,6 +35,9 @@ TEST(Scaled, LatencyAndBandwidthApart) {
   EXPECT_NEAR(network.path(0).flight.at(1000), 0.75e-6, 1e-15);
   EXPECT_EQ(network.path(1).send_cpu.at(0), 0.5e-6) << "protocol processing is processor work";
   EXPECT_EQ(network.path(1).recv_cpu.at(0), 0.25e-6);
+  EXPECT_NEAR(network.local().copy.at(1000), 5e-6, 1e-15) << "and so are copies and reductions";
+  EXPECT_NEAR(network.local().copy.at(0), 0.5e-6, 1e-15);
+  EXPECT_NEAR(network.local().reduce.at(1000), 8e-6, 1e-15);
   EXPECT_EQ(network.path(1).eager_limit_bytes, 4096U);
   EXPECT_EQ(network.contention(), Contention::kNic);
   EXPECT_NEAR(network.contention_bytes_per_s(), 160e6, 1);
@@ -52,6 +56,8 @@ TEST(Scaled, AsItIsIsAsItWas) {
     EXPECT_NEAR((*made)->path(hops).turn_s, before->path(hops).turn_s, 1e-12);
     EXPECT_NEAR((*made)->path(hops).switch_s, before->path(hops).switch_s, 1e-12);
   }
+  const auto flat = test::slow_network();
+  EXPECT_FALSE((*scaled(flat, 0, 1, 1))->local().known()) << "none where the file has none";
   const auto zero = std::make_shared<const Network>(Network::zero());
   EXPECT_EQ(*scaled(zero, 0, 2, 2), zero);
 }

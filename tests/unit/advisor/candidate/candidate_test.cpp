@@ -105,6 +105,22 @@ TEST(NodeSets, KindsOfNodesAreAskedForByTheirFeatureOrName) {
   EXPECT_THAT(ways, ElementsAre("fat", "mixed", "thin"));
 }
 
+TEST(NodeSets, TheStrongestOfDifferentNodesInTheClustersOrder) {
+  const Cluster cluster = test::cluster(
+      "[[node]]\nname = \"thin[1-2]\"\ncores_per_socket = 2\n[[node]]\nname = \"fat[1-2]\"\ncores_per_socket = 8\n");
+  CandidateOptions options = test::options(12);
+  options.node_counts = {3};
+  const std::vector<NodeSet> sets = sets_of(cluster, options);
+  ASSERT_EQ(sets.size(), 1U);
+  EXPECT_THAT(sets[0].nodes, ElementsAre(0, 2, 3)) << "both fat ones, behind the thin one";
+  const std::vector<Candidate> made = distributed_candidates(cluster, sets[0], options);
+  ASSERT_FALSE(made.empty());
+  EXPECT_THAT(made[0].node_names, ElementsAre("thin1", "fat1", "fat2"));
+  // Dealt: two on the thin one, five on each of the others.
+  EXPECT_THAT(made[0].target.node_of_rank, ElementsAre(0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2));
+  EXPECT_TRUE(made[0].needs_host_file());
+}
+
 TEST(NodeSets, NearNodesFirst) {
   // Three usable nodes are below s1 alone; two are on either.
   Cluster cluster = test::cluster(
@@ -161,6 +177,28 @@ TEST(Candidates, NodesWithoutRanksAreLeftOutOfAMap) {
   EXPECT_THAT(made.target.node_of_rank, ElementsAre(1, 0, 1, 0));
   EXPECT_THAT(made.node_names, ElementsAre("n1", "n3"));
   EXPECT_DOUBLE_EQ(made.node_hours(1800), 1.0);
+}
+
+TEST(Candidates, ComputeAlikeWhereNoReplayTellsThemApart) {
+  Target one;
+  one.nodes = 2;
+  one.node_of_rank = {0, 0, 1};
+  one.cores_per_node = 2;
+  Target other = one;
+  EXPECT_TRUE(computes_alike(one, other));
+  other.cores_per_node = 8;
+  EXPECT_TRUE(computes_alike(one, other)) << "six processors are idle";
+  other.cores_of_node = {2, 1};
+  other.speed_of_node = {1, 1};
+  EXPECT_TRUE(computes_alike(one, other));
+  other.cores_of_node = {1, 2};
+  EXPECT_FALSE(computes_alike(one, other)) << "two ranks share one";
+  other.cores_of_node = {2, 1};
+  other.speed_of_node = {1, 2};
+  EXPECT_FALSE(computes_alike(one, other));
+  other = one;
+  other.node_of_rank = {0, 1, 1};
+  EXPECT_FALSE(computes_alike(one, other));
 }
 
 TEST(Candidates, UnlikeNodesHaveTheirOwnProcessorsAndSpeeds) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "tests/unit/advisor/fixture.h"
 
@@ -94,6 +95,33 @@ TEST(Load, StepsTakeFromTheBusiest) {
   EXPECT_GT(steps, 1U);
   EXPECT_DOUBLE_EQ(before_s, 14);
   EXPECT_EQ(std::count(mapping.begin(), mapping.end(), 0U), 4) << "full nodes exchange ranks";
+}
+
+TEST(Load, WhatAStepChangesIsTheDifference) {
+  // Few different times, so that several ranks of a node are its longest.
+  std::mt19937 random(1);
+  std::size_t steps = 0;
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Seconds> process_s;
+    Mapping mapping;
+    for (std::uint32_t rank = 0; rank < 12; ++rank) {
+      process_s.push_back(static_cast<Seconds>(1 + 3 * (random() % 4)));
+      mapping.push_back(rank < 4 ? 0U : static_cast<std::uint32_t>(random() % 3));
+    }
+    const CommGraph graph = graph_with(process_s);
+    Target mixed = nodes_of(3);
+    mixed.cores_of_node = {3, 2, 4};
+    mixed.speed_of_node = {1, 2, 0.5};
+    const MappingProblem problem(graph, mixed, {12, 12, 12});
+    const Seconds before_s = busiest_s(problem, mapping);
+    for (const Step& step : balancing_steps(problem, mapping, 1000)) {
+      Mapping after = mapping;
+      apply(step, after);
+      ASSERT_NEAR(busiest_s(problem, after), before_s + step.change, 1e-9) << step.rank << " and " << step.other;
+      ++steps;
+    }
+  }
+  EXPECT_GT(steps, 100U);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "advisor/mapping/local_search.h"
 #include "advisor/mapping/partition.h"
@@ -205,6 +206,17 @@ TEST(BestSteps, AreSortedAndSayWhatTheyChange) {
       EXPECT_LE(std::count(after.begin(), after.end(), node), problem.capacity(node));
   }
   for (const Step& step : best_steps(problem, mapping, {4}, 20)) EXPECT_EQ(step.rank, 4);
+}
+
+TEST(BestSteps, AnExchangeIsThereOnce) {
+  // Full nodes of one rank: each of the two would take the other's place.
+  const CommGraph graph = test::graph_of(4, {{0, 1, 10}, {2, 3, 10}, {0, 3, 500}});
+  const MappingProblem problem(graph, nodes_of(4), Mapping(4, 1));
+  const std::vector<Step> steps = best_steps(problem, {2, 0, 3, 1}, {}, 100);
+  std::set<std::pair<Rank, Rank>> pairs;
+  for (const Step& step : steps) pairs.emplace(std::min(step.rank, step.other), std::max(step.rank, step.other));
+  EXPECT_EQ(pairs.size(), 6U) << "every two of four";
+  EXPECT_EQ(steps.size(), 6U) << "and not once for each of the two";
 }
 
 TEST(BestSteps, AMoveWhereThereIsRoom) {

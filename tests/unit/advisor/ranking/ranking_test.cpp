@@ -168,5 +168,30 @@ TEST_F(RankingTest, TheSearchFindsWhatNoDistributionHas) {
   EXPECT_EQ(none->ranked.size(), 1U);
 }
 
+TEST_F(RankingTest, TheSearchKeepsWithinTheLimitsOfTheObjective) {
+  // On one node it takes longer, but fewer node-hours: 1.5 of 2.2 node-seconds, after a deadline of 1.2 s.
+  const ReplayBatch replay = [](const std::vector<Target>& targets) -> Result<std::vector<Replayed>> {
+    std::vector<Replayed> replayed;
+    for (const Target& target : targets) replayed.push_back({target.nodes == 1 ? 1.5 : 1.1, ""});
+    return replayed;
+  };
+  graph_ = test::graph_of(2, {{0, 1, 1000}});
+  const Cluster cluster = test::even_cluster(2, 2);
+  const CandidateOptions two_ranks = test::options(2);
+  const SearchSpace space{cluster, two_ranks};
+  RankingOptions limited = options();
+  limited.objective.goal = Goal::kNodeHours;
+  limited.budget_s = 10;
+  const auto found = [&] {
+    Result<Ranking> ranking = rank({candidate(2, {0, 1}, "block")}, graph_, replay, limited);
+    EXPECT_TRUE(ranking.ok());
+    EXPECT_TRUE(search_by_replay(*ranking, space, graph_, replay, limited).ok());
+    return ranking->ranked.size() - 1;
+  };
+  EXPECT_EQ(found(), 1U);
+  limited.objective.deadline_s = 1.2;
+  EXPECT_EQ(found(), 0U);
+}
+
 }  // namespace
 }  // namespace lbf::advisor
