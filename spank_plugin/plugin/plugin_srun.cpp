@@ -77,8 +77,9 @@ bool run_report(const std::string& program, std::vector<std::string> words, cons
   }
 }
 
-// What lbf-report -j takes for this step alone. The task that has its array's number, and the component that
-// has its heterogeneous job's, need their other name: `-j 12` means all of array 12.
+// What lbf-report -j takes for this step alone. The task that has its array's number needs its other name: `-j 12` means all of
+// array 12. The components of a heterogeneous job number their steps together, and a program over several is the first one's step,
+// whichever of them srun tells us: the number of the whole job and the step's say which it is.
 std::string report_id(std::uint32_t job, std::uint32_t step) {
   const auto variable = [](const char* name) -> std::string {
     const char* value = std::getenv(name);
@@ -88,8 +89,15 @@ std::string report_id(std::uint32_t job, std::uint32_t step) {
   const std::string task = variable("SLURM_ARRAY_TASK_ID");
   if (!task.empty() && variable("SLURM_ARRAY_JOB_ID") == id) {
     id += "_" + task;
-  } else if (variable("SLURM_JOB_ID_HET_GROUP_0") == id || variable("SLURM_JOB_ID_PACK_GROUP_0") == id) {
-    id += "+0";
+  } else {
+    for (const std::string group : {"SLURM_JOB_ID_HET_GROUP_", "SLURM_JOB_ID_PACK_GROUP_"}) {
+      const auto id_of = [&](int offset) { return variable((group + std::to_string(offset)).c_str()); };
+      for (int offset = 0; !id_of(offset).empty(); ++offset) {
+        if (id_of(offset) != std::to_string(job)) continue;
+        id = id_of(0);
+        break;
+      }
+    }
   }
   return id + "." + std::to_string(step);
 }

@@ -8,6 +8,7 @@ extern "C" {
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
@@ -64,6 +65,91 @@ std::optional<HetComponent> het_component(const SpankHandle& spank, std::uint32_
     }
   }
   return std::nullopt;
+}
+
+// `srun a : b`, `srun --het-group=0,1 a`: one MPI_COMM_WORLD, and so one step here, that of its first component. SPANK's
+// items are this component's, SLURM_STEP_* the whole step's; srun sorts the step's nodes by name, whichever component they are of.
+struct WholeStep {
+  std::uint32_t job = 0;  // the first component's
+  std::optional<HetComponent> het;  // the first one; empty: components within one ordinary job
+  std::vector<std::string> nodes;
+  std::vector<std::uint32_t> tasks_per_node;
+  std::uint32_t tasks = 0;
+  std::uint32_t node_index = 0;  // of this node
+  std::uint32_t first_task = 0;  // the step's number of this component's task 0
+};
+
+// Which component of a heterogeneous job each node is of. Empty: a node is of two, or of none that is known.
+std::vector<std::uint32_t> components_of(const std::vector<std::string>& nodes, const SpankHandle& spank, const HetComponent& het) {
+  const std::string group = het.group.substr(0, het.group.rfind('_') + 1);
+  std::map<std::string, std::uint32_t> component_of;
+  for (std::uint32_t offset = 0; offset < kMaxHetComponents; ++offset) {
+    const auto list = spank.environment(("SLURM_JOB_NODELIST" + group + std::to_string(offset)).c_str());
+    if (!list) break;
+    for (std::string& node : expand_hosts(*list)) {
+      if (!component_of.try_emplace(std::move(node), offset).second) return {};
+    }
+  }
+  std::vector<std::uint32_t> components;
+  for (const std::string& node : nodes) {
+    const auto found = component_of.find(node);
+    if (found == component_of.end()) return {};
+    components.push_back(found->second);
+  }
+  return components;
+}
+
+// Nothing: the step has no other components. Errors: kNotFound, it has, and Slurm does not tell which of their nodes this is.
+Result<std::optional<WholeStep>> whole_step(const SpankHandle& spank, const std::optional<HetComponent>& het, std::uint32_t job,
+                                            std::uint32_t own_tasks, std::uint32_t own_node) {
+  const Error unknown{ErrorCode::kNotFound,
+                      "Slurm does not tell which of the step's nodes this is (a program over several components that share nodes)"};
+  const auto tasks = number_of(spank.environment("SLURM_STEP_NUM_TASKS"));
+  const auto nodelist = spank.environment("SLURM_STEP_NODELIST");
+  const auto own_nodes = spank.item<std::uint32_t>(S_JOB_NNODES);
+  if (!tasks || *tasks <= own_tasks || !nodelist || !own_nodes) return std::optional<WholeStep>();
+  WholeStep step;
+  step.job = job;
+  step.tasks = *tasks;
+  step.nodes = expand_hosts(*nodelist);
+  if (step.nodes.size() <= *own_nodes) return std::optional<WholeStep>();
+  const auto per_node = spank.environment("SLURM_STEP_TASKS_PER_NODE");
+  if (per_node) step.tasks_per_node = parse_tasks_per_node(*per_node, step.nodes.size());
+  const char* name = std::getenv("SLURMD_NODENAME");  // slurmstepd's own, not the job's
+  const auto own = std::find(step.nodes.begin(), step.nodes.end(), name == nullptr ? "" : name);
+  if (step.tasks_per_node.size() != step.nodes.size() || own == step.nodes.end() ||
+      std::find(own + 1, step.nodes.end(), *own) != step.nodes.end()) {
+    return unknown;
+  }
+  step.node_index = static_cast<std::uint32_t>(own - step.nodes.begin());
+  std::vector<std::uint32_t> components;
+  if (het) {
+    components = components_of(step.nodes, spank, *het);
+    if (components.empty() || components[step.node_index] != het->offset) return unknown;
+    const std::uint32_t first = *std::min_element(components.begin(), components.end());
+    step.het = HetComponent{het->leader, first, het->group.substr(0, het->group.rfind('_') + 1) + std::to_string(first)};
+    const auto id = number_of(spank.environment(("SLURM_JOB_ID" + step.het->group).c_str()));
+    if (!id) return unknown;
+    step.job = *id;
+  } else {
+    // Of an ordinary job's, each component has the nodes behind the one before.
+    if (step.node_index < own_node || step.node_index - own_node + *own_nodes > step.nodes.size()) return unknown;
+    const std::uint32_t begin = step.node_index - own_node;
+    for (std::uint32_t node = 0; node < step.nodes.size(); ++node)
+      components.push_back(node < begin ? 0 : node < begin + *own_nodes ? 1 : 2);
+  }
+  const std::uint32_t own_component = components[step.node_index];
+  std::uint64_t before = 0;
+  std::uint64_t mine = 0;
+  std::uint64_t all = 0;
+  for (std::size_t node = 0; node < step.nodes.size(); ++node) {
+    if (components[node] < own_component) before += step.tasks_per_node[node];
+    if (components[node] == own_component) mine += step.tasks_per_node[node];
+    all += step.tasks_per_node[node];
+  }
+  if (mine != own_tasks || all != step.tasks) return unknown;
+  step.first_task = static_cast<std::uint32_t>(before);
+  return std::optional<WholeStep>(std::move(step));
 }
 
 struct ArrayTask {
@@ -163,11 +249,11 @@ nlohmann::json describe_job(const SpankHandle& spank, std::uint32_t job, const S
 
 // Of a step whose tasks are the program's ranks: where they are, and the program's words.
 void describe_tasks(const SpankHandle& spank, std::uint32_t tasks, std::size_t nodes,
-                    const std::optional<HetComponent>& het, nlohmann::json& json) {
+                    const std::optional<HetComponent>& het, const std::optional<WholeStep>& whole, nlohmann::json& json) {
   if (const auto local = spank.item<std::uint32_t>(S_JOB_LOCAL_TASK_COUNT)) {
     std::vector<std::uint32_t> ids;
     for (std::uint32_t i = 0; i < *local; ++i) {
-      if (const auto id = spank.global_task_id(i)) ids.push_back(*id);
+      if (const auto id = spank.global_task_id(i)) ids.push_back(*id + (whole ? whole->first_task : 0));
     }
     json["task_ids"] = std::move(ids);
   }
@@ -217,11 +303,18 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
   const auto node_index = spank.item<std::uint32_t>(S_JOB_NODEID);
   if ((!tasks && kind == StepKind::kProgram) || !node_index) return missing("the step's tasks");
   const auto het = het_component(spank, *job);
-  const std::vector<std::string> nodes = nodes_of_step(spank, het);
-  if (*node_index >= nodes.size()) return missing("the step's nodes (SLURM_STEP_NODELIST)");
+  std::optional<WholeStep> whole;
+  if (kind == StepKind::kProgram) {
+    auto found = whole_step(spank, het, *job, *tasks, *node_index);
+    if (!found) return found.error();
+    whole = std::move(*found);
+  }
+  const std::vector<std::string> nodes = whole ? whole->nodes : nodes_of_step(spank, het);
+  const std::uint32_t own_index = whole ? whole->node_index : *node_index;
+  if (own_index >= nodes.size()) return missing("the step's nodes (SLURM_STEP_NODELIST)");
 
-  nlohmann::json json = describe_job(spank, *job, step, het);
-  const JobNodes job_nodes = nodes_of_job(spank, het, nodes[*node_index]);
+  nlohmann::json json = whole ? describe_job(spank, whole->job, step, whole->het) : describe_job(spank, *job, step, het);
+  const JobNodes job_nodes = nodes_of_job(spank, het, nodes[own_index]);
   // CPUs of this node that the step may use: in slurmstepd S_JOB_NCPUS is what the step's credential has here
   // (--exact and --overcommit too; hardware threads count where Slurm counts them); SLURM_CPUS_ON_NODE is the
   // job's.
@@ -236,16 +329,16 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
     json["start_realtime_ns"] = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
     json["step"] = *step_id;
     json["nodes"] = nodes;
-    json["node_index"] = *node_index;
-    json["node"] = nodes[*node_index];
-    json["tasks"] = *tasks;
+    json["node_index"] = own_index;
+    json["node"] = nodes[own_index];
+    json["tasks"] = whole ? whole->tasks : *tasks;
     if (step_cpus) json["cpus_on_node"] = *step_cpus;
-    describe_tasks(spank, *tasks, nodes.size(), het, json);
+    describe_tasks(spank, whole ? whole->tasks : *tasks, nodes.size(), het, whole, json);
   }
   json["mpirun"] = std::move(mpirun);
   // Arguments may hold bytes that are no UTF-8.
   return StepDescription{json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                         nodes[*node_index]};
+                         nodes[own_index]};
 }
 
 }  // namespace lbf::plugin

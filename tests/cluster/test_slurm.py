@@ -151,6 +151,26 @@ class Slurm(ClusterCase):
         component = self.report("-n", "-P", "-o", "JobIDRaw", "-j", f"{leader}+1")
         self.assertEqual([f"{leader + 1}.0"], component.out.split(), component)
 
+    def test_one_program_over_several_components(self):
+        program = self.program("steps")
+        jobs, printed = self.batch(f"srun {MPI} --het-group=0,1 {program} 20\n", "--lbf-predict", "--nodes=1", "--ntasks=1", ":",
+                                   "--nodes=2", "--ntasks=3")
+        leader = min(jobs)
+        listed = self.report("-n", "-P", "-o", "JobID,State,NTasks", "-j", str(leader))
+        self.assertEqual([f"{leader}+0.0|complete|4"], listed.out.split(), f"{listed}\n{printed}")
+        step = self.step(leader)
+        self.assertEqual([0, 1, 1, 2], step["node_of_rank"])
+        self.assert_counts(self.expected(20, 4), step)
+        self.assertIn(f"{leader}+0.0", printed, "srun's last line")
+
+    def test_components_within_an_ordinary_job(self):
+        program = self.program("steps")
+        jobs, printed = self.batch(f"srun {MPI} --nodes=1 --ntasks=1 {program} 20 : --nodes=1 --ntasks=2 {program} 20\n",
+                                   "--lbf-predict", "--nodes=2", "--ntasks=3")
+        step = self.step(jobs[0])
+        self.assertEqual((3, [0, 1, 1]), (step["ranks"], step["node_of_rank"]), printed)
+        self.assert_counts(self.expected(20, 3), step)
+
     def test_two_jobs_at_once_on_the_same_node(self):
         names = [f"lbf-{uuid.uuid4().hex[:12]}" for _ in range(2)]
         processes = [self.start("srun", MPI, "--lbf-predict", "--nodelist=node1", "--nodes=1", "--ntasks=2",

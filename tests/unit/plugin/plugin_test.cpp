@@ -530,7 +530,8 @@ TEST_F(PluginTest, TheReportsLineIsAboutThisStepAlone) {
             "lbf: see lbf-report -j 42_7.3");
   EXPECT_EQ(said_with({{"SLURM_ARRAY_JOB_ID", "40"}, {"SLURM_ARRAY_TASK_ID", "7"}}),
             "lbf: see lbf-report -j 42.3");
-  EXPECT_EQ(said_with({{"SLURM_JOB_ID_HET_GROUP_0", "42"}}), "lbf: see lbf-report -j 42+0.3");
+  EXPECT_EQ(said_with({{"SLURM_JOB_ID_HET_GROUP_0", "42"}}), "lbf: see lbf-report -j 42.3");
+  EXPECT_EQ(said_with({{"SLURM_JOB_ID_HET_GROUP_0", "40"}, {"SLURM_JOB_ID_HET_GROUP_1", "42"}}), "lbf: see lbf-report -j 40.3");
   EXPECT_EQ(said_with({{"SLURM_JOB_ID_PACK_GROUP_0", "41"}}), "lbf: see lbf-report -j 42.3");
 }
 

@@ -127,6 +127,94 @@ TEST_F(DescriptionTest, AComponentOfAHeterogeneousJobHasItsOwnNodes) {
   }
 }
 
+// `srun a : b`: what slurmstepd of the second component, two tasks on one node, has of a step of five tasks.
+class WholeStepTest : public DescriptionTest {
+ protected:
+  WholeStepTest() {
+    be_het_component("HET");
+    host().environment["SLURM_STEP_NUM_TASKS"] = "5";
+    host().environment["SLURM_JOB_NODELIST_HET_GROUP_0"] = "node[1-2]";
+    be_node("node3");
+  }
+  ~WholeStepTest() override { ::unsetenv("SLURMD_NODENAME"); }
+  static void be_node(const char* name) { ::setenv("SLURMD_NODENAME", name, 1); }
+  void expect_third_node(const nlohmann::json& step) {
+    EXPECT_EQ(step["nodes"], (nlohmann::json{"node1", "node2", "node3"}));
+    EXPECT_EQ(step["node_index"], 2);
+    EXPECT_EQ(step["node"], "node3");
+    EXPECT_EQ(step["tasks"], 5);
+    EXPECT_EQ(step["tasks_per_node"], (nlohmann::json{1, 2, 2}));
+    EXPECT_EQ(step["task_ids"], (nlohmann::json{3, 4}));
+  }
+  void expect_no_prediction() {
+    host().environment.erase("LBF_CAPTURE_DIR");
+    host().environment.erase("LD_PRELOAD");
+    start(S_CTX_REMOTE);
+    give_option("lbf-predict", nullptr, true);
+    EXPECT_EQ(call_hook("user_init"), ESPANK_SUCCESS);
+    EXPECT_THAT(host().said, ElementsAre(HasSubstr("which of the step's nodes this is")));
+    EXPECT_FALSE(host().environment.contains("LD_PRELOAD"));
+    host().said.clear();
+  }
+};
+
+TEST_F(WholeStepTest, AProgramOverSeveralComponentsIsAStepOfTheFirst) {
+  const auto step = described();
+  expect_third_node(step);
+  EXPECT_EQ(step["job"], 50);
+  EXPECT_EQ(step["het_job"], 50);
+  EXPECT_EQ(step["het_offset"], 0);
+}
+
+TEST_F(WholeStepTest, TheFirstNeedNotBeTheJobsFirst) {
+  host().environment["SLURM_HET_SIZE"] = "3";
+  host().environment["SLURM_JOB_ID_HET_GROUP_2"] = "52";
+  host().environment["SLURM_JOB_NODELIST_HET_GROUP_0"] = "node9";
+  host().environment["SLURM_JOB_NODELIST_HET_GROUP_1"] = "node[1-2]";
+  host().environment["SLURM_JOB_NODELIST_HET_GROUP_2"] = "node3";
+  host().items[S_JOB_ID] = 52;
+  const auto step = described();
+  expect_third_node(step);
+  EXPECT_EQ(step["job"], 51);
+  EXPECT_EQ(step["het_job"], 50);
+  EXPECT_EQ(step["het_offset"], 1);
+}
+
+// srun sorts the nodes of all components by name; tasks are numbered component by component.
+TEST_F(WholeStepTest, ComponentsWhoseNodesLieBetweenEachOther) {
+  host().environment["SLURM_JOB_NODELIST_HET_GROUP_0"] = "node[1,3]";
+  host().environment["SLURM_JOB_NODELIST_HET_GROUP_1"] = "node2";
+  be_node("node2");
+  const auto step = described();
+  EXPECT_EQ(step["node_index"], 1);
+  EXPECT_EQ(step["task_ids"], (nlohmann::json{3, 4}));
+}
+
+TEST_F(WholeStepTest, ComponentsWithinAnOrdinaryJob) {
+  for (const char* name : {"SLURM_HET_SIZE", "SLURM_JOB_ID_HET_GROUP_0", "SLURM_JOB_ID_HET_GROUP_1", "SLURM_JOB_NODELIST_HET_GROUP_0",
+                           "SLURM_JOB_NODELIST_HET_GROUP_1"}) {
+    host().environment.erase(name);
+  }
+  host().items[S_JOB_ID] = 50;
+  const auto step = described();
+  expect_third_node(step);
+  EXPECT_EQ(step["job"], 50);
+  EXPECT_FALSE(step.contains("het_job"));
+  host().environment["SLURM_STEP_TASKS_PER_NODE"] = "1,1,3";  // not this component's two
+  expect_no_prediction();
+}
+
+TEST_F(WholeStepTest, WhoCannotTellWhichNodeHeIsSaysSo) {
+  host().environment["SLURM_STEP_NODELIST"] = "node[1,3,3]";
+  expect_no_prediction();
+  host().environment["SLURM_STEP_NODELIST"] = "node[1-3]";
+  host().environment["SLURM_JOB_NODELIST_HET_GROUP_0"] = "node[1,3]";  // node3 is of both
+  expect_no_prediction();
+  host().environment["SLURM_JOB_NODELIST_HET_GROUP_0"] = "node[1-2]";
+  be_node("elsewhere");
+  expect_no_prediction();
+}
+
 TEST_F(DescriptionTest, NodesThatAreNotKnownMeanNoPrediction) {
   be_het_component("HET");
   host().environment.erase("SLURM_JOB_NODELIST_HET_GROUP_1");
