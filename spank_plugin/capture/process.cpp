@@ -76,6 +76,8 @@ void release_thread(void* data) {
       process.mode.uncounted.fetch_add(count, std::memory_order_relaxed);
     return true;
   });
+  // Behind the end of the capture nothing comes.
+  if (!process.mode.off.load(std::memory_order_relaxed)) thread->ring.end();
   thread->clock.close();
   thread->statuses.release();
   thread->snapshot.release();
