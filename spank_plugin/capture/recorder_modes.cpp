@@ -356,7 +356,10 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
     leave_thread();
     return false;
   }
-  if (!process.initialised.load(std::memory_order_acquire)) return true;
+  if (!process.initialised.load(std::memory_order_acquire)) {
+    process_learns_world();
+    return true;
+  }
   if (self.cpu_threshold == kNever) begin_in_run(self);
   // With one thread in MPI at a time nobody changes the mode now; but a thread that ends may have the lock.
   if (!self.shared) catch_up(self);
