@@ -184,6 +184,7 @@ struct RecordingMode {
   std::uint32_t window = 1;          // the one that is open, or was last
   std::atomic<std::uint32_t> before_window{0};  // requests up to this one began before the window (request_numbers.h)
   std::uint64_t close_ticks = 0;     // when the last window closed
+  std::atomic<bool> any_cancelled{false};  // MPI_Cancel was called in the window that is open
   std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
 };
 
