@@ -175,6 +175,13 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+// At most BYTES of TEXT, which is UTF-8, without half of a character at the end: strict writers of JSON refuse that.
+std::string_view whole_characters(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) --bytes;
+  return text.substr(0, bytes);
+}
+
 Result<StreamEnd> parse_end(std::string_view body) {
   const json end = json::parse(body, nullptr, false);
   if (!end.is_object()) return invalid_input("end of a stream: not a JSON object");
@@ -190,8 +197,9 @@ Result<StreamEnd> parse_end(std::string_view body) {
       return invalid_input("end of a stream: 'lost_batches' must be a whole number");
     out.lost_batches = end["lost_batches"].get<std::uint64_t>();
   }
+  constexpr std::size_t kMostReasonBytes = 200;
   if (end.contains("reason") && end["reason"].is_string())
-    out.reason = end["reason"].get<std::string>().substr(0, 200);
+    out.reason = whole_characters(end["reason"].get_ref<const std::string&>(), kMostReasonBytes);
   return out;
 }
 

@@ -73,6 +73,14 @@ class HandleTable {
     }
   }
 
+  // visit(Value&), in no order.
+  template <class Visit>
+  void for_each(Visit visit) noexcept {
+    for (std::size_t i = 0; i <= mask_; ++i) {
+      if (slots_[i].key != 0) visit(slots_[i].value);
+    }
+  }
+
   // Whether `value`, which was found or inserted some time ago, is still that of `key`.
   static bool is_value_of(const Value* value, Key key) noexcept {
     const auto* const slot =

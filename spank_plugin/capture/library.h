@@ -29,7 +29,7 @@ namespace lbf::capture {
   X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) X(Group_size) X(Group_translate_ranks) X(Group_free) \
       X(Type_size_x) X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors)   \
           X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) X(Get_library_version) X(Comm_get_parent) \
-              X(Query_thread) X(Request_get_status) LBF_CAPTURE_PMPI_FORTRAN(X)
+              X(Query_thread) X(Request_get_status) X(Initialized) LBF_CAPTURE_PMPI_FORTRAN(X)
 
 struct Library {
 #define LBF_CAPTURE_MEMBER(name) decltype(&PMPI_##name) name;

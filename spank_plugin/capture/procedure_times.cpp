@@ -198,6 +198,15 @@ std::uint64_t choose(Thread& thread) noexcept {
   return 0;
 }
 
+// Of what the whole process has of something, the part that no thread has charged yet.
+std::uint64_t take_uncharged(std::atomic<std::uint64_t>& charged, std::uint64_t all) noexcept {
+  std::uint64_t before = charged.load(std::memory_order_relaxed);
+  while (before < all) {
+    if (charged.compare_exchange_weak(before, all, std::memory_order_relaxed)) return all - before;
+  }
+  return 0;
+}
+
 // What writing took counts as cost of the procedures, not of the call.
 void charge(Thread& thread, std::uint64_t calls, std::uint64_t ticks) noexcept {
   ring::ProcedureUse& use = thread.header->procedures;
@@ -205,12 +214,9 @@ void charge(Thread& thread, std::uint64_t calls, std::uint64_t ticks) noexcept {
     counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   };
   const double call_ticks = procedures_library()->call_ticks();
-  // Samples were taken in whatever thread; they are charged once.
-  const std::uint64_t sampling = procedures_library()->sample_ticks();
-  if (sampling != procedure_times.sample_ticks_charged.load(std::memory_order_relaxed)) {
-    const std::uint64_t charged = procedure_times.sample_ticks_charged.exchange(sampling, std::memory_order_relaxed);
-    if (sampling > charged) ticks += sampling - charged;
-  }
+  // Samples were taken in whatever thread, calls made in some that have no ring: both are charged once.
+  ticks += take_uncharged(procedure_times.sample_ticks_charged, procedures_library()->sample_ticks());
+  calls += take_uncharged(procedure_times.calls_beside_charged, procedures_library()->calls_beside());
   use.call_ticks_256.store(static_cast<std::uint64_t>(call_ticks * 256), std::memory_order_relaxed);
   add(use.calls, calls);
   add(use.record_ticks, ticks);

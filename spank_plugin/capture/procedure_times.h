@@ -27,6 +27,7 @@ struct ProcedureTimes {
   bool candidates_known = false;            // there are that many, or none
   std::atomic<std::uint64_t> samples_next{0};   // at so many samples they are said; 0: none are counted
   std::atomic<std::uint64_t> sample_ticks_charged{0};
+  std::atomic<std::uint64_t> calls_beside_charged{0};
   std::uint32_t names_said = 0;
   std::uint32_t remarks_said = 0;
   std::uint32_t switch_offs_said = 0;

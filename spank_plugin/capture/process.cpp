@@ -76,6 +76,8 @@ void release_thread(void* data) {
       process.mode.uncounted.fetch_add(count, std::memory_order_relaxed);
     return true;
   });
+  // Behind the end of the capture nothing comes.
+  if (!process.mode.off.load(std::memory_order_relaxed)) thread->ring.end();
   thread->clock.close();
   thread->statuses.release();
   thread->snapshot.release();
@@ -239,6 +241,30 @@ void tell_calls_without_ring(Thread& thread) noexcept {
   }
 }
 
+namespace {
+
+// REQUIRES: MPI is initialised.
+void learn_world() noexcept {
+  const StartLock lock;
+  if (process.world_size != 0) return;
+  int level = MPI_THREAD_SINGLE;
+  library.Query_thread(&level);
+  if (level == MPI_THREAD_MULTIPLE) process.shared.store(true, std::memory_order_relaxed);
+  library.Comm_rank(library.comm_world, &process.rank);
+  library.Comm_size(library.comm_world, &process.world_size);
+  library.Comm_group(library.comm_world, &process.world_group);
+  process.world.size = static_cast<std::uint32_t>(process.world_size);
+  process.world.rank = process.rank;
+  process.world.uid = 1;
+}
+
+}  // namespace
+
+void process_learns_world() noexcept {
+  int is_initialised = 0;
+  if (library.Initialized(&is_initialised) == MPI_SUCCESS && is_initialised != 0) learn_world();
+}
+
 void process_initialised(int thread_level) noexcept {
   process.thread_level = thread_level;
   if (thread_level == MPI_THREAD_MULTIPLE && !process.all_threads_barrier)
@@ -251,18 +277,12 @@ void process_initialised(int thread_level) noexcept {
       if (t->shared) use_shared_ideal(*t);
     }
   }
-  library.Comm_rank(library.comm_world, &process.rank);
-  library.Comm_size(library.comm_world, &process.world_size);
-  library.Comm_group(library.comm_world, &process.world_group);
+  learn_world();
   char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   library.Get_library_version(version, &length);
   version[strcspn(version, "\n")] = '\0';
   snprintf(process.library_version, sizeof(process.library_version), "%.127s", version);
-  process.world.size = static_cast<std::uint32_t>(process.world_size);
-  process.world.rank = process.rank;
-  process.world.uid = 1;
-  process.world.defined = true;
   find_fortran_sentinels();
   resolve_all_next();
   clock_calibrate();

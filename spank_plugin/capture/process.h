@@ -184,6 +184,7 @@ struct RecordingMode {
   std::uint32_t window = 1;          // the one that is open, or was last
   std::atomic<std::uint32_t> before_window{0};  // requests up to this one began before the window (request_numbers.h)
   std::uint64_t close_ticks = 0;     // when the last window closed
+  std::atomic<bool> any_cancelled{false};  // MPI_Cancel was called in the window that is open
   std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
 };
 
@@ -360,6 +361,9 @@ bool resume_left_call(Thread& thread, const std::byte* frame, Entry entry) noexc
 // Notes where the thread's own stack is. REQUIRES: called on that thread, `tid`.
 void note_stack(Thread& thread, pid_t tid) noexcept;
 
+// Asks MPI for MPI_COMM_WORLD, once, if it can be asked: a thread may be in MPI before the one that called MPI_Init is back from
+// there, and what it records needs the rank.
+void process_learns_world() noexcept;
 // What MPI_Init found: called after it returned, capture on or off.
 void process_initialised(int thread_level) noexcept;
 // The run begins at process.init_leave_ticks: from here on every ring says whose it is, also those of threads that called

@@ -221,6 +221,20 @@ void forget_placed_receives() noexcept {
   });
 }
 
+// Requests of the window that closes which were cancelled and are not over: whether their messages are taken back nobody will see, but
+// of those that are watched. A look at the whole table, where anything was cancelled in the window.
+std::uint64_t count_cancelled() noexcept {
+  if (!process.mode.any_cancelled.exchange(false, std::memory_order_relaxed)) return 0;
+  std::uint64_t count = 0;
+  const TableLock lock;
+  process.requests.for_each([&](const RequestInfo& info) {
+    const bool is_message = info.kind == RequestKind::kSend || info.kind == RequestKind::kRecv;
+    if (!is_message || !info.active || !info.cancelled || !is_seen(info.id)) return;
+    if (process.watched.find(info.watch, info.id) == nullptr) ++count;
+  });
+  return count;
+}
+
 // What is taken away from the thread's gap goes before the record that ends it, whatever record that is.
 void judge_gap_until(Thread& self, std::uint64_t now) noexcept {
   if (now - self.last_leave >= self.cpu_threshold) {
@@ -248,6 +262,7 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
   append_mark(self.ring, EventKind::kWindowClose, now, now, 0, function);
   self.ring.keep_back();
   forget_placed_receives();
+  mode.uncounted.fetch_add(count_cancelled(), std::memory_order_relaxed);
   mode.close_ticks = now;
   mode.counting = true;
   mode.ever_counted = true;
@@ -356,7 +371,10 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
     leave_thread();
     return false;
   }
-  if (!process.initialised.load(std::memory_order_acquire)) return true;
+  if (!process.initialised.load(std::memory_order_acquire)) {
+    process_learns_world();
+    return true;
+  }
   if (self.cpu_threshold == kNever) begin_in_run(self);
   // With one thread in MPI at a time nobody changes the mode now; but a thread that ends may have the lock.
   if (!self.shared) catch_up(self);

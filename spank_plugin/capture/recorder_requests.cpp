@@ -393,13 +393,14 @@ void request_free(Call& call) noexcept {
 }
 
 // A send or receive that was counted when it was posted, or recorded in a window that is over, cannot be taken
-// back: whether the cancel succeeds is not looked at.
+// back: whether the cancel succeeds is not looked at. Nor can one whose window ends before it does (count_cancelled).
 void cancel(Call& call, MPI_Request request) noexcept {
   bool can_be_told = false;
   {
     const TableLock lock;
     if (RequestInfo* slot = find_request(key_of(request))) {
       slot->cancelled = true;
+      process.mode.any_cancelled.store(true, std::memory_order_relaxed);
       can_be_told = process.watched.find(slot->watch, slot->id) != nullptr || (!call.counts() && is_seen(slot->id));
     }
   }

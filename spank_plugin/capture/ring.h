@@ -50,8 +50,8 @@ struct PrimitiveCounter {
   std::atomic<std::uint64_t> ideal_ticks_256;  // one execution with everything in the cache, in 1/256 ticks
 };
 
-// What measuring procedures costs this thread (docs/procedures.md). Written by the producer alone, relaxed; 0 where
-// none are measured.
+// What measuring procedures costs this thread, and those that have no ring as far as it charged them (docs/procedures.md). Written by
+// the producer alone, relaxed; 0 where none are measured.
 struct ProcedureUse {
   std::atomic<std::uint64_t> calls;           // of measured procedures, as far as MPI calls have told
   std::atomic<std::uint64_t> call_ticks_256;  // one of them, in 1/256 ticks

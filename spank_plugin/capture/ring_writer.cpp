@@ -15,6 +15,31 @@ void RingWriter::write_adjust(const Adjust& adjust) noexcept {
   record->bytes = adjust.waiting;
 }
 
+// What was lost, and what was to be taken away before it.
+void RingWriter::write_gap() noexcept {
+  write_adjust(gap_.before);
+  auto* record = reinterpret_cast<ring::Record*>(claim(sizeof(ring::Record)));
+  std::memset(static_cast<void*>(record), 0, sizeof(*record));
+  record->words_and_op = ring::kRecordWords;
+  record->kind = static_cast<std::uint8_t>(EventKind::kGap);
+  record->flags = kFlagCallBegin;
+  record->enter = gap_.enter;
+  record->leave = gap_.leave;
+  record->bytes = gap_.records;
+  gap_ = Gap{};
+  gap_counted_ = 0;
+}
+
+void RingWriter::end() noexcept {
+  // Of a call that is not over (the thread was cancelled inside the recorder) nothing is whole.
+  if (gap_.records == 0 || first_ != nullptr || lost_in_call_) return;
+  use_kept_back();
+  // The adjustment, and a pad before either.
+  if (!has_room(sizeof(ring::Record), 2 * sizeof(ring::Record))) return;
+  write_gap();
+  header_->head.store(head_, std::memory_order_release);
+}
+
 void RingWriter::append_slow(EventKind kind, const Fields& fields) noexcept {
   ring::Record* const record = append_slow(kind, sizeof(ring::Record));
   if (record == nullptr) return;
@@ -40,19 +65,7 @@ ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexc
   const std::uint64_t pad = bytes > sizeof(ring::Record) ? bytes : sizeof(ring::Record);
   const std::uint64_t slack = preface + pad + (gap_.records > 0 && !last ? capacity_ / 8 : 0);
   if (fits_at_all(bytes) && has_room(bytes, slack)) {
-    if (gap_.records > 0) {
-      write_adjust(gap_.before);
-      auto* record = reinterpret_cast<ring::Record*>(claim(sizeof(ring::Record)));
-      std::memset(static_cast<void*>(record), 0, sizeof(*record));
-      record->words_and_op = ring::kRecordWords;
-      record->kind = static_cast<std::uint8_t>(EventKind::kGap);
-      record->flags = kFlagCallBegin;
-      record->enter = gap_.enter;
-      record->leave = gap_.leave;
-      record->bytes = gap_.records;
-      gap_ = Gap{};
-      gap_counted_ = 0;
-    }
+    if (gap_.records > 0) write_gap();
     write_adjust(adjust_);
     adjust_ = Adjust{};
     ring::Record* const record = place(kind, bytes);

@@ -134,6 +134,10 @@ class RingWriter {
                        const char* text, std::size_t text_bytes,
                        std::uint64_t calls = 0, std::uint64_t ticks = 0) noexcept;
 
+  // The thread records nothing any more: what was lost since its last record is told, as far as there is room. Without it the
+  // header's count alone has it.
+  void end() noexcept;
+
   // Less than an eighth is free, as the consumer says now.
   bool nearly_full() noexcept {
     tail_ = header_->tail.load(std::memory_order_acquire);
@@ -251,6 +255,7 @@ class RingWriter {
   ring::Record* append_slow(EventKind kind, std::uint64_t bytes) noexcept;
   void append_slow(EventKind kind, const Fields& fields) noexcept;
   void write_adjust(const Adjust& adjust) noexcept;
+  void write_gap() noexcept;  // REQUIRES: there is room for two records, each with a pad
   void stamp_others(std::uint64_t leave) noexcept;
   void close_lost(std::uint64_t lost_from, std::uint64_t leave) noexcept;
 

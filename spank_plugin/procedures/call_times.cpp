@@ -29,6 +29,7 @@ constinit ThreadTimes* const kNoThread = nullptr;
 constinit thread_local bool unavailable __attribute__((tls_model("initial-exec"))) = false;
 constinit thread_local std::uint32_t not_measured __attribute__((tls_model("initial-exec"))) = 0;
 constinit std::atomic<std::uint64_t> missed_elsewhere{0};
+constinit std::atomic<std::uint64_t> told_beside{0};
 enum class Place : std::uint8_t { kUnknown, kProgram, kMpi };
 constinit thread_local Place place __attribute__((tls_model("initial-exec"))) = Place::kUnknown;
 
@@ -291,10 +292,34 @@ void remove(ThreadTimes& thread, ActiveCall* call) noexcept {
   --thread.top;
 }
 
+void add_to(CallSums& total, const CallSums& sums) noexcept {
+  total.calls += sums.calls;
+  total.inclusive_ticks += sums.inclusive_ticks;
+  total.self_ticks += sums.self_ticks;
+  total.left_by_jump += sums.left_by_jump;
+}
+
+// Of a thread that calls no MPI nobody takes the interval: what its calls cost is the process's all the same. They leave the interval,
+// so that none is told twice if the thread does call MPI one day.
+void tell_beside(ThreadTimes& thread) noexcept {
+  std::uint64_t calls = 0;
+  for (std::uint32_t word = 0; word < kMaxProcedures / 64; ++word) {
+    for (std::uint64_t left = thread.touched[word]; left != 0; left &= left - 1) {
+      const std::uint32_t i = word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(left));
+      calls += thread.interval[i].calls;
+      add_to(thread.before[i], thread.interval[i]);
+      thread.interval[i] = CallSums{};
+    }
+    thread.touched[word] = 0;
+  }
+  told_beside.fetch_add(calls, std::memory_order_relaxed);
+}
+
 // What the calls since the last look cost, against the limit. The procedures with the most calls are switched
 // off until the rest is below it.
 [[gnu::noinline]] void review_cost(ThreadTimes& thread, std::uint64_t now) noexcept {
   thread.grant = kCallsPerReview;
+  if (place == Place::kUnknown) tell_beside(thread);
   const std::uint64_t limit = cost_rule.limit_65536.load(std::memory_order_relaxed);
   const std::uint64_t call_ticks = cost_rule.call_ticks.load(std::memory_order_relaxed);
   const std::uint64_t passed = now - thread.reviewed_at;
@@ -366,15 +391,11 @@ std::uint32_t take_interval(std::uint64_t now, IntervalSums* out, std::uint32_t 
          left &= left - 1) {
       const std::uint32_t i = word * 64 + static_cast<std::uint32_t>(__builtin_ctzll(left));
       CallSums& sums = thread->interval[i];
-      CallSums& total = thread->before[i];
       out[count].procedure = i;
       out[count].processor_time = all_processor_time ? 1 : 0;
       out[count].sums = sums;
       ++count;
-      total.calls += sums.calls;
-      total.inclusive_ticks += sums.inclusive_ticks;
-      total.self_ticks += sums.self_ticks;
-      total.left_by_jump += sums.left_by_jump;
+      add_to(thread->before[i], sums);
       sums = CallSums{};
       clear_bit(thread->touched, i);
     }
@@ -415,14 +436,13 @@ CallSums sums_of(std::uint32_t procedure) noexcept {
   CallSums all;
   for (ThreadTimes* thread = __atomic_load_n(&lbf_procedures_threads, __ATOMIC_ACQUIRE); thread != nullptr;
        thread = thread->next) {
-    for (const CallSums* sums : {&thread->before[procedure], &thread->interval[procedure]}) {
-      all.calls += sums->calls;
-      all.inclusive_ticks += sums->inclusive_ticks;
-      all.self_ticks += sums->self_ticks;
-      all.left_by_jump += sums->left_by_jump;
-    }
+    for (const CallSums* sums : {&thread->before[procedure], &thread->interval[procedure]}) add_to(all, *sums);
   }
   return all;
+}
+
+std::uint64_t calls_beside() noexcept {
+  return told_beside.load(std::memory_order_relaxed);
 }
 
 std::uint64_t missed_calls() noexcept {

@@ -74,7 +74,7 @@ struct ThreadTimes {
   std::uint32_t depth[kMaxProcedures];
   std::uint64_t since[kMaxProcedures];
   std::uint64_t review_calls[kMaxProcedures];
-  CallSums interval[kMaxProcedures];  // since the last MPI call
+  CallSums interval[kMaxProcedures];  // since the last MPI call; of a thread that calls none, since the last review
   CallSums before[kMaxProcedures];    // until then
   char maps_text[4096];
 };
@@ -115,6 +115,9 @@ std::uint32_t take_interval(std::uint64_t now, IntervalSums* out, std::uint32_t 
 void resume(std::uint64_t now) noexcept;
 // Whether the calling thread calls MPI, as far as these two have told, and is in no call now. For signal handlers, too.
 bool is_between_mpi_calls() noexcept;
+
+// Calls in threads that call no MPI, as far as these two have told, and so never give them away: up to the last review of each.
+std::uint64_t calls_beside() noexcept;
 
 // Sums of all threads since the start; not exact for threads that run meanwhile.
 CallSums sums_of(std::uint32_t procedure) noexcept;

@@ -177,6 +177,7 @@ const lbf_procedures kLibrary = {
       return take_interval(now, reinterpret_cast<IntervalSums*>(out), room);
     },
     [](std::uint64_t now) { resume(now); },
+    []() -> std::uint64_t { return calls_beside(); },
     [](std::uint32_t id) -> int {
       if (measuring.procedures == nullptr || id >= measuring.procedures->selection().selected.size()) return 0;
       const ProcedureState state = measuring.procedures->state(id);

@@ -10,7 +10,7 @@
 extern "C" {
 #endif
 
-#define LBF_PROCEDURES_VERSION 4u
+#define LBF_PROCEDURES_VERSION 5u
 
 struct lbf_procedure_sums {
   uint32_t procedure;
@@ -84,6 +84,8 @@ struct lbf_procedures {
   // The calling thread enters an MPI call at TSC `now`: what its procedures did since it left the last one.
   uint32_t (*take)(uint64_t now, struct lbf_procedure_sums* out, uint32_t room);
   void (*resume)(uint64_t now);  // it leaves the call
+  // Calls in threads that do neither, of which `take` never tells; they become more every 4,096 calls of a thread. Cheap.
+  uint64_t (*calls_beside)(void);
   // 1 measured, 0 not, 2 switched off by cost
   int (*state)(uint32_t procedure);
   uint32_t (*switch_offs)(void);  // how often cost switched a procedure off. Cheap

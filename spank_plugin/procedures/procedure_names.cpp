@@ -31,7 +31,7 @@ std::size_t behind_operator(std::string_view text, std::size_t at) {
     return at;
   std::size_t end = at + kWord.size();
   for (const std::string_view symbol :
-       {"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">"}) {
+       {"()", "[]", "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "->", "<", ">", "*"}) {
     if (text.substr(end, symbol.size()) == symbol) return end + symbol.size();
   }
   return end;
@@ -125,6 +125,29 @@ void add(Spellings& spellings, std::string name) {
   spellings.all.push_back(std::move(name));
 }
 
+// Whether NAME, as a user writes it, stands for several. Inside brackets a * is a pointer's, and so it is in a return type, which is
+// there only with a parameter list ("double* make<int>(int)"); "operator*" is a name. Brackets that do not end are none of a
+// type's: any * counts then.
+bool has_wildcards(std::string_view name) {
+  if (name.find('?') != std::string_view::npos) return true;
+  const NameInside inside = name_inside(name);
+  int depth = 0;
+  bool in_brackets = false;
+  for (std::size_t i = inside.end == std::string_view::npos ? 0 : inside.begin; i < name.size(); ++i) {
+    const std::size_t behind = behind_operator(name, i);
+    if (behind != i) {
+      i = behind - 1;
+      continue;
+    }
+    const char c = name[i];
+    if (c == '(' || c == '<' || c == '[' || c == '{') ++depth;
+    if ((c == ')' || c == '>' || c == ']' || c == '}') && depth > 0) --depth;
+    if (c == '*' && depth == 0) return true;
+    in_brackets |= c == '*';
+  }
+  return in_brackets && depth > 0;
+}
+
 }  // namespace
 
 Spellings spellings_of(std::string_view linkage) {
@@ -182,13 +205,7 @@ std::vector<NamePattern> parse_patterns(std::string_view list) {
       pattern.name = std::string(item.substr(i + 1));
       break;
     }
-    pattern.wildcards = pattern.name.find_first_of("*?") != std::string::npos;
-    // "operator*" is a name.
-    if (const std::size_t at = pattern.name.find("operator*");
-        at != std::string::npos && pattern.name.find_first_of("*?") == at + 8 &&
-        pattern.name.find_first_of("*?", at + 9) == std::string::npos) {
-      pattern.wildcards = false;
-    }
+    pattern.wildcards = has_wildcards(pattern.name);
     out.push_back(std::move(pattern));
   };
   int depth = 0;
@@ -236,14 +253,13 @@ bool glob(std::string_view pattern, std::string_view text) {
 
 bool matches(const NamePattern& pattern, const Spellings& spellings) {
   const std::string wanted_lower = spellings.fortran ? lower(pattern.name) : std::string();
+  const std::string_view untyped = without_return_type(pattern.name);
   for (const std::string& spelling : spellings.all) {
-    if (pattern.wildcards ? glob(pattern.name, spelling)
-                          : pattern.name == spelling || without_return_type(pattern.name) == spelling) {
-      return true;
-    }
+    if (pattern.name == spelling || untyped == spelling) return true;
+    if (pattern.wildcards && glob(pattern.name, spelling)) return true;
     if (!spellings.fortran) continue;
     const std::string as_fortran = lower(spelling);
-    if (pattern.wildcards ? glob(wanted_lower, as_fortran) : wanted_lower == as_fortran) return true;
+    if (wanted_lower == as_fortran || (pattern.wildcards && glob(wanted_lower, as_fortran))) return true;
   }
   return false;
 }

@@ -27,7 +27,7 @@ struct NamePattern {
   std::string text;    // as it was written
   std::string module;  // "libfoo.so" of "libfoo.so:sym"; empty: any
   std::string name;
-  bool wildcards = false;  // * or ?
+  bool wildcards = false;  // ?, or * outside of brackets, where it is no pointer's
 };
 // Commas inside (), <> and [] are part of a name.
 std::vector<NamePattern> parse_patterns(std::string_view list);

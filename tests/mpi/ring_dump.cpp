@@ -117,6 +117,7 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
       adjusted += record.enter + record.leave + record.bytes;
       continue;
     }
+    if (record.kind == lbf::ring::kRecordProcedure) continue;  // what is said of one: no event
     check(record.kind < lbf::kEventKindCount, where + ": unknown kind");
     check((record.words_and_op >> 24) < lbf::op_count(static_cast<EventKind>(record.kind)),
           where + ": unknown operation");
@@ -132,7 +133,7 @@ bool read_ring(const std::filesystem::path& path, Ring& ring) {
     if ((record.flags & lbf::kFlagCallBegin) == 0) {
       check(record.enter == record.leave, where + ": later record of a call with a time of its own");
     }
-    if (record.kind != static_cast<std::uint8_t>(EventKind::kGap)) {
+    if (record.kind != static_cast<std::uint8_t>(EventKind::kGap) && record.kind != static_cast<std::uint8_t>(EventKind::kProcedure)) {
       check(lbf::mpi_function(record.function) != nullptr, where + ": unknown function");
     }
     Entry entry{record, std::vector<std::uint64_t>(words - lbf::ring::kRecordWords)};
@@ -348,7 +349,8 @@ void print_summary(const std::vector<Ring>& rings) {
               << " events=" << ring.events.size() << " lost=" << h.lost_records
               << " abandoned=" << h.abandoned_calls << " failed_polls=" << h.failed_polls
               << " preempted=" << ring.preempted << " blocked=" << ring.blocked << " waiting=" << ring.waiting
-              << " process=" << ring.process << " elapsed_mticks=" << ms << " executable=" << h.executable
+              << " process=" << ring.process << " procedure_calls=" << h.procedures.calls
+              << " elapsed_mticks=" << ms << " executable=" << h.executable
               << "\n";
     std::map<std::string, long> kinds;
     std::uint64_t gap = 0;

@@ -45,6 +45,19 @@ TEST(HandleTableTest, DoesWhatAMapDoes) {
   }
 }
 
+TEST(HandleTableTest, VisitsEachThatIsThereOnce) {
+  HandleTable<std::uint32_t> table;
+  ASSERT_TRUE(table.open(6));
+  table.for_each([](std::uint32_t) { ADD_FAILURE() << "none is there"; });
+  for (std::uint32_t i = 1; i <= 40; ++i) *table.insert(i * 64) = i;
+  for (std::uint32_t i = 1; i <= 40; i += 2) table.erase(i * 64);
+  std::multiset<std::uint32_t> seen;
+  table.for_each([&](std::uint32_t value) { seen.insert(value); });
+  std::multiset<std::uint32_t> even;
+  for (std::uint32_t i = 2; i <= 40; i += 2) even.insert(i);
+  EXPECT_EQ(seen, even);
+}
+
 TEST(HandleTableTest, ErasesAllThatHold) {
   std::mt19937 random(3);
   for (int round = 0; round < 2'000; ++round) {

@@ -259,6 +259,49 @@ TEST_F(RingWriterTest, TheLastRecordsAlwaysFit) {
   EXPECT_EQ(all[all.size() - 2].record.kind, static_cast<std::uint8_t>(EventKind::kGap));
 }
 
+// A thread that ends with its ring full: no record comes that the gap could go before.
+TEST_F(RingWriterTest, WhatWasLostLastIsToldWhenTheThreadEnds) {
+  std::uint64_t made = 0;
+  for (; made < 200; ++made) {
+    writer_.adjust(1, 1, 1);
+    call(made * 10 + 1, made * 10 + 2, made);
+  }
+  const std::uint64_t lost = header_->lost_records;
+  ASSERT_GT(lost, 0u);
+  writer_.end();
+  const auto all = drain();
+  ASSERT_EQ(std::count_if(all.begin(), all.end(),
+                          [](const Read& read) { return read.record.kind == static_cast<std::uint8_t>(EventKind::kGap); }),
+            1);
+  const Record& gap = all.back().record;
+  EXPECT_EQ(gap.kind, static_cast<std::uint8_t>(EventKind::kGap));
+  EXPECT_EQ(gap.bytes, lost);
+  EXPECT_EQ(gap.enter, (made - lost) * 10 + 1);
+  EXPECT_EQ(gap.leave, (made - 1) * 10 + 2);
+  EXPECT_EQ(all[all.size() - 2].record.kind, ring::kRecordAdjust) << "of the time before it";
+  EXPECT_EQ(header_->lost_records.load(), lost) << "counted once";
+}
+
+TEST_F(RingWriterTest, AThreadThatLostNothingEndsWithoutAWord) {
+  writer_.adjust(1, 1, 1);
+  writer_.end();
+  call(1, 2);
+  writer_.end();
+  EXPECT_EQ(drain().size(), 2u) << "the adjustment and the call";
+}
+
+TEST_F(RingWriterTest, WithoutAnyRoomTheEndIsCountedOnly) {
+  writer_.use_kept_back();
+  for (std::uint64_t i = 0; i < 200; ++i) call(i * 10 + 1, i * 10 + 2);
+  const std::uint64_t head = header_->head;
+  const std::uint64_t lost = header_->lost_records;
+  ASSERT_GT(lost, 0u);
+  writer_.end();
+  EXPECT_EQ(header_->head.load(), head);
+  EXPECT_EQ(header_->lost_records.load(), lost);
+  EXPECT_LE(drain().size() * sizeof(Record), kCapacity);
+}
+
 TEST_F(RingWriterTest, AWindowCanAlwaysBeClosedAndTheEndFitsAfterIt) {
   for (int i = 0; i < 500; ++i) {
     writer_.adjust(1, 1, 1);

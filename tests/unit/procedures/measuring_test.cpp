@@ -311,6 +311,39 @@ TEST_F(Measuring, CostLimitSwitchesOffWhatIsCalledTooOften) {
   EXPECT_EQ(sums_of(id("tiny")).calls, before + 1);
 }
 
+// What the hooks cost there nobody knew: no MPI call comes that could tell it.
+TEST_F(Measuring, CallsOfThreadsThatCallNoMpiAreToldAtTheirReviews) {
+  const std::uint32_t tiny = id("tiny");
+  ASSERT_TRUE(all().patch(tiny));
+  const std::uint64_t before = sums_of(tiny).calls;
+  std::uint64_t made = 0;
+  std::uint64_t told = 0;
+  std::uint64_t taken = 0;
+  std::uint64_t told_after_mpi = 0;
+  std::thread([&] {
+    const auto call = [&](std::uint64_t times) {
+      for (std::uint64_t i = 0; i < times; ++i) measured::tiny(1);
+      made += times;
+    };
+    // Up to a review: the thread may go on with what one that ended has left.
+    const std::uint64_t at_first = calls_beside();
+    while (calls_beside() == at_first && made <= kCallsPerReview) call(1);
+    const std::uint64_t begin = calls_beside();
+    call(2 * kCallsPerReview + 100);
+    told = calls_beside() - begin;
+    IntervalSums out[kMaxProcedures];
+    const std::uint32_t count = take_interval(__builtin_ia32_rdtsc(), out, kMaxProcedures);
+    for (const IntervalSums& sums : std::span(out, count)) taken += sums.sums.calls;
+    resume(__builtin_ia32_rdtsc());
+    call(2 * kCallsPerReview);
+    told_after_mpi = calls_beside() - begin - told;
+  }).join();
+  EXPECT_EQ(told, 2 * kCallsPerReview);
+  EXPECT_EQ(taken, 100u) << "and none of them twice";
+  EXPECT_EQ(told_after_mpi, 0u) << "from its first MPI call on it tells its calls itself";
+  EXPECT_EQ(sums_of(tiny).calls - before, made);
+}
+
 TEST_F(Measuring, PredictedShare) {
   EXPECT_DOUBLE_EQ(predicted_share(1e6, 40), 0.04);
 }

@@ -87,6 +87,43 @@ TEST(Patterns, Wildcards) {
   EXPECT_FALSE(means("[a-z]*", "solve"));  // brackets are characters: operator[]
 }
 
+bool is_for_several(const char* written) {
+  return parse_patterns(written).at(0).wildcards;
+}
+
+TEST(Patterns, AStarInsideBracketsIsAPointers) {
+  for (const char* const one :
+       {"f(double*)", "ns::f(char const*)", "libfoo.so:f(int*, ns::A**)", "f(void (*)(int))", "scale<double*>", "scale<int*>::g",
+        "double* make<int>(int)", "operator*", "A::operator*(A*)", "A::operator->*", "A::operator()(int*)", "A::operator[](char*) const",
+        "std::ostream& operator<< <A*>(std::ostream&, A*)", "main::{lambda(int*)#1}::operator()"}) {
+    EXPECT_FALSE(is_for_several(one)) << one;
+  }
+  for (const char* const several :
+       {"f*", "ns::*", "*", "?olve", "ns::*(double*)", "*<double*>", "f(double*)::*", "scale<*", "f(*", "f(double?)", "my_operator*",
+        "operator_*", "A::operator<*", "A::operator**", "libfoo.so:*", "[a-z]*", "(anonymous namespace)::*"}) {
+    EXPECT_TRUE(is_for_several(several)) << several;
+  }
+}
+
+TEST(Patterns, AParameterListWithAPointerMeansOneFunction) {
+  EXPECT_TRUE(means("f(double*)", "_Z1fPd"));
+  EXPECT_FALSE(means("f(double*)", "_Z1fdPi")) << "f(double, int*)";
+  EXPECT_FALSE(means("f(double*)", "_Z1fPdS_")) << "f(double*, double*)";
+  EXPECT_TRUE(means("f(double*, double*)", "_Z1fPdS_"));
+  EXPECT_TRUE(means("ns::f(char const*)", "_ZN2ns1fEPKc"));
+  EXPECT_FALSE(means("ns::f(char const*)", "_ZN2ns1fEPKcS1_")) << "ns::f(char const*, char const*)";
+  EXPECT_TRUE(means("grid::scale<long*>", "_ZN4grid5scaleIPlEET_S2_i"));
+  EXPECT_TRUE(means("long* grid::scale<long*>(long*, int)", "_ZN4grid5scaleIPlEET_S2_i"));
+  EXPECT_FALSE(means("grid::scale<long*>", "_ZN4grid5scaleIlEET_S1_i"));
+  EXPECT_TRUE(means("A::operator*(A*)", "_ZN1AmlEPS_"));
+  // Wildcards beside it are still some.
+  EXPECT_TRUE(means("ns::*(char const*)", "_ZN2ns1fEPKc"));
+  EXPECT_FALSE(means("ns::*(char const*)", "_ZN2ns1fEi"));
+  EXPECT_TRUE(means("f(*", "_Z1fPd"));
+  // A conversion's type is not in brackets: the name itself is found all the same.
+  EXPECT_TRUE(means("A::operator double*()", "_ZN1AcvPdEv"));
+}
+
 TEST(Patterns, ListIsSplitOutsideOfBrackets) {
   const auto list = parse_patterns(" solve , f(int, long),g<a,b>::h, operator<,operator(),x ");
   std::vector<std::string> texts;

@@ -202,6 +202,20 @@ TEST_F(HttpFlow, LostBatchesMakeThePredictionPartial) {
   EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("n0 lost 3 batches"));
 }
 
+// Cut in the middle of a character the reason could not be stored: the answer was 500.
+TEST_F(HttpFlow, ALongReasonIsCutBetweenTwoCharacters) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  for (const std::size_t before : {197u, 198u, 199u, 200u}) {
+    const auto job = static_cast<std::uint32_t>(before);
+    put(program, job, 0);
+    const std::string reason = std::string(before, 'x') + "\xE2\x82\xAC and more";  // the euro sign
+    json_request("POST", stream(job, 0) + "/end", json{{"last_sequence", 0}, {"reason", reason}}.dump());
+    wait_until_final(job);
+  }
+}
+
 TEST_F(HttpFlow, AStepWithoutMpiIsCompleteAndSaysSo) {
   start();
   RingProgram program;
