@@ -26,6 +26,11 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
+# What the thread sanitizer is for: the tests in which threads meet, and the programs that these start (lbf_test, THREADS).
+if(LBF_SANITIZE STREQUAL "thread")
+  add_custom_target(thread_tests)
+endif()
+
 set(LBF_PARTS "" CACHE STRING "build these folders only, e.g. base;event;tests/unit/event (empty: everything)")
 
 # lbf_part(FOLDER): adds a folder of the project by its path from the root.
@@ -87,10 +92,11 @@ function(lbf_command name)
   install(TARGETS ${name} DESTINATION ${ARG_DESTINATION} COMPONENT ${ARG_COMPONENT})
 endfunction()
 
-# lbf_test(NAME SOURCES ... LINKS ... [SLOW PATTERN]): a GoogleTest program; each of its tests is one ctest test. Those
-# whose names match PATTERN (of --gtest_filter) are labelled slow: they run with ./check --all only.
+# lbf_test(NAME SOURCES ... LINKS ... [SLOW PATTERN] [THREADS PATTERN]): a GoogleTest program; each of its tests is one ctest
+# test. Those whose names match PATTERN (of --gtest_filter) are labelled slow: they run with ./check --all only. In those of
+# THREADS several threads meet, of the test or of a program that it starts: with the thread sanitizer their label is threads.
 function(lbf_test name)
-  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;SLOW" "SOURCES;LINKS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LABEL;TIMEOUT;SLOW;THREADS" "SOURCES;LINKS" ${ARGN})
   find_package(GTest REQUIRED)
   include(GoogleTest)
   add_executable(${name} ${ARG_SOURCES})
@@ -104,6 +110,15 @@ function(lbf_test name)
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
+  endif()
+  if(ARG_THREADS AND TARGET thread_tests)
+    add_dependencies(thread_tests ${name})
+    math(EXPR slowly "4 * ${ARG_TIMEOUT}")
+    gtest_discover_tests(${name} TEST_FILTER "-${ARG_THREADS}" DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${slowly})
+    gtest_discover_tests(${name} TEST_FILTER "${ARG_THREADS}" TEST_LIST ${name}_threads DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS threads TIMEOUT ${slowly})
+    return()
   endif()
   if(ARG_SLOW)
     gtest_discover_tests(${name} TEST_FILTER "-${ARG_SLOW}" DISCOVERY_TIMEOUT 60

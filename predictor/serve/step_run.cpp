@@ -94,7 +94,6 @@ StepRun::StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& network
       ranks_(trace_->description().tasks),
       cpu_spent_s_(options_.cpu_spent_before_s) {
   const std::scoped_lock lock(mutex_);
-  rank_states_.resize(static_cast<std::size_t>(ranks_));
   procedures_.expect(options_.procedure_history);
   for (const std::string& note : options_.notes) add_note(note);
   publish();
@@ -207,6 +206,7 @@ std::vector<Target> StepRun::make_targets() {
 }
 
 void StepRun::build() {
+  rank_states_.resize(static_cast<std::size_t>(ranks_));  // not before: a step that is only registered costs little
   built_ = true;
   changed_ = true;
   const StepDescription& step = trace_->description();

@@ -98,7 +98,8 @@ void StepRun::finish(const std::vector<StreamState>& states) {
     if (lost_records > 0)
       add_reason(fmt::format("{} events were lost where the program ran (ring full)", lost_records));
   } else if (std::none_of(streams_.begin(), streams_.end(),
-                          [](const auto& stream) { return stream.second->processes_left_out > 0; })) {
+                          [](const auto& stream) { return stream.second->processes_left_out > 0; }) &&
+             std::none_of(states.begin(), states.end(), [](const StreamState& state) { return state.end->lost_batches > 0; })) {
     add_note("no process of the step called MPI_Init");
   }
   for (const StreamState& state : states) {

@@ -171,7 +171,7 @@ class Steps {
   DiskWatch database_disk_{"the database",
                            "written later; until then a restart makes the predictions again from the traces"};
 
-  mutable std::mutex mutex_;  // the map
+  mutable std::mutex mutex_;  // the map; nobody asks the database while it is held
   std::map<StepKey, EntryPtr> entries_;
   std::mutex
       load_mutex_;  // creating, loading, reopening, removing traces: one at a time; taken before mutex_

@@ -50,6 +50,8 @@ Result<void> Steps::reopen_if_timed_out(const EntryPtr& entry, std::uint32_t str
   const bool had_ended = entry->trace->all_ended();  // some of its targets may have been closed
   if (auto reopened = entry->trace->reopen_stream(stream); !reopened) return reopened;
   spdlog::info("step {}: stream {} is back", entry->trace->key().text(), stream);
+  // Of the database, whose lock is held where it asks whether a step is in the map (prune_database).
+  StepRunOptions options = run_options(*entry->trace);
   {
     const std::scoped_lock entry_lock(entry->mutex, mutex_);
     entry->last_heard[stream] = Clock::now();
@@ -58,7 +60,7 @@ Result<void> Steps::reopen_if_timed_out(const EntryPtr& entry, std::uint32_t str
       entry->finished.reset();
       entry->final_persisted = false;
       entry->persisted_generation = 0;
-      entry->run = std::make_shared<StepRun>(entry->trace, networks_, run_options(*entry->trace));
+      entry->run = std::make_shared<StepRun>(entry->trace, networks_, std::move(options));
     }
     entries_[entry->trace->key()] = entry;
   }

@@ -68,7 +68,6 @@ Sender::~Sender() {
 void Sender::submit(std::unique_ptr<BatchEncoder> batch) {
   {
     const std::lock_guard lock(mutex_);
-    incoming_bytes_ += batch->raw_bytes();
     waiting_bytes_.fetch_add(batch->raw_bytes(), std::memory_order_relaxed);
     incoming_.push_back(std::move(batch));
   }
@@ -129,15 +128,15 @@ void Sender::run() {
         delivery_.submit(std::move(incoming_.front()));
         incoming_.pop_front();
       }
-      incoming_bytes_ = 0;
       ending = ending_;
       totals_ = delivery_.totals();
       if (const auto& list = delivery_.procedure_list(); list != procedure_list_) {
         procedure_list_ = list;
         list_generation_.store(list->generation, std::memory_order_relaxed);
       }
+      // Under the lock: a batch that comes now is not counted away.
+      waiting_bytes_.store(delivery_.queued_bytes(), std::memory_order_relaxed);
     }
-    waiting_bytes_.store(delivery_.queued_bytes(), std::memory_order_relaxed);
     cpu_s_.store(thread_cpu_s(), std::memory_order_relaxed);
     if (delivery_.totals().lost_batches > 0) lost_.store(true, std::memory_order_relaxed);
     if (ending && !told_end) {

@@ -62,7 +62,6 @@ class Sender {
   mutable std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<std::unique_ptr<BatchEncoder>> incoming_;
-  std::size_t incoming_bytes_ = 0;
   std::string end_reason_;
   bool ending_ = false;
   std::uint64_t deadline_ns_ = 0;

@@ -266,6 +266,12 @@ class ClusterCase(unittest.TestCase):
             return {}
         return {step["step"]: step for step in json.loads(done.out)["steps"]}
 
+    def assert_unknown(self, job, user=USER, why=""):
+        """lbfd answers, and has no step of the job: steps() is empty also where lbf-report fails."""
+        done = self.report("-j", str(job), "--json", user=user)
+        self.assertEqual(1, done.status, f"{why}: {done}")
+        self.assertIn("lbfd knows no such step", done.err)
+
     def steps_by_restart(self, job):
         """The STEP objects of a job that has one step in each of its runs, by restart; those that are over."""
         done = self.report("-j", str(job), "--json")

@@ -53,7 +53,7 @@ class Slurm(ClusterCase):
         """It has the preload, for the programs that mpirun may start (test_mpirun.py), and notices nothing of it."""
         jobs, printed = self.batch("echo hello\n/bin/true\nls -d /\n", "--lbf-predict", "--ntasks=1")
         self.assertEqual("hello\n/\n", printed)
-        self.assertEqual({}, self.steps(jobs[0]))
+        self.assert_unknown(jobs[0])
 
     def test_salloc(self):
         name = f"lbf-{uuid.uuid4().hex[:12]}"
@@ -88,7 +88,7 @@ class Slurm(ClusterCase):
         self.assertEqual({"test-fast"}, {prediction["network"] for prediction in step["predictions"]})
         declined = f"lbf-{uuid.uuid4().hex[:12]}"
         self.srun(f"--job-name={declined}", "--lbf-predict=off", *LAYOUT, self.program("steps"), "30", env={"LBF_PREDICT": "1"})
-        self.assertEqual({}, self.steps(self.job_of(declined)))
+        self.assert_unknown(self.job_of(declined))
 
     def test_export_none_hides_the_variables_but_not_the_options(self):
         """docs/plugin.md, Options: with --export=NONE the variables do not reach the step; an option does."""
@@ -100,7 +100,7 @@ class Slurm(ClusterCase):
             done = self.srun(f"--job-name={name}", *option, *command, env={"LBF_PREDICT": "1"})
             self.assertEqual((0, 6), (done.status, len(re.findall(r"^count ", done.out, re.M))), done)
         self.assert_counts(self.expected(30, 1), self.step(self.job_of(seen)))
-        self.assertEqual({}, self.steps(self.job_of(hidden)))
+        self.assert_unknown(self.job_of(hidden))
         jobs, _ = self.batch(f"srun {MPI} --export=NONE -n1 {program}\n", "--lbf-predict", "--ntasks=1")
         self.assert_counts(self.expected(30, 1), self.step(jobs[0]))
 
@@ -139,7 +139,7 @@ class Slurm(ClusterCase):
         step = self.step(self.job_of(name))
         self.assertIsNone(step["array_job"], printed)
         self.assertIsNone(step["array_task"])
-        self.assertEqual({}, self.steps(jobs[0]), "it is none of the array's")
+        self.assert_unknown(jobs[0], why="it is none of the array's")
 
     def test_heterogeneous_job(self):
         program = self.program("steps")

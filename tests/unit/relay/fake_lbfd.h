@@ -55,6 +55,12 @@ class FakeLbfd {
     return answer(200, key);
   }
 
+  // Its stream was registered; also while requests come.
+  bool has_heard_of(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    return known.contains(key);
+  }
+
   struct Decoded {
     std::vector<std::pair<Rank, Event>> events;  // values are not kept
     std::vector<nlohmann::json> controls;

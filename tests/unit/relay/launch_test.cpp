@@ -67,11 +67,12 @@ TEST(Launch, RunsHaveNumbersThatSlurmNeverGives) {
 class Child {
  public:
   explicit Child(std::vector<std::string> variables) {
+    // Before the fork: behind it, beside the relay's threads, no memory may be asked for.
+    std::vector<char*> envp;
+    for (std::string& variable : variables) envp.push_back(variable.data());
+    envp.push_back(nullptr);
     pid_ = ::fork();
     if (pid_ == 0) {
-      std::vector<char*> envp;
-      for (std::string& variable : variables) envp.push_back(variable.data());
-      envp.push_back(nullptr);
       char name[] = "/bin/sleep";
       char seconds[] = "600";
       char* argv[] = {name, seconds, nullptr};

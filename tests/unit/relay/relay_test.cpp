@@ -15,6 +15,7 @@
 #include <fstream>
 #include <functional>
 #include <thread>
+#include <utility>
 
 #include "base/scoped_fd.h"
 #include "tests/support/temporary_directory.h"
@@ -24,23 +25,33 @@
 namespace lbf::relay {
 namespace {
 
-// FakeLbfd behind a TCP socket: HTTP/1.1, one request per connection.
-class HttpServer {
+// A TCP port of this test's own on which nobody listens: who connects is refused, and no other program gets it.
+class TakenPort {
  public:
-  explicit HttpServer(FakeLbfd& lbfd, std::uint16_t port = 0) : lbfd_(lbfd) {
-    listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    const int on = 1;
-    ::setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  TakenPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    address.sin_port = htons(port);
     socklen_t length = sizeof address;
     auto* generic = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(::bind(listener_.get(), generic, length), 0);
+    EXPECT_EQ(::bind(socket_.get(), generic, length), 0);
+    EXPECT_EQ(::getsockname(socket_.get(), generic, &length), 0);
+    number_ = ntohs(address.sin_port);
+  }
+  std::uint16_t number() const { return number_; }
+  ScopedFd take_socket() { return std::move(socket_); }
+
+ private:
+  ScopedFd socket_;
+  std::uint16_t number_ = 0;
+};
+
+// FakeLbfd behind a TCP socket: HTTP/1.1, one request per connection.
+class HttpServer {
+ public:
+  explicit HttpServer(FakeLbfd& lbfd, TakenPort port = {})
+      : lbfd_(lbfd), port_(port.number()), listener_(port.take_socket()) {
     EXPECT_EQ(::listen(listener_.get(), 16), 0);
-    ::getsockname(listener_.get(), generic, &length);
-    port_ = ntohs(address.sin_port);
     thread_ = std::thread([this] { run(); });
   }
   ~HttpServer() {
@@ -83,8 +94,8 @@ class HttpServer {
   }
 
   FakeLbfd& lbfd_;
-  ScopedFd listener_;
-  std::uint16_t port_ = 0;
+  const std::uint16_t port_;
+  const ScopedFd listener_;
   std::thread thread_;
 };
 
@@ -285,8 +296,8 @@ TEST_F(RelayCostTest, TheHistoryOfTheProgramIsTheExpectation) {
   file->put(offsetof(ring::Header, recording_window), std::uint32_t{1});
   put_recorded(*file, 1000, 100);  // it calls before lbfd has answered
   const auto cost = last_cost(run_with(*file, [&] {
-    EXPECT_TRUE(wait_for([&] { return grant_in(*file) > 0; }));
-    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_TRUE(wait_for([&] { return grant_in(*file) > 0 && lbfd_.has_heard_of(kTarget); }));
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // some decisions
   }));
   const auto& once = cost["primitives_ns"];
   const double share_per_call = (once["recorded"].get<double>() + once["relayed"].get<double>()) * 1e-9;
@@ -386,19 +397,14 @@ TEST_F(RelayCostTest, ANetworkLimitDelaysAndLosesNothing) {
 }
 
 TEST_F(RelayTest, LbfdComesUpInTheMiddle) {
-  std::uint16_t port = 0;
-  {
-    HttpServer probe(lbfd_);
-    port = probe.port();
-  }
-  use(port);
+  TakenPort port;
+  use(port.number());
   auto file = ring();
   std::unique_ptr<HttpServer> server;
   std::thread program([&] {
     run_program(*file, 1000);
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
-    server = std::make_unique<HttpServer>(lbfd_, port);
-    options_.deliver_timeout_s = 5;
+    server = std::make_unique<HttpServer>(lbfd_, std::move(port));
     ASSERT_EQ(::write(end_write_.get(), "e", 1), 1);
   });
   RelayOptions options = options_;
@@ -411,12 +417,8 @@ TEST_F(RelayTest, LbfdComesUpInTheMiddle) {
 }
 
 TEST_F(RelayTest, WithoutLbfdEverythingWaitsForTheNextRelay) {
-  std::uint16_t port = 0;
-  {
-    HttpServer probe(lbfd_);
-    port = probe.port();
-  }
-  use(port);
+  TakenPort port;
+  use(port.number());
   auto file = ring();
   run_program(*file, 100);
   end_write_.reset();
@@ -427,7 +429,7 @@ TEST_F(RelayTest, WithoutLbfdEverythingWaitsForTheNextRelay) {
   ASSERT_EQ(list_spool_files(spool_.path()).size(), 1U);
 
   // The next step of the user on this node: lbfd is back.
-  HttpServer server(lbfd_, port);
+  HttpServer server(lbfd_, std::move(port));
   int fds[2];
   ASSERT_EQ(::pipe2(fds, O_CLOEXEC), 0);
   const ScopedFd read_end(fds[0]);
@@ -435,8 +437,9 @@ TEST_F(RelayTest, WithoutLbfdEverythingWaitsForTheNextRelay) {
   RelayOptions next = options_;
   next.end_fd = read_end.get();
   next.step_description = R"({"cluster":"test","job":8,"step":0,"nodes":["n1"],"node_index":0,"tasks":2})";
-  std::thread ender([&] {
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+  std::thread ender([&] {  // until it has delivered what the first one left
+    for (int i = 0; i < 2000 && !std::filesystem::is_empty(spool_.path()); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     write_end.reset();
   });
   auto second = run_relay(next, request_, stop_);
@@ -464,13 +467,9 @@ class FlushSpoolTest : public RelayTest {
     };
   }
   // What a relay leaves that never reached its lbfd. Returns that one's port.
-  std::uint16_t leave_a_spool_file() {
-    std::uint16_t port = 0;
-    {
-      HttpServer probe(lbfd_);
-      port = probe.port();
-    }
-    use(port);
+  TakenPort leave_a_spool_file() {
+    TakenPort port;
+    use(port.number());
     auto file = ring();
     run_program(*file, 100);
     end_write_.reset();
@@ -484,13 +483,13 @@ class FlushSpoolTest : public RelayTest {
 };
 
 TEST_F(FlushSpoolTest, DeliversToTheServerOfTheFile) {
-  const std::uint16_t port = leave_a_spool_file();
+  TakenPort port = leave_a_spool_file();
   auto unreachable = flush_spool(spool_.path(), "", factory_);
   ASSERT_TRUE(unreachable.ok());
   EXPECT_EQ(*unreachable, 1);
   EXPECT_EQ(list_spool_files(spool_.path()).size(), 1U);
 
-  HttpServer server(lbfd_, port);
+  HttpServer server(lbfd_, std::move(port));
   auto left = flush_spool(spool_.path(), "", factory_);
   ASSERT_TRUE(left.ok()) << left.error().message;
   EXPECT_EQ(*left, 0);
@@ -554,7 +553,8 @@ TEST_F(FlushSpoolTest, RootDeliversEachFileAsItsOwner) {
 }
 
 TEST_F(RelayTest, AStopSignalSpoolsAtOnce) {
-  use(1);  // nobody listens there
+  const TakenPort nobodys;
+  use(nobodys.number());
   auto file = ring();
   run_program(*file, 10);
   std::thread stopper([&] {

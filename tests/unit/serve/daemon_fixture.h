@@ -44,7 +44,7 @@ class DaemonTest : public testing::Test {
   void write_config(const std::string& more = "");
   void start(const std::vector<std::string>& more_arguments = {});  // waits until it answers
   int start_and_wait_for_end();               // its wait status; -1: it answers, as after start()
-  int stop(int signal);                       // and the wait status
+  int stop(int signal);                       // and the wait status, which must be that of an end by this signal
   void limit_file_size(std::uint64_t bytes);  // of every file that lbfd writes: a full disk
 
   HttpResponse request(const std::string& method, const std::string& target, const std::string& body = {});
@@ -64,7 +64,7 @@ class DaemonTest : public testing::Test {
   void post(std::uint32_t job, std::uint32_t node, std::uint64_t sequence, const std::string& batch);
   void end(std::uint32_t job, std::uint32_t node, std::uint64_t last_sequence);
   void send_all(const RingProgram& program, std::uint32_t job);
-  // Asks until `is_reached(step)`, at most 30 s.
+  // Asks until `is_reached(step)`, at most 30 s (with the thread sanitizer four times as long).
   nlohmann::json wait_for(std::uint32_t job, const std::function<bool(const nlohmann::json&)>& is_reached);
   nlohmann::json wait_until_final(std::uint32_t job);
 

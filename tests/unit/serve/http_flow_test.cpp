@@ -216,6 +216,19 @@ TEST_F(HttpFlow, ALongReasonIsCutBetweenTwoCharacters) {
   }
 }
 
+// As after a spool that was full from the start: what ran there nobody can say.
+TEST_F(HttpFlow, AStepThatLostEverythingDoesNotSayThatNothingRan) {
+  start();
+  RingProgram program;
+  program.ranks_of_node = {{0, 1}};
+  put(program, 7, 0);
+  json_request("POST", stream(7, 0) + "/end", R"({"last_sequence":0,"lost_batches":2,"reason":"step_end"})");
+  const json step = wait_until_final(7);
+  EXPECT_EQ(step["state"], "partial");
+  EXPECT_THAT(step["why_partial"].get<std::string>(), HasSubstr("n0 lost 2 batches"));
+  EXPECT_THAT(step["notes"].dump(), testing::Not(HasSubstr("MPI_Init")));
+}
+
 TEST_F(HttpFlow, AStepWithoutMpiIsCompleteAndSaysSo) {
   start();
   RingProgram program;
