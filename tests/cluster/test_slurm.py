@@ -166,7 +166,7 @@ class Slurm(ClusterCase):
     def test_components_within_an_ordinary_job(self):
         program = self.program("steps")
         jobs, printed = self.batch(f"srun {MPI} --nodes=1 --ntasks=1 {program} 20 : --nodes=1 --ntasks=2 {program} 20\n",
-                                   "--lbf-predict", "--nodes=2", "--ntasks=3")
+                                   "--lbf-predict", "--nodes=2", "--ntasks=4")
         step = self.step(jobs[0])
         self.assertEqual((3, [0, 1, 1]), (step["ranks"], step["node_of_rank"]), printed)
         self.assert_counts(self.expected(20, 3), step)
