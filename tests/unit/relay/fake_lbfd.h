@@ -61,6 +61,14 @@ class FakeLbfd {
     return known.contains(key);
   }
 
+  // Sizes of the batches that came; also while requests come (of a relay that did not wait for the last answer).
+  std::vector<std::size_t> batch_bytes(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::size_t> bytes;
+    for (const std::string& batch : batches[key]) bytes.push_back(batch.size());
+    return bytes;
+  }
+
   struct Decoded {
     std::vector<std::pair<Rank, Event>> events;  // values are not kept
     std::vector<nlohmann::json> controls;

@@ -384,9 +384,9 @@ TEST_F(RelayCostTest, ANetworkLimitDelaysAndLosesNothing) {
   EXPECT_EQ(result->outcome, Outcome::kSpooled);
   std::size_t sent = 0;
   std::size_t longest = 0;
-  for (const std::string& batch : lbfd_.batches[kTarget]) {
-    sent += batch.size();
-    longest = std::max(longest, batch.size());
+  for (const std::size_t bytes : lbfd_.batch_bytes(kTarget)) {
+    sent += bytes;
+    longest = std::max(longest, bytes);
   }
   EXPECT_LE(static_cast<double>(sent), 10'000 * (passed_s + 1) + static_cast<double>(longest));
   const RequestFactory factory = [this](const std::string&) -> Result<RequestFunction> { return request_; };
