@@ -25,7 +25,9 @@ class Storm(ClusterCase):
         # Counted or off, but for a window that happens to be open at the end.
         self.assertLess(cost["seen_share"], 0.9)
         self.assertGreater(cost["seen_share"], 0)
-        self.assertLessEqual(cost["high_percent"], 1.5 * LIMIT, cost)
+        # Of the ranks' time, not of the processor time that they got: on a busy machine that is less, and the cost the same.
+        allowed_s = 1.5 * LIMIT / 100 * step["ranks"] * step["measured_s"]
+        self.assertLessEqual(cost["high_percent"] / 100 * cost["program_cpu_s"], allowed_s, cost)
         own = step["predictions"][0]
         self.assertEqual("self", own["kind"])
         self.assertIsNotNone(own["predicted_s"])
