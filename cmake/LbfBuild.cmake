@@ -111,20 +111,19 @@ function(lbf_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 120)
   endif()
+  set(apart "${ARG_SLOW}")
+  set(label_apart slow)
   if(ARG_THREADS AND TARGET thread_tests)
     add_dependencies(thread_tests ${name})
-    math(EXPR slowly "4 * ${ARG_TIMEOUT}")
-    gtest_discover_tests(${name} TEST_FILTER "-${ARG_THREADS}" DISCOVERY_TIMEOUT 60
-                         PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${slowly})
-    gtest_discover_tests(${name} TEST_FILTER "${ARG_THREADS}" TEST_LIST ${name}_threads DISCOVERY_TIMEOUT 60
-                         PROPERTIES LABELS threads TIMEOUT ${slowly})
-    return()
+    math(EXPR ARG_TIMEOUT "4 * ${ARG_TIMEOUT}")
+    set(apart "${ARG_THREADS}")
+    set(label_apart threads)
   endif()
-  if(ARG_SLOW)
-    gtest_discover_tests(${name} TEST_FILTER "-${ARG_SLOW}" DISCOVERY_TIMEOUT 60
+  if(apart)
+    gtest_discover_tests(${name} TEST_FILTER "-${apart}" DISCOVERY_TIMEOUT 60
                          PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})
-    gtest_discover_tests(${name} TEST_FILTER "${ARG_SLOW}" TEST_LIST ${name}_slow DISCOVERY_TIMEOUT 60
-                         PROPERTIES LABELS slow TIMEOUT ${ARG_TIMEOUT})
+    gtest_discover_tests(${name} TEST_FILTER "${apart}" TEST_LIST ${name}_${label_apart} DISCOVERY_TIMEOUT 60
+                         PROPERTIES LABELS ${label_apart} TIMEOUT ${ARG_TIMEOUT})
     return()
   endif()
   gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${ARG_LABEL} TIMEOUT ${ARG_TIMEOUT})

@@ -48,6 +48,8 @@ struct HetComponent {
   std::uint32_t leader = 0;  // job id of component 0, which stands for the whole job
   std::uint32_t offset = 0;
   std::string group;  // "_HET_GROUP_1": what the component's variables end with
+
+  std::string group_of(std::uint32_t other) const { return group.substr(0, group.rfind('_') + 1) + std::to_string(other); }
 };
 
 std::optional<HetComponent> het_component(const SpankHandle& spank, std::uint32_t job) {
@@ -81,10 +83,9 @@ struct WholeStep {
 
 // Which component of a heterogeneous job each node is of. Empty: a node is of two, or of none that is known.
 std::vector<std::uint32_t> components_of(const std::vector<std::string>& nodes, const SpankHandle& spank, const HetComponent& het) {
-  const std::string group = het.group.substr(0, het.group.rfind('_') + 1);
   std::map<std::string, std::uint32_t> component_of;
   for (std::uint32_t offset = 0; offset < kMaxHetComponents; ++offset) {
-    const auto list = spank.environment(("SLURM_JOB_NODELIST" + group + std::to_string(offset)).c_str());
+    const auto list = spank.environment(("SLURM_JOB_NODELIST" + het.group_of(offset)).c_str());
     if (!list) break;
     for (std::string& node : expand_hosts(*list)) {
       if (!component_of.try_emplace(std::move(node), offset).second) return {};
@@ -127,7 +128,7 @@ Result<std::optional<WholeStep>> whole_step(const SpankHandle& spank, const std:
     components = components_of(step.nodes, spank, *het);
     if (components.empty() || components[step.node_index] != het->offset) return unknown;
     const std::uint32_t first = *std::min_element(components.begin(), components.end());
-    step.het = HetComponent{het->leader, first, het->group.substr(0, het->group.rfind('_') + 1) + std::to_string(first)};
+    step.het = HetComponent{het->leader, first, het->group_of(first)};
     const auto id = number_of(spank.environment(("SLURM_JOB_ID" + step.het->group).c_str()));
     if (!id) return unknown;
     step.job = *id;
