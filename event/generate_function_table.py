@@ -15,7 +15,7 @@ ROLES = (
     'testsome request_get_status request_free cancel probe iprobe mprobe improbe mrecv imrecv collective comm_create '
     'comm_free comm_disconnect local unmodelled win_create win_free win_fence win_post win_start win_complete win_wait '
     'win_test win_lock win_lock_all win_flush win_flush_all one_sided io spawn isendrecv isendrecv_replace psend_init precv_init pready pready_range '
-    'pready_list session_init collective_init').split()
+    'pready_list session_init collective_init session_finalize comm_create_from_group').split()
 OPS = (
     'barrier bcast reduce allreduce gather scatter allgather alltoall reduce_scatter_block scan exscan gatherv scatterv '
     'allgatherv alltoallv alltoallw reduce_scatter neighbor_allgather neighbor_allgatherv neighbor_alltoall '
@@ -58,7 +58,7 @@ def check(path, functions):
             fail(path, f'{name}: unknown op {function.get("op")}')
         if function.get('direction', 'none') not in DIRECTIONS:
             fail(path, f'{name}: direction must be one of {", ".join(DIRECTIONS)}')
-        if function['role'] == 'comm_create' and function.get('how') not in HOWS:
+        if function['role'] in ('comm_create', 'comm_create_from_group') and function.get('how') not in HOWS:
             fail(path, f'{name}: unknown how {function.get("how")}')
         if function['role'] in ('collective', 'comm_create', 'one_sided') and not isinstance(function.get('blocking'), bool):
             fail(path, f'{name}: blocking must be true or false')
@@ -79,7 +79,7 @@ def main():
         file.write(f'// Made from {path.split("/")[-1]} by generate_function_table.py.\n')
         for function in functions:
             op = {'collective': camel(function.get('op', 'barrier')),
-                  'comm_create': 'kCommCreate'}.get(function['role'], 'kBarrier')
+                  'comm_create': 'kCommCreate', 'comm_create_from_group': 'kCommCreate'}.get(function['role'], 'kBarrier')
             blocking = function.get('blocking', True)
             file.write(f'{{{function["id"]}, "{function["name"]}", MpiRole::{camel(function["role"])}, '
                        f'SendMode::{camel(function.get("mode", "standard"))}, CollectiveOp::{op}, '

@@ -75,9 +75,11 @@ enum class MpiRole : std::uint8_t {
   kPreadyList,
   kSessionInit,
   kCollectiveInit,
+  kSessionFinalize,
+  kCommCreateFromGroup,
 };
 
-// How a kCommCreate call makes its communicator.
+// How a kCommCreate or kCommCreateFromGroup call makes its communicator.
 enum class CommCreation : std::uint8_t {
   kUnknown,  // no function (text traces)
   kDup,
@@ -101,9 +103,9 @@ struct MpiFunction {
   std::string_view name;  // "MPI_Send"
   MpiRole role = MpiRole::kLocal;
   SendMode mode = SendMode::kStandard;        // kSend, kIsend, kPersistentInitSend
-  CollectiveOp op = CollectiveOp::kBarrier;   // kCollective, kCommCreate
+  CollectiveOp op = CollectiveOp::kBarrier;   // kCollective, kCommCreate, kCommCreateFromGroup
   bool blocking = true;                       // kCollective, kCommCreate
-  CommCreation how = CommCreation::kUnknown;  // kCommCreate
+  CommCreation how = CommCreation::kUnknown;  // kCommCreate, kCommCreateFromGroup
 };
 
 std::size_t mpi_function_count();

@@ -207,7 +207,8 @@ void StepRun::describe_calls(db::StepRecord& record, std::vector<std::string>& n
     const MpiFunction* function = mpi_function(static_cast<std::uint16_t>(id));
     if (function == nullptr) continue;
     const bool start_or_end = function->role == MpiRole::kInit || function->role == MpiRole::kInitThread ||
-                              function->role == MpiRole::kFinalize;
+                              function->role == MpiRole::kFinalize || function->role == MpiRole::kSessionInit ||
+                              function->role == MpiRole::kSessionFinalize;
     Total total = totals[id];
     if (total.calls > 0) {
       record.calls.push_back({std::string(function->name), total.calls, total.total_s});

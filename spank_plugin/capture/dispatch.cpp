@@ -19,28 +19,32 @@
 namespace lbf::capture {
 namespace {
 
-constexpr const char* kMpiLibraries[] = {"libmpi.so",        "libmpich.so",       "libmpi_mpifh",
-                                         "libmpi_usempif08", "libmpichfort.so"};
-
 enum class Decision { kOpen, kDeciding, kOff, kOn };
 constinit std::atomic<Decision> decision{Decision::kOpen};
 constinit std::atomic<pthread_t> deciding_thread{};
 constinit const lbf_recorder* recorder = nullptr;
 
-// REQUIRES: we do not export `name`.
-void* symbol_anywhere(const char* name) noexcept {
-  if (void* p = dlsym(RTLD_DEFAULT, name)) return p;
-  for (const char* library : kMpiLibraries) {
-    if (void* p = symbol_of_loaded(library, name)) return p;
+// Libraries with MPI in them, as far as they are loaded: found once for many look-ups.
+class MpiLibraries {
+ public:
+  // REQUIRES: we do not export `name`.
+  void* symbol_anywhere(const char* name) noexcept {
+    if (void* p = dlsym(RTLD_DEFAULT, name)) return p;
+    for (LoadedLibrary& library : libraries_) {
+      if (void* p = library.symbol(name)) return p;
+    }
+    return nullptr;
   }
-  return nullptr;
-}
+  lbf_function next_of(std::uint32_t slot) noexcept {
+    void* next = dlsym(RTLD_NEXT, lbf_dispatch_names[slot]);
+    if (next == nullptr) next = symbol_anywhere(lbf_dispatch_pmpi_names[slot]);
+    return reinterpret_cast<lbf_function>(next);
+  }
 
-lbf_function next_of(std::uint32_t slot) noexcept {
-  void* next = dlsym(RTLD_NEXT, lbf_dispatch_names[slot]);
-  if (next == nullptr) next = symbol_anywhere(lbf_dispatch_pmpi_names[slot]);
-  return reinterpret_cast<lbf_function>(next);
-}
+ private:
+  LoadedLibrary libraries_[5] = {LoadedLibrary("libmpi.so"), LoadedLibrary("libmpich.so"), LoadedLibrary("libmpi_mpifh"),
+                                 LoadedLibrary("libmpi_usempif08"), LoadedLibrary("libmpichfort.so")};
+};
 
 // One line, from rank 0 as far as the launcher's environment tells: MPI may not be initialised yet.
 void say(const char* what, const char* detail) noexcept {
@@ -87,7 +91,7 @@ const lbf_recorder* choose_recorder() noexcept {
   const char* directory = getenv("LBF_CAPTURE_DIR");
   if (directory == nullptr || *directory == '\0') return nullptr;
   using GetLibraryVersion = int (*)(char*, int*);  // callable before MPI_Init
-  const auto get_version = reinterpret_cast<GetLibraryVersion>(symbol_anywhere("PMPI_Get_library_version"));
+  const auto get_version = reinterpret_cast<GetLibraryVersion>(MpiLibraries().symbol_anywhere("PMPI_Get_library_version"));
   if (get_version == nullptr) return say("the MPI library does not say which one it is", ""), nullptr;
   Dl_info library{};
   if (dladdr(reinterpret_cast<void*>(get_version), &library) != 0 && is_standard_abi(library.dli_fname)) {
@@ -116,21 +120,27 @@ lbf_function bind(std::uint32_t slot, lbf_function next) noexcept {
   return target;
 }
 
-// The binding of an entry by its name, as generate_dispatch.py makes it.
-enum Binding { kC, kMpifh, kF08, kF08ts, kBindings };
+// The binding of an entry by its name, as generate_dispatch.py makes it; C's large counts for themselves.
+enum Binding { kC, kLargeCounts, kMpifh, kF08, kF08ts, kBindings };
 Binding binding_of(const char* name) noexcept {
   const std::size_t length = strlen(name);
   const auto ends_with = [&](const char* end) { return length > strlen(end) && strcmp(name + length - strlen(end), end) == 0; };
-  return ends_with("_f08ts_") ? kF08ts : ends_with("_f08_") ? kF08 : name[0] == 'm' ? kMpifh : kC;
+  return ends_with("_f08ts_")  ? kF08ts
+         : ends_with("_f08_")  ? kF08
+         : name[0] == 'm'      ? kMpifh
+         : ends_with("_c")     ? kLargeCounts
+                               : kC;
 }
 
-// A binding whose library is not loaded has none of its functions: one failed look-up tells, if it is the first one.
+// A binding whose library is not loaded, or does not have it, has none of its functions: one failed look-up tells, if it is the
+// first one. Whatever is left out is bound when it is called.
 void bind_all() noexcept {
+  MpiLibraries libraries;
   enum { kUntried, kThere, kMissing } state[kBindings] = {kThere};
   for (std::uint32_t slot = 0; slot < lbf_dispatch_slots; ++slot) {
     auto& binding = state[binding_of(lbf_dispatch_names[slot])];
     if (binding == kMissing) continue;
-    const lbf_function next = next_of(slot);
+    const lbf_function next = libraries.next_of(slot);
     if (next != nullptr) {
       bind(slot, next);
       binding = kThere;
@@ -170,7 +180,7 @@ bool decide() noexcept {
 
 extern "C" lbf_function lbf_dispatch_bind(std::uint32_t slot) {
   using namespace lbf::capture;
-  const lbf_function next = next_of(slot);
+  const lbf_function next = MpiLibraries().next_of(slot);
   if (next == nullptr || !decide()) return next;
   return bind(slot, next);
 }

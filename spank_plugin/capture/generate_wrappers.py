@@ -83,7 +83,8 @@ AFTER = {
     'pready': ('pready', '=1 request_in'),
     'pready_range': ('pready', '=partition_count request_in'),
     'pready_list': ('pready', '@length request_in'),
-    'session_init': ('session_begun', ''),
+    'session_init': ('session_begun', 'session_out'),
+    'session_finalize': ('session_ended', ''),
     'start': ('start', 'request_inout'),
     'startall': ('start', 'requests'),
     'wait': ('completed_one', '=true status'),
@@ -98,6 +99,7 @@ AFTER = {
     'request_free': ('request_free', ''),
     'cancel': ('cancel', '*request_inout'),
     'comm_create': ('comm_create', '=how comm comm_out =tag'),
+    'comm_create_from_group': ('comm_create_from_group', '=how string comm_out'),
     'comm_free': ('comm_free', '=comm_before'),
     'comm_disconnect': ('comm_free', '=comm_before'),
     'win_create': ('win_create', 'comm win_out'),
@@ -118,7 +120,11 @@ COMPLETING = ('wait', 'waitany', 'waitall', 'waitsome', 'test', 'testany', 'test
 OWN_STATUS = ('recv', 'sendrecv', 'sendrecv_replace', 'probe', 'iprobe', 'mprobe', 'improbe', 'mrecv')
 # What still has to be told where the capture went off while the program ran.
 ENDING = {'finalize': 'process_ends_uncaptured(ring::ProcessState::kFinalized);',
-          'abort': 'process_ends_uncaptured(ring::ProcessState::kAborted);'}
+          'abort': 'process_ends_uncaptured(ring::ProcessState::kAborted);',
+          'session_finalize': 'session_closes_uncaptured(SESSION);'}
+# Where no capture begins, after the call: why not, in one line.
+UNCAPTURED = {'init': 'process_init_failed_to_capture();', 'init_thread': 'process_init_failed_to_capture();',
+              'session_init': 'session_opens_uncaptured();'}
 # A truncated message was received all the same: the status says which.
 RECEIVING = ('recv', 'sendrecv', 'sendrecv_replace', 'mrecv', 'wait', 'waitany', 'waitall', 'waitsome', 'test', 'testany',
              'testall', 'testsome')
@@ -181,6 +187,10 @@ class Binding:
             return f'new_comm_of({name})'
         if kind == 'win_out':
             return f'c_win({name})' if f else f'*{name}'
+        if kind in ('session_out', 'session_inout'):
+            return f'c_session({name})' if f else f'*{name}'
+        if kind == 'string':
+            return f'Text{{{name}, {name}_length}}' if f else f'text_of({name})'
         first = 'family::f08_first_index()' if self.f08 else '1' if f else '0'
         if kind == 'index':
             return f'*{name} - {first}'
@@ -245,7 +255,7 @@ INTEGER_KINDS = set(
     'count partitions send_count recv_count send_counts recv_counts datatype send_datatype recv_datatype send_datatypes '
     'recv_datatypes dest source root rank tag send_tag recv_tag comm comm_out comm_inout request_out request_inout '
     'request_in request_count requests status statuses flag index outcount indices message_out message_inout message '
-    'level color key int int_out win win_out win_inout group'.split())
+    'level color key int int_out win win_out win_inout group session_out session_inout'.split())
 
 
 def fortran_integer(kind):
@@ -257,6 +267,11 @@ def recordable(function, result, binding):
     tells = function['role'] in (OWN_STATUS if binding.fortran else RECEIVING)
     also = f' || family::may_be_truncated({result})' if tells else ''
     return f'if ({result} == MPI_SUCCESS{also}) '
+
+
+def ending(function, binding):
+    sessions = [binding.value(argument) for argument in function['arguments'] if argument[2] == 'session_inout']
+    return ENDING[function['role']].replace('SESSION', ''.join(sessions))
 
 
 def is_wrapped(slot, family):
@@ -391,6 +406,8 @@ class Generator:
             before.append(f'const int partition_count = {high} - {low} + 1;')
         if role == 'finalize':
             before.append('record::finalizing(call);')
+        if role == 'session_finalize':
+            before.append(f'record::session_ending(call, {binding.value(by_kind["session_inout"])});')
         if role == 'abort':
             before.append('record::aborting(call);')
         if role in ('collective', 'collective_init'):
@@ -413,7 +430,7 @@ class Generator:
             arguments = arguments.replace('OUTCOME', '*error' if binding.fortran else 'result')
             lines.append(f'{success}record::{after[0]}({arguments});')
         lines.append('call.finish();')
-        if function['role'] in ('init', 'init_thread', 'session_init'):
+        if function['role'] in UNCAPTURED:
             lines.append('process_leave();')
         return lines
 
@@ -487,14 +504,14 @@ class Generator:
         role = function['role']
         lines, before, own_status, status_argument, after = self.body(function, binding, None)
         out.append('  ' + lines[0])
-        if role in ('init', 'init_thread'):
+        if role in UNCAPTURED:
             out.append('  if (!call.begin()) {')
             out.append(f'    const int bare = {call};')
-            out.append('    if (bare == MPI_SUCCESS) process_init_failed_to_capture();')
+            out.append(f'    if (bare == MPI_SUCCESS) {UNCAPTURED[role]}')
             out.append('    return bare;')
             out.append('  }')
         elif role in ENDING:
-            out.append(f'  if (!call.begin()) {{ {ENDING[role]} return {call}; }}')
+            out.append(f'  if (!call.begin()) {{ {ending(function, binding)} return {call}; }}')
         else:
             out.append(f'  if (!call.begin()) return {call};')
         out += ['  ' + line for line in before]
@@ -540,14 +557,14 @@ class Generator:
             return
         lines, before, own_status, status_argument, after = self.body(function, binding, None)
         out.append('  ' + lines[0])
-        if role in ('init', 'init_thread'):
+        if role in UNCAPTURED:
             out.append('  if (!call.begin()) {')
             out.append(f'    {call}')
-            out.append('    process_init_failed_to_capture();')
+            out.append(f'    {UNCAPTURED[role]}')
             out.append('    return;')
             out.append('  }')
         elif role in ENDING:
-            out.append(f'  if (!call.begin()) {{ {ENDING[role]} return {call} }}')
+            out.append(f'  if (!call.begin()) {{ {ending(function, binding)} return {call} }}')
         else:
             out.append(f'  if (!call.begin()) return {call}')
         success = ''
@@ -599,7 +616,7 @@ class Generator:
             file.write('constinit const CountingWrapper counting_wrappers[] = {\n')
             file.write(''.join(f'    {{{number}, count_{number}, share_{number}}},\n' for number in sorted(self.counting)))
             file.write(f'}};\nconst std::size_t counting_wrapper_count = {len(self.counting)};\n')
-            ending = [slot.number for slot in wrapped if slot.function['role'] in ENDING]
+            ending = [slot.number for slot in wrapped if slot.function['role'] in ENDING or slot.function['role'] == 'session_init']
             file.write(f'constinit const std::uint32_t ending_slots[] = {{{", ".join(map(str, ending))}}};\n')
             file.write(f'const std::size_t ending_slot_count = {len(ending)};\n')
             file.write('constinit const lbf_function wrappers[] = {\n')

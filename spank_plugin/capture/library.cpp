@@ -22,7 +22,7 @@ constinit const lbf_dispatch_host* host = nullptr;
 void* symbol_anywhere(const char* name) noexcept {
   if (void* p = dlsym(RTLD_DEFAULT, name)) return p;
   for (const char* prefix : family::kLibraries) {
-    if (void* p = symbol_of_loaded(prefix, name)) return p;
+    if (void* p = LoadedLibrary(prefix).symbol(name)) return p;
   }
   return nullptr;
 }
@@ -42,6 +42,11 @@ const char* find_library() noexcept {
   if (library.name == nullptr) return "the MPI library has no PMPI_" #name;
   LBF_CAPTURE_PMPI(LBF_CAPTURE_FIND)
 #undef LBF_CAPTURE_FIND
+#define LBF_CAPTURE_FIND_IF_ANY(name) \
+  library.name = reinterpret_cast<decltype(Library::name)>(symbol_anywhere("PMPI_" #name))
+  LBF_CAPTURE_FIND_IF_ANY(Group_from_session_pset);
+  LBF_CAPTURE_FIND_IF_ANY(Session_f2c);
+#undef LBF_CAPTURE_FIND_IF_ANY
   if (!family::find_predefined(library, symbol_anywhere)) return family::kNoPredefined;
   find_fortran_sentinels();
   return nullptr;

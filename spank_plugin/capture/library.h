@@ -12,6 +12,10 @@
 
 #include "spank_plugin/capture/dispatch.h"
 
+#if defined(OMPI_MAJOR_VERSION) && OMPI_MAJOR_VERSION < 5  // a pointer, as all its handles; a later library's sessions have it
+using MPI_Session = struct ompi_instance_t*;
+#endif
+
 namespace lbf::capture {
 
 // MPICH has these as macros: its Fortran handles are the C ones.
@@ -26,7 +30,7 @@ namespace lbf::capture {
   X(Comm_rank)                                                                                               \
   X(Comm_size)                                                                                               \
   X(Comm_remote_size)                                                                                        \
-  X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) X(Group_size) X(Group_translate_ranks) X(Group_free) \
+  X(Comm_test_inter) X(Comm_group) X(Comm_remote_group) X(Group_size) X(Group_rank) X(Group_translate_ranks) X(Group_free) \
       X(Type_size_x) X(Topo_test) X(Cartdim_get) X(Cart_shift) X(Graph_neighbors_count) X(Graph_neighbors)   \
           X(Dist_graph_neighbors_count) X(Dist_graph_neighbors) X(Get_library_version) X(Comm_get_parent) \
               X(Query_thread) X(Request_get_status) X(Initialized) LBF_CAPTURE_PMPI_FORTRAN(X)
@@ -35,6 +39,9 @@ struct Library {
 #define LBF_CAPTURE_MEMBER(name) decltype(&PMPI_##name) name;
   LBF_CAPTURE_PMPI(LBF_CAPTURE_MEMBER)
 #undef LBF_CAPTURE_MEMBER
+  // Of MPI 4.0's sessions; null where the library has none of that name.
+  int (*Group_from_session_pset)(MPI_Session, const char*, MPI_Group*);
+  MPI_Session (*Session_f2c)(MPI_Fint);
   MPI_Comm comm_world;
   MPI_Comm comm_self;
   MPI_Comm comm_null;

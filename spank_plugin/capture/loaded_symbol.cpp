@@ -30,14 +30,17 @@ int match_loaded(dl_phdr_info* info, std::size_t, void* data) {
 
 }  // namespace
 
-void* symbol_of_loaded(const char* prefix, const char* name) noexcept {
-  LoadedFile file{prefix, {}};
-  if (dl_iterate_phdr(match_loaded, &file) == 0) return nullptr;
-  void* handle = dlopen(file.path, RTLD_LAZY | RTLD_NOLOAD);
-  if (handle == nullptr) return nullptr;
-  void* symbol = dlsym(handle, name);
-  dlclose(handle);  // RTLD_NOLOAD took a reference; the program keeps its own
-  return symbol;
+LoadedLibrary::~LoadedLibrary() {
+  if (handle_ != nullptr) dlclose(handle_);  // the program keeps its own reference
+}
+
+void* LoadedLibrary::symbol(const char* name) noexcept {
+  if (prefix_ != nullptr) {
+    LoadedFile file{prefix_, {}};
+    prefix_ = nullptr;
+    if (dl_iterate_phdr(match_loaded, &file) != 0) handle_ = dlopen(file.path, RTLD_LAZY | RTLD_NOLOAD);
+  }
+  return handle_ != nullptr ? dlsym(handle_, name) : nullptr;
 }
 
 }  // namespace lbf::capture

@@ -6,7 +6,20 @@
 
 namespace lbf::capture {
 
-// `name` in a loaded library whose file name begins with `prefix`; nullptr: no such library, or not there.
-void* symbol_of_loaded(const char* prefix, const char* name) noexcept;
+// A loaded library whose file name begins with `prefix`, if there is one. It is looked for once, at the first question, and
+// stays loaded as long as this lives.
+class LoadedLibrary {
+ public:
+  explicit LoadedLibrary(const char* prefix) noexcept : prefix_(prefix) {}
+  ~LoadedLibrary();
+  LoadedLibrary(const LoadedLibrary&) = delete;
+  LoadedLibrary& operator=(const LoadedLibrary&) = delete;
+  // nullptr: no such library, or it has no such symbol.
+  void* symbol(const char* name) noexcept;
+
+ private:
+  const char* prefix_;  // nullptr: it was looked for
+  void* handle_ = nullptr;
+};
 
 }  // namespace lbf::capture

@@ -105,6 +105,9 @@ inline MPI_Request c_request(const MPI_Fint* handle) noexcept {
 inline MPI_Message c_message(const MPI_Fint* handle) noexcept {
   return *handle;
 }
+inline MPI_Session c_session(const MPI_Fint* handle) noexcept {
+  return *handle;
+}
 
 // MPI_SOURCE, MPI_TAG, cancelled, bytes received: 63 bits of count over two integers, the lowest bit of the
 // second one is the cancelled flag. Fortran's integers are the same memory.

@@ -9,10 +9,6 @@
 #include "event/event.h"
 #include "spank_plugin/capture/library.h"
 
-#if OMPI_MAJOR_VERSION < 5  // a pointer, as all its handles; the wrappers of a later library's sessions have it as an argument
-using MPI_Session = struct ompi_instance_t*;
-#endif
-
 namespace lbf::capture {
 
 #define LBF_FAMILY_FORTRAN_HANDLES_DIFFER 1
@@ -98,6 +94,9 @@ inline MPI_Request c_request(const MPI_Fint* handle) noexcept {
 }
 inline MPI_Message c_message(const MPI_Fint* handle) noexcept {
   return library.Message_f2c(*handle);
+}
+inline MPI_Session c_session(const MPI_Fint* handle) noexcept {
+  return library.Session_f2c != nullptr ? library.Session_f2c(*handle) : MPI_Session{};
 }
 
 // MPI_SOURCE, MPI_TAG, cancelled, bytes received. Fortran's integers are the same memory (mpif.h and mpi_f08

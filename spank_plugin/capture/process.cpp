@@ -243,6 +243,12 @@ void tell_calls_without_ring(Thread& thread) noexcept {
 
 namespace {
 
+void world_is_known() noexcept {
+  process.world.size = static_cast<std::uint32_t>(process.world_size);
+  process.world.rank = process.rank;
+  process.world.uid = 1;
+}
+
 // REQUIRES: MPI is initialised.
 void learn_world() noexcept {
   const StartLock lock;
@@ -253,9 +259,27 @@ void learn_world() noexcept {
   library.Comm_rank(library.comm_world, &process.rank);
   library.Comm_size(library.comm_world, &process.world_size);
   library.Comm_group(library.comm_world, &process.world_group);
-  process.world.size = static_cast<std::uint32_t>(process.world_size);
-  process.world.rank = process.rank;
-  process.world.uid = 1;
+  world_is_known();
+}
+
+// REQUIRES: the StartLock is held.
+bool make_world_group(MPI_Session session) noexcept {
+  Sessions& sessions = process.sessions;
+  if (library.Group_from_session_pset == nullptr ||
+      library.Group_from_session_pset(session, "mpi://WORLD", &process.world_group) != MPI_SUCCESS) {
+    return false;
+  }
+  sessions.has_world_group = true;
+  sessions.group_of = session;
+  return true;
+}
+
+// REQUIRES: the StartLock is held.
+void free_world_group() noexcept {
+  Sessions& sessions = process.sessions;
+  if (!sessions.has_world_group) return;
+  library.Group_free(&process.world_group);
+  sessions.has_world_group = false;
 }
 
 }  // namespace
@@ -263,6 +287,86 @@ void learn_world() noexcept {
 void process_learns_world() noexcept {
   int is_initialised = 0;
   if (library.Initialized(&is_initialised) == MPI_SUCCESS && is_initialised != 0) learn_world();
+}
+
+bool process_learns_world_of(MPI_Session session) noexcept {
+  const StartLock lock;
+  int rank = MPI_UNDEFINED, size = 0;
+  if (!make_world_group(session)) return false;
+  library.Group_rank(process.world_group, &rank);
+  library.Group_size(process.world_group, &size);
+  if (rank == MPI_UNDEFINED) {
+    free_world_group();
+    return false;
+  }
+  process.rank = rank;
+  process.world_size = size;
+  world_is_known();
+  return true;
+}
+
+void process_meets_world() noexcept {
+  const StartLock lock;
+  process.sessions.world_model = true;
+  int rank = -1, size = 0;
+  library.Comm_rank(library.comm_world, &rank);
+  library.Comm_size(library.comm_world, &size);
+  if (rank != process.rank || size != process.world_size) {
+    process.world.foreign = true;
+    return;
+  }
+  free_world_group();
+  library.Comm_group(library.comm_world, &process.world_group);
+}
+
+bool process_opens_session(MPI_Session session) noexcept {
+  const StartLock lock;
+  Sessions& sessions = process.sessions;
+  ++sessions.open;
+  if (sessions.kept_count < Sessions::kKept) sessions.kept[sessions.kept_count++] = session;
+  if (sessions.began_run || process.initialised.load(std::memory_order_acquire)) return false;
+  sessions.began_run = true;
+  return true;
+}
+
+bool process_closes_session(MPI_Session session) noexcept {
+  const StartLock lock;
+  Sessions& sessions = process.sessions;
+  if (sessions.open > 0) --sessions.open;
+  for (std::uint32_t i = 0; i < sessions.kept_count; ++i) {
+    if (sessions.kept[i] != session) continue;
+    sessions.kept[i] = sessions.kept[--sessions.kept_count];
+    break;
+  }
+  if (sessions.group_of == session) free_world_group();
+  if (sessions.open != 0 || !sessions.began_run || sessions.world_model || !sessions.used.load(std::memory_order_relaxed))
+    return false;
+  sessions.over = true;
+  return true;
+}
+
+void session_opens_uncaptured() noexcept {
+  process_init_failed_to_capture();
+  const StartLock lock;
+  Sessions& sessions = process.sessions;
+  if (process.mode.off.load(std::memory_order_acquire)) ++sessions.open;
+  if (!sessions.over || sessions.said_over) return;
+  sessions.said_over = true;
+  if (process.rank == 0)
+    dprintf(STDERR_FILENO, "lbf: the capture ended with the program's last MPI session; what it does in sessions that it opens "
+                           "later is not captured\n");
+}
+
+void session_closes_uncaptured(MPI_Session session) noexcept {
+  if (process.mode.off.load(std::memory_order_acquire) && process_closes_session(session))
+    process_ends_uncaptured(ring::ProcessState::kFinalized);
+}
+
+bool process_has_world_group() noexcept {
+  Sessions& sessions = process.sessions;
+  if (!sessions.began_run || sessions.world_model) return true;
+  const StartLock lock;
+  return sessions.has_world_group || (sessions.kept_count > 0 && make_world_group(sessions.kept[0]));
 }
 
 void process_initialised(int thread_level) noexcept {
@@ -311,7 +415,7 @@ bool process_is_spawned() noexcept {
 }
 
 void process_leave() noexcept {
-  if (!process.spawned && !process.sessions_only) return;
+  if (!process.spawned && !process.worldless.load(std::memory_order_relaxed)) return;
   process.state.store(CaptureState::kOff, std::memory_order_relaxed);
   if (own_thread != nullptr) remove_ring(*own_thread);
   available_thread = nullptr;
@@ -320,19 +424,20 @@ void process_leave() noexcept {
 }
 
 void process_init_failed_to_capture() noexcept {
-  if (process.why_off == nullptr) return;
-  int rank = 0;
-  if (library.comm_world != MPI_Comm{} && !process.sessions_only) {
+  const char* const why = process.why_off;
+  if (why == nullptr) return;
+  process.why_off = nullptr;  // said once
+  int rank = 0, has_world = 0;
+  if (library.comm_world != MPI_Comm{} && library.Initialized(&has_world) == MPI_SUCCESS && has_world != 0) {
     library.Comm_rank(library.comm_world, &rank);
   } else {
     rank = int_from_environment("PMIX_RANK", int_from_environment("PMI_RANK", 0));
   }
   if (rank != 0) return;
   if (process.why_errno != 0) {
-    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", process.why_off, process.directory,
-            strerrordesc_np(process.why_errno));
+    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", why, process.directory, strerrordesc_np(process.why_errno));
   } else {
-    dprintf(STDERR_FILENO, "lbf: capture is off: %s\n", process.why_off);
+    dprintf(STDERR_FILENO, "lbf: capture is off: %s\n", why);
   }
 }
 

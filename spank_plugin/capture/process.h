@@ -188,6 +188,22 @@ struct RecordingMode {
   std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
 };
 
+// MPI without MPI_Init (MPI 4.0, ch. 11.3): the run begins with the first session and ends with the last one, unless MPI_Init
+// is called, too; then MPI_Finalize ends it. Guarded by the StartLock.
+struct Sessions {
+  static constexpr std::uint32_t kKept = 16;
+  std::uint32_t open = 0;
+  MPI_Session kept[kKept]{};  // as many of them as fit
+  std::uint32_t kept_count = 0;
+  bool began_run = false;
+  bool over = false;           // the run ended with one
+  bool said_over = false;
+  bool world_model = false;    // MPI_Init was called
+  bool has_world_group = false;  // Process::world_group is made from `group_of`: no session ends before its groups
+  MPI_Session group_of{};
+  std::atomic<bool> used{false};  // a communicator was made in one
+};
+
 struct Thread;
 struct ProcedureIntervals;  // procedure_times.h
 
@@ -204,7 +220,8 @@ struct Process {
   std::int32_t world_size = 0;
   int thread_level = 0;
   bool spawned = false;
-  bool sessions_only = false;  // MPI_Session_init without MPI_Init
+  std::atomic<bool> worldless{false};  // began with a session that has no world
+  Sessions sessions;
   char library_version[128] = {};
   std::uint64_t init_leave_ticks = 0;
   MPI_Group world_group{};
@@ -364,6 +381,19 @@ void note_stack(Thread& thread, pid_t tid) noexcept;
 // Asks MPI for MPI_COMM_WORLD, once, if it can be asked: a thread may be in MPI before the one that called MPI_Init is back from
 // there, and what it records needs the rank.
 void process_learns_world() noexcept;
+// The same of the session's processes; false: it does not say who they are.
+bool process_learns_world_of(MPI_Session session) noexcept;
+// MPI_Init in a run that began with a session: MPI_COMM_WORLD is there, too.
+void process_meets_world() noexcept;
+// A session was opened. true: the run begins with it.
+bool process_opens_session(MPI_Session session) noexcept;
+// It is about to be closed. true: the run ends with it.
+bool process_closes_session(MPI_Session session) noexcept;
+// The same where the calls are not captured (any more): what has to be said or told.
+void session_opens_uncaptured() noexcept;
+void session_closes_uncaptured(MPI_Session session) noexcept;
+// The group of all the run's processes, to number ranks by; false: there is none now.
+bool process_has_world_group() noexcept;
 // What MPI_Init found: called after it returned, capture on or off.
 void process_initialised(int thread_level) noexcept;
 // The run begins at process.init_leave_ticks: from here on every ring says whose it is, also those of threads that called

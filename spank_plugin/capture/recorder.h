@@ -119,6 +119,7 @@ class Call {
   void outside_accounting() noexcept { flags_ |= kOutside; }
 
   // These are set before the call is forwarded by the wrappers of functions that have them.
+  bool ends_run;                 // MPI_Session_finalize of the last session
   Communicator* freeing;         // what MPI_Comm_free or MPI_Win_free was called for
   std::uint32_t snapshot_count;  // requests of a Wait/Test call, as they were before it
   bool snapshot_needs_status;
@@ -238,6 +239,10 @@ struct Indices {
   int base;  // 0 in C, 1 in Fortran
   int operator[](int i) const noexcept { return values[i] - base; }
 };
+struct Text {
+  const char* characters;  // Fortran's has blanks behind it
+  std::size_t length;
+};
 struct NewComm {
   const MPI_Comm* c;
   const MPI_Fint* fortran;
@@ -257,6 +262,9 @@ inline Types types_of(const MPI_Datatype* t) noexcept {
 }
 inline NewComm new_comm_of(const MPI_Comm* c) noexcept {
   return {c, nullptr};
+}
+inline Text text_of(const char* text) noexcept {
+  return {text, text != nullptr ? __builtin_strlen(text) : 0};
 }
 #if LBF_FAMILY_FORTRAN_HANDLES_DIFFER
 inline Requests requests_of(int count, const MPI_Fint* r) noexcept {
@@ -324,13 +332,15 @@ MPI_Fint* completion_statuses_for(Call& call, MPI_Fint* statuses) noexcept;
 // Which communicator or window the handle is, as long as nobody else can have it.
 void freeing(Call& call, std::uint64_t key) noexcept;
 void finalizing(Call& call) noexcept;
+void session_ending(Call& call, MPI_Session session) noexcept;
 void aborting(Call& call) noexcept;
 
 // --- after it returned MPI_SUCCESS; what ends a receive: with a truncated message, too
 // ----------------------------------------------------------------------------
 void initialised(Call& call) noexcept;
 void finalized(Call& call) noexcept;
-void session_begun(Call& call) noexcept;
+void session_begun(Call& call, MPI_Session session) noexcept;
+void session_ended(Call& call) noexcept;
 void phase(Call& call, int level) noexcept;
 void unmodelled(Call& call) noexcept;
 // The call ended something that began when nobody looked: only its time is known.
@@ -415,6 +425,8 @@ void neighbor_alltoallw(Call& call, Counts send_counts, Types send_types, Counts
                         Types recv_types, MPI_Comm comm, Made made) noexcept;
 
 void comm_create(Call& call, How how, MPI_Comm parent, NewComm made_comm, int tag, Made made) noexcept;
+// MPI 4.0: of the members of a group, without a parent.
+void comm_create_from_group(Call& call, How how, Text tag, NewComm made_comm) noexcept;
 void comm_free(Call& call, MPI_Comm comm) noexcept;
 
 void win_create(Call& call, MPI_Comm comm, MPI_Win win) noexcept;

@@ -112,11 +112,10 @@ std::int32_t leader_of(const Communicator& comm) noexcept {
   return local < remote ? local : remote;
 }
 
-bool group_uid(const Communicator& parent, How how, const Communicator& comm, int tag,
-               std::uint64_t& uid) noexcept {
-  std::uint64_t key = mix(kGroupSeed, static_cast<std::uint64_t>(static_cast<std::uint32_t>(tag)));
+// `key`: of the call's other arguments.
+bool group_uid(std::uint64_t key, How how, const Communicator& comm, std::uint64_t& uid) noexcept {
   if (how == How::kCreateGroup) {
-    key = mix_ranks(mix(key, parent.uid), comm.world_ranks, comm.size);
+    key = mix_ranks(key, comm.world_ranks, comm.size);
   } else {
     const std::int32_t* first = comm.world_ranks;
     const std::int32_t* second = first + comm.size;
@@ -183,6 +182,28 @@ Communicator& find_self() noexcept {
   return self;
 }
 
+// Collective over a group only, a parent's other members do not take part: the synchronisation is on the new communicator.
+void create_over_group(Call& call, MPI_Comm handle, std::uint64_t key, How how) noexcept {
+  if (handle == library.comm_null || handle == MPI_Comm{}) return;
+  Communicator* const comm = make(call, handle, nullptr);
+  if (comm == nullptr) return record::unmodelled(call);
+  if (!group_uid(key, how, *comm, comm->uid)) {
+    const TableLock lock;
+    recycle(comm);
+    return record::unmodelled(call);
+  }
+  bind_communicator(key_of(handle), comm);
+  define(call, *comm, Whose::kMadeByThisCall);
+  synchronise(call, *comm, 0, false);
+}
+
+std::uint64_t hash_of(Text text) noexcept {
+  while (text.length > 0 && text.characters[text.length - 1] == ' ') --text.length;
+  std::uint64_t hash = text.length;
+  for (std::size_t i = 0; i < text.length; ++i) hash = mix(hash, static_cast<unsigned char>(text.characters[i]));
+  return hash;
+}
+
 }  // namespace
 
 Communicator& find_other_communicator(Call& call, MPI_Comm handle) noexcept {
@@ -213,6 +234,7 @@ bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::
   std::int32_t* const own = thread.ranks.get(count + 1);
   if (own == nullptr) return false;
   for (std::uint32_t i = 0; i < count; ++i) own[i] = static_cast<std::int32_t>(i);
+  if (!process_has_world_group()) return false;
   if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.world_group, out) !=
       MPI_SUCCESS) {
     return false;
@@ -310,25 +332,23 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     return;
   }
 
-  // Over a group only, the parent's other members do not take part: the synchronisation is on the new
-  // communicator.
-  if (!over_group) synchronise(call, parent, 0, false);
   const MPI_Comm handle = new_comm.get();
+  if (over_group) {
+    const std::uint64_t key = mix(kGroupSeed, static_cast<std::uint64_t>(static_cast<std::uint32_t>(tag)));
+    return create_over_group(call, handle, how == How::kCreateGroup ? mix(key, parent.uid) : key, how);
+  }
+  synchronise(call, parent, 0, false);
   if (handle == library.comm_null || handle == MPI_Comm{}) return;
   Communicator* const comm = make(call, handle, nullptr);
-  if (comm == nullptr) return over_group ? unmodelled(call) : void();
-  if (over_group) {
-    if (!group_uid(parent, how, *comm, tag, comm->uid)) {
-      const TableLock lock;
-      recycle(comm);
-      return unmodelled(call);
-    }
-  } else {
-    comm->uid = child_uid(parent.uid, parent.children, leader_of(*comm));
-  }
+  if (comm == nullptr) return;
+  comm->uid = child_uid(parent.uid, parent.children, leader_of(*comm));
   bind_communicator(key_of(handle), comm);
   define(call, *comm, Whose::kMadeByThisCall);
-  if (over_group) synchronise(call, *comm, 0, false);
+}
+
+void comm_create_from_group(Call& call, How how, Text tag, NewComm new_comm) noexcept {
+  process.sessions.used.store(true, std::memory_order_relaxed);
+  create_over_group(call, new_comm.get(), mix(kGroupSeed, hash_of(tag)), how);
 }
 
 void freeing(Call& call, std::uint64_t key) noexcept {

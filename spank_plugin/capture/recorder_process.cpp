@@ -74,14 +74,11 @@ void Call::without_record(std::uint64_t leave) noexcept {
 
 namespace record {
 
-void initialised(Call& call) noexcept {
-  const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  // Also after MPI_Init: the environment may ask for more than the program does (OMPI_MPI_THREAD_LEVEL,
-  // MPIR_CVAR_DEFAULT_THREAD_LEVEL).
-  int thread_level = MPI_THREAD_MULTIPLE;  // the level that supposes nothing
-  library.Query_thread(&thread_level);
-  process.spawned = process_is_spawned();
-  if (process.spawned) return call.outside_accounting();
+namespace {
+
+constexpr int kSupposeNothing = MPI_THREAD_MULTIPLE;  // of a thread level
+
+void begin_run(Call& call, int thread_level, std::uint64_t begin_cpu_ns) noexcept {
   process_initialised(thread_level);
   Thread& thread = call.thread();
   ring::Header* const header = thread.header;
@@ -96,14 +93,51 @@ void initialised(Call& call) noexcept {
   call.outside_accounting();
 }
 
-// Without MPI_COMM_WORLD there is nothing that ranks could be numbered by.
-void session_begun(Call& call) noexcept {
-  call.outside_accounting();
-  if (process.initialised.load(std::memory_order_acquire)) return;
-  process.sessions_only = true;
-  process.why_off = "the program uses MPI sessions without MPI_Init";
-  process_init_failed_to_capture();
-  process.why_off = nullptr;  // said
+}  // namespace
+
+void initialised(Call& call) noexcept {
+  const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (process.sessions.began_run) {
+    process_meets_world();
+    return unmodelled(call);
+  }
+  // Also after MPI_Init: the environment may ask for more than the program does (OMPI_MPI_THREAD_LEVEL,
+  // MPIR_CVAR_DEFAULT_THREAD_LEVEL).
+  int thread_level = kSupposeNothing;
+  library.Query_thread(&thread_level);
+  process.spawned = process_is_spawned();
+  if (process.spawned) return call.outside_accounting();
+  process.sessions.world_model = true;
+  begin_run(call, thread_level, begin_cpu_ns);
+}
+
+// Ranks are numbered by the processes that every session knows. One that another thread opened meanwhile waits until the run
+// has begun.
+void session_begun(Call& call, MPI_Session session) noexcept {
+  const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+  if (process_opens_session(session)) {
+    if (process_learns_world_of(session)) return begin_run(call, kSupposeNothing, begin_cpu_ns);
+    process.why_off = "the program's MPI session has no process set mpi://WORLD";
+    process_init_failed_to_capture();
+    process.worldless.store(true, std::memory_order_release);
+    return call.outside_accounting();
+  }
+  while (!process.initialised.load(std::memory_order_acquire)) {
+    if (process.worldless.load(std::memory_order_acquire)) return call.outside_accounting();
+    sched_yield();
+  }
+  if (!call.counts() && call.enter() < process.init_leave_ticks) return call.outside_accounting();
+  unmodelled(call);
+}
+
+void session_ending(Call& call, MPI_Session session) noexcept {
+  call.ends_run = process_closes_session(session);
+  if (call.ends_run) finalizing(call);
+}
+
+void session_ended(Call& call) noexcept {
+  if (call.ends_run) return finalized(call);
+  unmodelled(call);
 }
 
 void finalizing(Call& call) noexcept {

@@ -42,6 +42,7 @@ bool may_send(std::uint16_t function_id) {
     case MpiRole::kWinComplete:
     case MpiRole::kCollective:
     case MpiRole::kCommCreate:
+    case MpiRole::kCommCreateFromGroup:
       return true;
     default:
       return false;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 #include <optional>
@@ -18,6 +19,8 @@ namespace {
 constexpr std::size_t kMaxEnvironmentBytes = std::size_t{4} << 20;
 constexpr std::size_t kMaxCommandBytes = std::size_t{32} << 10;
 constexpr std::size_t kMaxNameBytes = 256;  // of a namespace: PMIX_MAX_NSLEN
+constexpr int kMaxGenerations = 16;  // of scripts between a launcher's daemon and a rank
+constexpr std::string_view kHydraLocalRanks = "MPI_LOCALNRANKS";
 
 std::string read_up_to(const std::string& path, std::size_t limit) {
   const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -58,6 +61,27 @@ std::optional<std::string_view> value_of(std::string_view environment, std::stri
   return std::nullopt;
 }
 
+// Of a command line: the word behind NAME.
+std::optional<std::string_view> word_behind(std::string_view command, std::string_view name) {
+  bool is_next = false;
+  while (!command.empty()) {
+    const std::string_view word = command.substr(0, command.find('\0'));
+    if (is_next) return word;
+    command.remove_prefix(std::min(word.size() + 1, command.size()));
+    is_next = word == name;
+  }
+  return std::nullopt;
+}
+
+// 0: it is gone.
+std::int32_t parent_of(std::int32_t pid) {
+  const std::string stat = read_up_to("/proc/" + std::to_string(pid) + "/stat", 4096);
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string::npos || name_end + 4 >= stat.size()) return 0;
+  const std::string_view parent = std::string_view(stat).substr(name_end + 4);  // ") S PPID"
+  return parse_number<std::int32_t>(parent.substr(0, parent.find(' '))).value_or(0);
+}
+
 template <typename Number>
 std::optional<Number> number_of(std::optional<std::string_view> text) {
   return text ? parse_number<Number>(*text) : std::nullopt;
@@ -78,28 +102,36 @@ Launch launch_of_environment(std::string_view environment) {
       launch.spawned = space->substr(at + 1) != "1";
     }
     launch.local_size = number_of<std::int32_t>(value_of(environment, "OMPI_COMM_WORLD_LOCAL_SIZE")).value_or(0);
-  } else if (const auto local = number_of<std::int32_t>(value_of(environment, "MPI_LOCALNRANKS"))) {
-    // Hydra says how many ranks there are, but not of which run: all on one node are told by their proxy.
-    const auto size = number_of<std::int32_t>(value_of(environment, "PMI_SIZE"));
-    const auto fd = value_of(environment, "PMI_FD");
-    if (!size || *size != *local || !fd) return launch;
-    launch.run = "hydra";
-    launch.local_size = *local;
   }
   if (launch.local_size < 0) launch.local_size = 0;
   return launch;
 }
 
 Launch launch_of_process(std::int32_t pid) {
-  const std::string folder = "/proc/" + std::to_string(pid);
-  Launch launch = launch_of_environment(read_of_any_thread(pid, "environ", kMaxEnvironmentBytes));
-  if (launch.run != "hydra") return launch;
+  const std::string environment = read_of_any_thread(pid, "environ", kMaxEnvironmentBytes);
+  Launch launch = launch_of_environment(environment);
+  if (!launch.run.empty() || !value_of(environment, kHydraLocalRanks)) return launch;
   // The proxy is the parent of every rank that no script of the user's stands before.
-  const std::string stat = read_up_to(folder + "/stat", 4096);
-  const std::size_t name_end = stat.rfind(')');
-  const std::size_t parent = name_end == std::string::npos ? name_end : name_end + 4;  // ") S PPID"
-  if (parent == std::string::npos || parent >= stat.size()) return {};
-  launch.run += "-" + stat.substr(parent, stat.find(' ', parent) - parent);
+  std::int32_t ancestor = pid;
+  for (int generation = 0; generation < kMaxGenerations && launch.run.empty(); ++generation) {
+    ancestor = parent_of(ancestor);
+    if (ancestor <= 1) break;
+    launch = launch_by_hydra(environment, read_up_to("/proc/" + std::to_string(ancestor) + "/cmdline", kMaxCommandBytes));
+  }
+  return launch;
+}
+
+Launch launch_by_hydra(std::string_view environment, std::string_view proxy) {
+  Launch launch;
+  const auto local_size = number_of<std::int32_t>(value_of(environment, kHydraLocalRanks));
+  const std::string_view program = proxy.substr(0, proxy.find('\0'));
+  if (!local_size || !program.substr(program.rfind('/') + 1).starts_with("hydra_")) return launch;
+  const auto port = word_behind(proxy, "--control-port");
+  if (!port || port->empty() || port->size() > kMaxNameBytes) return launch;
+  launch.run = "hydra-";
+  launch.run.append(*port).append("-").append(value_of(environment, "SLURM_STEP_ID").value_or(""));
+  launch.spawned = number_of<std::int32_t>(word_behind(proxy, "--pgid")).value_or(0) != 0;
+  launch.local_size = std::max(*local_size, 0);
   return launch;
 }
 

@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import sys
 import uuid
 
@@ -59,12 +60,12 @@ class Launched(ClusterCase):
 
         return self.wait_for(over, 40, f"job {job} has no {number} finished runs: {self.steps(job)}")
 
-    def assert_whole(self, step, steps, ranks, nodes, node_of_rank):
+    def assert_whole(self, step, steps, ranks, nodes, node_of_rank, program="steps"):
         self.assertEqual(("complete", ""), (step["state"], step["why_partial"]), step)
         self.assertEqual((ranks, nodes, node_of_rank), (step["ranks"], len(step["nodes"]), step["node_of_rank"]))
         self.assert_counts(self.expected(steps, ranks), step)
         self.assertEqual(1, sum(prediction["kind"] == "self" for prediction in step["predictions"]))
-        self.assertEqual(self.program("steps"), step["command"][0])
+        self.assertEqual(self.program(program), step["command"][0])
 
 
 class Mpirun(Launched):
@@ -143,6 +144,42 @@ class Mpirun(Launched):
         job, _ = self.batch("hostname | cat >/dev/null\n", "--lbf-predict", "--ntasks=1")
         self.assert_no_relays_or_rings_left()
         self.assert_unknown(job)
+
+
+class Hydra(Launched):
+    """MPICH's mpiexec: its proxies are the tasks of a step, on all nodes."""
+
+    def setUp(self):
+        super().setUp()
+        self.mpiexec = shutil.which("mpiexec.mpich") or shutil.which("mpiexec.hydra")
+        if self.mpiexec is None or not os.path.exists(os.path.join(TEST_BIN, "steps_mpich")):
+            self.skipTest("MPICH is not installed (packages mpich, libmpich-dev)")
+
+    def test_two_nodes(self):
+        program = self.program("steps_mpich")
+        job, printed = self.batch(f"{self.mpiexec} -ppn 2 -n 4 {program} 50\n", "--lbf-predict", *LAYOUT)
+        self.assertEqual(4 * 6, len(re.findall(r"^count ", printed, re.M)), printed)
+        step, = self.runs(job, 1)
+        self.assert_whole(step, 50, 4, 2, [0, 0, 1, 1], "steps_mpich")
+        self.assertEqual([step["step"]], list(self.steps(job)), "the proxies' step is no step of its own")
+        self.assertNotIn("lbf:", printed)
+        self.assert_no_relays_or_rings_left()
+
+    def test_behind_a_script_and_one_after_the_other(self):
+        """Ranks are the proxy's grandchildren; each mpiexec is a run of its own."""
+        program = self.program("steps_mpich")
+        inside = self.script(f"{program} $1\ntrue\n")
+        job, _ = self.batch(f"{self.mpiexec} -ppn 1 -n 2 {inside} 20\n{self.mpiexec} -ppn 1 -n 2 {inside} 30\n", "--lbf-predict",
+                            *LAYOUT)
+        runs = self.runs(job, 2)
+        self.assertEqual([("complete", "", 2, [0, 1])] * 2,
+                         [(run["state"], run["why_partial"], run["ranks"], run["node_of_rank"]) for run in runs])
+        self.assertEqual([2 * 20, 2 * 30], sorted(self.calls_of(run)["MPI_Sendrecv"] for run in runs))
+
+    def test_one_node(self):
+        program = self.program("steps_mpich")
+        job, _ = self.batch(f"{self.mpiexec} -n 2 {program} 50\n", "--lbf-predict", "--nodes=1", "--ntasks=2")
+        self.assert_whole(self.runs(job, 1)[0], 50, 2, 1, [0, 0], "steps_mpich")
 
 
 class LbfRun(Launched):

@@ -1,6 +1,5 @@
 /* What MPI 4.0 added, as far as MPICH 4 and Open MPI 5 have it: large counts (not Open MPI 5), messages that go both ways,
- * partitioned ones, persistent collectives. `mpi4 mpifh`, `mpi4 f08`: what mpi4_body.inc does, too. `mpi4 sessions`: MPI
- * without MPI_Init. */
+ * partitioned ones, persistent collectives. `mpi4 mpifh`, `mpi4 f08`: what mpi4_body.inc does, too. */
 #include <string.h>
 
 #include "counted.h"
@@ -112,24 +111,7 @@ static void persistent_collectives(void) {
   CALL(MPI_Comm_free, &ring);
 }
 
-static int sessions(void) {
-  MPI_Session session;
-  MPI_Group group;
-  MPI_Comm comm;
-  int sum = 0, one = 1;
-  REQUIRE(MPI_Session_init(MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &session) == MPI_SUCCESS);
-  REQUIRE(MPI_Group_from_session_pset(session, "mpi://WORLD", &group) == MPI_SUCCESS);
-  REQUIRE(MPI_Comm_create_from_group(group, "lbf", MPI_INFO_NULL, MPI_ERRORS_ARE_FATAL, &comm) == MPI_SUCCESS);
-  MPI_Comm_rank(comm, &rank);
-  MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, comm);
-  if (rank == 0) printf("sum %d\n", sum);
-  MPI_Group_free(&group);
-  MPI_Comm_free(&comm);
-  return MPI_Session_finalize(&session);
-}
-
 int main(int argc, char** argv) {
-  if (argc > 1 && strcmp(argv[1], "sessions") == 0) return sessions();
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);

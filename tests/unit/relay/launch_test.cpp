@@ -42,6 +42,30 @@ TEST(Launch, EveryMpirunHasItsNameOnEveryNode) {
   EXPECT_TRUE(launch_of_environment(environment({"PMIX_NAMESPACE=prterun-node1-2236@2"})).spawned);
 }
 
+// What MPICH 4.0.2's mpiexec starts under Slurm.
+TEST(Launch, HydraIsNamedByItsProxy) {
+  const std::string rank = environment({"PMI_SIZE=4", "PMI_FD=6", "MPI_LOCALNRANKS=2", "SLURM_STEP_ID=3"});
+  const std::string proxy = environment({"/usr/bin/hydra_pmi_proxy", "--control-port", "node1:37783", "--rmk", "slurm", "--pgid", "0",
+                                         "--proxy-id", "-1"});
+  const Launch launch = launch_by_hydra(rank, proxy);
+  EXPECT_EQ(launch.run, "hydra-node1:37783-3");
+  EXPECT_FALSE(launch.spawned);
+  EXPECT_EQ(launch.local_size, 2);
+  // A later mpiexec of the job may have the port again, not the step.
+  EXPECT_NE(launch_by_hydra(environment({"MPI_LOCALNRANKS=2", "SLURM_STEP_ID=4"}), proxy).run, launch.run);
+  const Launch child = launch_by_hydra(rank, environment({"hydra_pmi_proxy", "--pgid", "1", "--control-port", "node1:37783"}));
+  EXPECT_EQ(child.run, launch.run);
+  EXPECT_TRUE(child.spawned);
+  EXPECT_EQ(launch_by_hydra(environment({"MPI_LOCALNRANKS=2"}), proxy).run, "hydra-node1:37783-");
+
+  EXPECT_EQ(launch_by_hydra(environment({"PMI_SIZE=4", "PMI_FD=6"}), proxy).run, "") << "srun --mpi=pmi2";
+  EXPECT_EQ(launch_by_hydra(rank, environment({"/bin/sh", "hydra_pmi_proxy", "--control-port", "node1:37783"})).run, "");
+  EXPECT_EQ(launch_by_hydra(rank, environment({"hydra_pmi_proxy", "--control-port"})).run, "");
+  EXPECT_EQ(launch_by_hydra(rank, environment({"hydra_pmi_proxy", "--control-port", ""})).run, "");
+  EXPECT_EQ(launch_by_hydra(rank, "").run, "");
+  EXPECT_EQ(launch_of_environment(rank).run, "");
+}
+
 TEST(Launch, SlurmsOwnTasksAndStrangeWordsBelongToNoMpirun) {
   EXPECT_EQ(launch_of_environment("").run, "");
   EXPECT_EQ(launch_of_environment(environment({"PMIX_NAMESPACE=slurm.pmix.12.0"})).run, "");
