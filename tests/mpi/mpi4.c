@@ -116,7 +116,11 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
   const int right = (rank + 1) % size, left = (rank + size - 1) % size;
+#ifdef F08_LARGE_COUNTS
+  if (argc == 1 || strcmp(argv[1], "f08") == 0) large_counts(right, left);
+#else
   if (argc == 1) large_counts(right, left);
+#endif
   both_ways(right, left);
   if (argc == 1 || strcmp(argv[1], "f08") != 0) partitioned(right, left);
   persistent_collectives();

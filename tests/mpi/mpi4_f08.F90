@@ -2,6 +2,9 @@
 ! without their info. MPI writes some of it behind the compiler's back.
 #define IERR
 #define IERR1
+#ifdef F08_LARGE_COUNTS
+#define LARGE_COUNTS
+#endif
 program mpi4_f08
   use mpi_f08
   implicit none
@@ -11,5 +14,8 @@ program mpi4_f08
   type(MPI_Request) :: requests(7)
   type(MPI_Comm) :: ring
   type(MPI_Datatype) :: types(64)
+  type(MPI_Status) :: status
+  integer(MPI_COUNT_KIND) :: large, large_counts(64)
+  integer(MPI_ADDRESS_KIND) :: large_places(64)
 #include "mpi4_body.inc"
 end program
