@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
   if (strcmp(mode, "world") != 0) lbf_add(0, "MPI_Session_finalize", 1); /* the last one, below */
   EVENTS("exit", 1);
   if (strcmp(mode, "threads") != 0) lbf_print_expectations(rank);
-  if (aborts) MPI_Abort(MPI_COMM_SELF, 3);
+  if (aborts) MPI_Abort(communicator(everybody(session), "lbf://abort"), 3);
   if (strcmp(mode, "world") == 0) {
     MPI_Finalize();
     return 0;
