@@ -3,6 +3,7 @@
 #include "spank_plugin/capture/process.h"
 
 #include "spank_plugin/capture/all_threads_barrier.h"
+#include "spank_plugin/capture/ancestor_environment.h"
 #include "spank_plugin/capture/procedure_times.h"
 #include "spank_plugin/capture/recorder.h"
 #include "spank_plugin/capture/thread_ring.h"
@@ -13,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/single_threaded.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 namespace lbf::capture {
@@ -119,12 +121,19 @@ bool read_grant() noexcept {
   return true;
 }
 
+bool is_directory(const char* path) noexcept {
+  struct stat status {};
+  return *path != '\0' && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 bool start_process() noexcept {
   const char* directory = getenv("LBF_CAPTURE_DIR");
   if (directory == nullptr || *directory == '\0') return false;
   const std::size_t length = strlen(directory);
   if (length > kMaxDirectory) return fail("the path in LBF_CAPTURE_DIR is too long", 0);
-  memcpy(directory_copy, directory, length + 1);
+  // It may be that of another node, where the launcher runs; else what is wrong with it is said later.
+  if (is_directory(directory) || !ancestor_environment("LBF_CAPTURE_DIR", is_directory, directory_copy, sizeof(directory_copy)))
+    memcpy(directory_copy, directory, length + 1);
   process.directory = directory_copy;
   if (const char* why = find_library()) return fail(why, 0);
   if (!read_ring_bytes() || !read_grant()) return false;

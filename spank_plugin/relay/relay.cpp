@@ -337,7 +337,10 @@ void Relay::run(const std::atomic<bool>& stop) {
     ended_ = wait_for_end(options_.end_fd, asleep ? directory_->watch_fd() : -1, sleep_until_wake_ns(sleep_ms));
     const ClockReading now = read_clocks();
     rate_.observe(now);
-    if (!rate_.ready()) continue;
+    if (!rate_.ready()) {
+      start_runs(now.monotonic_ns);  // whose processes they are can be asked only as long as they live
+      continue;
+    }
     const double fullest = pass(now);
     if (idle() && directory_->watch_fd() >= 0) {
       sleep_ms = kIdleSleepMs;
