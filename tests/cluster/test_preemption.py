@@ -70,8 +70,8 @@ class Partitions(ClusterCase):
         self.assert_predicts(step)
         return step
 
-    def wait_for_job(self, job, **shown):
-        self.wait_for(lambda: shown.items() <= self.shown_job(job).items(), 60,
+    def wait_for_job(self, job, timeout_s=60, **shown):
+        self.wait_for(lambda: shown.items() <= self.shown_job(job).items(), timeout_s,
                       lambda: f"job {job} does not become {shown}: {self.shown_job(job)}")
 
     def sendrecvs(self, step):
@@ -169,7 +169,7 @@ class Gang(Partitions):
     def assert_suspended_and_complete(self, job, steps, least_s):
         """The job is over, and its step complete; it was stopped for `least_s` or more, which is in its measured time and in no
         prediction."""
-        self.wait_for_job(job, JobState="COMPLETED")
+        self.wait_for_job(job, timeout_s=120, JobState="COMPLETED")
         step = self.step(job)
         self.assertEqual(("", 4 * steps, 0), (step["why_partial"], self.sendrecvs(step), step["lost_events"]))
         self.assert_counts(self.printed_counts(self.printed(job)), step)
@@ -183,12 +183,13 @@ class Gang(Partitions):
         return step
 
     def test_a_job_that_is_suspended_while_another_one_runs(self):
-        """For longer than the time after which lbfd gives up a stream from which nothing comes (stream_timeout_s, here 8)."""
+        """For longer than the 8 s after which lbfd gives up a stream from which nothing comes (stream_timeout_s)."""
         low = self.submit("low", self.srun_steps("300 10000"))
         self.running_step(low, enough_events=100)
         process, job = self.start_high(500, 20000)
         self.wait_for_job(low, JobState="SUSPENDED")
         self.assertEqual("RUNNING", self.shown_job(job)["JobState"])
+        self.assertEqual({"running"}, self.states_while(process, low))
         high = self.finish_high(process, job, 500)
         self.assertEqual({}, self.stopped_s(high))
         self.assertGreater(high["measured_s"], 10, "500 pauses of 20 ms")
@@ -200,7 +201,9 @@ class Gang(Partitions):
 
     def test_jobs_that_take_turns(self):
         """Gang scheduling: two jobs in one partition have the same processors, five seconds each by turns."""
-        jobs = [self.submit("sliced", self.srun_steps(f"{steps} 20000")) for steps in (500, 520)]
+        # The second one is suspended before its script runs, which then runs all the same; an srun in it would wait for minutes.
+        its_turn = "until scontrol show job $SLURM_JOB_ID | grep -q JobState=RUNNING; do sleep 0.2; done\n"
+        jobs = [self.submit("sliced", its_turn + self.srun_steps(f"{steps} 20000")) for steps in (500, 520)]
         for job, steps in zip(jobs, (500, 520)):
             self.assert_suspended_and_complete(job, steps, 1)
         self.assert_no_relays_or_rings_left()
