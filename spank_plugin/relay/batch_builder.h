@@ -1,7 +1,7 @@
 // BatchBuilder: collects events and control records of all ranks of a node and cuts them into batches.
 //
 // Place in the event's way: RecordConverter -> *BatchBuilder* -> Delivery. A batch is cut at kBatchRawBytes
-// or kBatchAgeNs, whichever comes first (docs/relay.md).
+// or kBatchAgeNs, whichever comes first, and one without content where there was none for long (docs/relay.md).
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,8 @@ namespace lbf::relay {
 
 inline constexpr std::size_t kBatchRawBytes = 256 << 10;
 inline constexpr std::uint64_t kBatchAgeNs = 1'000'000'000;
+// So long after the last batch began an empty one says that the relay is there (lbfd's stream_timeout_s).
+inline constexpr std::uint64_t kSignOfLifeNs = 5'000'000'000;
 
 class BatchBuilder {
  public:
@@ -39,6 +41,9 @@ class BatchBuilder {
     if (json.size() > kMaxControlBytes) return;
     encoder(now_ns).add_control(json);
     if (encoder_->raw_bytes() >= kBatchRawBytes) flush();
+  }
+  void say_if_silent(std::uint64_t now_ns) {
+    if (now_ns - began_ns_ >= kSignOfLifeNs) encoder(now_ns);
   }
   void flush_if_old(std::uint64_t now_ns) {
     if (encoder_ && now_ns - began_ns_ >= kBatchAgeNs) flush();

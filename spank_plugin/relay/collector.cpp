@@ -451,6 +451,8 @@ PassResult Collector::pass(ClockReading now, const TickRate& rate, BatchBuilder&
       ++it;
     }
   }
+  // Not for a program without MPI, of which nothing will come.
+  if (taken_ > 0 || !processes_.empty()) out.say_if_silent(now.monotonic_ns);
   out.flush_if_old(now.monotonic_ns);
   return result;
 }

@@ -328,6 +328,14 @@ class ClusterCase(unittest.TestCase):
 
         return self.wait_for(heard, 30, how_it_stands)
 
+    def states_while(self, process, job, step=0):
+        """All the states in which lbfd has the step until the process, which finish() then waits for, is over."""
+        seen = set()
+        while process.poll() is None:
+            seen |= {one["state"] for number, one in self.steps(job).items() if number == step}
+            time.sleep(0.5)
+        return seen
+
     def step(self, job, step=0, state="complete", user=USER, timeout_s=STEP_TIMEOUT_S):
         """One step as soon as lbfd says that it is over; fails if it ends in another state than `state`."""
         seen = {}

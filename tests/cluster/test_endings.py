@@ -2,6 +2,7 @@
 """Steps that Slurm ends: scancel, signals, the time limit, under both ways of keeping track of a step's processes."""
 
 import os
+import re
 import signal
 import sys
 import uuid
@@ -37,6 +38,13 @@ class StepsThatSlurmEnds(ClusterCase):
         end(job)
         return self.finish(process).status
 
+    def assert_status_as_bare(self, captured, bare):
+        # Ranks are killed one after the other; with Open MPI 5 one that sees that its peer is gone exits by itself (with
+        # 6.0.0rc2 it may crash, seen bare), and srun's status is either's.
+        peer_is_gone = 14
+        either = {128 + signal.SIGTERM, 128 + signal.SIGKILL, peer_is_gone}
+        self.assertIn(captured.status, either | {bare} if open_mpi_major() > 4 else {bare})
+
     def assert_is_kept(self, process, job, before):
         """The step has ended by force: what was known is there, marked as a part, and nothing is left on the nodes."""
         captured = self.finish(process)
@@ -50,17 +58,21 @@ class StepsThatSlurmEnds(ClusterCase):
         self.assertEqual({True}, {prediction["partial"] for prediction in step["predictions"]})
         return captured
 
+    def assert_goes_on_after(self, number, process, job):
+        """The program has caught the signal in all ranks, has gone on, and has come to its end before the one that it was given."""
+        captured = self.finish(process)
+        self.assertEqual(0, captured.status, captured)
+        self.assertEqual([str(int(number))] * 4, re.findall(r"^caught \d+ (\d+)$", captured.out, re.M), captured)
+        step = self.step(job)
+        self.assert_counts(self.printed_counts(captured), step)
+        self.assertLess(self.calls_of(step)["MPI_Sendrecv"], 4 * int(LONG[0]))
+
     def assert_scancel_keeps_the_prediction(self, *command):
         process, job = self.start_step(*command)
         before = self.running_step(job, enough_events=500)
         self.scancel(job)
         captured = self.assert_is_kept(process, job, before)
-        # Ranks are killed one after the other; with Open MPI 5 one that sees that its peer is gone exits by itself (with
-        # 6.0.0rc2 it may crash, seen bare), and srun's status is either's.
-        peer_is_gone = 14
-        either = {128 + signal.SIGTERM, 128 + signal.SIGKILL, peer_is_gone}
-        bare = self.status_without_lbf(self.scancel, *command)
-        self.assertIn(captured.status, either | {bare} if open_mpi_major() > 4 else {bare})
+        self.assert_status_as_bare(captured, self.status_without_lbf(self.scancel, *command))
         return job
 
 
@@ -110,6 +122,40 @@ class Endings(StepsThatSlurmEnds):
         self.assertEqual(2, len(relays), "one relay on each node of the step")
         self.assert_same_program(bare, captured)
         self.assert_counts(self.printed_counts(captured), self.step(job))
+
+    def test_a_signal_that_the_program_handles(self):
+        process, job = self.start_step(self.program("steps"), *LONG, "catch")
+        self.running_step(job)
+        self.scancel("--signal=USR2", job)  # MPICH has a use for SIGUSR1
+        self.assert_goes_on_after(signal.SIGUSR2, process, job)
+
+    def test_a_signal_before_the_time_limit(self):
+        """--signal=USR2@90: 90 s before it."""
+        process, job = self.start_step(self.program("steps"), *LONG, "catch", options=("--time=10", "--signal=USR2@90"))
+        self.running_step(job)
+        # slurmctld looks twice a minute, and half a minute ahead: from now on it sends the signal, which the program catches by now.
+        update = self.run_command("scontrol", "update", f"JobId={job}", "TimeLimit=2", user=None)
+        self.assertEqual(0, update.status, update)
+        self.assert_goes_on_after(signal.SIGUSR2, process, job)
+
+    def test_tasks_that_go_on_after_mpi_finalize(self):
+        """srun ends them, because one has failed or has ended long before: every rank had come to its end."""
+        for option, end in (("--kill-on-bad-exit=1", "exit 3"), ("--wait=2", "exit 0")):
+            command = ("sh", "-c", f"{self.program('steps')} 30; [ $SLURM_PROCID = 1 ] && {end}; exec sleep 200")
+            bare = self.srun(option, *LAYOUT, *command)
+            captured, job = self.predict(option, *LAYOUT, *command)
+            self.assertGreater(captured.status, 128, captured)
+            self.assertEqual(bare.status, captured.status, f"with --lbf-predict: {captured}\nwithout: {bare}")
+            self.assert_counts(self.printed_counts(captured), self.step(job))
+
+    def test_a_rank_fails_and_slurm_kills_the_others(self):
+        command = ("--kill-on-bad-exit=1", *LAYOUT, self.program("steps"), "100", "10000", "kill")
+        captured, job = self.predict(*command)
+        self.assertIn("Terminating StepId", captured.err)
+        self.assert_status_as_bare(captured, self.srun(*command).status)
+        step = self.step(job, state="partial")
+        self.assertIn("killed before MPI_Finalize: rank 0, 1, 2, 3", step["why_partial"])
+        self.assert_predicts(step)
 
     def test_a_signal_that_ends_the_program(self):
         command = (self.program("steps"), *LONG)

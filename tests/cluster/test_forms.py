@@ -93,6 +93,17 @@ class Forms(ClusterCase):
         for prediction in step["predictions"]:
             self.assertLess(prediction["predicted_s"], step["measured_s"] - 4, prediction)
 
+    def test_a_program_that_records_nothing_for_long(self):
+        """For longer than stream_timeout_s, which is 8 s here, between two calls and after MPI_Finalize: it is not given up."""
+        name = f"lbf-{uuid.uuid4().hex[:12]}"
+        process = self.start("srun", MPI, "--lbf-predict", f"--job-name={name}", *LAYOUT, "sh", "-c",
+                             f"{self.program('steps')} 1 13000000; sleep 13")
+        job = self.job_of(name)
+        self.running_step(job)
+        self.assertNotIn("partial", self.states_while(process, job))
+        self.assertEqual(0, self.finish(process).status)
+        self.assertEqual(4, self.sendrecvs(self.step(job)))
+
     def test_a_node_dies_in_the_middle(self):
         process, job = None, None
         name = f"lbf-{uuid.uuid4().hex[:12]}"

@@ -13,7 +13,7 @@ from cluster_case import LAYOUT, MPI, OTHER_USER, USER, ClusterCase  # noqa: E40
 
 
 class Slurm(ClusterCase):
-    def batch(self, script_text, *options):
+    def batch(self, script_text, *options, env=None):
         """sbatch; waits for the end; returns (job numbers, what the job printed)."""
         name = f"lbf-{uuid.uuid4().hex[:12]}"
         script = os.path.join(self.work, f"{name}.sh")
@@ -22,7 +22,7 @@ class Slurm(ClusterCase):
         os.chmod(script, 0o755)
         output = os.path.join(self.work, f"{name}-%a.out")
         done = self.run_command("sbatch", "--wait", f"--job-name={name}", f"--output={output}", *options, script,
-                                timeout=180)
+                                timeout=180, env=env)
         printed = ""
         for entry in sorted(os.listdir(self.work)):
             if entry.startswith(name) and entry.endswith(".out"):
@@ -103,6 +103,20 @@ class Slurm(ClusterCase):
         self.assert_unknown(self.job_of(hidden))
         jobs, _ = self.batch(f"srun {MPI} --export=NONE -n1 {program}\n", "--lbf-predict", "--ntasks=1")
         self.assert_counts(self.expected(30, 1), self.step(jobs[0]))
+
+    def test_a_job_without_the_environment_of_who_submits_it(self):
+        """sbatch --export=NONE: the option reaches the sruns inside, the variable does not, whatever these export themselves."""
+        program = f"/usr/bin/env HOME=/tmp {self.program('steps')} 30"
+        run = f"/bin/sh -c 'echo mine=$MINE; {program}'"
+        script = f"export MINE=yes\nsrun {MPI} --export=ALL -n1 {run}\nsrun {MPI} -n1 {run}\n"
+        options = ("--export=NONE", "--ntasks=1")
+        jobs, printed = self.batch(script, "--lbf-predict", *options)
+        self.assertEqual(["yes", ""], re.findall(r"^mine=(.*)$", printed, re.M), "an srun inside exports nothing by itself")
+        for number in (0, 1):
+            self.assert_counts(self.expected(30, 1), self.step(jobs[0], number))
+        jobs, printed = self.batch(script, *options, env={"LBF_PREDICT": "1"})
+        self.assertEqual(2 * 6, len(re.findall(r"^count ", printed, re.M)), printed)
+        self.assert_unknown(jobs[0])
 
     def test_job_array(self):
         program = self.program("steps")

@@ -6,6 +6,8 @@
  *   USLEEP  pause per iteration, microseconds
  *   MODE    ok: exit status 0 · exit3: rank 0 ends with status 3 · abort: rank 1 calls MPI_Abort(7) half-way
  *           kill: rank 1 gets SIGKILL half-way · segv: rank 1 gets SIGSEGV half-way
+ *           catch: SIGTERM and SIGUSR2 are caught; 20 iterations after all ranks have agreed that one of them was, the program
+ *           ends as ever. A second Allreduce beside the first one; each rank prints "caught RANK SIGNAL", 0 for none
  */
 #include <mpi.h>
 #include <signal.h>
@@ -13,6 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+static volatile sig_atomic_t caught;
+
+static void catch_signal(int number) { caught = number; }
 
 int main(int argc, char** argv) {
   enum { kCount = 512 };
@@ -26,6 +32,12 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &size);
+  const int catches = strcmp(mode, "catch") == 0;
+  if (catches) {
+    signal(SIGTERM, catch_signal);
+    signal(SIGUSR2, catch_signal);
+  }
+  int agreed = 0;
   const int right = (rank + 1) % size;
   const int left = (rank + size - 1) % size;
   for (step = 0; step < steps; ++step) {
@@ -50,6 +62,12 @@ int main(int argc, char** argv) {
       double total = 0;
       MPI_Allreduce(&sum, &total, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
       ++allreduce;
+      if (catches && !agreed) {
+        const int mine = caught;
+        MPI_Allreduce(&mine, &agreed, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        ++allreduce;
+        if (agreed && step + 20 < steps) steps = step + 20;
+      }
     }
     if (pause_us > 0) usleep((unsigned)pause_us);
   }
@@ -59,6 +77,7 @@ int main(int argc, char** argv) {
          irecv);
   printf("count %d MPI_Waitall %ld\ncount %d MPI_Allreduce %ld\ncount %d MPI_Barrier %ld\nsum %d %.1f\n", rank, waitall,
          rank, allreduce, rank, barrier, rank, sum);
+  if (catches) printf("caught %d %d\n", rank, (int)caught);
   MPI_Finalize();
   return rank == 0 && strcmp(mode, "exit3") == 0 ? 3 : 0;
 }

@@ -63,6 +63,29 @@ TEST_F(CollectorTest, AKilledProcessLeavesAllItWrote) {
   EXPECT_FALSE(std::filesystem::exists(file.path));
 }
 
+// A rank that sleeps, waits in a call or is suspended, and what a program does after MPI_Finalize: lbfd would give up a stream
+// from which nothing comes.
+TEST_F(CollectorTest, WhereNothingIsRecordedAnEmptyBatchComes) {
+  Sleeper process;
+  pass(60'000);
+  EXPECT_EQ(lbfd_.batches["s"].size(), 0U) << "no MPI program: nothing to say";
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  file.append(RingFile::record(EventKind::kSend, 2000, 2001));
+  const auto batches_of_a_minute = [this] {
+    for (int i = 0; i < 4; ++i) pass(1000);  // for the event and the stats
+    const std::size_t before = lbfd_.batches["s"].size();
+    for (int i = 0; i < 60; ++i) pass(1000);
+    return lbfd_.batches["s"].size() - before;
+  };
+  EXPECT_THAT(batches_of_a_minute(), testing::AllOf(testing::Ge(9U), testing::Le(12U)));
+  file.append(RingFile::record(EventKind::kExit, 3000, 3001));
+  file.set_state(ring::ProcessState::kFinalized);
+  EXPECT_THAT(batches_of_a_minute(), testing::AllOf(testing::Ge(9U), testing::Le(12U)));
+  const auto decoded = finish();
+  EXPECT_EQ(decoded.events.size(), 2U);
+  EXPECT_EQ(of_type(decoded, "process_end").size(), 1U);
+}
+
 // Its main() ended with pthread_exit; the thread that calls MPI goes on.
 TEST_F(CollectorTest, AProcessWhoseFirstThreadEndedLives) {
   const pid_t pid = ::fork();
