@@ -388,7 +388,7 @@ void Collector::look_at(Process& process, ClockReading now, Seconds seconds_per_
     process.alive_check_ns = now.monotonic_ns;
     const ProcessStat stat = read_process_stat(process.pid);
     alive = stat.alive && stat.start_time_clock == process.start_time_clock;
-    observe_stop(process, stat.stopped, since_last_look_s);
+    observe_stop(process, stat.stopped || (process.stopped && stat.uninterruptible), since_last_look_s);
   }
   ring::ProcessState state = ring::ProcessState::kStarting;
   for (Ring& ring : process.rings) {

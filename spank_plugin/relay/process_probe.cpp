@@ -54,7 +54,7 @@ ProcessStat read_process_stat(std::int32_t pid) {
   if (fields.size() < 20) return {};
   // A first thread that ended before the others is a zombie until they have ended, too; it counts in num_threads.
   const bool gone = fields[0] == "X" || (fields[0] == "Z" && number(fields[17]) <= 1);
-  return {!gone, fields[0] == "T", number(fields[19])};
+  return {!gone, fields[0] == "T", fields[0] == "D", number(fields[19])};
 }
 
 std::optional<std::uint64_t> read_thread_cpu_ns(std::int32_t pid, std::int32_t tid) {

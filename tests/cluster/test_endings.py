@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import sys
+import time
 import uuid
 
 sys.dont_write_bytecode = True
@@ -59,7 +60,7 @@ class StepsThatSlurmEnds(ClusterCase):
         return captured
 
     def assert_goes_on_after(self, number, process, job):
-        """The program has caught the signal in all ranks, has gone on, and has come to its end before the one that it was given."""
+        """All ranks have caught the signal, and the program has gone on and come to its end."""
         captured = self.finish(process)
         self.assertEqual(0, captured.status, captured)
         self.assertEqual([str(int(number))] * 4, re.findall(r"^caught \d+ (\d+)$", captured.out, re.M), captured)
@@ -133,7 +134,7 @@ class Endings(StepsThatSlurmEnds):
         """--signal=USR2@90: 90 s before it."""
         process, job = self.start_step(self.program("steps"), *LONG, "catch", options=("--time=10", "--signal=USR2@90"))
         self.running_step(job)
-        # slurmctld looks twice a minute, and half a minute ahead: from now on it sends the signal, which the program catches by now.
+        # slurmctld looks twice a minute, and half a minute ahead: it sends the signal from now on, when the program catches it.
         update = self.run_command("scontrol", "update", f"JobId={job}", "TimeLimit=2", user=None)
         self.assertEqual(0, update.status, update)
         self.assert_goes_on_after(signal.SIGUSR2, process, job)
@@ -213,6 +214,21 @@ class ProctrackCgroup(StepsThatSlurmEnds):
             self.assertIn(f"/job_{job}", self.cgroup_of(pid), "what the relay uses counts as the job's")
         self.scancel(job)
         self.finish(process)
+
+    def test_suspend_and_resume(self):
+        """The step's cgroup is stopped, the relay is not in it: lbfd hears of it, for longer than stream_timeout_s."""
+        process, job = self.start_step(self.program("steps"), "300", "10000")
+        self.running_step(job, enough_events=100)
+        self.assertEqual(0, self.run_command("scontrol", "suspend", str(job), user=None).status)
+        self.wait_for(lambda: self.shown_job(job)["JobState"] == "SUSPENDED", 30, f"job {job} is not suspended")
+        time.sleep(11)
+        self.assertEqual("running", self.steps(job)[0]["state"])
+        self.assertEqual(0, self.run_command("scontrol", "resume", str(job), user=None).status)
+        self.assertEqual(0, self.finish(process).status)
+        step = self.step(job)
+        self.assertGreater(step["measured_s"], 11 + 3, "and the pauses")
+        for prediction in step["predictions"]:
+            self.assertLess(prediction["predicted_s"], step["measured_s"] - 8, prediction)
 
     def test_scancel(self):
         self.assert_scancel_keeps_the_prediction(self.program("steps"), *LONG)

@@ -146,6 +146,7 @@ class Preemption(Partitions):
         low, high = self.preempt_in_grace(self.srun_steps(f"{LONG} catch"))
         self.finish_high(*high)
         step = self.step(low)
+        self.wait_for(lambda: self.shown_job(low)["JobState"] in ("COMPLETED", "PREEMPTED"), 30, f"job {low} does not end")
         printed = self.printed(low)
         self.assertEqual([str(int(signal.SIGTERM))] * 4, re.findall(r"^caught \d+ (\d+)$", printed.out, re.M), printed)
         self.assert_counts(self.printed_counts(printed), step)

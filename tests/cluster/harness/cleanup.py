@@ -5,7 +5,7 @@ import shutil
 
 from . import network
 from .processes import end_processes
-from .shell import ClusterError, run, wait_until, warn
+from .shell import ClusterError, run, wait_until, warn, write_file
 
 
 def remove(cluster):
@@ -16,6 +16,9 @@ def remove(cluster):
         # Without a network namespace a step's processes are found only through their slurmstepd.
         cluster.slurm("scancel", "--state=RUNNING,PENDING", check=False)
         wait_until(lambda: not cluster.slurm("squeue", "--noheader", check=False).strip(), 10, 0.3)
+    for folder, _, files in os.walk(cluster.cgroup()):
+        if "freezer.state" in files:  # a suspended step's processes would not end
+            write_file(os.path.join(folder, "freezer.state"), "THAWED")
     end_processes(cluster.own_pids)
     network.remove_links(cluster)
     for folder, _, _ in os.walk(cluster.cgroup(), topdown=False):

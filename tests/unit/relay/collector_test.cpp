@@ -86,6 +86,50 @@ TEST_F(CollectorTest, WhereNothingIsRecordedAnEmptyBatchComes) {
   EXPECT_EQ(of_type(decoded, "process_end").size(), 1U);
 }
 
+// A rank that is stopped, and one that is frozen after it: Linux says D of it, which alone means a disk.
+TEST_F(CollectorTest, AStoppedRankThatIsThenFrozenIsStillStopped) {
+  const auto state_is = [](pid_t pid, const std::string& wanted) {
+    for (int i = 0; i < 5000; ++i) {
+      std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
+      std::string number, name, letter;
+      file >> number >> name >> letter;
+      if (letter == wanted) return true;
+      ::usleep(1000);
+    }
+    return false;
+  };
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    // In state D as long as its child of a vfork() lives.
+    ::setpgid(0, 0);
+    struct sigaction wait_in_vfork = {};
+    wait_in_vfork.sa_handler = [](int) {
+      if (::syscall(SYS_vfork) == 0) {
+        for (;;) ::pause();
+      }
+    };
+    ::sigaction(SIGUSR1, &wait_in_vfork, nullptr);
+    for (;;) ::pause();
+  }
+  ASSERT_TRUE(state_is(pid, "S"));
+  RingFile file(dir_.path(), pid, pid);
+  file.append(RingFile::record(EventKind::kSend, 2000, 2001));
+  pass(1000);
+  ::kill(pid, SIGSTOP);
+  ASSERT_TRUE(state_is(pid, "T"));
+  pass(1000);
+  ::kill(pid, SIGUSR1);
+  ::kill(pid, SIGCONT);
+  ASSERT_TRUE(state_is(pid, "D"));
+  for (int i = 0; i < 10; ++i) pass(1000);
+  ::kill(-pid, SIGKILL);
+  ::waitpid(pid, nullptr, 0);
+  const auto decoded = finish();
+  const auto notes = of_type(decoded, "note");
+  ASSERT_EQ(notes.size(), 1U);
+  EXPECT_THAT(notes[0]["text"].get<std::string>(), testing::HasSubstr("was stopped (a suspended job?) for about 10.5 s"));
+}
+
 // Its main() ended with pthread_exit; the thread that calls MPI goes on.
 TEST_F(CollectorTest, AProcessWhoseFirstThreadEndedLives) {
   const pid_t pid = ::fork();
