@@ -348,8 +348,10 @@ bool process_closes_session(MPI_Session session) noexcept {
     break;
   }
   if (sessions.group_of == session) free_world_group();
-  if (sessions.open != 0 || !sessions.began_run || sessions.world_model || !sessions.used.load(std::memory_order_relaxed))
+  if (sessions.over || sessions.open != 0 || !sessions.began_run || sessions.world_model ||
+      !sessions.used.load(std::memory_order_relaxed)) {
     return false;
+  }
   sessions.over = true;
   return true;
 }
@@ -482,7 +484,11 @@ std::uint32_t pop_completed(Thread& thread, int queue) noexcept {
 }
 
 void process_stop() noexcept {
+  const StartLock lock;
   process.state.store(CaptureState::kOff, std::memory_order_release);
+  // What comes after a program's last session finds out at its next call.
+  for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
+    t->expected_control.store(kNever, std::memory_order_relaxed);
 }
 
 }  // namespace lbf::capture

@@ -367,7 +367,7 @@ void begin_in_run(Thread& self) noexcept {
 // Does what the relay wants by now. false: the capture is off.
 bool attend(Thread& self, std::uint16_t function) noexcept {
   RecordingMode& mode = process.mode;
-  if (mode.off.load(std::memory_order_acquire)) {
+  if (mode.off.load(std::memory_order_acquire) || process.state.load(std::memory_order_acquire) == CaptureState::kOff) {
     leave_thread();
     return false;
   }
