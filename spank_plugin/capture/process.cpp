@@ -417,6 +417,7 @@ void process_running() noexcept {
     header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
     header->state.store(static_cast<std::uint32_t>(ring::ProcessState::kRunning), std::memory_order_release);
   }
+  process.running.store(true, std::memory_order_release);
 }
 
 bool process_is_spawned() noexcept {

@@ -221,6 +221,7 @@ struct Process {
   int thread_level = 0;
   bool spawned = false;
   std::atomic<bool> worldless{false};  // began with a session that has no world
+  std::atomic<bool> running{false};    // every ring says whose it is
   Sessions sessions;
   char library_version[128] = {};
   std::uint64_t init_leave_ticks = 0;

@@ -122,7 +122,7 @@ void session_begun(Call& call, MPI_Session session) noexcept {
     process.worldless.store(true, std::memory_order_release);
     return call.outside_accounting();
   }
-  while (!process.initialised.load(std::memory_order_acquire)) {
+  while (!process.running.load(std::memory_order_acquire)) {
     if (process.worldless.load(std::memory_order_acquire)) return call.outside_accounting();
     sched_yield();
   }
