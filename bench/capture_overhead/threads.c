@@ -1,8 +1,10 @@
-/* What the capture adds to the calls of several threads that are in MPI at once: threads THREADS SECONDS. One process
+/* What the capture adds to the calls of several threads that are in MPI at once: threads THREADS SECONDS [WAIT_NS]. One process
    (MPI_THREAD_MULTIPLE); each thread has messages to itself (Irecv, Send, Wait) on a communicator of its own, in slices that
    take turns: through the MPI_ names, which lead into the capture, and through the PMPI_ names, which lead past it. So both are
    timed in the same process, with the same memory, in the same moment: what differs is the way through the capture. Times are of
    the thread's processor clock. The first second does not count: the capture may still change its mode.
+   With WAIT_NS the calls through the MPI_ names are PMPI_ calls, too, each after a busy wait of so long: what any time spent
+   there adds, which is more than itself, because the library's locks and lines are with the other threads more often then.
    Prints "MPI_ NS_PER_CALL", "PMPI_ NS_PER_CALL", and per pair of slices "added LOW MEDIAN HIGH" in ns per call (quartiles). */
 #define _GNU_SOURCE
 #include <mpi.h>
@@ -27,7 +29,37 @@ static double clock_s(clockid_t clock) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+static long wait_turns; /* 0: none */
+
+static void wait_turns_long(long turns) {
+  for (volatile long turn = 0; turn < turns; ++turn) {
+  }
+}
+
+static long turns_of(double ns) {
+  enum { kTurns = 100000000 };
+  const double from_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
+  wait_turns_long(kTurns);
+  return (long)(ns * 1e-9 / (clock_s(CLOCK_THREAD_CPUTIME_ID) - from_s) * kTurns + 0.5);
+}
+
+static double after_a_wait(MPI_Comm comm) {
+  char out[8] = {0}, in[8];
+  const double from_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
+  for (int i = 0; i < kRounds; ++i) {
+    MPI_Request request;
+    wait_turns_long(wait_turns);
+    PMPI_Irecv(in, 8, MPI_BYTE, 0, 0, comm, &request);
+    wait_turns_long(wait_turns);
+    PMPI_Send(out, 8, MPI_BYTE, 0, 0, comm);
+    wait_turns_long(wait_turns);
+    PMPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+  return 1e9 * (clock_s(CLOCK_THREAD_CPUTIME_ID) - from_s) / kRounds / kCalls;
+}
+
 static double through_mpi(MPI_Comm comm) {
+  if (wait_turns != 0) return after_a_wait(comm);
   char out[8] = {0}, in[8];
   const double from_s = clock_s(CLOCK_THREAD_CPUTIME_ID);
   for (int i = 0; i < kRounds; ++i) {
@@ -79,13 +111,15 @@ static int ascending(const void* a, const void* b) {
 int main(int argc, char** argv) {
   const int threads = argc > 1 ? atoi(argv[1]) : 0;
   const double seconds = argc > 2 ? atof(argv[2]) : 0;
+  const double wait_ns = argc > 3 ? atof(argv[3]) : 0;
   if (threads < 1 || threads > kMostThreads || seconds <= 1) {
-    fprintf(stderr, "usage: threads THREADS SECONDS (1 to %d threads, more than a second)\n", kMostThreads);
+    fprintf(stderr, "usage: threads THREADS SECONDS [WAIT_NS] (1 to %d threads, more than a second)\n", kMostThreads);
     return 2;
   }
   int provided = MPI_THREAD_SINGLE;
   MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
   if (provided < MPI_THREAD_MULTIPLE) MPI_Abort(MPI_COMM_WORLD, 1);
+  if (wait_ns > 0) wait_turns = turns_of(wait_ns);
   pthread_t handles[kMostThreads];
   pthread_barrier_init(&start, NULL, (unsigned)threads);
   for (int i = 0; i < threads; ++i) {

@@ -1,5 +1,5 @@
-// Maps MPI handles (requests, messages, communicators: pointers in Open MPI) to what the capture knows of
-// them.
+// Maps MPI handles (communicators, windows, partitioned requests: pointers in Open MPI) to what the capture knows of
+// them. Requests have a table of their own (request_table.h).
 //
 // Place in the event's way: inside *capture*. Open addressing with linear probing over mapped pages, of fixed
 // capacity: an insertion into a full table fails and the caller says so. Removal closes the hole, so that a
@@ -63,29 +63,6 @@ class HandleTable {
       }
     }
     slots_[hole].key = 0;
-  }
-
-  // Erases all whose value holds.
-  template <class Holds>
-  void erase_if(Holds holds) noexcept {
-    for (std::size_t i = 0; i <= mask_; ++i) {
-      while (slots_[i].key != 0 && holds(slots_[i].value)) erase(slots_[i].key);
-    }
-  }
-
-  // visit(Value&), in no order.
-  template <class Visit>
-  void for_each(Visit visit) noexcept {
-    for (std::size_t i = 0; i <= mask_; ++i) {
-      if (slots_[i].key != 0) visit(slots_[i].value);
-    }
-  }
-
-  // Whether `value`, which was found or inserted some time ago, is still that of `key`.
-  static bool is_value_of(const Value* value, Key key) noexcept {
-    const auto* const slot =
-        reinterpret_cast<const Slot*>(reinterpret_cast<const std::byte*>(value) - offsetof(Slot, value));
-    return slot->key == key;
   }
 
   std::size_t size() const noexcept { return size_; }

@@ -66,6 +66,7 @@ void release_thread(void* data) {
       }
       break;
     }
+    if (thread->reference_part < References::kCommonPart) process.reference_part_taken[thread->reference_part] = false;
     process.left_recorded_calls += thread->header->recorded.executions.load(std::memory_order_relaxed);
     process.left_counted_calls += thread->header->counted.executions.load(std::memory_order_relaxed);
     for (int queue = 0; queue < family::kSharedQueues; ++queue) {
@@ -258,13 +259,18 @@ void world_is_known() noexcept {
   process.world.uid = 1;
 }
 
+void set_shared(bool shared) noexcept {
+  process.shared.store(shared, std::memory_order_relaxed);
+  process.requests.share(shared);
+}
+
 // REQUIRES: MPI is initialised.
 void learn_world() noexcept {
   const StartLock lock;
   if (process.world_size != 0) return;
   int level = MPI_THREAD_SINGLE;
   library.Query_thread(&level);
-  if (level == MPI_THREAD_MULTIPLE) process.shared.store(true, std::memory_order_relaxed);
+  if (level == MPI_THREAD_MULTIPLE) set_shared(true);
   library.Comm_rank(library.comm_world, &process.rank);
   library.Comm_size(library.comm_world, &process.world_size);
   library.Comm_group(library.comm_world, &process.world_group);
@@ -384,7 +390,7 @@ void process_initialised(int thread_level) noexcept {
   process.thread_level = thread_level;
   if (thread_level == MPI_THREAD_MULTIPLE && !process.all_threads_barrier)
     process.all_threads_barrier = register_all_threads_barrier();
-  process.shared.store(thread_level == MPI_THREAD_MULTIPLE, std::memory_order_relaxed);
+  set_shared(thread_level == MPI_THREAD_MULTIPLE);
   {
     const StartLock lock;
     for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
@@ -472,13 +478,14 @@ void process_ends_uncaptured(ring::ProcessState state) noexcept {
 
 std::uint32_t pop_completed(Thread& thread, int queue) noexcept {
   {
-    const TableLock lock;
+    const SharedLock lock(thread.completed_lock);
     if (!thread.completed[queue].empty()) [[likely]]
       return thread.completed[queue].pop();
   }
   const TableLock lock(TableLock::kAlways);
   if (!process.left_over[queue].empty()) return process.left_over[queue].pop();
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
+    const SharedLock its_lock(t->completed_lock);
     if (!t->completed[queue].empty()) return t->completed[queue].pop();
   }
   return 0;

@@ -18,6 +18,8 @@
 #include "spank_plugin/capture/library.h"
 #include "spank_plugin/capture/memory.h"
 #include "spank_plugin/capture/mpi_family.h"
+#include "spank_plugin/capture/request_numbers.h"
+#include "spank_plugin/capture/request_table.h"
 #include "spank_plugin/capture/ring_writer.h"
 #include "spank_plugin/capture/sampling.h"
 #include "spank_plugin/capture/watched_requests.h"
@@ -30,6 +32,35 @@ struct Neighbours {
   std::int32_t* ranks = nullptr;  // destinations, then sources: ranks in the communicator or MPI_PROC_NULL
 };
 
+// How many there are. Each thread counts in a part of its own, as long as there are as many, so that none waits for another; the
+// parts together say how many.
+class References {
+ public:
+  static constexpr std::uint32_t kParts = 6;
+  static constexpr std::uint32_t kCommonPart = kParts - 1;  // of all threads that have none of their own
+  void add(std::uint32_t part, std::int32_t amount) noexcept {
+    std::atomic<std::int32_t>& count = parts_[part].count;
+    if (part == kCommonPart) [[unlikely]] {
+      count.fetch_add(amount, std::memory_order_release);
+    } else {
+      count.store(count.load(std::memory_order_relaxed) + amount, std::memory_order_release);
+    }
+  }
+  // REQUIRES: nothing new refers to it.
+  bool none() const noexcept {
+    std::int32_t sum = 0;
+    for (const Part& part : parts_) sum += part.count.load(std::memory_order_acquire);
+    return sum == 0;
+  }
+
+ private:
+  struct Part {
+    std::atomic<std::int32_t> count{0};
+    char rest_of_line[60];
+  };
+  Part parts_[kParts]{};
+};
+
 // What the capture knows of a communicator. Lives until it is freed and no request refers to it any more.
 struct Communicator {
   std::uint64_t uid = 0;                // the same number on all members, made without talking to each other
@@ -37,7 +68,6 @@ struct Communicator {
   std::uint32_t size = 0;               // local group
   std::uint32_t remote_size = 0;        // 0: an intracommunicator
   std::uint32_t children = 0;           // communicators made from it so far, MPI_COMM_NULL results included
-  std::uint32_t references = 0;         // requests
   std::int32_t rank = 0;                // this process in the local group
   std::int32_t* world_ranks = nullptr;  // local group, then remote group; nullptr: world rank = rank
   Neighbours* neighbours = nullptr;     // looked up at the first neighbourhood collective
@@ -45,9 +75,10 @@ struct Communicator {
   std::int32_t* epoch_ranks = nullptr;
   std::uint32_t started = 0;  // how many of each
   std::uint32_t posted = 0;
-  bool freed = false;
   bool defined = false;  // its kCommCreate record is in the ring
   bool foreign = false;  // has members outside MPI_COMM_WORLD, or was not seen being made: not modelled
+  Communicator* next_freed = nullptr;
+  References references;  // of requests; not counted of MPI_COMM_WORLD, which stays
 
   std::int32_t peer_world_rank(std::int32_t rank_in_comm) const noexcept {
     if (world_ranks == nullptr || rank_in_comm < 0) {
@@ -59,20 +90,11 @@ struct Communicator {
   std::uint32_t peers() const noexcept { return remote_size != 0 ? remote_size : size; }
 };
 
+static_assert(sizeof(Communicator) <= 512);  // a block of the pool
+
 inline std::size_t epoch_ranks_bytes(const Communicator& window) noexcept {
   return 2 * sizeof(std::int32_t) * window.size;
 }
-
-enum class RequestKind : std::uint8_t {
-  kUnknown,
-  kNothing,
-  kSend,
-  kRecv,
-  kCollective,
-  kCommIdup,
-  kOneSided,
-  kIo,
-};
 
 // What MPI_Start of a persistent collective records; `value_count` values follow it. In a block of the process's pool.
 struct PersistentCollective {
@@ -87,47 +109,10 @@ struct PersistentCollective {
   }
 };
 
-struct RequestInfo {
-  std::uint32_t id = 0;
-  RequestKind kind = RequestKind::kUnknown;
-  bool persistent : 1 = false;
-  bool active : 1 = false;
-  bool cancelled : 1 = false;  // MPI_Cancel was called: the status tells whether it worked
-  bool synchronous : 1 = false;
-  bool buffered : 1 = false;
-  bool exact : 1 = false;             // a receive that matches what it was posted for, whatever its status says
-  bool fortran_new_comm : 1 = false;  // kCommIdup: the handle will be a Fortran one
-  bool partitioned : 1 = false;       // MPI_Psend_init, MPI_Precv_init
-  std::uint16_t watch = 0;            // its number in process.watched, as long as that has it
-  std::int32_t peer = 0;              // as the program gave it: rank in comm, MPI_ANY_SOURCE, MPI_PROC_NULL
-  std::int32_t tag = 0;
-  Communicator* comm = nullptr;  // kCommIdup: the one that is being made
-  union {
-    std::uint64_t bytes = 0;
-    const void* new_comm;  // kCommIdup: where the handle will stand
-    PersistentCollective* collective;  // kCollective that is persistent
-  };
-  // The mode of a send as EventFlags.
-  std::uint8_t mode_flags() const {
-    return static_cast<std::uint8_t>((synchronous ? kFlagSync : 0) | (buffered ? kFlagBuffered : 0));
-  }
-  void set_mode(std::uint8_t flags) {
-    synchronous = (flags & kFlagSync) != 0;
-    buffered = (flags & kFlagBuffered) != 0;
-  }
-};
-static_assert(sizeof(RequestInfo) == 32);  // looked up, copied and erased on the MPI path
-
 // Of a partitioned send: how many partitions are not ready yet.
 struct Partitions {
   std::uint32_t all = 0;
   std::uint32_t left = 0;
-};
-
-struct SnapshotEntry {
-  std::uint64_t handle = 0;
-  RequestInfo* slot = nullptr;  // where the table has it, if it does
-  RequestInfo info;             // as it was: MPI overwrites the handle, other threads may take the place
 };
 
 // Requests that were complete when they were made share a handle (mpi_family.h, shared_queue): they are told
@@ -182,7 +167,6 @@ struct RecordingMode {
   bool ordered_off = false;          // by the capture itself: what it counted is lost, or a thread has no ring
   std::atomic<bool> off{false};
   std::uint32_t window = 1;          // the one that is open, or was last
-  std::atomic<std::uint32_t> before_window{0};  // requests up to this one began before the window (request_numbers.h)
   std::uint64_t close_ticks = 0;     // when the last window closed
   std::atomic<bool> any_cancelled{false};  // MPI_Cancel was called in the window that is open
   std::atomic<std::uint64_t> uncounted{0};  // what the counts do not say: kGap with so many in the next window
@@ -215,7 +199,7 @@ struct Process {
   std::uint64_t first_grant = 0;
   std::uint64_t ring_bytes = ring::kDefaultCapacityBytes;
   std::atomic<bool> initialised{false};
-  std::atomic<bool> shared{false};  // MPI_THREAD_MULTIPLE: the tables need the lock
+  std::atomic<bool> shared{false};  // MPI_THREAD_MULTIPLE: several threads may be in MPI at once; set_shared()
   std::int32_t rank = -1;
   std::int32_t world_size = 0;
   int thread_level = 0;
@@ -230,17 +214,18 @@ struct Process {
   std::atomic<std::uint32_t> comm_epoch{0};  // the same for communicators
   RecordingMode mode;
   // What threads write while they record or count is in lines of its own: what every call reads is above.
+  alignas(64) RequestNumbers request_numbers;
   alignas(64) std::atomic_flag start_lock = ATOMIC_FLAG_INIT;
-  alignas(64) std::atomic<std::uint32_t> last_request{0};
   alignas(64) std::atomic_flag lock = ATOMIC_FLAG_INIT;
   std::uint32_t next_comm_index = 1;
   alignas(64) Communicator world{};
   Communicator self{};
   Communicator unknown{};             // stands for communicators that the capture did not see being made
-  HandleTable<RequestInfo> requests;  // by request or message handle
-  std::uint32_t forgotten_requests = 0;  // entries that became kUnknown since those were swept out of the table last
+  alignas(64) RequestTable requests;  // by request or message handle
   HandleTable<Partitions> partitions;  // by request handle
   HandleTable<Communicator*> communicators;
+  Communicator* first_freed = nullptr;  // communicators that are freed, of which requests may still be under way; in order
+  Communicator* last_freed = nullptr;
   HandleTable<std::uint32_t> group_uses;  // creations that are collective over a group only: uses of each key
   CompletedRequests left_over[family::kSharedQueues];  // complete requests of threads that ended
   WatchedRequests watched;
@@ -248,36 +233,47 @@ struct Process {
   std::uint64_t left_recorded_calls = 0;  // what those recorded and counted; guarded by the StartLock
   std::uint64_t left_counted_calls = 0;
   BlockPool pool;
-  std::atomic<Thread*> threads{nullptr};  // all that ever started
+  std::atomic<Thread*> threads{nullptr};  // all that have a ring
+  bool reference_part_taken[References::kCommonPart]{};  // guarded by the StartLock
   bool all_threads_barrier = false;  // there is one (all_threads_barrier.h); final before `initialised`
   std::uint64_t next_try_ticks = 0;  // a window that found no room in the ring is not tried again before; guarded by the StartLock
 };
 extern constinit Process process;
 
-// The tables' lock, taken only where several threads may be inside MPI at once.
-class TableLock {
+// Taken only where several threads may be inside MPI at once.
+class SharedLock {
  public:
-  TableLock() noexcept : held_(process.shared.load(std::memory_order_relaxed)) {
+  explicit SharedLock(std::atomic_flag& lock) noexcept : SharedLock(lock, process.shared.load(std::memory_order_relaxed)) {}
+  ~SharedLock() {
+    if (held_) [[unlikely]]
+      lock_.clear(std::memory_order_release);
+  }
+  SharedLock(const SharedLock&) = delete;
+  SharedLock& operator=(const SharedLock&) = delete;
+
+ protected:
+  SharedLock(std::atomic_flag& lock, bool held) noexcept : lock_(lock), held_(held) {
     if (held_) [[unlikely]]
       take();
   }
-  // Whatever the thread level: for what thread starts and ends change too.
-  enum Always { kAlways };
-  explicit TableLock(Always) noexcept : held_(true) { take(); }
-  ~TableLock() {
-    if (held_) [[unlikely]]
-      process.lock.clear(std::memory_order_release);
-  }
-  TableLock(const TableLock&) = delete;
-  TableLock& operator=(const TableLock&) = delete;
 
  private:
-  static void take() noexcept {
-    for (int spins = 0; process.lock.test_and_set(std::memory_order_acquire); ++spins) {
+  void take() noexcept {
+    for (int spins = 0; lock_.test_and_set(std::memory_order_acquire); ++spins) {
       if (spins > 64) sched_yield();  // the holder lost its processor
     }
   }
+  std::atomic_flag& lock_;
   bool held_;
+};
+
+// The lock of the process's tables, but for that of requests.
+class TableLock : public SharedLock {
+ public:
+  TableLock() noexcept : SharedLock(process.lock) {}
+  // Whatever the thread level: for what thread starts and ends change too.
+  enum Always { kAlways };
+  explicit TableLock(Always) noexcept : SharedLock(process.lock, true) {}
 };
 
 struct TypeSize {
@@ -303,6 +299,8 @@ struct alignas(64) Thread {
   const void* outer_return = nullptr;
   RingWriter ring;
   ProcessClock clock;
+  RequestNumbers::Taken request_numbers;
+  std::uint32_t reference_part = 0;  // of References
   bool counting = false;
   bool shared = false;             // process.shared
   bool attentive = false;          // each Call takes the ways with attention: shared
@@ -324,10 +322,11 @@ struct alignas(64) Thread {
   TypeSize type_sizes[16];
   MPI_Status status{};  // for a program that ignores it
   Scratch<MPI_Status> statuses;
-  Scratch<SnapshotEntry> snapshot;
+  Scratch<RequestTable::Entry> snapshot;
   Scratch<std::int32_t> ranks;
+  std::atomic_flag completed_lock = ATOMIC_FLAG_INIT;
   CompletedRequests completed[family::kSharedQueues];
-  SnapshotEntry first_snapshot[16];
+  RequestTable::Entry first_snapshot[16];
   const std::byte* stack_low = nullptr;  // of the thread's own stack, as it was mapped when the capture began
   const std::byte* stack_high = nullptr;
   std::uint64_t nested_in = 0;       // which outermost call the two below belong to

@@ -3,7 +3,7 @@
 // Place in the event's way: MPI call -> generated wrapper -> *recorder* -> ring writer -> ring -> relay. A
 // wrapper begins a Call, forwards the program's own arguments, tells the recorder what came out (arguments as
 // C kinds) and finishes the Call. docs/capture.md says what is recorded for which call. noexcept, no heap, no
-// lock but the tables' spin lock under MPI_THREAD_MULTIPLE, no I/O.
+// lock but spin locks under MPI_THREAD_MULTIPLE (of the tables, but not that of requests), no I/O.
 //
 // By concern: recorder_p2p.cpp, recorder_requests.cpp, recorder_collectives.cpp, recorder_communicators.cpp,
 // recorder_windows.cpp, recorder_process.cpp; recorder_modes.cpp: what is recorded at all, and what is counted;
@@ -20,7 +20,6 @@
 #include "spank_plugin/capture/counted_call.h"
 #include "spank_plugin/capture/mpi_family.h"
 #include "spank_plugin/capture/process.h"
-#include "spank_plugin/capture/request_numbers.h"
 
 namespace lbf::capture {
 
@@ -123,7 +122,7 @@ class Call {
   Communicator* freeing;         // what MPI_Comm_free or MPI_Win_free was called for
   std::uint32_t snapshot_count;  // requests of a Wait/Test call, as they were before it
   bool snapshot_needs_status;
-  SnapshotEntry* snapshot;
+  RequestTable::Entry* snapshot;
 
  private:
   enum Flag : std::uint8_t {
@@ -464,7 +463,11 @@ inline void define_communicator(Call& call, Communicator& comm) noexcept {
 }
 // A handle that came into being late (MPI_Comm_idup).
 void bind_communicator(std::uint64_t key, Communicator* communicator) noexcept;
-void unreference(Communicator* communicator) noexcept;  // REQUIRES: the tables' lock is held
+// A request refers to the communicator, or no longer does.
+inline void count_reference(Thread& thread, Communicator& comm, std::int32_t amount) noexcept {
+  if (&comm == &process.world) return;
+  comm.references.add(thread.reference_part, amount);
+}
 // A new communicator with the members of `parent`, numbered but not yet in the ring; collective over
 // `parent`. nullptr: it cannot be modelled.
 Communicator* duplicate_communicator(Call& call, Communicator& parent) noexcept;
@@ -497,21 +500,18 @@ inline std::uint64_t message_bytes(Thread& thread, std::int64_t count, MPI_Datat
   return count <= 0 ? 0 : static_cast<std::uint64_t>(count) * type_bytes(thread, type);
 }
 
-inline std::uint32_t new_request_id() noexcept {
-  return request_numbers::take(process.last_request, process.mode.before_window,
-                               process.shared.load(std::memory_order_relaxed));
+inline std::uint32_t new_request_id(Thread& thread) noexcept {
+  return process.request_numbers.take(thread.request_numbers, process.shared.load(std::memory_order_relaxed));
 }
 // --- requests across windows (recorder_watched.cpp)
 // Whether the request began in the window that is open, so that records have it.
 inline bool is_seen(std::uint32_t id) noexcept {
-  const RecordingMode& mode = process.mode;
-  if (!mode.ever_counted) return id != 0;
-  return id != 0 && request_numbers::is_after(id, mode.before_window.load(std::memory_order_relaxed));
+  return id != 0 && (!process.mode.ever_counted || process.request_numbers.is_of_window(id));
 }
 // The number of a request of which the open window has no record, though it was made, or started, in a call that returned in it.
 inline std::uint32_t unseen_request_id() noexcept {
-  const std::uint32_t before = process.mode.before_window.load(std::memory_order_relaxed);
-  return before != 0 ? before : request_numbers::kAll - 1;
+  const std::uint32_t before = process.request_numbers.before_window();
+  return before != 0 ? before : RequestNumbers::kAll - 1;
 }
 // The request's completion is looked at whatever the mode.
 void watch(Call& call, std::uint64_t handle, RequestInfo& info, bool recorded) noexcept;
@@ -560,14 +560,8 @@ void use_shared_ideal(Thread& thread) noexcept;
 
 // Keeps `info` under the request's handle until it completes.
 void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept;
-// What the handle of a request or message stands for; nullptr: nothing that is known. An entry stays in the table when its
-// request is over (kUnknown): MPI libraries use their handles again. REQUIRES: the tables' lock is held.
-inline RequestInfo* find_request(std::uint64_t handle) noexcept {
-  RequestInfo* const info = process.requests.find(handle);
-  return info != nullptr && info->kind != RequestKind::kUnknown ? info : nullptr;
-}
-// The entry is over.
-void forget_request(RequestInfo& info) noexcept;
+// The request is over: its handle stands for nothing any more.
+void forget_request(Thread& thread, const RequestTable::Entry& entry) noexcept;
 
 inline std::uint8_t wildcards(int source, int tag) noexcept {
   return static_cast<std::uint8_t>((source == MPI_ANY_SOURCE ? kFlagWildcardSource : 0) |

@@ -43,7 +43,7 @@ Communicator* modelled(Call& call, MPI_Comm handle, Made made) noexcept {
   RequestInfo info;
   info.kind = RequestKind::kCollective;
   info.active = true;
-  info.id = new_request_id();
+  info.id = new_request_id(call.thread());
   keep_request(call, made.request, info);
   return info.id;
 }

@@ -3,6 +3,8 @@
 #include "spank_plugin/capture/communicator_uid.h"
 #include "spank_plugin/capture/recorder.h"
 
+#include <new>
+
 namespace lbf::capture {
 namespace {
 
@@ -49,6 +51,24 @@ void recycle(Communicator* comm) noexcept {
   }
   process.pool.give_back(comm->epoch_ranks, epoch_ranks_bytes(*comm));
   process.pool.give_back(comm, sizeof(Communicator));
+}
+
+// Of the communicators that are freed those that no request refers to; a look at the oldest few, because some may stay for long.
+// REQUIRES: the tables' lock is held.
+void recycle_unreferenced() noexcept {
+  constexpr int kLooks = 8;
+  for (int i = 0; i < kLooks && process.first_freed != nullptr; ++i) {
+    Communicator* const comm = process.first_freed;
+    process.first_freed = comm->next_freed;
+    if (process.first_freed == nullptr) process.last_freed = nullptr;
+    comm->next_freed = nullptr;
+    if (comm->references.none()) {
+      recycle(comm);
+      continue;
+    }
+    (process.last_freed != nullptr ? process.last_freed->next_freed : process.first_freed) = comm;
+    process.last_freed = comm;
+  }
 }
 
 enum class Whose : std::uint8_t {
@@ -143,7 +163,7 @@ Communicator* make(Call& call, MPI_Comm handle, const Communicator* same_members
     comm = static_cast<Communicator*>(process.pool.take(sizeof(Communicator)));
   }
   if (comm == nullptr) return nullptr;
-  *comm = Communicator{};
+  new (comm) Communicator;
   bool known;
   if (same_members_as != nullptr) {  // MPI_Comm_idup: its handle cannot be asked yet
     comm->size = same_members_as->size;
@@ -264,8 +284,9 @@ void free_communicator(std::uint64_t key, Communicator& comm) noexcept {
   Communicator** const slot = process.communicators.find(key);
   if (slot != nullptr && *slot == &comm) process.communicators.erase(key);
   process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
-  comm.freed = true;
-  if (comm.references == 0) recycle(&comm);
+  (process.last_freed != nullptr ? process.last_freed->next_freed : process.first_freed) = &comm;
+  process.last_freed = &comm;
+  recycle_unreferenced();
 }
 
 ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator& comm,
@@ -296,10 +317,6 @@ void append_free(Call& call, const Communicator& comm) noexcept {
   call.end_side();
 }
 
-void unreference(Communicator* communicator) noexcept {
-  if (--communicator->references == 0 && communicator->freed) recycle(communicator);
-}
-
 namespace record {
 
 void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, int tag, Made made) noexcept {
@@ -312,7 +329,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
     RequestInfo info;
     info.kind = RequestKind::kCommIdup;
     info.active = true;
-    info.id = call.late() ? unseen_request_id() : new_request_id();
+    info.id = call.late() ? unseen_request_id() : new_request_id(call.thread());
     synchronise(call, parent, info.id, true);
     info.comm = make(call, MPI_Comm{}, &parent);
     if (info.comm != nullptr) {

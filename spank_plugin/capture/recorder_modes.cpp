@@ -151,7 +151,7 @@ void take_mode(Thread& thread, std::uint64_t now) noexcept {
   if (!mode.counting) {
     thread.last_leave = now;
     thread.last_was_failed_poll = false;
-    const TableLock lock;
+    const SharedLock lock(thread.completed_lock);
     for (CompletedRequests& completed : thread.completed) completed.clear();
   }
   set_attention(thread);
@@ -276,18 +276,19 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
 void post_watched(Thread& self, std::uint64_t at, std::uint16_t function) noexcept {
   const TableLock lock;
   process.watched.for_each([&](WatchedRequests::Node& node) {
-    const RequestInfo* const info = find_request(node.handle);
-    if (info == nullptr || info->id != node.id) return process.watched.remove(&node);
-    if (info->kind != RequestKind::kRecv) return;
-    node.recorded_as = new_request_id();
+    RequestTable::Entry entry;
+    const RequestInfo& info = entry.info;
+    if (!process.requests.read(node.handle, entry) || info.id != node.id) return process.watched.remove(&node);
+    if (info.kind != RequestKind::kRecv) return;
+    node.recorded_as = new_request_id(self);
     self.ring.begin_call(at, function);
     if (ring::Record* record = self.ring.append(EventKind::kStartRecv)) {
-      record->peer = info->comm->peer_world_rank(info->peer);
-      record->tag = info->tag;
-      record->comm = info->comm->index;
-      record->bytes = info->bytes;
+      record->peer = info.comm->peer_world_rank(info.peer);
+      record->tag = info.tag;
+      record->comm = info.comm->index;
+      record->bytes = info.bytes;
       record->request = node.recorded_as;
-      record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | wildcards(info->peer, info->tag));
+      record->flags = static_cast<std::uint8_t>(record->flags | kFlagHasRequest | wildcards(info.peer, info.tag));
     }
     self.ring.commit(at);
   });
@@ -297,7 +298,7 @@ void begin_window(Thread& self, std::uint32_t window, std::uint64_t now) noexcep
   RecordingMode& mode = process.mode;
   mode.window = window;
   mode.counting = false;
-  mode.before_window.store(process.last_request.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  process.request_numbers.begin_window();
   set_recording_window(self, window);
   take_mode(self, now);
   lead_calls_to_wrappers();

@@ -6,54 +6,41 @@ namespace lbf::capture {
 
 namespace {
 
-// A sweep looks at the whole table: only where enough may have become free.
-RequestInfo* sweep_and_insert(std::uint64_t handle) noexcept {
-  constexpr std::uint32_t kWorthIt = 1u << 15;
-  if (process.forgotten_requests < kWorthIt) return nullptr;
-  process.forgotten_requests = 0;
-  process.requests.erase_if([](const RequestInfo& info) { return info.kind == RequestKind::kUnknown; });
-  return process.requests.insert(handle);
+// What a request has that is over.
+[[gnu::noinline]] void give_back_collective(PersistentCollective* collective) noexcept {
+  const TableLock lock;
+  process.pool.give_back(collective, PersistentCollective::block_bytes(collective->value_count));
+}
+[[gnu::always_inline]] inline void give_back(Thread& thread, const RequestInfo& info) noexcept {
+  if (info.kind == RequestKind::kCollective && info.persistent) [[unlikely]]
+    give_back_collective(info.collective);
+  if (info.comm != nullptr) count_reference(thread, *info.comm, -1);
 }
 
-// The place of a request or message, nothing else's any more; nullptr: none is left, its completion will look like that of
-// one that is not known. REQUIRES: the tables' lock is held.
-[[gnu::always_inline]] inline RequestInfo* place_for(Call& call, std::uint64_t handle) noexcept {
-  RequestInfo* slot = process.requests.insert(handle);
-  if (slot == nullptr) [[unlikely]] {
-    slot = sweep_and_insert(handle);
-    if (slot == nullptr) {
-      call.thread().ring.count_lost();
-      return nullptr;
-    }
+// Where there is no place its completion will look like that of one that is not known.
+[[gnu::always_inline]] inline void keep(Thread& thread, std::uint64_t handle, const RequestInfo& info) noexcept {
+  if (info.comm != nullptr) count_reference(thread, *info.comm, 1);
+  if (!process.requests.put(handle, info, [&](const RequestInfo& before) { give_back(thread, before); })) [[unlikely]] {
+    thread.ring.count_lost();
+    if (info.comm != nullptr) count_reference(thread, *info.comm, -1);
   }
-  if (slot->comm != nullptr) [[unlikely]]
-    forget_request(*slot);  // it completed while nobody looked
-  return slot;
+}
+
+[[gnu::noinline]] void push_completed(Thread& thread, int queue, std::uint32_t id) noexcept {
+  const SharedLock lock(thread.completed_lock);
+  if (!thread.completed[queue].push(id)) thread.ring.count_lost();
 }
 
 }  // namespace
 
-void forget_request(RequestInfo& info) noexcept {
-  if (info.kind == RequestKind::kCollective && info.persistent)
-    process.pool.give_back(info.collective, PersistentCollective::block_bytes(info.collective->value_count));
-  info.kind = RequestKind::kUnknown;
-  ++process.forgotten_requests;
-  if (Communicator* const comm = info.comm) {
-    info.comm = nullptr;
-    unreference(comm);
-  }
+void forget_request(Thread& thread, const RequestTable::Entry& entry) noexcept {
+  if (process.requests.end(entry)) give_back(thread, entry.info);
 }
 
 void keep_request(Call& call, MPI_Request request, const RequestInfo& info) noexcept {
-  const TableLock lock;
-  if (const int queue = family::shared_queue(key_of(request)); queue >= 0) {
-    if (!call.thread().completed[queue].push(info.id)) call.thread().ring.count_lost();
-    return;
-  }
-  RequestInfo* const slot = place_for(call, key_of(request));
-  if (slot == nullptr) return;
-  *slot = info;
-  if (info.comm != nullptr) ++info.comm->references;
+  if (const int queue = family::shared_queue(key_of(request)); queue >= 0)
+    return push_completed(call.thread(), queue, info.id);
+  keep(call.thread(), key_of(request), info);
 }
 
 namespace {
@@ -76,8 +63,8 @@ bool is_sentinel(const void* const (&sentinels)[4], const void* p) noexcept {
           static_cast<std::uint8_t>(flags | kFlagHasRequest)};
 }
 
-RequestInfo request_info(RequestKind kind, Communicator& comm, int peer, int tag,
-                         std::uint64_t bytes) noexcept {
+[[gnu::always_inline]] inline RequestInfo request_info(RequestKind kind, Communicator& comm, int peer, int tag,
+                                                       std::uint64_t bytes) noexcept {
   RequestInfo info;
   info.kind = kind;
   info.active = true;
@@ -88,33 +75,16 @@ RequestInfo request_info(RequestKind kind, Communicator& comm, int peer, int tag
   return info;
 }
 
-// keep_request for what most are; written in place, because a copy would wait for its parts to be stored.
+// keep_request for what most are.
 [[gnu::always_inline]] inline void keep_message(Call& call, MPI_Request request, RequestKind kind, Communicator& comm,
                                                 int peer, int tag, std::uint64_t bytes, std::uint8_t mode_flags,
                                                 std::uint32_t id) noexcept {
-  const TableLock lock;
-  if (const int queue = family::shared_queue(key_of(request)); queue >= 0) [[unlikely]] {
-    if (!call.thread().completed[queue].push(id)) call.thread().ring.count_lost();
-    return;
-  }
-  RequestInfo* const slot = place_for(call, key_of(request));
-  if (slot == nullptr) [[unlikely]]
-    return;
-  slot->id = id;
-  slot->kind = kind;
-  slot->persistent = false;
-  slot->active = true;
-  slot->cancelled = false;
-  slot->set_mode(mode_flags);
-  slot->exact = false;
-  slot->fortran_new_comm = false;
-  slot->partitioned = false;
-  slot->watch = 0;
-  slot->peer = peer;
-  slot->tag = tag;
-  slot->comm = &comm;
-  slot->bytes = bytes;
-  ++comm.references;
+  if (const int queue = family::shared_queue(key_of(request)); queue >= 0) [[unlikely]]
+    return push_completed(call.thread(), queue, id);
+  RequestInfo info = request_info(kind, comm, peer, tag, bytes);
+  info.id = id;
+  info.set_mode(mode_flags);
+  keep(call.thread(), key_of(request), info);
 }
 
 // MPI_PROC_NULL: the request completes without a message.
@@ -177,7 +147,7 @@ void isend(Call& call, std::uint8_t mode_flags, std::int64_t count, MPI_Datatype
   if (call.counts()) [[unlikely]]
     return count_named(call, where, sends(where, dest, tag), comm, dest, tag);
   const std::uint64_t bytes = message_bytes(call.thread(), count, type);
-  const std::uint32_t id = new_request_id();
+  const std::uint32_t id = new_request_id(call.thread());
   call.append(EventKind::kIsend, message(where, dest, tag, bytes, mode_flags, id));
   keep_message(call, request, RequestKind::kSend, where, dest, tag, bytes, mode_flags, id);
 }
@@ -234,7 +204,7 @@ void irecv(Call& call, std::int64_t count, MPI_Datatype type, int source, int ta
   Communicator& where = find_communicator(call, comm);
   if (where.foreign) return unmodelled(call);
   const std::uint64_t bytes = message_bytes(call.thread(), count, type);
-  const std::uint32_t id = new_request_id();
+  const std::uint32_t id = new_request_id(call.thread());
   const std::uint8_t given = wildcards(source, tag);
   call.append(EventKind::kStartRecv, message(where, source, tag, bytes, given, id));
   if (!call.counts() && given == 0 && nothing_watched()) [[likely]]
@@ -310,7 +280,7 @@ void sendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int d
     return;
   }
   const StatusView got = view_status(status);
-  const std::uint32_t id = has_receive ? new_request_id() : 0;
+  const std::uint32_t id = has_receive ? new_request_id(call.thread()) : 0;
   const std::uint8_t given = wildcards(source, recv_tag);
   if (has_receive) call.append(EventKind::kStartRecv, message(where, source, recv_tag, got.bytes, given, id));
   if (dest != MPI_PROC_NULL) {
@@ -329,9 +299,9 @@ void isendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int 
   send(call, kFlagBuffered, send_count, send_type, dest, send_tag, comm);
   // MPICH 4.0 leaves the status of such a request empty: without wildcards it is not needed.
   if (source == MPI_ANY_SOURCE || recv_tag == MPI_ANY_TAG) return;
-  const TableLock lock;
-  RequestInfo* const info = find_request(key_of(request));
-  if (info != nullptr && info->kind == RequestKind::kRecv) info->exact = true;
+  RequestTable::Entry entry;
+  if (process.requests.read(key_of(request), entry) && entry.info.kind == RequestKind::kRecv)
+    process.requests.change(entry, [](RequestState& state) { state.exact = true; });
 }
 
 void probe(Call& call, bool found, int source, int tag, MPI_Comm comm, const void* status) noexcept {
@@ -355,27 +325,20 @@ void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Mess
   const bool is_behind = is_behind_wildcard(where, got.source, got.tag);
   if (call.counts() && !is_behind) return count_on(call, where, receives(where, got.source, got.tag));
   RequestInfo info = request_info(RequestKind::kRecv, where, source, tag, got.bytes);
-  info.id = new_request_id();
+  info.id = new_request_id(call.thread());
   if (wildcards(source, tag) != 0 || is_behind) watch(call, key_of(message), info, !call.counts());
   call.append(EventKind::kStartRecv,
               lbf::capture::message(where, got.source, got.tag, got.bytes, wildcards(source, tag), info.id));
-  const TableLock lock;
-  RequestInfo* const slot = place_for(call, key_of(message));
-  if (slot == nullptr) return;
-  *slot = info;
-  ++where.references;
+  keep(call.thread(), key_of(message), info);
 }
 
 namespace {
 
-// Takes the message's entry out of the table.
+// Takes the message's entry out of the table; the caller takes its reference over.
 bool take_message(MPI_Message message, RequestInfo& info) noexcept {
-  const TableLock lock;
-  RequestInfo* const slot = find_request(key_of(message));
-  if (slot == nullptr) return false;
-  info = *slot;
-  slot->kind = RequestKind::kUnknown;
-  slot->comm = nullptr;  // the caller takes its reference over
+  RequestTable::Entry entry;
+  if (!process.requests.read(key_of(message), entry) || !process.requests.end(entry)) return false;
+  info = entry.info;
   return true;
 }
 
@@ -386,8 +349,7 @@ void mrecv(Call& call, MPI_Message message, const void* status) noexcept {
   RequestInfo info;
   if (!take_message(message, info)) return process.mode.ever_counted ? unseen(call) : unmodelled(call);
   end_receive(call, info, view_status(status));
-  const TableLock lock;
-  unreference(info.comm);
+  count_reference(call.thread(), *info.comm, -1);
 }
 
 void imrecv(Call& call, MPI_Message message, MPI_Request request) noexcept {
@@ -396,8 +358,7 @@ void imrecv(Call& call, MPI_Message message, MPI_Request request) noexcept {
   if (!take_message(message, info)) return process.mode.ever_counted ? unseen(call) : unmodelled(call);
   rewatch(info, key_of(request));
   keep_request(call, request, info);
-  const TableLock lock;
-  unreference(info.comm);  // keep_request took one of its own
+  count_reference(call.thread(), *info.comm, -1);  // keep_request took one of its own
 }
 
 }  // namespace record

@@ -188,7 +188,7 @@ void io(Call& call, IoDirection direction, std::int64_t count, MPI_Datatype type
   RequestInfo info;
   info.kind = RequestKind::kIo;
   info.active = true;
-  info.id = new_request_id();
+  info.id = new_request_id(call.thread());
   keep_request(call, made.request, info);
 }
 

@@ -6,22 +6,11 @@
 namespace lbf::capture {
 namespace {
 
-// The entry goes (or, persistent, becomes inactive) unless another request has the handle by now: with
+// The request is over (or, persistent, inactive) unless another one has the handle by now: with
 // MPI_THREAD_MULTIPLE another thread may have got it the moment that MPI let go of it.
-void retire(const SnapshotEntry& entry) noexcept {
-  const TableLock lock;
-  RequestInfo* slot = entry.slot;
-  if (!process.requests.is_value_of(slot, entry.handle)) [[unlikely]] {
-    slot = find_request(entry.handle);
-    if (slot == nullptr) return;
-  }
-  if (slot->id != entry.info.id || slot->kind != entry.info.kind) return;
-  if (entry.info.persistent) {
-    slot->active = false;
-    slot->cancelled = false;
-    return;
-  }
-  forget_request(*slot);
+void retire(Thread& thread, const RequestTable::Entry& entry) noexcept {
+  if (!entry.info.persistent) return forget_request(thread, entry);
+  process.requests.change(entry, [](RequestState& state) { state.active = state.cancelled = false; });
 }
 
 [[gnu::always_inline]] inline RingWriter::Fields of_request(std::uint32_t id) noexcept {
@@ -38,7 +27,7 @@ void retire(const SnapshotEntry& entry) noexcept {
 }
 
 // What most are: a send or a receive of the window that is open, to be told by its record alone. false: complete().
-[[gnu::always_inline]] inline bool complete_plain(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
+[[gnu::always_inline]] inline bool complete_plain(Call& call, const RequestTable::Entry& entry, const void* status) noexcept {
   const RequestInfo& info = entry.info;
   if (info.persistent || !info.active || info.cancelled || info.exact || info.partitioned || info.watch != 0)
     return false;
@@ -51,7 +40,7 @@ void retire(const SnapshotEntry& entry) noexcept {
     if (got.cancelled || !std::atomic_ref<const bool>(info.comm->defined).load(std::memory_order_acquire)) return false;
     call.append(EventKind::kEndRecv, end_of(info, got, info.id));
   }
-  retire(entry);
+  retire(call.thread(), entry);
   return true;
 }
 
@@ -73,7 +62,7 @@ void cancel_watched(Call& call, std::uint32_t recorded_as) noexcept {
 
 // One request completed. `status`: its status, may be nullptr for sends. false: nothing is known of the
 // request.
-bool complete_otherwise(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
+bool complete_otherwise(Call& call, const RequestTable::Entry& entry, const void* status) noexcept {
   if (entry.handle == key_of(library.request_null)) return true;
   if (const int queue = family::shared_queue(entry.handle); queue >= 0) {
     if (call.counts()) return true;
@@ -126,11 +115,11 @@ bool complete_otherwise(Call& call, const SnapshotEntry& entry, const void* stat
   } else {
     call.append(EventKind::kWait, of_request(info.id));
   }
-  retire(entry);
+  retire(call.thread(), entry);
   return true;
 }
 
-[[gnu::always_inline]] inline bool complete(Call& call, const SnapshotEntry& entry, const void* status) noexcept {
+[[gnu::always_inline]] inline bool complete(Call& call, const RequestTable::Entry& entry, const void* status) noexcept {
   return complete_plain(call, entry, status) || complete_otherwise(call, entry, status);
 }
 
@@ -183,21 +172,15 @@ void end_receive(Call& call, const RequestInfo& info, const StatusView& got) noe
 
 namespace {
 
-// Whether its status will be needed. REQUIRES: the tables' lock is held.
-[[gnu::always_inline]] inline bool look_at(SnapshotEntry& entry, MPI_Request request) noexcept {
-  entry.handle = key_of(request);
-  if (request == library.request_null || request == MPI_Request{} || family::shared_queue(entry.handle) >= 0) {
+// Whether its status will be needed.
+[[gnu::always_inline]] inline bool look_at(RequestTable::Entry& entry, MPI_Request request) noexcept {
+  if (request == library.request_null || request == MPI_Request{} || family::shared_queue(key_of(request)) >= 0) {
+    entry.handle = key_of(request);
     entry.info.kind = RequestKind::kUnknown;
     return false;
   }
-  RequestInfo* const slot = process.requests.find(entry.handle);
-  if (slot == nullptr) {
-    entry.info.kind = RequestKind::kUnknown;
-    return false;
-  }
-  entry.slot = slot;
-  entry.info = *slot;
-  return slot->active && (slot->kind == RequestKind::kRecv || slot->cancelled);
+  return process.requests.read(key_of(request), entry) && entry.info.active &&
+         (entry.info.kind == RequestKind::kRecv || entry.info.cancelled);
 }
 
 }  // namespace
@@ -208,8 +191,7 @@ void look_at_none(Call& call) noexcept {
 }
 
 void look_at_request(Call& call, MPI_Request request) noexcept {
-  SnapshotEntry* const entry = call.thread().first_snapshot;
-  const TableLock lock;
+  RequestTable::Entry* const entry = call.thread().first_snapshot;
   call.snapshot = entry;
   call.snapshot_count = 1;
   call.snapshot_needs_status = look_at(*entry, request);
@@ -220,13 +202,12 @@ void look_at_requests(Call& call, Requests requests) noexcept {
   call.snapshot_count = 0;
   call.snapshot_needs_status = false;
   const auto count = static_cast<std::uint32_t>(requests.count > 0 ? requests.count : 0);
-  SnapshotEntry* entries = thread.first_snapshot;
+  RequestTable::Entry* entries = thread.first_snapshot;
   if (count > sizeof(thread.first_snapshot) / sizeof(thread.first_snapshot[0])) {
     entries = thread.snapshot.get(count);
     if (entries == nullptr) return;
   }
   bool needs_status = false;
-  const TableLock lock;
   for (std::uint32_t i = 0; i < count; ++i) {
     needs_status |= look_at(entries[i], requests[static_cast<int>(i)]);
   }
@@ -266,48 +247,42 @@ void append_start(Call& call, const RequestInfo& info) noexcept {
 
 // Partitions of a send became ready; with the last one the message goes.
 void pready(Call& call, int count, MPI_Request request) noexcept {
-  RequestInfo info;
+  RequestTable::Entry entry;
+  if (count <= 0 || !process.requests.read(key_of(request), entry)) return;
   {
     const TableLock lock;
     Partitions* const partitions = process.partitions.find(key_of(request));
-    const RequestInfo* const slot = find_request(key_of(request));
-    if (partitions == nullptr || slot == nullptr || count <= 0) return;
+    if (partitions == nullptr) return;
     const auto ready = static_cast<std::uint32_t>(count);
     const bool last = partitions->left != 0 && partitions->left <= ready;
     partitions->left -= partitions->left < ready ? partitions->left : ready;
     if (!last) return;
-    info = *slot;
   }
-  append_start(call, info);
+  append_start(call, entry.info);
 }
 
 void start(Call& call, Requests requests) noexcept {
   for (int i = 0; i < requests.count; ++i) {
-    RequestInfo info;
-    {
+    RequestTable::Entry entry;
+    if (!process.requests.read(key_of(requests[i]), entry) || !entry.info.persistent) continue;
+    RequestInfo info = entry.info;
+    info.active = true;
+    info.watch = 0;
+    if (info.kind != RequestKind::kNothing) info.id = new_request_id(call.thread());
+    const auto keep = [&] { process.requests.change(entry, [&](RequestState& state) { state = info; }); };
+    if (info.partitioned && info.kind == RequestKind::kSend) [[unlikely]] {
+      keep();
       const TableLock lock;
-      RequestInfo* const slot = find_request(key_of(requests[i]));
-      if (slot == nullptr || !slot->persistent) continue;
-      slot->active = true;
-      if (slot->kind != RequestKind::kNothing) slot->id = new_request_id();
-      slot->watch = 0;
-      info = *slot;
-      if (info.partitioned && info.kind == RequestKind::kSend) [[unlikely]] {
-        if (Partitions* partitions = process.partitions.find(key_of(requests[i]))) partitions->left = partitions->all;
-        continue;
-      }
+      if (Partitions* partitions = process.partitions.find(entry.handle)) partitions->left = partitions->all;
+      continue;
     }
     if (info.kind == RequestKind::kRecv &&
         (wildcards(info.peer, info.tag) != 0 || is_behind_wildcard(*info.comm, info.peer, info.tag))) [[unlikely]] {
-      watch(call, key_of(requests[i]), info, !call.counts() || call.late());
-      const TableLock lock;
-      if (RequestInfo* slot = find_request(key_of(requests[i]))) slot->watch = info.watch;
+      watch(call, entry.handle, info, !call.counts() || call.late());
     }
-    if (call.late() && info.watch == 0 && info.kind != RequestKind::kNothing) [[unlikely]] {  // it counts
-      const TableLock lock;
-      info.id = unseen_request_id();
-      if (RequestInfo* slot = find_request(key_of(requests[i]))) slot->id = info.id;
-    }
+    if (call.late() && info.watch == 0 && info.kind != RequestKind::kNothing) [[unlikely]]
+      info.id = unseen_request_id();  // it counts
+    keep();
     if (info.kind == RequestKind::kCollective) {
       start_collective(call, info);
     } else if (info.kind != RequestKind::kNothing) {
@@ -365,7 +340,7 @@ void request_status(Call& call, bool flag) noexcept {
 
 void request_free(Call& call) noexcept {
   if (call.snapshot_count != 1) return;
-  const SnapshotEntry& entry = call.snapshot[0];
+  const RequestTable::Entry& entry = call.snapshot[0];
   if (const int queue = family::shared_queue(entry.handle); queue >= 0) {
     const std::uint32_t id = call.counts() ? 0 : pop_completed(call.thread(), queue);
     if (is_seen(id)) call.append(EventKind::kRequestFree, of_request(id));
@@ -385,24 +360,23 @@ void request_free(Call& call) noexcept {
       call.lose_count(1);  // which message it takes nobody will know
     }
   }
-  const TableLock lock;
-  RequestInfo* const slot = find_request(entry.handle);
-  if (slot == nullptr || slot->id != entry.info.id) return;
-  if (entry.info.partitioned) process.partitions.erase(entry.handle);
-  forget_request(*slot);
+  if (entry.info.partitioned) {
+    const TableLock lock;
+    process.partitions.erase(entry.handle);
+  }
+  forget_request(call.thread(), entry);
 }
 
 // A send or receive that was counted when it was posted, or recorded in a window that is over, cannot be taken
 // back: whether the cancel succeeds is not looked at. Nor can one whose window ends before it does (count_cancelled).
 void cancel(Call& call, MPI_Request request) noexcept {
   bool can_be_told = false;
-  {
+  RequestTable::Entry entry;
+  if (process.requests.read(key_of(request), entry) &&
+      process.requests.change(entry, [](RequestState& state) { state.cancelled = true; })) {
+    process.mode.any_cancelled.store(true, std::memory_order_relaxed);
     const TableLock lock;
-    if (RequestInfo* slot = find_request(key_of(request))) {
-      slot->cancelled = true;
-      process.mode.any_cancelled.store(true, std::memory_order_relaxed);
-      can_be_told = process.watched.find(slot->watch, slot->id) != nullptr || (!call.counts() && is_seen(slot->id));
-    }
+    can_be_told = process.watched.find(entry.info.watch, entry.info.id) != nullptr || (!call.counts() && is_seen(entry.info.id));
   }
   if (!can_be_told && (call.counts() || process.mode.ever_counted)) call.lose_count(1);
 }

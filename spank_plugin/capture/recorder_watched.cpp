@@ -41,9 +41,10 @@ namespace {
 // As the matcher has it (must_wait_for_place). REQUIRES: the tables' lock is held.
 bool is_behind(const WatchedRequests::Node* before, const Communicator& comm, int peer, int tag) noexcept {
   return process.watched.any_before(before, [&](const WatchedRequests::Node& node) {
-    const RequestInfo* const info = find_request(node.handle);
-    return info != nullptr && info->id == node.id && info->comm == &comm &&
-           (info->peer == MPI_ANY_SOURCE || info->peer == peer) && (info->tag == MPI_ANY_TAG || info->tag == tag);
+    RequestTable::Entry entry;
+    const RequestInfo& info = entry.info;
+    return process.requests.read(node.handle, entry) && info.id == node.id && info.comm == &comm &&
+           (info.peer == MPI_ANY_SOURCE || info.peer == peer) && (info.tag == MPI_ANY_TAG || info.tag == tag);
   });
 }
 
@@ -60,15 +61,16 @@ void place_those_behind(Call& call) noexcept {
   const TableLock lock;
   process.watched.for_each([&](WatchedRequests::Node& node) {
     if (!node.waits()) return;
-    const RequestInfo* const info = find_request(node.handle);
+    RequestTable::Entry entry;
+    const RequestInfo& info = entry.info;
     // Another thread is just keeping it, or it is over: a window that opens looks again.
-    if (info == nullptr || info->id != node.id) return;
-    if (is_behind(&node, *info->comm, info->peer, info->tag)) return;
+    if (!process.requests.read(node.handle, entry) || info.id != node.id) return;
+    if (is_behind(&node, *info.comm, info.peer, info.tag)) return;
     process.watched.place(node);
     if (!call.counts() || call.late()) return;  // the matcher finds it out by itself
-    const ChannelEnd end = receives(*info->comm, info->peer, info->tag);
+    const ChannelEnd end = receives(*info.comm, info.peer, info.tag);
     process.watched.remove(&node);
-    count_on(call, *info->comm, end);
+    count_on(call, *info.comm, end);
   });
 }
 

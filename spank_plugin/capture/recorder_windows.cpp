@@ -163,7 +163,7 @@ void one_sided(Call& call, OneSidedOp op, std::int64_t count, MPI_Datatype type,
   if (call.counts()) return;
   if (made.nonblocking) {
     info.kind = RequestKind::kOneSided;
-    info.id = new_request_id();
+    info.id = new_request_id(call.thread());
     keep_request(call, made.request, info);
   }
   if (record == nullptr) return;

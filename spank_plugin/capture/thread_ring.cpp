@@ -223,6 +223,9 @@ Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, RingFailure& failur
     return nullptr;
   }
   ++rings_named;
+  while (thread->reference_part < References::kCommonPart && process.reference_part_taken[thread->reference_part])
+    ++thread->reference_part;
+  if (thread->reference_part < References::kCommonPart) process.reference_part_taken[thread->reference_part] = true;
   thread->clock.open();
   const bool in_run = process.initialised.load(std::memory_order_acquire);
   thread->clock.renew();

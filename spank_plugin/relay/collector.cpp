@@ -12,6 +12,7 @@
 
 #include "event/mpi_function_table.h"
 #include "event/procedure_table.h"
+#include "spank_plugin/relay/freezer.h"
 #include "spank_plugin/relay/process_probe.h"
 #include "spank_plugin/relay/program_id.h"
 
@@ -232,6 +233,13 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
   return result.bytes - before;
 }
 
+// By a signal, or by its cgroup: Slurm stops its tasks and freezes their step.
+bool Collector::is_stopped(Process& process, const ProcessStat& stat) {
+  if (stat.stopped || (process.stopped && stat.uninterruptible)) return true;
+  if (!process.freezer_file) process.freezer_file = freezer_file_of(process.pid);
+  return is_frozen(*process.freezer_file);
+}
+
 // A process that is stopped neither works nor waits for anything that would end elsewhere sooner. The looks are
 // half a second apart, so each end of a stop is known to a quarter of a second on average.
 void Collector::observe_stop(Process& process, bool stopped, Seconds since_last_look_s) {
@@ -388,7 +396,7 @@ void Collector::look_at(Process& process, ClockReading now, Seconds seconds_per_
     process.alive_check_ns = now.monotonic_ns;
     const ProcessStat stat = read_process_stat(process.pid);
     alive = stat.alive && stat.start_time_clock == process.start_time_clock;
-    observe_stop(process, stat.stopped || (process.stopped && stat.uninterruptible), since_last_look_s);
+    observe_stop(process, is_stopped(process, stat), since_last_look_s);
   }
   ring::ProcessState state = ring::ProcessState::kStarting;
   for (Ring& ring : process.rings) {

@@ -23,6 +23,7 @@
 #include "spank_plugin/relay/cost_control.h"
 #include "spank_plugin/relay/cost_meter.h"
 #include "spank_plugin/relay/procedure_list.h"
+#include "spank_plugin/relay/process_probe.h"
 #include "spank_plugin/relay/record_converter.h"
 #include "spank_plugin/relay/ring_directory.h"
 #include "spank_plugin/relay/ring_reader.h"
@@ -142,6 +143,7 @@ class Collector {
     // Suspended: seen stopped at the last look; how long, as far as the looks tell; of that, what the next records
     // may still hold as blocked time.
     bool stopped = false;
+    std::optional<std::string> freezer_file{};  // once it was looked for
     Seconds stopped_s = 0;
     Seconds stopped_credit_s = 0;
     std::uint64_t cpu_ns = 0;
@@ -169,6 +171,7 @@ class Collector {
                        std::span<const std::uint64_t> values) const;
   void release(Process& process, ClockReading now, Seconds seconds_per_tick, bool everything,
                BatchBuilder& out);
+  static bool is_stopped(Process& process, const ProcessStat& stat);
   void observe_stop(Process& process, bool stopped, Seconds since_last_look_s);
   void add_event(Process& process, const Event& event, ClockReading now, BatchBuilder& out);
   // ring.h, kRecordProcedure: becomes a control record. CALL_S: what a call of a measured procedure costs; 0: not known.

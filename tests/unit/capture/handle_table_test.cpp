@@ -45,42 +45,6 @@ TEST(HandleTableTest, DoesWhatAMapDoes) {
   }
 }
 
-TEST(HandleTableTest, VisitsEachThatIsThereOnce) {
-  HandleTable<std::uint32_t> table;
-  ASSERT_TRUE(table.open(6));
-  table.for_each([](std::uint32_t) { ADD_FAILURE() << "none is there"; });
-  for (std::uint32_t i = 1; i <= 40; ++i) *table.insert(i * 64) = i;
-  for (std::uint32_t i = 1; i <= 40; i += 2) table.erase(i * 64);
-  std::multiset<std::uint32_t> seen;
-  table.for_each([&](std::uint32_t value) { seen.insert(value); });
-  std::multiset<std::uint32_t> even;
-  for (std::uint32_t i = 2; i <= 40; i += 2) even.insert(i);
-  EXPECT_EQ(seen, even);
-}
-
-TEST(HandleTableTest, ErasesAllThatHold) {
-  std::mt19937 random(3);
-  for (int round = 0; round < 2'000; ++round) {
-    HandleTable<std::uint32_t> table;
-    ASSERT_TRUE(table.open(6));
-    std::map<std::uint64_t, std::uint32_t> model;
-    for (int i = 0; i < 55; ++i) {
-      const std::uint64_t key = (random() % 4'000 + 1) * 64;
-      if (std::uint32_t* value = table.insert(key)) *value = model[key] = static_cast<std::uint32_t>(random() % 3);
-    }
-    table.erase_if([](std::uint32_t value) { return value == 1; });
-    std::erase_if(model, [](const auto& entry) { return entry.second == 1; });
-    ASSERT_EQ(table.size(), model.size());
-    for (const auto& [key, value] : model) {
-      const std::uint32_t* const found = table.find(key);
-      ASSERT_NE(found, nullptr);
-      ASSERT_EQ(*found, value);
-      ASSERT_TRUE(table.is_value_of(found, key));
-      ASSERT_FALSE(table.is_value_of(found, key + 64));
-    }
-  }
-}
-
 TEST(HandleTableTest, RefusesWhenFullAndGoesOnAfterwards) {
   HandleTable<std::uint32_t> table;
   ASSERT_TRUE(table.open(4));
