@@ -236,7 +236,7 @@ class ProctrackCgroup(StepsThatSlurmEnds):
         self.running_step(job, enough_events=100)
         self.assertEqual(0, self.run_command("scontrol", "suspend", str(job), user=None).status)
         self.wait_for(lambda: self.shown_job(job)["JobState"] == "SUSPENDED", 30, f"job {job} is not suspended")
-        time.sleep(12)
+        time.sleep(14)
         self.assertEqual(0, self.run_command("scontrol", "resume", str(job), user=None).status)
         self.assertEqual(0, self.finish(process).status)
         step = self.step(job)

@@ -179,8 +179,12 @@ class Slurm(ClusterCase):
 
     def test_components_within_an_ordinary_job(self):
         program = self.program("steps")
-        jobs, printed = self.batch(f"srun {MPI} --nodes=1 --ntasks=1 {program} 20 : --nodes=1 --ntasks=2 {program} 20\n",
-                                   "--lbf-predict", "--nodes=2", "--ntasks=4")
+        command = f"srun {MPI} --nodes=1 --ntasks=1 {program} 20 : --nodes=1 --ntasks=2 {program} 20"
+        size = ("--nodes=2", "--ntasks=4")
+        _, printed = self.batch(f"timeout --kill-after=5 20 {command}; echo status $?\n", *size)
+        if "status 0" not in printed:
+            self.skipTest(f"no MPI program over components of an ordinary job here, bare: {printed.splitlines()[-1]}")
+        jobs, printed = self.batch(f"{command}\n", "--lbf-predict", *size)
         step = self.step(jobs[0])
         self.assertEqual((3, [0, 1, 1]), (step["ranks"], step["node_of_rank"]), printed)
         self.assert_counts(self.expected(20, 3), step)
