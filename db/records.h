@@ -70,6 +70,7 @@ struct StepRecord {
   double start_s = 0;                 // since the epoch
   std::optional<double> end_s;        // since the epoch
   std::optional<Seconds> measured_s;  // longest rank's time from MPI_Init to MPI_Finalize
+  Seconds longest_stop_s = 0;         // of it, in a suspended job; not stored
   std::uint64_t events = 0;
   std::uint64_t messages = 0;
   std::uint64_t collectives = 0;

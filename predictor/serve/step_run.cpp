@@ -520,6 +520,7 @@ Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
     return {};
   }
   if (type == "note") {
+    longest_stop_s_ = std::max(longest_stop_s_, not_negative(number_or(record, "stopped_s", 0)));
     if (const std::string note = text_or_empty(record, "text"); !note.empty()) {
       add_note(fmt::format("node {}: {}", stream.number, note));
     }

@@ -201,6 +201,7 @@ class StepRun {
   IoTotal io_;
   std::vector<std::string> reasons_;
   std::vector<std::string> notes_;
+  Seconds longest_stop_s_ = 0;  // of a rank, in a suspended job
   std::string batch_;
   Clock::time_point last_publish_{};
   std::uint64_t generation_ = 0;

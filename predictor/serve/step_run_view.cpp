@@ -276,12 +276,13 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
     return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
   };
   // What a prediction is compared with: the measured run where both are whole, else the measured time of the
-  // same events. A run that was ended by force may have no message under way: then only the step's reasons
-  // tell.
+  // same events; without the time that a suspended job stood still. A run that was ended by force may have no message under
+  // way: then only the step's reasons tell.
   const auto measured_for = [&](const Prediction& prediction) {
     const bool whole =
         finished_ && reasons_.empty() && prediction.complete && record.measured_s.value_or(0) > 0;
-    return whole ? *record.measured_s : largest(prediction.rank_measured_s);
+    const Seconds measured_s = whole ? *record.measured_s : largest(prediction.rank_measured_s);
+    return std::max(0.0, measured_s - longest_stop_s_);
   };
   std::optional<double> self_error_percent;
   for (std::size_t i = 0; i < targets.size() && i < predictions.size(); ++i) {
@@ -365,6 +366,7 @@ void StepRun::publish() {
   Seconds measured_s = 0;
   for (const RankState& state : rank_states_) measured_s = std::max(measured_s, state.elapsed_s);
   if (measured_s > 0) record.measured_s = measured_s;
+  record.longest_stop_s = longest_stop_s_;
   Nanoseconds end_ns = 0;
   for (const StreamState& state : trace_->streams()) {
     record.stored_bytes += state.durable_bytes;

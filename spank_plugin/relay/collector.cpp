@@ -39,11 +39,11 @@ Result<Collector> Collector::make(CollectorOptions options) {
   return Collector(std::move(options));
 }
 
-void Collector::note(const std::string& text, ClockReading now, BatchBuilder& out) {
+void Collector::note(const std::string& text, ClockReading now, BatchBuilder& out, Seconds stopped_s) {
   if (++notes_ > kMaxNotes) return;
-  out.add_control(nlohmann::json{{"type", "note"}, {"text", text}}.dump(
-                      -1, ' ', false, nlohmann::json::error_handler_t::replace),
-                  now.monotonic_ns);
+  nlohmann::json json{{"type", "note"}, {"text", text}};
+  if (stopped_s > 0) json["stopped_s"] = stopped_s;
+  out.add_control(json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace), now.monotonic_ns);
 }
 
 void Collector::scan(ClockReading now, BatchBuilder& out) {
@@ -376,7 +376,7 @@ void Collector::end(Process& process, const char* how, ClockReading now, Seconds
     std::snprintf(seconds.data(), seconds.size(), "%.1f", process.stopped_s);
     note("rank " + std::to_string(process.rank) + " was stopped (a suspended job?) for about " + seconds.data() +
              " s: in the measured time, but in no prediction",
-         now, out);
+         now, out, process.stopped_s);
   }
   write_stats(process, now, seconds_per_tick, out);
   const nlohmann::json json{{"type", "process_end"},

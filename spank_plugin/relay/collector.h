@@ -182,7 +182,8 @@ class Collector {
   void write_stats(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
   void end(Process& process, const char* how, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out);
   void close_ring(Process& process, Ring& ring, const Error& error, ClockReading now, BatchBuilder& out);
-  void note(const std::string& text, ClockReading now, BatchBuilder& out);
+  // STOPPED_S: for how long that note says a rank was stopped.
+  void note(const std::string& text, ClockReading now, BatchBuilder& out, Seconds stopped_s = 0);
   void meter(Process& process, ClockReading now, Seconds seconds_per_tick);
   template <typename Use>
   void for_each_ring(const Use& use);

@@ -44,7 +44,10 @@ int main(int argc, char** argv) {
     MPI_Request requests[2];
     if (step == steps / 2 && rank == 1) {
       fflush(stdout);
-      if (strcmp(mode, "abort") == 0) MPI_Abort(MPI_COMM_WORLD, 7);
+      if (strcmp(mode, "abort") == 0) {
+        MPI_Abort(MPI_COMM_WORLD, 7);
+        sleep(20); /* MPICH 5's returns under PMI-2, and Slurm ends the ranks a moment later */
+      }
       if (strcmp(mode, "kill") == 0) raise(SIGKILL);
       if (strcmp(mode, "segv") == 0) raise(SIGSEGV);
     }

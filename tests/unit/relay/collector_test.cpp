@@ -128,6 +128,7 @@ TEST_F(CollectorTest, AStoppedRankThatIsThenFrozenIsStillStopped) {
   const auto notes = of_type(decoded, "note");
   ASSERT_EQ(notes.size(), 1U);
   EXPECT_THAT(notes[0]["text"].get<std::string>(), testing::HasSubstr("was stopped (a suspended job?) for about 10.5 s"));
+  EXPECT_NEAR(notes[0]["stopped_s"].get<double>(), 10.5, 0.01);
 }
 
 // Its main() ended with pthread_exit; the thread that calls MPI goes on.

@@ -145,6 +145,7 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
         stats.update(more_stats[static_cast<std::size_t>(rank)]);
       encoder.add_control(stats.dump());
       if (batch + 1 == batches) {
+        for (const json& record : more_records) encoder.add_control(record.dump());
         const bool killed = rank == killed_rank;
         if (unseen_s > 0) {
           Event close;

@@ -29,6 +29,7 @@ struct RingProgram {
   nlohmann::json cost;                     // more keys of each node's `cost` record; null: there is none
   bool all_send_first = false;             // relies on buffers: where no message is eager nobody gets further
   std::vector<nlohmann::json> more_stats;  // keys for the stats of the ranks, by rank
+  std::vector<nlohmann::json> more_records;  // of each node's last batch
 
   int ranks() const;
   nlohmann::json description(std::uint32_t node, std::uint32_t job) const;

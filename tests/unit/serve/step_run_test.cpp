@@ -205,6 +205,27 @@ TEST_F(StepRunTest, APlacementOfMpirunsNeedsNoStreamOfIdleNodes) {
   EXPECT_THAT(view->record.notes, testing::Not(testing::Contains(testing::HasSubstr("not every node said"))));
 }
 
+// What a suspended job stood still is in the measured time, and in nothing that predictions are compared with.
+TEST_F(StepRunTest, APredictionIsComparedWithTheTimeThatASuspendedJobRan) {
+  test::RingProgram program;
+  const auto whole = run(program, kInTurns, "whole");
+  program.more_records = {{{"type", "note"}, {"text", "rank 0 was stopped"}, {"stopped_s", 1.5}},
+                          {{"type", "note"}, {"text", "rank 1 was stopped"}, {"stopped_s", 2.5}},
+                          {{"type", "note"}, {"text", "rank 2 was stopped"}, {"stopped_s", -1}}};
+  const auto suspended = run(program, kInTurns, "suspended");
+  EXPECT_EQ(suspended->record.state, db::StepState::kComplete) << suspended->record.why_partial;
+  EXPECT_EQ(suspended->record.longest_stop_s, 2.5);
+  EXPECT_EQ(suspended->record.measured_s, whole->record.measured_s);
+  ASSERT_FALSE(suspended->predictions.empty());
+  const Seconds ran_s = *whole->record.measured_s - 2.5;
+  for (const db::PredictionRecord& prediction : suspended->predictions) {
+    ASSERT_TRUE(prediction.speedup);
+    EXPECT_DOUBLE_EQ(*prediction.speedup, ran_s / prediction.predicted_s);
+  }
+  const db::PredictionRecord& self = suspended->predictions.front();
+  EXPECT_NEAR(*self.self_error_percent, 100 * (self.predicted_s / ran_s - 1), 1e-9);
+}
+
 TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {
   test::RingProgram program;
   program.more_stats = {{{"abandoned_calls", 1}},
