@@ -231,8 +231,8 @@ class ProctrackCgroup(StepsThatSlurmEnds):
             self.assertLess(prediction["predicted_s"], step["measured_s"] - 8, prediction)
 
     def test_suspend_of_ranks_that_are_children_of_the_tasks(self):
-        """Slurm stops the task, which is a shell; its cgroup alone holds the rank."""
-        process, job = self.start_step("sh", "-c", f"{self.program('steps')} 300 10000; true")
+        """Slurm stops the task, which is a shell, and two seconds later its cgroup, which alone holds the rank."""
+        process, job = self.start_step("sh", "-c", f"{self.program('steps')} 800 10000; true")
         self.running_step(job, enough_events=100)
         self.assertEqual(0, self.run_command("scontrol", "suspend", str(job), user=None).status)
         self.wait_for(lambda: self.shown_job(job)["JobState"] == "SUSPENDED", 30, f"job {job} is not suspended")
@@ -240,7 +240,7 @@ class ProctrackCgroup(StepsThatSlurmEnds):
         self.assertEqual(0, self.run_command("scontrol", "resume", str(job), user=None).status)
         self.assertEqual(0, self.finish(process).status)
         step = self.step(job)
-        self.assertGreater(step["measured_s"], 11 + 3, "and the pauses")
+        self.assertGreater(step["measured_s"], 11 + 8, "and the pauses")
         self.assertRegex(str(step["notes"]), r"was stopped \(a suspended job\?\)")
         for prediction in step["predictions"]:
             self.assertLess(prediction["predicted_s"], step["measured_s"] - 8, prediction)
