@@ -102,7 +102,7 @@ function(lbf_test name)
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINKS} GTest::gmock GTest::gtest GTest::gtest_main)
   lbf_target(${name})
-  # Lines for a stack trace, no variables, and of the optimiser the quick half: tests compile in half the time, and take as long.
+  # Lines for a stack trace, no variables, and -O1: both make a test compile faster (-O1 by a fifth), and it takes as long.
   target_compile_options(${name} PRIVATE -g1 $<$<CONFIG:Release,RelWithDebInfo>:-O1>)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   if(NOT ARG_LABEL)
