@@ -1,6 +1,7 @@
 // cgroup freezers, see freezer.h.
 #include "spank_plugin/relay/freezer.h"
 
+#include <algorithm>
 #include <fstream>
 #include <iterator>
 #include <vector>
