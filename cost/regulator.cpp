@@ -27,6 +27,8 @@ constexpr double kLeastCountShare = 0.05;
 constexpr Seconds kCountsAhead_s = 1;
 // One counted call, as long as the capture has measured none: grants are not made on a guess that is too low.
 constexpr Seconds kLeastCountedCall_s = 12e-9;
+// The same of one recorded call, until what the relay takes for it, and what that holds up, was seen.
+constexpr Seconds kLeastRecordedCall_s = kDefaultRecordedCallS;
 // The relay still works off what a window recorded for so long: not the cost of counting.
 constexpr Nanoseconds kAfterWindow_ns = 500'000'000;
 // From so many recorded calls on, their cost is worth learning from.
@@ -244,7 +246,7 @@ Order Regulator::open(Nanoseconds now_ns) {
             now_ns + kFirstLook_ns};
   }
   // Something is kept back also where all can be recorded: a storm that comes now would leave nothing to count with.
-  const Seconds ahead_s = kCountsAhead_s * cost_per_s_when_open();
+  const Seconds ahead_s = kCountsAhead_s * calls_per_s_ * granted_call_s();
   const Seconds granted_s =
       cannot_count() ? burst_s()
                      : std::max(spendable_s(), affordable_all_the_time() ? std::min(budget_.left_s(), ahead_s) : 0.0);
@@ -258,8 +260,13 @@ std::uint64_t Regulator::counts_for(Seconds cost_s) const {
   return static_cast<std::uint64_t>(std::clamp(granted_s / counted_call_s_, 1.0, 1e18));
 }
 
+// What a recorded call is taken to cost where calls are granted.
+Seconds Regulator::granted_call_s() const {
+  return recorded_call_seen_ ? recorded_call_s_ : std::max(recorded_call_s_, kLeastRecordedCall_s);
+}
+
 std::uint64_t Regulator::calls_for(Seconds cost_s) const {
-  return static_cast<std::uint64_t>(std::clamp(cost_s / recorded_call_s_, 0.0, 1e18));
+  return static_cast<std::uint64_t>(std::clamp(cost_s / granted_call_s(), 0.0, 1e18));
 }
 
 Order Regulator::count(Nanoseconds now_ns) {

@@ -115,6 +115,7 @@ class Regulator {
   Seconds shortest_window_s() const;
   Seconds affordable_window_s(Nanoseconds now_ns) const;
   unsigned thinning() const;
+  Seconds granted_call_s() const;
   std::uint64_t calls_for(Seconds cost_s) const;
   std::uint64_t counts_for(Seconds cost_s) const;
   Order off();

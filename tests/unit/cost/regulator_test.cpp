@@ -97,6 +97,26 @@ TEST(Regulator, AStormAfterSilenceEndsTheCaptureBeforeItCostsMuch) {
   }
 }
 
+// What was measured on a node before the program ran does not have in it what the relay takes, and holds up, on processors
+// that are all the ranks'.
+TEST(Regulator, AStormAfterSilenceIsBoundedWhereRecordingCostsMoreThanWasMeasured) {
+  for (const double limit : {0.005, 0.01, 0.02}) {
+    SimulatedProgram program;
+    program.calls_per_s = [](Seconds at_s) { return at_s < 20 ? 0.0 : 7'000'000.0; };
+    program.recorded_call_s = 100e-9;
+    program.relayed_call_s = 240e-9;
+    program.counted_call_s = 20e-9;
+    RegulatorSettings settings = limit_of(limit);
+    settings.recorded_call_s = 120e-9;
+    settings.counted_call_s = 20e-9;
+    const auto moments = simulate(program, settings, kGrid, 30);
+    EXPECT_EQ(moments.back().state, CaptureState::kOff) << limit;
+    // In its first second, which earns little of it.
+    const double full_s = limit * 2 * program.ranks;
+    EXPECT_LE(moments[20'999].cost_s - moments[19'999].cost_s, 1.3 * full_s) << limit;
+  }
+}
+
 // Where counting is too much, what is left goes into several windows, not one.
 TEST(Regulator, ANodeThatIsAloneSeesMoreThanTheStart) {
   RegulatorSettings settings = limit_of(0.02);
