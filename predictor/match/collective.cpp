@@ -41,6 +41,8 @@ bool has_values(CollectiveOp op) {
 
 // The library returns at once from these when there is nothing to do.
 bool returns_when_empty(const CollectiveCall& call) {
+  // One group of an intercommunicator may have nothing for the other and still get something.
+  if (call.remote_size > 0 && (call.op == CollectiveOp::kAllgather || call.op == CollectiveOp::kAlltoall)) return false;
   if (call.library == MpiLibrary::kMpich4) {
     const bool sends_empty = call.op == CollectiveOp::kBcast || call.op == CollectiveOp::kAllreduce;
     return call.op != CollectiveOp::kBarrier && !has_values(call.op) && !(call.nonblocking && sends_empty);
@@ -56,9 +58,8 @@ bool returns_when_empty(const CollectiveCall& call) {
     case CollectiveOp::kGather:
     case CollectiveOp::kScatter:
     case CollectiveOp::kAllgather:
-      return !call.nonblocking;
     case CollectiveOp::kAlltoall:
-      return !call.nonblocking && call.remote_size == 0;
+      return !call.nonblocking;
     default:
       return false;
   }

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
+#include <utility>
 
 #include "tests/unit/collective/collective_calls.h"
 
@@ -387,6 +389,38 @@ TEST_P(Inter, EveryOperationInEveryShape) {
     }
   }
 }
+
+// One group gives nothing and gets something (sizes are not known at both ends then: what must hold is that every message
+// that is sent is received).
+TEST_P(Inter, OneWayOnly) {
+  for (const Op op : {Op::kAllgather, Op::kAlltoall}) {
+    for (const bool first_is_empty : {false, true}) {
+      constexpr std::uint32_t kFirst = 2;
+      constexpr std::uint32_t kSecond = 3;
+      std::map<std::pair<std::uint32_t, std::uint32_t>, int> open;  // sent and not received, by sender and receiver
+      std::size_t between_groups = 0;
+      for (std::uint32_t member = 0; member < kFirst + kSecond; ++member) {
+        const bool in_first = member < kFirst;
+        CollectiveCall call =
+            call_of(op, in_first ? kFirst : kSecond, in_first == first_is_empty ? 0 : 1000, 0, nonblocking(), library());
+        call.rank = in_first ? member : member - kFirst;
+        call.remote_size = in_first ? kSecond : kFirst;
+        call.low_group = in_first;
+        std::vector<CollectiveStep> steps;
+        ASSERT_TRUE(expand_collective(call, steps).ok());
+        for (const CollectiveStep& step : steps) {
+          const std::uint32_t peer = step.peer + (in_first == step.local_group ? 0 : kFirst);
+          const bool sends = step.kind == CollectiveStep::Kind::kSend;
+          open[sends ? std::pair(member, peer) : std::pair(peer, member)] += sends ? 1 : -1;
+          between_groups += step.local_group ? 0 : 1;
+        }
+      }
+      EXPECT_GT(between_groups, 0U);
+      for (const auto& [pair, count] : open) EXPECT_EQ(count, 0) << pair.first << " to " << pair.second;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(All, Inter, testing::Combine(testing::Bool(), kLibraries),
                          [](const auto& parameter) {
                            return std::string(std::get<0>(parameter.param) ? "Nonblocking" : "Blocking") +
