@@ -73,8 +73,8 @@ AFTER = {
     'iprobe': ('probe', 'flag source tag comm status'),
     'mprobe': ('mprobe', '=true source tag comm message_out status'),
     'improbe': ('mprobe', 'flag source tag comm message_out status'),
-    'mrecv': ('mrecv', '=message_before status'),
-    'imrecv': ('imrecv', '=message_before request_out'),
+    'mrecv': ('mrecv', 'status'),
+    'imrecv': ('imrecv', 'request_out'),
     'isendrecv': ('isendrecv', 'send_count send_datatype dest send_tag recv_count recv_datatype source recv_tag comm '
                   'request_out'),
     'isendrecv_replace': ('isendrecv', 'count datatype dest send_tag count datatype source recv_tag comm request_out'),
@@ -392,7 +392,13 @@ class Generator:
             before.append(f'auto* const own_status = record::status_for(call, {status_argument});')
         if role in ('mrecv', 'imrecv'):
             name = by_kind['message_inout'][0]
-            before.append(f'const MPI_Message message_before = {f"c_message({name})" if binding.fortran else "*" + name};')
+            before.append(f'record::look_at_message(call, {f"c_message({name})" if binding.fortran else "*" + name});')
+        if role in ('start', 'startall'):
+            if 'requests' in by_kind:
+                requests = f'requests_of({binding.value(by_kind["request_count"])}, {by_kind["requests"][0]})'
+            else:
+                requests = f'requests_of(1, {by_kind["request_inout"][0]})'
+            before.append(f'record::look_at_requests(call, {requests});')
         if role in ('comm_free', 'comm_disconnect'):
             name = by_kind['comm_inout'][0]
             before.append(f'const MPI_Comm comm_before = {f"c_comm({name})" if binding.fortran else "*" + name};')

@@ -320,8 +320,19 @@ bool process_learns_world_of(MPI_Session session) noexcept {
   return true;
 }
 
+namespace {
+
+// REQUIRES: the start lock is held.
+void set_state_of_rings(ring::ProcessState state) noexcept {
+  for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
+    t->header->state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
+}
+
+}  // namespace
+
 void process_meets_world() noexcept {
   const StartLock lock;
+  if (process.sessions.open == 0 && process.sessions.is_between()) set_state_of_rings(ring::ProcessState::kRunning);
   process.sessions.world_model = true;
   int rank = -1, size = 0;
   library.Comm_rank(library.comm_world, &rank);
@@ -337,7 +348,7 @@ void process_meets_world() noexcept {
 bool process_opens_session(MPI_Session session) noexcept {
   const StartLock lock;
   Sessions& sessions = process.sessions;
-  ++sessions.open;
+  if (sessions.open++ == 0 && sessions.is_between()) set_state_of_rings(ring::ProcessState::kRunning);
   if (sessions.kept_count < Sessions::kKept) sessions.kept[sessions.kept_count++] = session;
   if (sessions.began_run || process.initialised.load(std::memory_order_acquire)) return false;
   sessions.began_run = true;
@@ -354,6 +365,7 @@ bool process_closes_session(MPI_Session session) noexcept {
     break;
   }
   if (sessions.group_of == session) free_world_group();
+  if (sessions.open == 0 && sessions.is_between()) set_state_of_rings(ring::ProcessState::kBetweenSessions);
   if (sessions.over || sessions.open != 0 || !sessions.began_run || sessions.world_model ||
       !sessions.used.load(std::memory_order_relaxed)) {
     return false;
@@ -460,10 +472,8 @@ void process_init_failed_to_capture() noexcept {
 }
 
 void process_set_state(ring::ProcessState state) noexcept {
-  StartLock lock;
-  for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
-    t->header->state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
-  }
+  const StartLock lock;
+  set_state_of_rings(state);
 }
 
 void process_ends_uncaptured(ring::ProcessState state) noexcept {

@@ -186,6 +186,9 @@ struct Sessions {
   bool has_world_group = false;  // Process::world_group is made from `group_of`: no session ends before its groups
   MPI_Session group_of{};
   std::atomic<bool> used{false};  // a communicator was made in one
+
+  // The run has begun, and nothing came that ends it.
+  bool is_between() const noexcept { return began_run && !over && !world_model && !used.load(std::memory_order_relaxed); }
 };
 
 struct Thread;

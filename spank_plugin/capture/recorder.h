@@ -307,6 +307,7 @@ namespace record {
 void look_at_requests(Call& call, Requests requests) noexcept;
 void look_at_request(Call& call, MPI_Request request) noexcept;
 void look_at_none(Call& call) noexcept;
+void look_at_message(Call& call, MPI_Message message) noexcept;  // of MPI_MESSAGE_NO_PROC: nothing
 inline void before_completion(Call& call, Requests requests) noexcept {
   if (call.counts() && nothing_watched()) [[unlikely]]
     return look_at_none(call);
@@ -376,8 +377,8 @@ void isendrecv(Call& call, std::int64_t send_count, MPI_Datatype send_type, int 
 void probe(Call& call, bool found, int source, int tag, MPI_Comm comm, const void* status) noexcept;
 void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Message message,
             const void* status) noexcept;
-void mrecv(Call& call, MPI_Message message, const void* status) noexcept;
-void imrecv(Call& call, MPI_Message message, MPI_Request request) noexcept;
+void mrecv(Call& call, const void* status) noexcept;
+void imrecv(Call& call, MPI_Request request) noexcept;
 
 void start(Call& call, Requests requests) noexcept;
 void completed_one(Call& call, bool flag, const void* status) noexcept;             // Wait, Test

@@ -332,33 +332,25 @@ void mprobe(Call& call, bool found, int source, int tag, MPI_Comm comm, MPI_Mess
   keep(call.thread(), key_of(message), info);
 }
 
-namespace {
-
-// Takes the message's entry out of the table; the caller takes its reference over.
-bool take_message(MPI_Message message, RequestInfo& info) noexcept {
-  RequestTable::Entry entry;
-  if (!process.requests.read(key_of(message), entry) || !process.requests.end(entry)) return false;
-  info = entry.info;
-  return true;
+// The library may have given the message's handle to another thread's probe meanwhile: what it stood for was looked up before.
+void mrecv(Call& call, const void* status) noexcept {
+  if (call.snapshot_count == 0) return;
+  const RequestTable::Entry& entry = call.snapshot[0];
+  if (entry.info.kind == RequestKind::kUnknown) return process.mode.ever_counted ? unseen(call) : unmodelled(call);
+  end_receive(call, entry.info, view_status(status));
+  forget_request(call.thread(), entry);
 }
 
-}  // namespace
-
-void mrecv(Call& call, MPI_Message message, const void* status) noexcept {
-  if (message == library.message_no_proc) return;
-  RequestInfo info;
-  if (!take_message(message, info)) return process.mode.ever_counted ? unseen(call) : unmodelled(call);
-  end_receive(call, info, view_status(status));
-  count_reference(call.thread(), *info.comm, -1);
-}
-
-void imrecv(Call& call, MPI_Message message, MPI_Request request) noexcept {
-  if (message == library.message_no_proc) return keep_nothing(call, request, false);
-  RequestInfo info;
-  if (!take_message(message, info)) return process.mode.ever_counted ? unseen(call) : unmodelled(call);
+// The request may have the message's handle.
+void imrecv(Call& call, MPI_Request request) noexcept {
+  if (call.snapshot_count == 0) return keep_nothing(call, request, false);
+  const RequestTable::Entry& entry = call.snapshot[0];
+  const RequestInfo info = entry.info;
+  if (info.kind == RequestKind::kUnknown) return process.mode.ever_counted ? unseen(call) : unmodelled(call);
+  const bool was_ours = process.requests.end(entry);
   rewatch(info, key_of(request));
   keep_request(call, request, info);
-  count_reference(call.thread(), *info.comm, -1);  // keep_request took one of its own
+  if (was_ours) count_reference(call.thread(), *info.comm, -1);  // keep_request took one of its own
 }
 
 }  // namespace record

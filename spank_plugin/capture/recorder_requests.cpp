@@ -197,6 +197,12 @@ void look_at_request(Call& call, MPI_Request request) noexcept {
   call.snapshot_needs_status = look_at(*entry, request);
 }
 
+void look_at_message(Call& call, MPI_Message message) noexcept {
+  call.snapshot = call.thread().first_snapshot;
+  call.snapshot_count = message == library.message_no_proc ? 0 : 1;
+  if (call.snapshot_count != 0) process.requests.read(key_of(message), *call.snapshot);
+}
+
 void look_at_requests(Call& call, Requests requests) noexcept {
   Thread& thread = call.thread();
   call.snapshot_count = 0;
@@ -261,10 +267,21 @@ void pready(Call& call, int count, MPI_Request request) noexcept {
   append_start(call, entry.info);
 }
 
+// Open MPI begins a persistent send anew with another request, and another handle, where it still has the message of
+// the last time (MPI_Bsend_init).
 void start(Call& call, Requests requests) noexcept {
-  for (int i = 0; i < requests.count; ++i) {
-    RequestTable::Entry entry;
-    if (!process.requests.read(key_of(requests[i]), entry) || !entry.info.persistent) continue;
+  Thread& thread = call.thread();
+  if (requests.count > 0 && call.snapshot_count != static_cast<std::uint32_t>(requests.count)) thread.ring.count_lost();
+  for (std::uint32_t i = 0; i < call.snapshot_count; ++i) {
+    RequestTable::Entry entry = call.snapshot[i];
+    if (entry.info.kind == RequestKind::kUnknown || !entry.info.persistent) continue;
+    const MPI_Request request = requests[static_cast<int>(i)];
+    if (key_of(request) != entry.handle && entry.info.kind == RequestKind::kSend) [[unlikely]] {
+      keep_request(call, request, entry.info);
+      forget_request(thread, entry);
+      entry.handle = key_of(request);
+      entry.place = nullptr;
+    }
     RequestInfo info = entry.info;
     info.active = true;
     info.watch = 0;

@@ -27,6 +27,7 @@ enum class ProcessState : std::uint32_t {
   kRunning = 1,
   kFinalized = 2,  // the kExit record is in the ring
   kAborted = 3,    // MPI_Abort was called
+  kBetweenSessions = 4,  // no MPI session is open, and none has had a communicator: the process may just end
 };
 
 // What the cost system wants of the capture (docs/cost-system.md, adr/0010). Written by the relay, read by the

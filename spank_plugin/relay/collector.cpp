@@ -182,7 +182,8 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
                                BatchBuilder& out, PassResult& result) {
   const std::uint64_t before = result.bytes;
   process.threaded |= process.rings.size() > 1;
-  const Seconds tick_s = process.rings.front().reader.identity().clock_source == 0 ? seconds_per_tick : 1e-9;
+  const bool ticks = process.rings.front().reader.identity().clock_source == 0;
+  const Seconds tick_s = ticks ? seconds_per_tick : 1e-9;
   // The thread that called MPI_Init knows it; others, when they have measured something.
   for (const Ring& ring : process.rings)
     process.call_ticks_256 = std::max(process.call_ticks_256, ring.status.procedures.call_ticks_256);
@@ -202,12 +203,7 @@ std::uint64_t Collector::drain(Process& process, ClockReading now, Seconds secon
           ring,
           [&](const ring::Record& record, std::span<const std::uint64_t> values) {
             if (record.kind == ring::kRecordProcedure) return say_procedure(process, record, values, call_s, tick_s, now, out);
-            const bool is_collective = record.kind == static_cast<std::uint8_t>(EventKind::kCollective);
-            if (is_collective && (record.flags & kFlagCallBegin) != 0) {
-              hold_collective(process, ring, record, values);
-            } else {
-              hold(ring, record, values);
-            }
+            hold_of_thread(process, ring, record, values, ticks ? now.ticks : now.monotonic_ns);
           },
           result);
     } else {
@@ -425,9 +421,8 @@ void Collector::look_at(Process& process, ClockReading now, Seconds seconds_per_
   if (process.converter.exited() && state == ring::ProcessState::kFinalized) {
     end(process, "finalized", now, seconds_per_tick, out);
   } else if (!alive || last_time) {
-    const char* how = state == ring::ProcessState::kAborted     ? "aborted"
-                      : state == ring::ProcessState::kFinalized ? "finalized"
-                                                                : "killed";
+    const bool is_over = state == ring::ProcessState::kFinalized || state == ring::ProcessState::kBetweenSessions;
+    const char* how = state == ring::ProcessState::kAborted ? "aborted" : is_over ? "finalized" : "killed";
     end(process, how, now, seconds_per_tick, out);
   } else {
     give_back(process, seconds_per_tick);

@@ -83,6 +83,9 @@ class Collector {
   bool idle() const { return processes_.empty() && !rescan_; }
 
  private:
+  // What a record of one of several threads is of its call. kFirst: it takes effect when the call begins, others follow.
+  // kBegin, kEnd: of a blocking call, which was one record.
+  enum class HeldPart : std::uint8_t { kWhole, kFirst, kBegin, kEnd };
   // A record of a process with several threads, until its turn.
   struct HeldRecord {
     ring::Record record;
@@ -93,6 +96,7 @@ class Collector {
     std::size_t values_count = 0;
     // Of what bears the same time, written by several threads: a window's close comes first, the end of the capture last.
     std::uint8_t turn = 1;
+    HeldPart part = HeldPart::kWhole;
   };
   struct Ring {
     std::string file;
@@ -104,6 +108,9 @@ class Collector {
     std::vector<HeldRecord> held{};
     std::vector<std::uint64_t> held_values{};
     std::uint64_t last_order = 0;
+    // Of several threads: the call of whose records more may follow a kFirst (0: none such), and when it was entered.
+    std::uint16_t call_function = 0;
+    std::uint64_t call_enter = 0;
     std::size_t undated = 0;  // adjust records at the end of `held` whose own record has not come
     bool has_more = false;    // the last drain left records behind
     std::uint64_t number = 0;
@@ -132,7 +139,7 @@ class Collector {
     RecordConverter converter;
     bool from_its_begin = true;  // no earlier relay took records of it
     bool threaded = false;       // its records are merged
-    std::uint32_t split_collectives = 0;
+    std::uint32_t split_calls = 0;  // of threads, in a begin and an end
     std::uint64_t taken_ns = 0;
     std::uint64_t alive_check_ns = 0;
     std::uint64_t stats_ns = 0;
@@ -166,9 +173,13 @@ class Collector {
   std::uint64_t drain(Process& process, ClockReading now, Seconds seconds_per_tick, BatchBuilder& out,
                       PassResult& result);
   Result<void> drain_ring(Ring& ring, const RecordSink& sink, PassResult& result) const;
-  void hold(Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values) const;
-  void hold_collective(Process& process, Ring& ring, const ring::Record& record,
-                       std::span<const std::uint64_t> values) const;
+  // PASS_BEGIN: by the clock of the records.
+  void hold_of_thread(Process& process, Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values,
+                      std::uint64_t pass_begin) const;
+  void hold_in_parts(Process& process, Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values) const;
+  void hold_first(Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values) const;
+  void hold(Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values,
+            HeldPart part = HeldPart::kWhole) const;
   void release(Process& process, ClockReading now, Seconds seconds_per_tick, bool everything,
                BatchBuilder& out);
   static bool is_stopped(Process& process, const ProcessStat& stat);

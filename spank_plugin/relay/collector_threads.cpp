@@ -10,8 +10,15 @@
 namespace lbf::relay {
 namespace {
 
-// A send that is under way holds the records of the process's other threads back for this long at most.
-constexpr Seconds kLongestHoldS = 0.25;
+// A send or a receive that is under way holds the records of the process's other threads back for this long at most: what it
+// began is known when it returns.
+constexpr Seconds kLongestHoldS = 2;
+// Where much waits already a send does so for a shorter time, and a receive not at all.
+constexpr Seconds kLongestHoldOfMuchS = 0.25;
+constexpr std::size_t kMuchBytes = std::size_t{1} << 20;  // of one thread
+// While a thread waits longer in a receive, the others' records come so much later: who sent to it may be back from MPI_Ssend,
+// and the thread has not had the processor since.
+constexpr Seconds kReceiverGraceS = 0.05;
 
 // Records that take effect for other ranks when their call begins: a message is on its way, although the call
 // may return long after it was received. Everything else has happened when the call returns.
@@ -40,9 +47,58 @@ bool may_send(std::uint16_t function_id) {
     case MpiRole::kStartall:
     case MpiRole::kWinPost:
     case MpiRole::kWinComplete:
+    case MpiRole::kWinFence:
     case MpiRole::kCollective:
     case MpiRole::kCommCreate:
     case MpiRole::kCommCreateFromGroup:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Of a call of ROLE more records follow the one of KIND, which waits for no other rank: MPI_Sendrecv posts its receive,
+// MPI_Win_fence defines its window and completes its operations before its barrier.
+bool goes_on(MpiRole role, EventKind kind) {
+  switch (role) {
+    case MpiRole::kSendrecv:
+    case MpiRole::kSendrecvReplace:
+      return kind == EventKind::kStartRecv;
+    case MpiRole::kWinFence:
+      return kind == EventKind::kOneSidedSync || kind == EventKind::kCommCreate;
+    default:
+      return false;
+  }
+}
+
+// The call of which nothing came between BEGIN and END.
+ring::Record whole_call(ring::Record begin, const ring::Record& end) {
+  switch (static_cast<EventKind>(begin.kind)) {
+    case EventKind::kIsend:
+      begin.kind = static_cast<std::uint8_t>(EventKind::kSend);
+      break;
+    case EventKind::kStartRecv:
+      begin.kind = static_cast<std::uint8_t>(EventKind::kRecv);
+      break;
+    default:
+      begin.kind = static_cast<std::uint8_t>(EventKind::kCollective);
+      begin.flags &= static_cast<std::uint8_t>(~kFlagBlockingCall);
+  }
+  begin.flags &= static_cast<std::uint8_t>(~kFlagHasRequest);
+  begin.request = 0;
+  begin.leave = end.leave;
+  return begin;
+}
+
+// The same of a receive's posting, which a synchronous send waits for.
+bool may_post(std::uint16_t function_id) {
+  const MpiFunction* function = mpi_function(function_id);
+  if (function == nullptr) return false;
+  switch (function->role) {
+    case MpiRole::kRecv:
+    case MpiRole::kIrecv:
+    case MpiRole::kMprobe:
+    case MpiRole::kImprobe:
       return true;
     default:
       return false;
@@ -60,8 +116,9 @@ std::uint8_t turn_of(const ring::Record& record) {
 }  // namespace
 
 // An adjust record belongs before the record that follows it in its ring.
-void Collector::hold(Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values) const {
+void Collector::hold(Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values, HeldPart part) const {
   HeldRecord held{record, 0, ring.held_values.size(), values.size()};
+  held.part = part;
   ring.held_values.insert(ring.held_values.end(), values.begin(), values.end());
   if (record.kind == ring::kRecordAdjust) {
     ++ring.undated;
@@ -70,7 +127,7 @@ void Collector::hold(Ring& ring, const ring::Record& record, std::span<const std
   }
   held.turn = turn_of(record);
   const bool of_same_call = (record.flags & kFlagCallBegin) == 0;
-  if (begins_something(record)) {  // what a call begins, it begins all at once (MPI_Sendrecv, MPI_Startall)
+  if (part == HeldPart::kFirst || begins_something(record)) {  // what a call begins, it begins all at once (MPI_Sendrecv, MPI_Startall)
     held.order = of_same_call ? ring.last_order : record.enter;
   } else {
     held.order = std::max(record.enter, record.leave);
@@ -85,25 +142,72 @@ void Collector::hold(Ring& ring, const ring::Record& record, std::span<const std
   ring.held.push_back(held);
 }
 
-// A collective that other threads ran beside begins where its call began and ends where it returned: each thread
-// may have one under way on a communicator of its own, in another order on each rank.
-void Collector::hold_collective(Process& process, Ring& ring, const ring::Record& record,
-                                std::span<const std::uint64_t> values) const {
+// A blocking call that other threads ran beside begins where it was entered and ends where it returned: each thread may
+// have one under way, in another order on each rank. What nothing came between is put together again in release().
+void Collector::hold_in_parts(Process& process, Ring& ring, const ring::Record& record,
+                              std::span<const std::uint64_t> values) const {
   ring::Record begin = record;
-  begin.kind = static_cast<std::uint8_t>(EventKind::kIcollective);
-  begin.flags |= kFlagHasRequest | kFlagBlockingCall;
-  begin.request = ring::kFirstRelayRequest | process.split_collectives++;
-  begin.leave = begin.enter;
-  hold(ring, begin, values);
   ring::Record end{};
   end.words_and_op = ring::kRecordWords;
   end.kind = static_cast<std::uint8_t>(EventKind::kWait);
+  switch (static_cast<EventKind>(record.kind)) {
+    case EventKind::kSend:
+      begin.kind = static_cast<std::uint8_t>(EventKind::kIsend);
+      break;
+    case EventKind::kRecv:
+      begin.kind = static_cast<std::uint8_t>(EventKind::kStartRecv);
+      end = record;
+      end.kind = static_cast<std::uint8_t>(EventKind::kEndRecv);
+      break;
+    default:
+      begin.kind = static_cast<std::uint8_t>(EventKind::kIcollective);
+      begin.flags |= kFlagBlockingCall;
+  }
+  begin.flags |= kFlagHasRequest;
+  begin.request = ring::kFirstRelayRequest | process.split_calls++;
+  begin.leave = begin.enter;
+  hold(ring, begin, values, HeldPart::kBegin);
   end.flags = kFlagHasRequest;
   end.function = record.function;
   end.enter = record.enter;
   end.leave = record.leave;
   end.request = begin.request;
-  hold(ring, end, {});
+  hold(ring, end, {}, HeldPart::kEnd);
+}
+
+// A record of one of several threads.
+void Collector::hold_of_thread(Process& process, Ring& ring, const ring::Record& record,
+                               std::span<const std::uint64_t> values, std::uint64_t pass_begin) const {
+  const auto kind = static_cast<EventKind>(record.kind);
+  const bool is_collective = kind == EventKind::kCollective;
+  // What was over when the pass began has no other thread beside it whose ring was not there then.
+  const bool several = process.rings.size() > 1 || std::max(record.enter, record.leave) >= pass_begin;
+  if ((record.flags & kFlagCallBegin) != 0) {
+    const MpiFunction* const function = several ? mpi_function(record.function) : nullptr;
+    const bool is_first = function != nullptr && goes_on(function->role, kind);
+    ring.call_function = is_first ? record.function : 0;
+    ring.call_enter = record.enter;
+    if (is_first) return hold_first(ring, record, values);
+    // A message of no bytes is on its way at once.
+    const bool sends = kind == EventKind::kSend && (record.flags & kFlagBuffered) == 0 &&
+                       (record.bytes > 0 || (record.flags & kFlagSync) != 0);
+    const bool in_parts = several && (is_collective || sends || kind == EventKind::kRecv);
+    return in_parts ? hold_in_parts(process, ring, record, values) : hold(ring, record, values);
+  }
+  if (ring.call_function == 0 || record.function != ring.call_function) return hold(ring, record, values);
+  ring::Record later = record;
+  later.enter = std::min(ring.call_enter, record.leave);
+  if (is_collective || kind == EventKind::kSend) return hold_in_parts(process, ring, later, values);
+  if (kind == EventKind::kEndRecv) return hold(ring, later, values);
+  if (kind == EventKind::kOneSidedSync) return hold_first(ring, later, values);
+  hold(ring, record, values);
+}
+
+// The time of its call is that of what ends it.
+void Collector::hold_first(Ring& ring, const ring::Record& record, std::span<const std::uint64_t> values) const {
+  ring::Record begin = record;
+  begin.leave = begin.enter;
+  hold(ring, begin, values, HeldPart::kFirst);
 }
 
 // One process is one sequence of events for the replay: its threads' records in the order in which they took
@@ -116,14 +220,19 @@ void Collector::release(Process& process, ClockReading now, Seconds seconds_per_
   if (!everything) {
     const std::uint64_t begin = ticks ? now.ticks : now.monotonic_ns;
     horizon = begin;
+    const bool much_waits = std::any_of(process.rings.begin(), process.rings.end(), [](const Ring& ring) {
+      return ring.held.size() * sizeof(HeldRecord) >= kMuchBytes;
+    });
+    const auto ticks_of = [tick_s](Seconds s) { return static_cast<std::uint64_t>(s / tick_s); };
+    const std::uint64_t longest_hold = ticks_of(much_waits ? kLongestHoldOfMuchS : kLongestHoldS);
     for (const Ring& ring : process.rings) {
       if (ring.has_more) horizon = std::min(horizon, ring.last_order);
+      if (ring.broken || ring.status.where != ring::kInCall) continue;
+      const bool receives = may_post(ring.status.call_function) && process.rings.size() > 1 && !much_waits;
+      if (!receives && !may_send(ring.status.call_function)) continue;
       const std::uint64_t enter = ring.status.call_enter_ticks;
-      const bool sends =
-          !ring.broken && ring.status.where == ring::kInCall && may_send(ring.status.call_function);
-      if (sends && enter < begin && static_cast<double>(begin - enter) * tick_s < kLongestHoldS) {
-        horizon = std::min(horizon, enter);
-      }
+      if (enter < begin && begin - enter < longest_hold) horizon = std::min(horizon, enter);
+      if (receives) horizon = std::min(horizon, begin - std::min(begin, ticks_of(kReceiverGraceS)));
     }
   }
   merged_.clear();
@@ -146,8 +255,11 @@ void Collector::release(Process& process, ClockReading now, Seconds seconds_per_
         .subspan(entry.second->values_begin, entry.second->values_count);
   };
   Result<void> converted;
-  for (const auto& entry : merged_) {
-    const ring::Record& record = entry.second->record;
+  for (std::size_t i = 0; i < merged_.size(); ++i) {
+    const auto& entry = merged_[i];
+    ring::Record record = entry.second->record;
+    if (entry.second->part == HeldPart::kBegin && i + 1 < merged_.size() && merged_[i + 1].second == entry.second + 1)
+      record = whole_call(record, merged_[++i].second->record);
     if (record.kind != ring::kRecordAdjust &&
         record.kind != static_cast<std::uint8_t>(EventKind::kCommCreate) &&
         !process.converter.is_defined(record.comm)) {

@@ -144,7 +144,7 @@ Result<RingStatus> RingReader::read_status() const {
   status.rank = field<std::int32_t>(h, offsetof(ring::Header, rank));
   status.world_size = field<std::int32_t>(h, offsetof(ring::Header, world_size));
   const auto state = field<std::uint32_t>(h, offsetof(ring::Header, state));
-  if (state > static_cast<std::uint32_t>(ring::ProcessState::kAborted)) {
+  if (state > static_cast<std::uint32_t>(ring::ProcessState::kBetweenSessions)) {
     return invalid_input("ring " + name_ + ": unknown process state " + std::to_string(state));
   }
   status.state = static_cast<ring::ProcessState>(state);

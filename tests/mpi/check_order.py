@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""check_order.py COLLECTED PROGRAM_OUTPUT: the events of threads_busy or threads_handover, merged by the relay.
+"""check_order.py COLLECTED PROGRAM_OUTPUT: the events of threads_busy, threads_handover or threads_cross, merged by the relay.
 
-Counts are those that the program printed. Each thread's messages are in its own order. And the sequences of the two
-ranks can be executed one event after the other, as the replay does: a receive never stands before something that its
-sender needs first, and the end of a collective never before its begin on the other rank.
+Counts are those that the program printed; a blocking call that other threads ran beside comes as its begin and its end,
+and counts once. Each thread's messages are in its own order. And the sequences of the two ranks can be executed one
+event after the other, as the replay does: a receive never stands before something that its sender needs first, a
+synchronous send never ends before its receive was posted, and a collective never before its begin on the other rank.
 """
 import collections
 import sys
 
 FIELDS = ('kind', 'function', 'comm', 'peer', 'tag', 'bytes', 'request', 'process_ns', 'call_ns')
 SELF_TAG = 50
+FIRST_RELAY_REQUEST = 1 << 31  # of calls that the relay has parted
+WHOLE = {'isend': 'send', 'endRecv': 'recv', 'icoll': 'coll'}
 
 
 def read(path):
@@ -22,11 +25,18 @@ def read(path):
     return events
 
 
+def whole_kind(event):
+    """What the program did: a begin and an end that the relay made of one call are that call, at one of the two."""
+    if int(event['request']) < FIRST_RELAY_REQUEST:
+        return event['kind']
+    return WHOLE.get(event['kind'])
+
+
 def check_counts(events, told):
     expected = [line.split()[2:] for line in told if line.startswith('expect events')]
     assert len(expected) >= 12, expected
     for rank, kind, count in expected:
-        found = sum(e['kind'] == kind for e in events[rank])
+        found = sum(whole_kind(e) == kind for e in events[rank])
         assert found == int(count), f'rank {rank}: {found} {kind} events, the program made {count}'
 
 
@@ -34,7 +44,7 @@ def check_threads(events, rounds, tags):
     for rank, own in events.items():
         for tag in range(tags):
             for kind in 'send', 'recv':
-                sizes = [int(e['bytes']) for e in own if e['kind'] == kind and int(e['tag']) == tag]
+                sizes = [int(e['bytes']) for e in own if whole_kind(e) == kind and int(e['tag']) == tag]
                 assert sizes == list(range(1, rounds + 1)), f'rank {rank}, thread {tag}: {kind} events out of order'
 
 
@@ -45,49 +55,68 @@ def check_collectives(events, told):
         assert found == told, f'rank {rank}: {found} collectives, the program made {told}'
 
 
+class Execution:
+    """Both ranks' events, one after the other. Two ranks are in each communicator but rank's own."""
+
+    def __init__(self):
+        self.begun = collections.Counter()  # collectives by (rank, communicator)
+        self.sent = collections.Counter()   # messages by (source, destination, communicator, tag)
+        self.posted = collections.Counter()  # receives likewise
+        self.requests = {}  # (rank, request) -> what its end waits for
+
+    def begin(self, rank, e):
+        """Begins the event; what its end waits for: (counters, keys, count), or None."""
+        kind, comm = e['kind'], e['comm']
+        if kind in ('send', 'isend'):
+            channel = rank, e['peer'], comm, e['tag']
+            self.sent[channel] += 1
+            is_synchronous = e['function'] == 'MPI_Ssend'
+            waits = (self.posted, [channel], self.sent[channel]) if is_synchronous else None
+        elif kind in ('startRecv', 'recv'):
+            channel = e['peer'], rank, comm, e['tag']
+            self.posted[channel] += 1
+            waits = self.sent, [channel], self.posted[channel]
+        elif kind in ('coll', 'icoll'):
+            self.begun[rank, comm] += 1
+            # MPI_Comm_dup of a communicator that was made of MPI_COMM_SELF, and of that itself
+            alone = e['tag'] == str(SELF_TAG) or e['function'] == 'MPI_Comm_dup' and comm != '0'
+            waits = None if alone else (self.begun, [(r, comm) for r in '01'], self.begun[rank, comm])
+        elif kind in ('wait', 'endRecv'):
+            waits = self.requests.get((rank, e['request']))
+        else:
+            waits = None
+        if kind in ('isend', 'startRecv', 'icoll'):
+            self.requests[rank, e['request']] = waits
+            return None
+        return waits
+
+
 def check_executable(events):
-    """Sends do not block; a receive waits for its message, the end of a collective for all begins (two ranks are in
-    each communicator but rank's own). Both sequences must come to their ends."""
+    """Both sequences must come to their ends."""
     at = {rank: 0 for rank in events}
-    begun = collections.Counter()  # (rank, communicator)
-    waits = {}  # (rank, request) -> communicator, number
-    sent = collections.Counter()
+    waits = {rank: None for rank in events}
     defined = {rank: {'0'} for rank in events}
+    execution = Execution()
     moved = True
     while moved:
         moved = False
         for rank, own in events.items():
             while at[rank] < len(own):
                 e = own[at[rank]]
-                if e['kind'] == 'commCreate':
-                    defined[rank].add(e['comm'])
-                assert e['comm'] in defined[rank], (rank, at[rank], e)
-                alone = e['tag'] == str(SELF_TAG) or e['function'] == 'MPI_Comm_dup' and e['comm'] != '0'
-                if e['kind'] in ('coll', 'icoll') and not alone:
-                    if e['kind'] == 'coll' and not e.get('begun'):
-                        e['begun'] = True
-                        begun[rank, e['comm']] += 1
-                    elif e['kind'] == 'icoll':
-                        begun[rank, e['comm']] += 1
-                        waits[rank, e['request']] = e['comm'], begun[rank, e['comm']]
-                    if e['kind'] == 'coll' and any(begun[r, e['comm']] < begun[rank, e['comm']] for r in events):
-                        break
-                elif e['kind'] == 'wait' and (rank, e['request']) in waits:
-                    comm, number = waits[rank, e['request']]
-                    if any(begun[r, comm] < number for r in events):
-                        break
-                if e['kind'] in ('send', 'isend'):
-                    sent[rank, e['peer'], e['comm'], e['tag'], e['bytes']] += 1
-                elif e['kind'] in ('recv', 'endRecv'):
-                    message = (e['peer'], rank, e['comm'], e['tag'], e['bytes'])
-                    if not sent[message]:
-                        break
-                    sent[message] -= 1
+                if not e.get('begun'):
+                    e['begun'] = True
+                    if e['kind'] == 'commCreate':
+                        defined[rank].add(e['comm'])
+                    assert e['comm'] in defined[rank], (rank, at[rank], e)
+                    waits[rank] = execution.begin(rank, e)
+                    moved = True
+                if waits[rank] and any(waits[rank][0][key] < waits[rank][2] for key in waits[rank][1]):
+                    break
                 at[rank] += 1
                 moved = True
     for rank, own in events.items():
         assert at[rank] == len(own), f'rank {rank} stands still at event {at[rank]} of {len(own)}: {own[at[rank]]}'
-    assert not +sent, 'sends without receive'
+    assert execution.sent == execution.posted, 'sends without receive'
 
 
 def main():
@@ -97,7 +126,7 @@ def main():
     check_counts(events, told)
     if 'rounds' in say:
         check_threads(events, int(say['rounds']), int(say['tags']))
-    else:
+    if 'collectives' in say:
         check_collectives(events, int(say['collectives']))
     check_executable(events)
 

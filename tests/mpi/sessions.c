@@ -1,5 +1,5 @@
 /* MPI 4.0's sessions, with the calls and events that are to be recorded. `sessions alone`: without MPI_Init; `sessions first`:
- * the same after a session that was closed before any communicator was made in one; `sessions again`: with another session
+ * the same after a session that was closed before any communicator was made in one; `sessions unused`: that one alone; `sessions again`: with another session
  * after the last one was closed; `sessions threads`: opened by four threads at once (the number of calls that open one in the
  * run is not known); `sessions world`: inside MPI_Init and MPI_Finalize; `sessions MODE abort`: MPI_Abort in the end. */
 #include <pthread.h>
@@ -144,6 +144,11 @@ int main(int argc, char** argv) {
     MPI_Session first = opened();
     CALL(MPI_Session_finalize, &first);
     EVENTS("unmodelled", 2); /* of the two sessions the run begins with the first one */
+  }
+  if (strcmp(mode, "unused") == 0) {
+    MPI_Session unused = opened();
+    MPI_Session_finalize(&unused);
+    return 0;
   }
   if (strcmp(mode, "threads") == 0) open_in_threads();
   MPI_Session session = strcmp(mode, "threads") == 0 ? of_thread[0] : opened();

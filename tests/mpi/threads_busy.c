@@ -78,8 +78,7 @@ int main(int argc, char** argv) {
   EVENTS("startRecv", kComms);
   EVENTS("endRecv", kComms);
   EVENTS("commFree", kComms);
-  EVENTS("icoll", kComms); /* begin and end */
-  EVENTS("wait", kComms);
+  EVENTS("coll", kComms);
   EVENTS("gap", 0);
   EVENTS("exit", 1);
   if (rank == 0) printf("rounds %d\ntags %d\n", kRounds, kPairs);

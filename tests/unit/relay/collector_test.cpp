@@ -180,6 +180,18 @@ TEST_F(CollectorTest, AnAbortedProcessIsCalledSo) {
   EXPECT_EQ(of_type(finish(), "process_end").at(0)["how"], "aborted");
 }
 
+// All its MPI sessions were closed, and none had a communicator.
+TEST_F(CollectorTest, AProcessThatEndsBetweenSessionsIsNotCalledKilled) {
+  Sleeper process;
+  RingFile file(dir_.path(), process.pid(), process.pid());
+  file.set_state(ring::ProcessState::kBetweenSessions);
+  pass();
+  EXPECT_TRUE(of_type(lbfd_.decode("s"), "process_end").empty());
+  process.kill();
+  pass();
+  EXPECT_EQ(of_type(finish(), "process_end").at(0)["how"], "finalized");
+}
+
 TEST_F(CollectorTest, OnlyTheStepsOwnWorldIsTaken) {
   Sleeper good;
   Sleeper singleton;

@@ -55,8 +55,140 @@ TEST_F(CollectorThreads, AReceiveOfOneThreadDoesNotComeBeforeWhatAnotherSentMean
   pass();
   std::vector<EventKind> order;
   for (const auto& [rank, event] : finish().events) order.push_back(event.kind);
-  EXPECT_THAT(order, testing::ElementsAre(EventKind::kSend, EventKind::kStartRecv, EventKind::kSend,
-                                          EventKind::kRecv, EventKind::kEndRecv, EventKind::kExit));
+  EXPECT_THAT(order, testing::ElementsAre(EventKind::kStartRecv, EventKind::kSend, EventKind::kStartRecv, EventKind::kSend,
+                                          EventKind::kEndRecv, EventKind::kEndRecv, EventKind::kExit));
+}
+
+std::uint16_t function_id(std::string_view name) {
+  for (std::uint16_t id = 1; const MpiFunction* function = mpi_function(id); ++id) {
+    if (function->name == name) return id;
+  }
+  ADD_FAILURE() << name;
+  return 0;
+}
+
+std::vector<EventKind> kinds(const FakeLbfd::Decoded& decoded) {
+  std::vector<EventKind> result;
+  for (const auto& [rank, event] : decoded.events) result.push_back(event.kind);
+  return result;
+}
+
+// Threads of two ranks that send to each other with MPI_Ssend: no send is over before its receive was posted.
+TEST_F(CollectorThreads, BlockingCallsOfThreadsBeginAndEnd) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  ring::Record send = RingFile::record(EventKind::kSend, 2000, 7000);
+  send.flags |= kFlagSync;
+  send.bytes = 8;
+  send.tag = 3;
+  main_thread.append(send);
+  ring::Record receive = RingFile::record(EventKind::kRecv, 3000, 8000);
+  receive.flags |= kFlagWildcardTag;
+  receive.bytes = 16;
+  other.append(receive);
+  pass();
+  const auto decoded = finish();
+  ASSERT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kIsend, EventKind::kStartRecv, EventKind::kWait, EventKind::kEndRecv,
+                                                   EventKind::kExit));
+  const auto event = [&](std::size_t i) { return decoded.events[i].second; };
+  EXPECT_EQ(event(0).flags, kFlagSync | kFlagHasRequest | kFlagCallBegin);
+  EXPECT_EQ(event(0).tag, 3);
+  EXPECT_EQ(event(0).bytes, 8u);
+  EXPECT_EQ(event(2).request, event(0).request);
+  EXPECT_EQ(event(1).flags, kFlagWildcardTag | kFlagHasRequest | kFlagCallBegin);
+  EXPECT_EQ(event(3).request, event(1).request);
+  EXPECT_EQ(event(3).bytes, 16u);
+  EXPECT_NE(event(0).request, event(1).request);
+  EXPECT_NEAR(event(2).call_s, 4000e-9, 1e-12);
+  EXPECT_NEAR(event(3).call_s, 1000e-9, 1e-12);
+}
+
+TEST_F(CollectorThreads, ABlockingCallThatNothingCameBetweenIsOneEvent) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  ring::Record record = RingFile::record(EventKind::kSend, 2000, 3000);
+  record.bytes = 8;
+  main_thread.append(record);
+  main_thread.append(RingFile::record(EventKind::kRecv, 5000, 6000));
+  other.append(RingFile::record(EventKind::kRecv, 3100, 4000));
+  other.append(RingFile::record(EventKind::kCollective, 7000, 8000));
+  pass();
+  const auto decoded = finish();
+  ASSERT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kSend, EventKind::kRecv, EventKind::kRecv, EventKind::kCollective,
+                                                   EventKind::kExit));
+  for (std::size_t i = 0; i < 4; ++i) {
+    const auto& event = decoded.events[i].second;
+    EXPECT_EQ(event.flags, kFlagCallBegin) << i;
+    EXPECT_NEAR(event.call_s, i == 1 ? 900e-9 : 1000e-9, 1e-12) << i;
+  }
+}
+
+// A message of no bytes, or a buffered one, waits for nobody.
+TEST_F(CollectorThreads, ASendThatWaitsForNobodyIsOneEvent) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  main_thread.append(RingFile::record(EventKind::kSend, 2000, 4000));
+  ring::Record buffered = RingFile::record(EventKind::kSend, 3000, 5000);
+  buffered.bytes = 8;
+  buffered.flags |= kFlagBuffered;
+  other.append(buffered);
+  pass();
+  EXPECT_THAT(kinds(finish()), testing::ElementsAre(EventKind::kSend, EventKind::kSend, EventKind::kExit));
+}
+
+// What MPI_Sendrecv begins, it begins at once; the send is over when the call is. Its time is in what ends it.
+TEST_F(CollectorThreads, ASendrecvOfAThreadBeginsAndEnds) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  const auto put = [&](EventKind kind, std::uint64_t enter, std::uint8_t flags) {
+    ring::Record r = RingFile::record(kind, enter, 9000);
+    r.function = function_id("MPI_Sendrecv");
+    r.bytes = 8;
+    r.flags = flags;
+    r.request = (flags & kFlagHasRequest) != 0 ? 7 : 0;
+    main_thread.append(r);
+  };
+  put(EventKind::kStartRecv, 2000, kFlagCallBegin | kFlagHasRequest);
+  put(EventKind::kSend, 9000, 0);
+  put(EventKind::kEndRecv, 9000, kFlagHasRequest);
+  other.append(RingFile::record(EventKind::kRecv, 3000, 4000));
+  pass();
+  const auto decoded = finish();
+  ASSERT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kStartRecv, EventKind::kIsend, EventKind::kRecv, EventKind::kWait,
+                                                   EventKind::kEndRecv, EventKind::kExit));
+  const auto event = [&](std::size_t i) { return decoded.events[i].second; };
+  EXPECT_EQ(event(3).request, event(1).request);
+  EXPECT_EQ(event(4).request, event(0).request);
+  EXPECT_NEAR(event(0).process_s, 1000e-9, 1e-12);
+  EXPECT_NEAR(event(2).process_s, 1000e-9, 1e-12) << "the other thread ran meanwhile";
+  EXPECT_NEAR(event(3).call_s, 5000e-9, 1e-12);
+  EXPECT_NEAR(event(4).process_s + event(4).call_s, 0, 1e-12);
+}
+
+// Two threads, each in a fence of a window of its own.
+TEST_F(CollectorThreads, FencesOfThreadsBeginAndEnd) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  const auto fence = [](RingFile& file, std::uint64_t enter, std::uint64_t leave) {
+    for (const EventKind kind : {EventKind::kOneSidedSync, EventKind::kCollective}) {
+      ring::Record r = RingFile::record(kind, kind == EventKind::kCollective ? leave : enter, leave);
+      r.function = function_id("MPI_Win_fence");
+      r.peer = kind == EventKind::kCollective ? 0 : kAnyRank;
+      r.flags = kind == EventKind::kCollective ? 0 : kFlagCallBegin;
+      file.append(r);
+    }
+  };
+  fence(main_thread, 2000, 8000);
+  fence(other, 3000, 9000);
+  pass();
+  EXPECT_THAT(kinds(finish()),
+              testing::ElementsAre(EventKind::kOneSidedSync, EventKind::kIcollective, EventKind::kOneSidedSync, EventKind::kIcollective,
+                                   EventKind::kWait, EventKind::kWait, EventKind::kExit));
 }
 
 // Two threads, each in a collective on a communicator of its own: both begin before one of them ends.
@@ -71,14 +203,14 @@ TEST_F(CollectorThreads, CollectivesOfThreadsBeginAndEnd) {
     file.append(r);
   };
   put(main_thread, 2000, 9000, 1);
-  put(other, 3000, 4000, 2);
+  put(other, 3000, 10000, 2);
   pass();
   const auto decoded = finish();
   ASSERT_EQ(decoded.events.size(), 5u);
   const auto& begin_1 = decoded.events[0].second;
   const auto& begin_2 = decoded.events[1].second;
-  const auto& end_2 = decoded.events[2].second;
-  const auto& end_1 = decoded.events[3].second;
+  const auto& end_1 = decoded.events[2].second;
+  const auto& end_2 = decoded.events[3].second;
   EXPECT_EQ(begin_1.kind, EventKind::kIcollective);
   EXPECT_EQ(begin_1.op, CollectiveOp::kBcast);
   EXPECT_EQ(begin_1.bytes, 1u);
@@ -116,9 +248,10 @@ TEST_F(CollectorThreads, TheEndOfACaptureComesBehindTheCloseThatAnotherThreadWro
     std::vector<EventKind> order;
     const auto decoded = finish();
     for (const auto& [rank, event] : decoded.events) order.push_back(event.kind);
-    EXPECT_THAT(order, testing::ElementsAre(EventKind::kRecv, EventKind::kRecv, EventKind::kWindowClose, EventKind::kCommCreate,
-                                            EventKind::kSkipped, EventKind::kWindowOpen, EventKind::kExit));
-    EXPECT_NEAR(decoded.events.at(2).second.process_s, 40e-9, 1e-12) << "the close has its own adjustment";
+    EXPECT_THAT(order, testing::ElementsAre(EventKind::kStartRecv, EventKind::kStartRecv, EventKind::kEndRecv, EventKind::kEndRecv,
+                                            EventKind::kWindowClose, EventKind::kCommCreate, EventKind::kSkipped,
+                                            EventKind::kWindowOpen, EventKind::kExit));
+    EXPECT_NEAR(decoded.events.at(4).second.process_s, 40e-9, 1e-12) << "the close has its own adjustment";
     ASSERT_TRUE(again.ok());
     *collector_ = std::move(*again);
   }
@@ -135,10 +268,10 @@ TEST_F(CollectorThreads, CallsOfThreadsSideBySideTakeTheirTimeOnce) {
   pass();
   Seconds all_s = 0;
   const auto decoded = finish();
-  ASSERT_EQ(decoded.events.size(), 4U);
-  for (std::size_t i = 0; i < 3; ++i) all_s += decoded.events[i].second.process_s + decoded.events[i].second.call_s;
+  ASSERT_EQ(decoded.events.size(), 5U);
+  for (std::size_t i = 0; i < 4; ++i) all_s += decoded.events[i].second.process_s + decoded.events[i].second.call_s;
   EXPECT_NEAR(all_s, 8000e-9, 1e-12) << "from 1000 to 9000";
-  EXPECT_NEAR(decoded.events[2].second.call_s, 3000e-9, 1e-12);
+  EXPECT_NEAR(decoded.events[3].second.call_s, 3000e-9, 1e-12);
 }
 
 TEST_F(CollectorThreads, ARanksCaptureEndsForAllOfItsThreads) {
@@ -167,15 +300,58 @@ TEST_F(CollectorThreads, ASendThatIsUnderWayHoldsTheOtherThreadsBack) {
   other.put(offsetof(ring::Header, call_enter_ticks), begin);
   main_thread.append(RingFile::record(EventKind::kRecv, begin - 10, begin + 10));
   pass(2);
-  // Its message may be what the receive's sender waited for: nothing of the receive yet.
-  EXPECT_EQ(events_so_far(), 0U);
+  // Its message may be what the receive's sender waited for: of the receive its begin only.
+  EXPECT_EQ(events_so_far(), 1U);
   other.append(RingFile::record(EventKind::kSend, begin, begin + 5000));
   other.put(offsetof(ring::Header, in_call), ring::kInProgram);
   pass(2);
-  EXPECT_EQ(events_so_far(), 2U);
-  const auto decoded = finish();
-  EXPECT_EQ(decoded.events.at(0).second.kind, EventKind::kSend);
-  EXPECT_EQ(decoded.events.at(1).second.kind, EventKind::kRecv);
+  EXPECT_EQ(events_so_far(), 3U);
+  EXPECT_THAT(kinds(finish()),
+              testing::ElementsAre(EventKind::kStartRecv, EventKind::kSend, EventKind::kEndRecv, EventKind::kExit));
+}
+
+// A thread that sits in MPI_Recv may have its message, and the sender may be back from MPI_Ssend.
+TEST_F(CollectorThreads, AReceiveThatIsUnderWayHoldsTheOtherThreadsBack) {
+  Sleeper process;
+  RingFile main_thread(dir_.path(), process.pid(), process.pid());
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  const std::uint64_t begin = now_ns_ + 1'000'000;
+  other.put(offsetof(ring::Header, in_call), ring::kInCall | std::uint32_t{function_id("MPI_Recv")} << ring::kWhereBits);
+  other.put(offsetof(ring::Header, call_enter_ticks), begin);
+  main_thread.append(RingFile::record(EventKind::kProbe, begin + 10, begin + 20));
+  pass(100);
+  EXPECT_EQ(events_so_far(), 0U);
+  pass(1800);
+  EXPECT_EQ(events_so_far(), 0U);
+  const std::uint64_t late = now_ns_ + 110'000'000 - 10'000'000;  // in the grace of the next pass
+  main_thread.append(RingFile::record(EventKind::kProbe, late, late));
+  pass(110);
+  EXPECT_EQ(events_so_far(), 1U) << "it does not hold for ever";
+  other.append(RingFile::record(EventKind::kRecv, begin, late - 10));
+  other.put(offsetof(ring::Header, in_call), ring::kInProgram);
+  pass(1);
+  EXPECT_THAT(kinds(finish()), testing::ElementsAre(EventKind::kProbe, EventKind::kRecv, EventKind::kProbe, EventKind::kExit));
+}
+
+TEST_F(CollectorThreads, WhereMuchWaitsAReceiveHoldsNothingBack) {
+  Sleeper process;
+  RingFile busy(dir_.path(), process.pid(), process.pid(), 8 << 20);
+  RingFile other(dir_.path(), process.pid(), process.pid() + 1);
+  other.put(offsetof(ring::Header, in_call), ring::kInCall | std::uint32_t{function_id("MPI_Recv")} << ring::kWhereBits);
+  other.put(offsetof(ring::Header, call_enter_ticks), std::uint64_t{1500});
+  const auto add = [&](std::uint64_t from, std::uint64_t n) {
+    std::vector<ring::Record> records;
+    for (std::uint64_t i = 0; i < n; ++i) records.push_back(RingFile::record(EventKind::kProbe, from + 10 * i, from + 10 * i));
+    busy.append_all(records);
+  };
+  const std::uint64_t begin = now_ns_ + 130'000'000;
+  add(begin, 100);
+  pass();
+  EXPECT_EQ(events_so_far(), 0U);
+  add(begin + 1000, 20000);
+  pass(1);
+  EXPECT_EQ(events_so_far(), 20100U);
+  (void)finish();
 }
 
 TEST_F(CollectorThreads, ASendThatTakesForEverDoesNotHoldForEver) {
@@ -186,9 +362,11 @@ TEST_F(CollectorThreads, ASendThatTakesForEverDoesNotHoldForEver) {
   other.put(offsetof(ring::Header, call_enter_ticks), now_ns_);
   main_thread.append(RingFile::record(EventKind::kRecv, now_ns_ - 10, now_ns_ + 10));
   pass(100);
-  EXPECT_EQ(events_so_far(), 0U);
-  pass(200);
   EXPECT_EQ(events_so_far(), 1U);
+  pass(1800);
+  EXPECT_EQ(events_so_far(), 1U);
+  pass(200);
+  EXPECT_EQ(events_so_far(), 2U);
   (void)finish();
 }
 
