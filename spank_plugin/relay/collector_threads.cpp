@@ -57,6 +57,21 @@ bool may_send(std::uint16_t function_id) {
   }
 }
 
+// The same of a receive's posting, which a synchronous send waits for.
+bool may_post(std::uint16_t function_id) {
+  const MpiFunction* function = mpi_function(function_id);
+  if (function == nullptr) return false;
+  switch (function->role) {
+    case MpiRole::kRecv:
+    case MpiRole::kIrecv:
+    case MpiRole::kMprobe:
+    case MpiRole::kImprobe:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // Of a call of ROLE more records follow the one of KIND, which waits for no other rank: MPI_Sendrecv posts its receive,
 // MPI_Win_fence defines its window and completes its operations before its barrier.
 bool goes_on(MpiRole role, EventKind kind) {
@@ -88,21 +103,6 @@ ring::Record whole_call(ring::Record begin, const ring::Record& end) {
   begin.request = 0;
   begin.leave = end.leave;
   return begin;
-}
-
-// The same of a receive's posting, which a synchronous send waits for.
-bool may_post(std::uint16_t function_id) {
-  const MpiFunction* function = mpi_function(function_id);
-  if (function == nullptr) return false;
-  switch (function->role) {
-    case MpiRole::kRecv:
-    case MpiRole::kIrecv:
-    case MpiRole::kMprobe:
-    case MpiRole::kImprobe:
-      return true;
-    default:
-      return false;
-  }
 }
 
 // HeldRecord::turn.
