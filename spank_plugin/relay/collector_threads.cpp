@@ -211,7 +211,7 @@ void Collector::hold_first(Ring& ring, const ring::Record& record, std::span<con
 }
 
 // One process is one sequence of events for the replay: its threads' records in the order in which they took
-// effect. Released is what took effect before this pass began and before any send that is under way.
+// effect. Released is what took effect before this pass began and before any send or receive that is under way.
 void Collector::release(Process& process, ClockReading now, Seconds seconds_per_tick, bool everything,
                         BatchBuilder& out) {
   const bool ticks = process.rings.front().reader.identity().clock_source == 0;
