@@ -87,6 +87,15 @@ class Skeletons(ClusterCase):
         self.assert_refused("node99", self.skeleton("run", "skel.c", "--on", "node99", *LAUNCHER))
         self.assert_refused("no run on the machine where the trace was recorded", self.skeleton("predict", "skel.c", "--on", "node1"))
         self.assert_refused("did not end within 0.01 s", self.skeleton("run", "skel.c", "--on", "node1", "--limit", "0.01", *LAUNCHER))
+        # A node on which it cannot run: the program is not there.
+        os.remove(os.path.join(self.work, "skel"))
+        missing = self.skeleton("run", "skel.c", "--on", "node1", "--mpicc", "/nowhere/mpicc", *LAUNCHER)
+        self.assert_refused("cannot run /nowhere/mpicc: No such file", missing)
+
+    def test_a_rank_that_crashes_is_named(self):
+        self.needs_pmix()
+        job, _ = self.recorded("--nodes=2", "--ntasks=4")
+        self.assertEqual(0, self.skeleton("build", "-j", f"{job}.0", "-K", "4", "-o", "skel.c").status)
         # One rank fails behind MPI_Init: the others would wait for it until --limit, 600 s.
         with open(os.path.join(self.work, "skel.c"), encoding="utf-8") as file:
             source = file.read()
@@ -95,10 +104,6 @@ class Skeletons(ClusterCase):
         with open(os.path.join(self.work, "crashing.c"), "w", encoding="utf-8") as file:
             file.write(source.replace(init, init + ' if (getenv("SLURM_PROCID")[0] == \'0\') __builtin_trap();'))
         self.assert_refused("Illegal instruction", self.skeleton("run", "crashing.c", "--on", "node[1-2]", *LAUNCHER))
-        # A node on which it cannot run: the program is not there.
-        os.remove(os.path.join(self.work, "skel"))
-        missing = self.skeleton("run", "skel.c", "--on", "node1", "--mpicc", "/nowhere/mpicc", *LAUNCHER)
-        self.assert_refused("cannot run /nowhere/mpicc: No such file", missing)
 
     def test_the_advisor_probes_within_its_budget(self):
         self.needs_pmix()
