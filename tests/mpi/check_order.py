@@ -62,6 +62,7 @@ class Execution:
         self.begun = collections.Counter()  # collectives by (rank, communicator)
         self.sent = collections.Counter()   # messages by (source, destination, communicator, tag)
         self.posted = collections.Counter()  # receives likewise
+        self.sizes = collections.defaultdict(list)  # of the messages of a channel
         self.requests = {}  # (rank, request) -> what its end waits for
 
     def begin(self, rank, e):
@@ -70,6 +71,7 @@ class Execution:
         if kind in ('send', 'isend'):
             channel = rank, e['peer'], comm, e['tag']
             self.sent[channel] += 1
+            self.sizes[channel].append(e['bytes'])
             is_synchronous = e['function'] == 'MPI_Ssend'
             waits = (self.posted, [channel], self.sent[channel]) if is_synchronous else None
         elif kind in ('startRecv', 'recv'):
@@ -89,6 +91,12 @@ class Execution:
             self.requests[rank, e['request']] = waits
             return None
         return waits
+
+    def end(self, e, waits):
+        """What it waited for is there: a receive takes its own channel's message."""
+        if e['kind'] in ('recv', 'endRecv'):
+            _, (channel,), number = waits
+            assert self.sizes[channel][number - 1] == e['bytes'], (channel, number, e)
 
 
 def check_executable(events):
@@ -112,6 +120,7 @@ def check_executable(events):
                     moved = True
                 if waits[rank] and any(waits[rank][0][key] < waits[rank][2] for key in waits[rank][1]):
                     break
+                execution.end(e, waits[rank])
                 at[rank] += 1
                 moved = True
     for rank, own in events.items():

@@ -10,6 +10,12 @@ namespace {
 
 class CollectorThreads : public CollectorTest {};
 
+std::vector<EventKind> kinds(const FakeLbfd::Decoded& decoded) {
+  std::vector<EventKind> result;
+  for (const auto& [rank, event] : decoded.events) result.push_back(event.kind);
+  return result;
+}
+
 TEST_F(CollectorThreads, ThreadsOfAProcessAreMergedByEnter) {
   Sleeper process;
   RingFile main_thread(dir_.path(), process.pid(), process.pid());
@@ -53,24 +59,8 @@ TEST_F(CollectorThreads, AReceiveOfOneThreadDoesNotComeBeforeWhatAnotherSentMean
   put(other, EventKind::kSend, 20000, 20000, 0);
   put(other, EventKind::kEndRecv, 20000, 20000, 0);
   pass();
-  std::vector<EventKind> order;
-  for (const auto& [rank, event] : finish().events) order.push_back(event.kind);
-  EXPECT_THAT(order, testing::ElementsAre(EventKind::kStartRecv, EventKind::kSend, EventKind::kStartRecv, EventKind::kSend,
+  EXPECT_THAT(kinds(finish()), testing::ElementsAre(EventKind::kStartRecv, EventKind::kSend, EventKind::kStartRecv, EventKind::kSend,
                                           EventKind::kEndRecv, EventKind::kEndRecv, EventKind::kExit));
-}
-
-std::uint16_t function_id(std::string_view name) {
-  for (std::uint16_t id = 1; const MpiFunction* function = mpi_function(id); ++id) {
-    if (function->name == name) return id;
-  }
-  ADD_FAILURE() << name;
-  return 0;
-}
-
-std::vector<EventKind> kinds(const FakeLbfd::Decoded& decoded) {
-  std::vector<EventKind> result;
-  for (const auto& [rank, event] : decoded.events) result.push_back(event.kind);
-  return result;
 }
 
 // Threads of two ranks that send to each other with MPI_Ssend: no send is over before its receive was posted.
@@ -146,7 +136,7 @@ TEST_F(CollectorThreads, ASendrecvOfAThreadBeginsAndEnds) {
   RingFile other(dir_.path(), process.pid(), process.pid() + 1);
   const auto put = [&](EventKind kind, std::uint64_t enter, std::uint8_t flags) {
     ring::Record r = RingFile::record(kind, enter, 9000);
-    r.function = function_id("MPI_Sendrecv");
+    r.function = mpi_function("MPI_Sendrecv")->id;
     r.bytes = 8;
     r.flags = flags;
     r.request = (flags & kFlagHasRequest) != 0 ? 7 : 0;
@@ -177,7 +167,7 @@ TEST_F(CollectorThreads, FencesOfThreadsBeginAndEnd) {
   const auto fence = [](RingFile& file, std::uint64_t enter, std::uint64_t leave) {
     for (const EventKind kind : {EventKind::kOneSidedSync, EventKind::kCollective}) {
       ring::Record r = RingFile::record(kind, kind == EventKind::kCollective ? leave : enter, leave);
-      r.function = function_id("MPI_Win_fence");
+      r.function = mpi_function("MPI_Win_fence")->id;
       r.peer = kind == EventKind::kCollective ? 0 : kAnyRank;
       r.flags = kind == EventKind::kCollective ? 0 : kFlagCallBegin;
       file.append(r);
@@ -245,10 +235,8 @@ TEST_F(CollectorThreads, TheEndOfACaptureComesBehindTheCloseThatAnotherThreadWro
     pass();
     process.kill();
     auto again = Collector::make({dir_.path(), 2, 0});
-    std::vector<EventKind> order;
     const auto decoded = finish();
-    for (const auto& [rank, event] : decoded.events) order.push_back(event.kind);
-    EXPECT_THAT(order, testing::ElementsAre(EventKind::kStartRecv, EventKind::kStartRecv, EventKind::kEndRecv, EventKind::kEndRecv,
+    EXPECT_THAT(kinds(decoded), testing::ElementsAre(EventKind::kStartRecv, EventKind::kStartRecv, EventKind::kEndRecv, EventKind::kEndRecv,
                                             EventKind::kWindowClose, EventKind::kCommCreate, EventKind::kSkipped,
                                             EventKind::kWindowOpen, EventKind::kExit));
     EXPECT_NEAR(decoded.events.at(4).second.process_s, 40e-9, 1e-12) << "the close has its own adjustment";
@@ -316,7 +304,7 @@ TEST_F(CollectorThreads, AReceiveThatIsUnderWayHoldsTheOtherThreadsBack) {
   RingFile main_thread(dir_.path(), process.pid(), process.pid());
   RingFile other(dir_.path(), process.pid(), process.pid() + 1);
   const std::uint64_t begin = now_ns_ + 1'000'000;
-  other.put(offsetof(ring::Header, in_call), ring::kInCall | std::uint32_t{function_id("MPI_Recv")} << ring::kWhereBits);
+  other.put(offsetof(ring::Header, in_call), ring::kInCall | std::uint32_t{mpi_function("MPI_Recv")->id} << ring::kWhereBits);
   other.put(offsetof(ring::Header, call_enter_ticks), begin);
   main_thread.append(RingFile::record(EventKind::kProbe, begin + 10, begin + 20));
   pass(100);
@@ -337,7 +325,7 @@ TEST_F(CollectorThreads, WhereMuchWaitsAReceiveHoldsNothingBack) {
   Sleeper process;
   RingFile busy(dir_.path(), process.pid(), process.pid(), 8 << 20);
   RingFile other(dir_.path(), process.pid(), process.pid() + 1);
-  other.put(offsetof(ring::Header, in_call), ring::kInCall | std::uint32_t{function_id("MPI_Recv")} << ring::kWhereBits);
+  other.put(offsetof(ring::Header, in_call), ring::kInCall | std::uint32_t{mpi_function("MPI_Recv")->id} << ring::kWhereBits);
   other.put(offsetof(ring::Header, call_enter_ticks), std::uint64_t{1500});
   const auto add = [&](std::uint64_t from, std::uint64_t n) {
     std::vector<ring::Record> records;
@@ -397,10 +385,7 @@ TEST_F(CollectorThreads, AThreadsCommunicatorIsDefinedForTheOthers) {
   definition.comm = 1;
   other.append(definition, {42, 0, 0, 1});
   pass();
-  const auto decoded = finish();
-  std::vector<EventKind> order;
-  for (const auto& [rank, event] : decoded.events) order.push_back(event.kind);
-  EXPECT_THAT(order, testing::ElementsAre(EventKind::kCommCreate, EventKind::kSend, EventKind::kCommCreate,
+  EXPECT_THAT(kinds(finish()), testing::ElementsAre(EventKind::kCommCreate, EventKind::kSend, EventKind::kCommCreate,
                                           EventKind::kExit));
 }
 
