@@ -8,7 +8,7 @@
 
 #include "advisor/advice/how.h"
 #include "advisor/advice/reasons.h"
-#include "advisor/report/times.h"
+#include "base/times.h"
 
 namespace lbf::advisor {
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "advisor/report/hostlist.h"
+#include "base/hostlist.h"
 
 namespace lbf::advisor {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "advisor/ranking/ranking.h"
 #include "base/result.h"
-#include "predictor/replay/target.h"
+#include "predictor/engine/replay/target.h"
 
 namespace lbf::advisor {
 

@@ -12,7 +12,7 @@
 
 #include "advisor/candidate/cluster.h"
 #include "base/result.h"
-#include "predictor/replay/target.h"
+#include "predictor/engine/replay/target.h"
 
 namespace lbf::advisor {
 

@@ -15,7 +15,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "predictor/network/hostlist.h"
+#include "base/hostlist.h"
 
 namespace lbf::advisor {
 namespace {

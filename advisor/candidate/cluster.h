@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "predictor/network/topology.h"
+#include "predictor/engine/network/topology.h"
 
 namespace lbf::advisor {
 

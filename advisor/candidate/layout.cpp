@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string>
 
-#include "predictor/replay/target.h"
+#include "predictor/engine/replay/target.h"
 
 namespace lbf::advisor {
 namespace {

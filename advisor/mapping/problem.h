@@ -13,8 +13,8 @@
 
 #include "advisor/mapping/comm_graph.h"
 #include "base/units.h"
-#include "predictor/replay/localities.h"
-#include "predictor/replay/target.h"
+#include "predictor/engine/replay/localities.h"
+#include "predictor/engine/replay/target.h"
 
 namespace lbf::advisor {
 

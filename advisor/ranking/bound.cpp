@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "predictor/replay/localities.h"
+#include "predictor/engine/replay/localities.h"
 
 namespace lbf::advisor {
 namespace {

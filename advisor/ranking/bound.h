@@ -6,7 +6,7 @@
 
 #include "advisor/mapping/comm_graph.h"
 #include "base/units.h"
-#include "predictor/replay/target.h"
+#include "predictor/engine/replay/target.h"
 
 namespace lbf::advisor {
 

@@ -22,7 +22,7 @@ inline constexpr double kPerSelfError = 1.25;
 inline constexpr double kPerFactorPercent = 8.0;
 // Where the interval of an extrapolation cannot be told.
 inline constexpr double kUnknownExtrapolationPercent = 100.0;
-// Two runs of the same job differ by more than this (advisor/report/advice.h).
+// Two runs of the same job differ by more than this (report/advice.h).
 inline constexpr double kLeastErrorPercent = 1.0;
 // Of a prediction's error for each percent of receives whose match another placement may change: assumed
 // where there are no outcomes to fit it to.

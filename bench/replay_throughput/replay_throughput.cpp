@@ -15,8 +15,8 @@
 
 #include "bench/replay_throughput/synth.h"
 #include "event/wire.h"
-#include "predictor/ingest/stream_merge.h"
-#include "predictor/metric/predictor.h"
+#include "predictor/daemon/intake/stream_merge.h"
+#include "predictor/engine/metric/predictor.h"
 
 namespace {
 

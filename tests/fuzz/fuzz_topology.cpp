@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "predictor/network/hostlist.h"
-#include "predictor/network/topology.h"
+#include "base/hostlist.h"
+#include "predictor/engine/network/topology.h"
 #include "tests/fuzz/fuzz_target.h"
 
 namespace {

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "predictor/metric/predictor.h"
-#include "predictor/replay/observer.h"
+#include "predictor/engine/metric/predictor.h"
+#include "predictor/engine/replay/observer.h"
 
 namespace lbf {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 
 namespace lbf::golden {
 

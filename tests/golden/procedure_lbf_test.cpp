@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "event/text_trace.h"
-#include "predictor/metric/critical_path.h"
+#include "predictor/engine/metric/critical_path.h"
 #include "tests/golden/predict.h"
 
 namespace lbf::golden {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 #include "tests/golden/predict.h"
 
 namespace lbf::golden {

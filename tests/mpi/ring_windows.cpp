@@ -42,8 +42,8 @@
 
 #include "event/event.h"
 #include "event/mpi_function_table.h"
-#include "predictor/match/matcher.h"
-#include "predictor/match/op_store.h"
+#include "predictor/engine/match/matcher.h"
+#include "predictor/engine/match/op_store.h"
 #include "spank_plugin/capture/ring.h"
 
 namespace {

@@ -8,7 +8,7 @@ and the last cell is made of
     all of `name`     every folder under it, with what those may include
     the core          the rows whose folder the heading row of the replay core names: network, match, replay
     everything below them (system headers of other rows too) / nothing of the project
-A file that the second cell names in backticks (`predictor/lbfd.cpp` is wiring) is under the rule of that row.
+A file that the second cell names in backticks (`predictor/daemon/lbfd.cpp` is wiring) is under the rule of that row.
 
 Beside it stand the promises of the same document and of design.md section 3 about the world outside the project:
 the capture and the replay core do without whole families of system headers (FORBIDDEN_SYSTEM_HEADERS).

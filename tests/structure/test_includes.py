@@ -82,22 +82,22 @@ class BadExamples(unittest.TestCase):
 
     def test_mpi_is_for_the_capture_and_the_tools_alone(self):
         self.assert_fine("spank_plugin/capture/a.cpp", "#include <mpi.h>\n")
-        self.assert_refused("predictor/match/a.cpp", "#include <mpi.h>\n")
+        self.assert_refused("predictor/engine/match/a.cpp", "#include <mpi.h>\n")
         self.assert_refused("db/a.cpp", "#include <mpi.h>\n")
 
     def test_the_capture_has_no_curl(self):
         self.assert_refused("spank_plugin/capture/a.cpp", "#include <curl/curl.h>\n")
 
     def test_the_core_has_no_clock_thread_or_store(self):
-        for header in ("<chrono>", "<thread>", "<sqlite3.h>", "<sys/socket.h>", '"db/step_store.h"', '"predictor/serve/server.h"'):
-            self.assert_refused("predictor/replay/a.cpp", f"#include {header}\n")
+        for header in ("<chrono>", "<thread>", "<sqlite3.h>", "<sys/socket.h>", '"db/step_store.h"', '"predictor/daemon/steps/server.h"'):
+            self.assert_refused("predictor/engine/replay/a.cpp", f"#include {header}\n")
 
     def test_the_database_does_not_know_the_predictor(self):
-        self.assert_refused("db/a.cpp", '#include "predictor/metric/predictor.h"\n')
+        self.assert_refused("db/a.cpp", '#include "predictor/engine/metric/predictor.h"\n')
 
     def test_lbfd_is_wiring_under_the_rule_of_serve(self):
-        self.assert_fine("predictor/lbfd.cpp", '#include "predictor/serve/server.h"\n#include "db/store.h"\n#include "base/result.h"\n')
-        self.assert_refused("predictor/lbfd.cpp", '#include "spank_plugin/relay/relay.h"\n')
+        self.assert_fine("predictor/daemon/lbfd.cpp", '#include "predictor/daemon/steps/server.h"\n#include "db/store.h"\n#include "base/result.h"\n')
+        self.assert_refused("predictor/daemon/lbfd.cpp", '#include "spank_plugin/relay/relay.h"\n')
 
     def test_ways_around_by_a_relative_path_are_refused(self):
         self.assert_refused("base/a.h", '#include "../event/event.h"\n')

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "advisor/advice/how.h"
-#include "advisor/report/text.h"
-#include "advisor/report/times.h"
+#include "report/text.h"
+#include "base/times.h"
 #include "tools/advise/probe.h"
 
 namespace lbf {

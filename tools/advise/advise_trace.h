@@ -10,7 +10,7 @@
 #include "advisor/mapping/comm_graph.h"
 #include "advisor/ranking/ranking.h"
 #include "base/result.h"
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 #include "tools/whatif/whatif_trace.h"
 
 namespace lbf {

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "advisor/advice/how.h"
-#include "advisor/report/text.h"
-#include "advisor/report/times.h"
+#include "report/text.h"
+#include "base/times.h"
 #include "skeleton/c_program.h"
 #include "skeleton/scale.h"
 #include "tools/advise/probe_plan.h"

@@ -72,7 +72,7 @@ struct Spread {
 // Linear interpolation between the two nearest samples. REQUIRES: at least one sample.
 Spread spread_of(std::vector<Nanoseconds> samples_ns);
 
-// A half round trip in the parts that predictor/network/network.h adds up.
+// A half round trip in the parts that predictor/engine/network/network.h adds up.
 struct MessageCost {
   Seconds send_cpu_s = 0;
   Seconds flight_s = 0;

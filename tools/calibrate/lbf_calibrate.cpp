@@ -26,7 +26,7 @@
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
-#include "predictor/network/network.h"
+#include "predictor/engine/network/network.h"
 #include "tools/calibrate/calibrate_table.h"
 
 extern char** environ;

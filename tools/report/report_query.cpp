@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "advisor/report/render.h"
-#include "advisor/report/step_rows.h"
+#include "report/render.h"
+#include "report/step_rows.h"
 
 namespace lbf {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "advisor/report/selection.h"
-#include "advisor/report/step.h"
+#include "report/selection.h"
+#include "report/step.h"
 #include "base/http_client.h"
 #include "base/result.h"
 

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "advisor/report/step.h"
+#include "report/step.h"
 #include "base/http_client.h"
 #include "base/static_program.h"
 #include "cost/first_grant.h"

@@ -14,7 +14,7 @@
 
 #include "base/job_nodes.h"
 #include "base/number.h"
-#include "predictor/network/hostlist.h"
+#include "base/hostlist.h"
 
 namespace lbf::run {
 namespace {

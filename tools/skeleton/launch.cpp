@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/child_process.h"
-#include "predictor/network/hostlist.h"
+#include "base/hostlist.h"
 
 namespace lbf {
 namespace {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "advisor/report/selection.h"
+#include "report/selection.h"
 #include "tools/skeleton/skeleton_build.h"
 #include "tools/skeleton/skeleton_compare.h"
 #include "tools/skeleton/skeleton_message.h"

@@ -8,9 +8,9 @@
 #include <optional>
 #include <utility>
 
-#include "advisor/report/selection.h"
-#include "advisor/report/step.h"
-#include "advisor/report/text.h"
+#include "report/selection.h"
+#include "report/step.h"
+#include "report/text.h"
 #include "base/http_client.h"
 #include "skeleton/c_program.h"
 #include "skeleton/notation.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <utility>
 
-#include "advisor/report/text.h"
+#include "report/text.h"
 #include "skeleton/about.h"
 #include "skeleton/activity.h"
 #include "skeleton/skeleton_trace.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "advisor/report/text.h"
+#include "report/text.h"
 
 namespace lbf {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "advisor/report/text.h"
-#include "advisor/report/times.h"
+#include "report/text.h"
+#include "base/times.h"
 #include "skeleton/about.h"
 #include "tools/skeleton/record.h"
 #include "tools/skeleton/skeleton_message.h"

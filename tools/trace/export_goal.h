@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "event/event.h"
-#include "predictor/match/mpi_library.h"
+#include "predictor/engine/match/mpi_library.h"
 #include "tools/trace/export_notes.h"
 #include "tools/trace/trace_output.h"
 

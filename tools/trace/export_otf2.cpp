@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "predictor/replay/timeline.h"
+#include "predictor/engine/replay/timeline.h"
 #include "tools/trace/event_text.h"
 #include "tools/trace/otf2_archive.h"
 #include "tools/trace/otf2_records.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "predictor/replay/timeline.h"
+#include "predictor/engine/replay/timeline.h"
 #include "tools/trace/event_text.h"
 
 namespace lbf {

@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "event/event.h"
-#include "predictor/match/mpi_library.h"
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/match/mpi_library.h"
+#include "predictor/engine/metric/predictor.h"
 #include "tools/trace/trace_output.h"
 
 namespace lbf {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "advisor/report/text.h"
+#include "report/text.h"
 #include "base/http_client.h"
 #include "event/stored_trace_writer.h"
 #include "event/synth.h"

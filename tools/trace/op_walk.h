@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "predictor/match/matcher.h"
-#include "predictor/match/op_store.h"
+#include "predictor/engine/match/matcher.h"
+#include "predictor/engine/match/op_store.h"
 #include "tools/trace/export_notes.h"
 
 namespace lbf {

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "advisor/report/text.h"
+#include "report/text.h"
 #include "event/unseen_time.h"
 #include "tools/trace/event_text.h"
 

@@ -1,6 +1,6 @@
 // lbf-watch: follows a running step in the terminal (docs/man/lbf-watch.1).
 //
-// Place in the event's way: db and replay -> lbfd -> HTTP -> *lbf-watch*. What a look shows is advisor/report/watch.h.
+// Place in the event's way: db and replay -> lbfd -> HTTP -> *lbf-watch*. What a look shows is report/watch.h.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,10 +16,10 @@
 #include <utility>
 #include <vector>
 
-#include "advisor/report/advice.h"
-#include "advisor/report/selection.h"
-#include "advisor/report/step.h"
-#include "advisor/report/watch.h"
+#include "report/advice.h"
+#include "report/selection.h"
+#include "report/step.h"
+#include "report/watch.h"
 #include "base/http_client.h"
 #include "base/result.h"
 #include "tools/report/report_query.h"

@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "advisor/report/text.h"
+#include "report/text.h"
 #include "base/http_client.h"
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 #include "tools/support/environment.h"
 #include "tools/support/progress.h"
 #include "tools/whatif/procedure_question.h"

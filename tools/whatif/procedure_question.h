@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "predictor/match/procedure_plan.h"
-#include "predictor/metric/critical_path.h"
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/match/procedure_plan.h"
+#include "predictor/engine/metric/critical_path.h"
+#include "predictor/engine/metric/predictor.h"
 
 namespace CLI {
 class App;

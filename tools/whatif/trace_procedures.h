@@ -16,8 +16,8 @@
 #include "base/result.h"
 #include "event/event.h"
 #include "event/procedure_table.h"
-#include "predictor/serve/sampled_times.h"
-#include "predictor/serve/step_procedures.h"
+#include "predictor/daemon/steps/sampled_times.h"
+#include "predictor/daemon/steps/step_procedures.h"
 
 namespace lbf {
 

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "advisor/report/curves.h"
-#include "advisor/report/html_parts.h"
+#include "report/curves.h"
+#include "report/html_parts.h"
 #include "event/mpi_function_table.h"
 
 namespace lbf {

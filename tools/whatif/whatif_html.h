@@ -1,4 +1,4 @@
-// lbf-whatif --html: one page, whole in itself, in the look of lbf-report's (advisor/report/html.h).
+// lbf-whatif --html: one page, whole in itself, in the look of lbf-report's (report/html.h).
 #pragma once
 
 #include <string>

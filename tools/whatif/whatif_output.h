@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 #include "tools/whatif/procedure_question.h"
 
 namespace lbf {

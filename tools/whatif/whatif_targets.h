@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "predictor/replay/target.h"
+#include "predictor/engine/replay/target.h"
 
 namespace lbf {
 

@@ -18,13 +18,13 @@
 #include <utility>
 #include <vector>
 
-#include "advisor/report/selection.h"
-#include "advisor/report/step.h"
+#include "report/selection.h"
+#include "report/step.h"
 #include "base/http_client.h"
 #include "base/scoped_fd.h"
 #include "event/wire.h"
-#include "predictor/ingest/stream_merge.h"
-#include "predictor/serve/step_cost.h"
+#include "predictor/daemon/intake/stream_merge.h"
+#include "predictor/daemon/steps/step_cost.h"
 #include "tools/whatif/step_query.h"
 #include "tools/whatif/trace_procedures.h"
 

@@ -13,7 +13,7 @@
 
 #include "base/result.h"
 #include "event/text_trace.h"
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 
 namespace lbf {
 

@@ -11,7 +11,7 @@
 #include "advisor/candidate/candidate.h"
 #include "advisor/candidate/cluster.h"
 #include "advisor/mapping/comm_graph.h"
-#include "predictor/network/network.h"
+#include "predictor/engine/network/network.h"
 
 namespace lbf::advisor::test {
 

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "executor.h"
-#include "predictor/match/collective.h"
-#include "predictor/match/node_layout.h"
+#include "predictor/engine/match/collective.h"
+#include "predictor/engine/match/node_layout.h"
 
 namespace lbf {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "predictor/match/collective.h"
+#include "predictor/engine/match/collective.h"
 #include "tests/unit/collective/executor.h"
 
 namespace lbf {

@@ -1,5 +1,5 @@
 // expand_collective: the messages of all ranks fit together and carry the data where the operation says.
-#include "predictor/match/collective.h"
+#include "predictor/engine/match/collective.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // expand_collective: the algorithm is the one that the library chooses.
-#include "predictor/match/collective.h"
+#include "predictor/engine/match/collective.h"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "predictor/match/collective.h"
+#include "predictor/engine/match/collective.h"
 
 namespace lbf {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "event/collective_op.h"
-#include "predictor/match/collective.h"
+#include "predictor/engine/match/collective.h"
 
 namespace lbf {
 namespace {

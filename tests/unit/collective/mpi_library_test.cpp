@@ -1,5 +1,5 @@
 // Which rules a library's own name leads to.
-#include "predictor/match/mpi_library.h"
+#include "predictor/engine/match/mpi_library.h"
 
 #include <gtest/gtest.h>
 

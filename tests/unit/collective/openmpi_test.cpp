@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "library_case.h"
-#include "predictor/match/collective.h"
+#include "predictor/engine/match/collective.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 

@@ -1,5 +1,5 @@
 // expand_collective: the bytes that the literature gives, single steps by hand, and bad arguments.
-#include "predictor/match/collective.h"
+#include "predictor/engine/match/collective.h"
 
 #include <gtest/gtest.h>
 

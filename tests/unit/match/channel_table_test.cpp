@@ -1,4 +1,4 @@
-#include "predictor/match/channel_table.h"
+#include "predictor/engine/match/channel_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "predictor/match/flat_map.h"
+#include "predictor/engine/match/flat_map.h"
 
 #include <gtest/gtest.h>
 

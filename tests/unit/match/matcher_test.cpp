@@ -1,5 +1,5 @@
 // What the matcher makes of events: which message each receive takes, and which contradictions it names.
-#include "predictor/match/matcher.h"
+#include "predictor/engine/match/matcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

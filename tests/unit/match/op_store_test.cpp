@@ -1,4 +1,4 @@
-#include "predictor/match/op_store.h"
+#include "predictor/engine/match/op_store.h"
 
 #include <gtest/gtest.h>
 

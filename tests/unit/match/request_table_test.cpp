@@ -1,4 +1,4 @@
-#include "predictor/match/request_table.h"
+#include "predictor/engine/match/request_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Lists of nodes as Slurm writes them.
-#include "predictor/network/hostlist.h"
+#include "base/hostlist.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

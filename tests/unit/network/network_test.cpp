@@ -1,5 +1,5 @@
 // Network files and cost curves (docs/formats/network-v1.md).
-#include "predictor/network/network.h"
+#include "predictor/engine/network/network.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

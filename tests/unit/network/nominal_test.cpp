@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-#include "predictor/network/network.h"
+#include "predictor/engine/network/network.h"
 
 namespace lbf {
 namespace {

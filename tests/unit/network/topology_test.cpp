@@ -1,5 +1,5 @@
 // Slurm's topology.conf and topology.yaml.
-#include "predictor/network/topology.h"
+#include "predictor/engine/network/topology.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

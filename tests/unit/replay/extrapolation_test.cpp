@@ -1,8 +1,8 @@
-#include "predictor/metric/extrapolation.h"
+#include "predictor/engine/metric/extrapolation.h"
 
 #include <gtest/gtest.h>
 
-#include "predictor/match/blocks.h"
+#include "predictor/engine/match/blocks.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // What a shared replay keeps of each message.
-#include "predictor/replay/flights.h"
+#include "predictor/engine/replay/flights.h"
 
 #include <gtest/gtest.h>
 

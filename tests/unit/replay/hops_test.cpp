@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 
 namespace lbf {
 namespace {

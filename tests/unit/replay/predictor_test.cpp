@@ -1,5 +1,5 @@
 // The façade: what it refuses, what it says about programs that do not end, predictions so far.
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

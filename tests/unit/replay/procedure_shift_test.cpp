@@ -8,7 +8,7 @@
 #include <memory>
 #include <random>
 
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 #include "tests/unit/replay/random_trace.h"
 #include "tests/unit/replay/reference.h"
 

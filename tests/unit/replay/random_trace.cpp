@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-#include "predictor/match/collective.h"
+#include "predictor/engine/match/collective.h"
 
 namespace lbf::random_trace {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "event/event.h"
-#include "predictor/replay/target.h"
+#include "predictor/engine/replay/target.h"
 #include "tests/unit/replay/reference.h"
 
 namespace lbf::random_trace {

@@ -9,7 +9,7 @@
 #include <memory>
 #include <random>
 
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/metric/predictor.h"
 #include "tests/unit/replay/reference.h"
 
 namespace lbf {

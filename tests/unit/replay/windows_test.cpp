@@ -10,8 +10,8 @@
 #include <set>
 #include <vector>
 
-#include "predictor/match/matcher.h"
-#include "predictor/metric/predictor.h"
+#include "predictor/engine/match/matcher.h"
+#include "predictor/engine/metric/predictor.h"
 #include "tests/unit/replay/random_trace.h"
 #include "tests/unit/replay/window_cut.h"
 

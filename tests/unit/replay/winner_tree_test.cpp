@@ -1,4 +1,4 @@
-#include "predictor/replay/winner_tree.h"
+#include "predictor/engine/replay/winner_tree.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "advisor/report/accuracy.h"
+#include "report/accuracy.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

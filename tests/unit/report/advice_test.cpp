@@ -1,4 +1,4 @@
-#include "advisor/report/advice.h"
+#include "report/advice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Which points are drawn, which targets are on the front, and round marks on an axis.
-#include "advisor/report/curves.h"
+#include "report/curves.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // Lists ask lbfd for what their columns show: nothing may be missing.
-#include "advisor/report/answer.h"
-#include "advisor/report/field_keys.h"
+#include "report/answer.h"
+#include "report/field_keys.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include <set>
 #include <sstream>
 
-#include "advisor/report/step_rows.h"
+#include "report/step_rows.h"
 #include "tests/unit/report/fixture.h"
 
 namespace lbf::report {

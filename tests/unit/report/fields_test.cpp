@@ -1,11 +1,11 @@
-#include "advisor/report/fields.h"
+#include "report/fields.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "advisor/report/text.h"
+#include "report/text.h"
 #include "tests/unit/report/fixture.h"
 
 namespace lbf::report {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "advisor/report/step.h"
+#include "report/step.h"
 
 namespace lbf::report {
 

@@ -1,4 +1,4 @@
-#include "advisor/report/hostlist.h"
+#include "base/hostlist.h"
 
 #include <gtest/gtest.h>
 

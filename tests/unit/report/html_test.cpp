@@ -1,12 +1,12 @@
 // The page: whole in itself, well formed, and nothing of a job's words is markup in it.
-#include "advisor/report/html.h"
+#include "report/html.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "advisor/report/html_parts.h"
+#include "report/html_parts.h"
 #include "tests/unit/report/fixture.h"
 
 namespace lbf::report {

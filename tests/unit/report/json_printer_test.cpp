@@ -1,5 +1,5 @@
 // What --json prints is what nlohmann's document prints, without a document.
-#include "advisor/report/json_printer.h"
+#include "report/json_printer.h"
 
 #include <gtest/gtest.h>
 

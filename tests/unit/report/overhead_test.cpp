@@ -1,5 +1,5 @@
 // The summary of lbf-report --overhead.
-#include "advisor/report/overhead.h"
+#include "report/overhead.h"
 
 #include <gtest/gtest.h>
 

@@ -1,12 +1,12 @@
 // Drawings with characters: what is where, in any width.
-#include "advisor/report/plot.h"
+#include "report/plot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <sstream>
 
-#include "advisor/report/text.h"
+#include "report/text.h"
 #include "tests/unit/report/fixture.h"
 
 namespace lbf::report {

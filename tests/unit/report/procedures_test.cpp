@@ -1,10 +1,10 @@
 // lbf-report --procedures: the table, what is best, and what is said where nothing is known.
-#include "advisor/report/procedures.h"
+#include "report/procedures.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "advisor/report/html.h"
+#include "report/html.h"
 #include "tests/unit/report/fixture.h"
 
 namespace lbf::report {

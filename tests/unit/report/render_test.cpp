@@ -1,4 +1,4 @@
-#include "advisor/report/render.h"
+#include "report/render.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "advisor/report/json_printer.h"
-#include "advisor/report/text.h"
+#include "report/json_printer.h"
+#include "report/text.h"
 #include "tests/unit/report/fixture.h"
 
 namespace lbf::report {

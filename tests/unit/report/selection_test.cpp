@@ -1,4 +1,4 @@
-#include "advisor/report/selection.h"
+#include "report/selection.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "advisor/report/step_rows.h"
+#include "report/step_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

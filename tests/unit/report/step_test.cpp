@@ -1,4 +1,4 @@
-#include "advisor/report/step.h"
+#include "report/step.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "advisor/report/text.h"
+#include "report/text.h"
 
 #include <gtest/gtest.h>
 

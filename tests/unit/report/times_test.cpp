@@ -1,4 +1,4 @@
-#include "advisor/report/times.h"
+#include "base/times.h"
 
 #include <gtest/gtest.h>
 

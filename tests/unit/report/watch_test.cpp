@@ -1,5 +1,5 @@
 // A running step on a screen of any size, and as a line.
-#include "advisor/report/watch.h"
+#include "report/watch.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "advisor/report/text.h"
+#include "report/text.h"
 #include "tests/unit/report/fixture.h"
 
 namespace lbf::report {

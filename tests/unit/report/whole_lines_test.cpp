@@ -1,4 +1,4 @@
-#include "advisor/report/whole_lines.h"
+#include "report/whole_lines.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // What --yaml prints, read again by a library, is the JSON that it was made from.
-#include "advisor/report/yaml_printer.h"
+#include "report/yaml_printer.h"
 
 #include <gtest/gtest.h>
 #include <yaml-cpp/yaml.h>

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "predictor/serve/step_run.h"
+#include "predictor/daemon/steps/step_run.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/ingest/batches.h"

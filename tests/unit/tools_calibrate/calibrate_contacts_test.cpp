@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "predictor/network/network.h"
+#include "predictor/engine/network/network.h"
 #include "tools/calibrate/calibrate_table.h"
 
 namespace lbf {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "predictor/network/network.h"
+#include "predictor/engine/network/network.h"
 
 namespace lbf {
 namespace {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "predictor/replay/target.h"
+#include "predictor/engine/replay/target.h"
 
 namespace lbf::advisor {
 namespace {

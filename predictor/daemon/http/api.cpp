@@ -1,0 +1,528 @@
+// Api, see api.h.
+#include "predictor/daemon/http/api.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <vector>
+
+#include "base/munge_credential.h"
+#include "base/number.h"
+#include "base/hostlist.h"
+#include "predictor/daemon/http/list_pieces.h"
+#include "predictor/daemon/http/step_json.h"
+#include "predictor/daemon/http/step_rows.h"
+#include "predictor/daemon/users.h"
+
+namespace lbf {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::string_view kPrefix = "/v1/";
+constexpr std::string_view kScheme = "Munge ";
+constexpr std::string_view kTokenScheme = "Bearer ";
+
+// Takes as long for every wrong word of the same length.
+bool same_secret(std::string_view given, std::string_view secret) {
+  if (given.size() != secret.size()) return false;
+  unsigned differs = 0;
+  for (std::size_t i = 0; i < secret.size(); ++i) {
+    differs |= static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(secret[i]);
+  }
+  return differs == 0;
+}
+constexpr std::size_t kTracePieceBytes = std::size_t{256} << 10;
+constexpr std::uint32_t kDefaultListLimit = 1000;
+constexpr std::uint32_t kMaxListLimit = 10000;
+constexpr std::uint64_t kMaxPictureRows = 256;
+constexpr std::uint64_t kMaxPictureColumns = 2000;
+constexpr std::size_t kMaxQueryNodes = 4096;
+constexpr std::array<db::StepState, 3> kStates = {db::StepState::kRunning, db::StepState::kComplete,
+                                                  db::StepState::kPartial};
+
+int status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidInput:
+      return 400;
+    case ErrorCode::kNotFound:
+      return 404;
+    case ErrorCode::kPermission:
+      return 403;
+    case ErrorCode::kUnavailable:
+      return 503;
+    case ErrorCode::kLimit:
+      return 507;
+    case ErrorCode::kIo:
+    case ErrorCode::kInternal:
+      return 500;
+  }
+  return 500;
+}
+
+std::string_view name_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidInput:
+      return "invalid_input";
+    case ErrorCode::kNotFound:
+      return "not_found";
+    case ErrorCode::kPermission:
+      return "permission";
+    case ErrorCode::kUnavailable:
+      return "unavailable";
+    case ErrorCode::kLimit:
+      return "limit";
+    case ErrorCode::kIo:
+      return "io";
+    case ErrorCode::kInternal:
+      return "internal";
+  }
+  return "internal";
+}
+
+ApiResponse error_response(const Error& error) {
+  return lbf::error_response(status_of(error.code), name_of(error.code), error.message);
+}
+
+ApiResponse json_response(const json& value) {
+  return {200, "application/json", json_text(value), nullptr};
+}
+
+// The first piece decides: what can go wrong goes wrong there, mostly, and a short list is an answer with a length.
+ApiResponse in_pieces(std::unique_ptr<ListPieces> pieces) {
+  auto first = pieces->next();
+  if (!first) return error_response(first.error());
+  ApiResponse response{200, "application/json", std::move(*first), nullptr};
+  if (!pieces->ended()) response.source = std::move(pieces);
+  return response;
+}
+
+// For the ranks whose relay asks (docs/procedures.md, "One list for all ranks").
+void add_procedure_list(json& body, const std::shared_ptr<const ProcedureList>& list) {
+  if (list != nullptr)
+    body["procedures"] = {{"generation", list->generation}, {"names", list->names}, {"text", list->text}};
+}
+
+// %XX and '+' of a query. Errors: kInvalidInput.
+Result<std::string> percent_decoded(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '+') {
+      out.push_back(' ');
+    } else if (text[i] == '%') {
+      const std::string_view digits = text.substr(i + 1, 2);
+      const auto value = parse_number<unsigned>(digits, 16);
+      if (digits.size() != 2 || !value) return invalid_input("the request's query has a broken %XX");
+      out.push_back(static_cast<char>(*value));
+      i += 2;
+    } else {
+      out.push_back(text[i]);
+    }
+  }
+  return out;
+}
+
+Result<double> parse_time(const std::string& text, const char* what) {
+  const auto value = parse_number<double>(text);
+  if (!value) return invalid_input(std::string(what) + " must be seconds since the epoch");
+  return *value;
+}
+
+// A trace as it was when it was asked for: stream 0 whole, then 1 ...
+class TraceSource : public BodySource {
+ public:
+  explicit TraceSource(std::shared_ptr<StepTrace> trace)
+      : trace_(std::move(trace)), streams_(trace_->streams()) {
+    for (const StreamState& stream : streams_) size_bytes_ += stream.durable_bytes;
+  }
+  std::optional<std::uint64_t> size_bytes() const override { return size_bytes_; }
+  Result<std::string> next() override {
+    while (at_ < streams_.size() && offset_ == streams_[at_].durable_bytes) {
+      ++at_;
+      offset_ = 0;
+    }
+    std::string piece;
+    if (at_ == streams_.size()) return piece;
+    const std::uint64_t left = streams_[at_].durable_bytes - offset_;
+    auto read =
+        trace_->read_raw(streams_[at_].stream, offset_,
+                         static_cast<std::size_t>(std::min<std::uint64_t>(left, kTracePieceBytes)), piece);
+    if (!read) return read.error();
+    offset_ += piece.size();
+    return piece;
+  }
+
+ private:
+  std::shared_ptr<StepTrace> trace_;
+  std::vector<StreamState> streams_;
+  std::uint64_t size_bytes_ = 0;
+  std::size_t at_ = 0;
+  std::uint64_t offset_ = 0;
+};
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const std::size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+// At most BYTES of TEXT, which is UTF-8, without half of a character at the end: strict writers of JSON refuse that.
+std::string_view whole_characters(std::string_view text, std::size_t bytes) {
+  if (text.size() <= bytes) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) --bytes;
+  return text.substr(0, bytes);
+}
+
+Result<StreamEnd> parse_end(std::string_view body) {
+  const json end = json::parse(body, nullptr, false);
+  if (!end.is_object()) return invalid_input("end of a stream: not a JSON object");
+  const auto is_count = [&end](const char* key) {
+    return end.contains(key) && end[key].is_number_unsigned();
+  };
+  if (!is_count("last_sequence"))
+    return invalid_input("end of a stream: 'last_sequence' must be a whole number");
+  StreamEnd out;
+  out.last_sequence = end["last_sequence"].get<std::uint64_t>();
+  if (end.contains("lost_batches")) {
+    if (!is_count("lost_batches"))
+      return invalid_input("end of a stream: 'lost_batches' must be a whole number");
+    out.lost_batches = end["lost_batches"].get<std::uint64_t>();
+  }
+  constexpr std::size_t kMostReasonBytes = 200;
+  if (end.contains("reason") && end["reason"].is_string())
+    out.reason = whole_characters(end["reason"].get_ref<const std::string&>(), kMostReasonBytes);
+  return out;
+}
+
+}  // namespace
+
+ApiResponse error_response(int status, std::string_view code, std::string_view message) {
+  return {status, "application/json", json_text({{"error", message}, {"code", code}}), nullptr};
+}
+
+// A request's target, taken apart.
+struct Api::Target {
+  std::vector<std::string_view> path;  // without "/v1/"
+  std::map<std::string, std::string> query;
+
+  static Result<Target> parse(std::string_view text) {
+    Target target;
+    const std::size_t mark = text.find('?');
+    const std::string_view path = text.substr(0, mark);
+    if (!path.starts_with(kPrefix)) {
+      return Error{ErrorCode::kNotFound, "there is nothing but /v1/ here: see docs/formats/http-v1.md"};
+    }
+    target.path = split(path.substr(kPrefix.size()), '/');
+    if (mark == std::string_view::npos) return target;
+    for (const std::string_view pair : split(text.substr(mark + 1), '&')) {
+      if (pair.empty()) continue;
+      const std::size_t equals = pair.find('=');
+      auto key = percent_decoded(pair.substr(0, equals));
+      if (!key) return key.error();
+      auto value = equals == std::string_view::npos ? Result<std::string>(std::string("1"))
+                                                    : percent_decoded(pair.substr(equals + 1));
+      if (!value) return value.error();
+      target.query[*key] = std::move(value).value();
+    }
+    return target;
+  }
+
+  bool is_set(const std::string& key) const {
+    const auto found = query.find(key);
+    return found != query.end() && found->second != "0" && !found->second.empty();
+  }
+};
+
+Api::Api(Steps& steps, std::set<uid_t> operators, std::string version, std::string token)
+    : steps_(steps),
+      operators_(std::move(operators)),
+      version_(std::move(version)),
+      token_(std::move(token)) {}
+
+std::size_t Api::body_limit_bytes(std::string_view method, std::string_view target) {
+  if (method == "PUT") return kMaxDescriptionBytes;
+  if (method == "POST") return target.find("/batches/") != std::string_view::npos ? kMaxBatchBytes : 65536;
+  return 0;
+}
+
+bool Api::is_open_to_all(std::string_view method, std::string_view target) {
+  return method == "GET" && (target == "/v1/health" || target.starts_with("/v1/health?"));
+}
+
+Result<Caller> Api::authenticate(const ApiRequest& request, int& status) const {
+  status = 401;
+  if (!token_.empty() && request.authorization.starts_with(kTokenScheme)) {
+    const std::string_view given = std::string_view(request.authorization).substr(kTokenScheme.size());
+    if (!same_secret(given, token_)) return Error{ErrorCode::kPermission, "the token is not this lbfd's"};
+    return Caller{::geteuid(), true};
+  }
+  if (!request.authorization.starts_with(kScheme)) {
+    return Error{ErrorCode::kPermission, "a munge credential is needed: Authorization: Munge CREDENTIAL"};
+  }
+  auto identity = decode_munge_credential(request.authorization.substr(kScheme.size()));
+  if (!identity) {
+    if (identity.error().code == ErrorCode::kUnavailable) status = 503;
+    return identity.error();
+  }
+  if (identity->payload != munge_payload_of_request(request.method, request.target, request.body)) {
+    return Error{ErrorCode::kPermission,
+                 "the munge credential was made for another request: its payload must be "
+                 "'METHOD TARGET BODY-BYTES CRC32C' of this one"};
+  }
+  return Caller{identity->uid, operators_.contains(identity->uid)};
+}
+
+ApiResponse Api::handle(const ApiRequest& request) {
+  try {
+    const auto target = Target::parse(request.target);
+    if (!target) return error_response(target.error());
+    if (is_open_to_all(request.method, request.target)) {
+      return json_response({{"status", "ok"},
+                            {"version", version_},
+                            {"steps_running", steps_.running()},
+                            {"disk_full", steps_.disk_full()}});
+    }
+    int status = 401;
+    const auto caller = authenticate(request, status);
+    if (!caller) {
+      return lbf::error_response(status, status == 401 ? "permission" : name_of(caller.error().code),
+                                 caller.error().message);
+    }
+    return route(*caller, request, *target);
+  } catch (const std::bad_alloc&) {
+    return lbf::error_response(503, "unavailable", "lbfd is out of memory: try again later");
+  } catch (const std::exception& exception) {
+    return lbf::error_response(500, "internal", std::string("lbfd: ") + exception.what());
+  }
+}
+
+ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const Target& target) {
+  const auto& path = target.path;
+  const auto nothing_here = [&] {
+    return error_response(Error{ErrorCode::kNotFound, "no " + request.method.substr(0, 16) + " " +
+                                                          request.target.substr(0, 200) +
+                                                          " here: see docs/formats/http-v1.md"});
+  };
+  if (path[0] == "accuracy" && path.size() == 1 && request.method == "GET") return accuracy(caller, target);
+  if (path[0] != "steps") return nothing_here();
+  if (request.method == "GET" && path.size() == 1) return list_steps(caller, target);
+  if (path.size() < 5) return nothing_here();
+  if (path.size() >= 7 && path[5] == "streams") return stream_request(caller, request, target);
+  if (request.method != "GET" || path.size() > 6) return nothing_here();
+
+  const auto key = make_step_key(path[1], path[2], path[3], path[4]);
+  if (!key) return error_response(key.error());
+  if (path.size() == 5) {
+    const StepDetail detail = target.is_set("brief") ? StepDetail::kBrief : StepDetail::kFull;
+    const auto step = steps_.get(caller, *key, detail);
+    return step ? json_response(step_json(*step, detail)) : error_response(step.error());
+  }
+  if (path[5] == "accuracy") {
+    const auto fit = steps_.fit_of(caller, *key);
+    return fit ? json_response(error_fit_json(*fit)) : error_response(fit.error());
+  }
+  if (path[5] == "picture") return picture(caller, *key, target);
+  if (path[5] != "trace") return nothing_here();
+  auto trace = steps_.trace(caller, *key);
+  if (!trace) return error_response(trace.error());
+  return {200, "application/x-lbf-trace", {}, std::make_unique<TraceSource>(std::move(trace).value())};
+}
+
+ApiResponse Api::picture(const Caller& caller, const StepKey& key, const Target& target) {
+  PictureSize size;
+  std::uint64_t number = 0;
+  for (const auto& [name, value] : target.query) {
+    const bool known = name == "target" || name == "blocks" || name == "rows" || name == "columns";
+    if (!known) {
+      return error_response(
+          invalid_input("unknown parameter '" + name.substr(0, 40) + "': target, blocks, rows, columns"));
+    }
+    const auto parsed = parse_decimal(
+        value, name == "rows" || name == "blocks" ? kMaxPictureRows : kMaxPictureColumns, name);
+    if (!parsed) return error_response(parsed.error());
+    if (name != "target" && *parsed < 2) return error_response(invalid_input(name + ": at least 2 are needed"));
+    const auto count = static_cast<std::uint32_t>(*parsed);
+    if (name == "target") number = *parsed;
+    if (name == "blocks") size.blocks = count;
+    if (name == "rows") size.rows = count;
+    if (name == "columns") size.columns = count - count % 2;
+  }
+  const auto made = steps_.picture(caller, key, number, size);
+  return made ? json_response(*made) : error_response(made.error());
+}
+
+ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request, const Target& target) {
+  const auto& path = target.path;
+  const auto key = make_step_key(path[1], path[2], path[3], path[4]);
+  if (!key) return error_response(key.error());
+  const auto number = parse_decimal(path[6], kMaxStepNodes - 1, "stream");
+  if (!number) return error_response(number.error());
+  const auto stream = static_cast<std::uint32_t>(*number);
+
+  if (request.method == "PUT" && path.size() == 7) {
+    const auto next = steps_.register_stream(caller, *key, stream, request.body);
+    if (!next) return error_response(next.error());
+    json body = {{"next_sequence", next->next_sequence}};
+    if (next->expected_calls_per_s) body["expected_calls_per_s"] = *next->expected_calls_per_s;
+    if (next->expected_call_s) body["expected_call_s"] = *next->expected_call_s;
+    if (next->expected_relay_share) body["expected_relay_share"] = *next->expected_relay_share;
+    add_procedure_list(body, steps_.procedure_list(*key));
+    return json_response(body);
+  }
+  const auto answer = [&](const Result<AppendResult>& result, const char* gap, const char* ended) {
+    if (!result) return error_response(result.error());
+    json body = {{"next_sequence", result->next_sequence}};
+    if (result->outcome == AppendOutcome::kGap || result->outcome == AppendOutcome::kEnded) {
+      body["error"] = result->outcome == AppendOutcome::kGap ? gap : ended;
+      body["code"] = "invalid_input";
+      return ApiResponse{409, "application/json", json_text(body), nullptr};
+    }
+    add_procedure_list(body, steps_.procedure_list(*key));
+    return json_response(body);
+  };
+  if (request.method == "POST" && path.size() == 9 && path[7] == "batches") {
+    const auto sequence = parse_decimal(path[8], std::numeric_limits<std::int64_t>::max(), "sequence number");
+    if (!sequence) return error_response(sequence.error());
+    if (*sequence == 0) return error_response(invalid_input("sequence numbers begin with 1"));
+    return answer(steps_.append(caller, *key, stream, *sequence,
+                                std::as_bytes(std::span(request.body.data(), request.body.size()))),
+                  "batches before this one are missing: send next_sequence", "the stream has ended");
+  }
+  if (request.method == "POST" && path.size() == 8 && path[7] == "end") {
+    const auto end = parse_end(request.body);
+    if (!end) return error_response(end.error());
+    return answer(
+        steps_.end_stream(caller, *key, stream, *end),
+        "batches up to last_sequence are missing: send next_sequence, or count them in lost_batches",
+        "the stream has ended");
+  }
+  return error_response(Error{ErrorCode::kNotFound, "streams take PUT, POST .../batches/N and POST .../end"});
+}
+
+ApiResponse Api::accuracy(const Caller& caller, const Target& target) {
+  db::OutcomeQuery query;
+  query.uid = caller.uid;
+  if (target.is_set("all")) {
+    if (!caller.is_operator) {
+      return error_response(
+          Error{ErrorCode::kPermission, "only operators see everybody's programs: leave out all=1"});
+    }
+    query.uid.reset();
+  }
+  for (const auto& [name, value] : target.query) {
+    if (name == "all") continue;
+    if (name == "user") {
+      const auto uid = uid_of_user(value);
+      if (!caller.is_operator && (!uid || *uid != caller.uid)) {
+        return error_response(
+            Error{ErrorCode::kPermission, "only operators see other users' programs: leave out user="});
+      }
+      if (!uid) return error_response(uid.error());
+      query.uid = *uid;
+    } else if (name == "since" || name == "until") {
+      const auto time_s = parse_time(value, name.c_str());
+      if (!time_s) return error_response(time_s.error());
+      (name == "since" ? query.since_s : query.until_s) = *time_s;
+    } else {
+      return error_response(invalid_input("unknown parameter '" + name.substr(0, 40) + "': user, all, since, until"));
+    }
+  }
+  const auto found = steps_.accuracy(query);
+  return found ? json_response(accuracy_json(*found)) : error_response(found.error());
+}
+
+ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
+  db::StepQuery query;
+  query.limit = kDefaultListLimit;
+  const bool all = target.is_set("all");
+  if (all && !caller.is_operator) {
+    return error_response(
+        Error{ErrorCode::kPermission, "only operators see everybody's steps: leave out all=1"});
+  }
+  if (!all) query.uid = caller.uid;
+  std::optional<RowColumns> rows;
+  constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
+  for (const auto& [name, value] : target.query) {
+    if (name == "all" || name == "brief" || name == "detail" || name == "summary") continue;
+    if (name == "rows") {
+      auto parsed = parse_rows(value);
+      if (!parsed) return error_response(parsed.error());
+      rows = std::move(parsed).value();
+    } else if (name == "cluster") {
+      if (auto checked = check_cluster_name(value); !checked) return error_response(checked.error());
+      query.cluster = value;
+    } else if (name == "job" || name == "array_task" || name == "het_offset" || name == "step" ||
+               name == "restart" || name == "limit") {
+      const auto number = parse_decimal(value, name == "limit" ? kMaxListLimit : kMaxId, name);
+      if (!number) return error_response(number.error());
+      const auto id = static_cast<std::uint32_t>(*number);
+      if (name == "job") query.job_group = id;
+      if (name == "array_task") query.array_task = id;
+      if (name == "het_offset") query.het_offset = id;
+      if (name == "step") query.step = id;
+      if (name == "restart") query.restart = id;
+      if (name == "limit") query.limit = id;
+    } else if (name == "user") {
+      const auto uid = uid_of_user(value);
+      if (!caller.is_operator && (!uid || *uid != caller.uid)) {
+        return error_response(
+            Error{ErrorCode::kPermission, "only operators see other users' steps: leave out user="});
+      }
+      if (!uid) return error_response(uid.error());
+      query.uid = *uid;
+    } else if (name == "account") {
+      query.account = value;
+    } else if (name == "partition") {
+      query.partition = value;
+    } else if (name == "state") {
+      for (const std::string_view state : split(value, ',')) {
+        const auto* const found =
+            std::find_if(kStates.begin(), kStates.end(),
+                         [state](const db::StepState known) { return state == db::name_of(known); });
+        if (found == kStates.end()) {
+          return error_response(invalid_input("'" + std::string(state.substr(0, 40)) +
+                                              "' is no state: running, complete and partial are"));
+        }
+        query.states.push_back(*found);
+      }
+    } else if (name == "nodelist") {
+      auto nodes = expand_hostlist(value, kMaxQueryNodes);
+      if (!nodes) return error_response(nodes.error());
+      query.nodes = std::move(nodes).value();
+    } else if (name == "since" || name == "until") {
+      const auto time_s = parse_time(value, name.c_str());
+      if (!time_s) return error_response(time_s.error());
+      (name == "since" ? query.since_s : query.until_s) = *time_s;
+    } else {
+      return error_response(
+          invalid_input("unknown parameter '" + name.substr(0, 40) +
+                        "': cluster, job, array_task, het_offset, step, restart, user, account, partition, state, nodelist, "
+                        "all, since, until, limit, brief, summary, detail, rows"));
+    }
+  }
+  if (rows) {
+    db::ListValues values = rows->values();
+    values.every_target = !target.is_set("summary");
+    auto listed = steps_.list(query, values);
+    if (!listed) return error_response(listed.error());
+    return in_pieces(row_pieces(steps_, std::move(*listed), std::move(*rows), std::move(values)));
+  }
+  const StepDetail detail = target.is_set("brief")     ? StepDetail::kBrief
+                            : target.is_set("summary") ? StepDetail::kSummary
+                            : target.is_set("detail")  ? StepDetail::kFull
+                                                       : StepDetail::kList;
+  auto found = steps_.find_without_predictions(query, detail);
+  if (!found) return error_response(found.error());
+  return in_pieces(step_pieces(steps_, std::move(*found), detail));
+}
+
+}  // namespace lbf

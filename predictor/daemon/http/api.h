@@ -1,0 +1,74 @@
+// Api: docs/formats/http-v1.md, between the HTTP server (bytes) and Steps (the daemon's state): who asks, for
+// what, and the answer. Knows nothing of sockets.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "predictor/daemon/steps/steps.h"
+
+namespace lbf {
+
+struct ApiRequest {
+  std::string method;
+  std::string target;         // with the query, as in the request line
+  std::string authorization;  // the header's value; empty: none
+  std::string_view body;
+};
+
+// A body that is too long for memory, or takes long to be made: piece by piece while it is sent.
+class BodySource {
+ public:
+  virtual ~BodySource() = default;
+  // nullopt: nobody knows yet; the body is sent in chunks then (RFC 9112, 7.1).
+  virtual std::optional<std::uint64_t> size_bytes() const = 0;
+  // The next piece; empty at the end. Errors break the connection off.
+  virtual Result<std::string> next() = 0;
+};
+
+struct ApiResponse {
+  int status = 200;
+  std::string content_type = "application/json";
+  std::string body;
+  std::unique_ptr<BodySource> source;  // what comes after `body`; its size is that of both
+};
+
+ApiResponse error_response(int status, std::string_view code, std::string_view message);
+
+class Api {
+ public:
+  // REQUIRES: `steps` outlives the object. `operators`: uids that see and write everybody's steps.
+  // `token`: who sends it is lbfd's own user, without munge; empty: nobody does.
+  Api(Steps& steps, std::set<uid_t> operators, std::string version, std::string token = {});
+
+  // Thread-safe; may wait for the disk and for munge.
+  ApiResponse handle(const ApiRequest& request);
+
+  // Before the body is read: how long it may be for this request (0: none).
+  static std::size_t body_limit_bytes(std::string_view method, std::string_view target);
+  // Whether the request is answered without a credential.
+  static bool is_open_to_all(std::string_view method, std::string_view target);
+
+ private:
+  struct Target;
+  Result<Caller> authenticate(const ApiRequest& request, int& status) const;
+  ApiResponse route(const Caller& caller, const ApiRequest& request, const Target& target);
+  ApiResponse stream_request(const Caller& caller, const ApiRequest& request, const Target& target);
+  ApiResponse accuracy(const Caller& caller, const Target& target);
+  ApiResponse picture(const Caller& caller, const StepKey& key, const Target& target);
+  ApiResponse list_steps(const Caller& caller, const Target& target);
+
+  Steps& steps_;
+  const std::set<uid_t> operators_;
+  const std::string version_;
+  const std::string token_;
+};
+
+}  // namespace lbf

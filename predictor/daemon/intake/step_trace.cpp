@@ -1,0 +1,546 @@
+// StepTrace, see step_trace.h.
+#include "predictor/daemon/intake/step_trace.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/scoped_fd.h"
+#include "predictor/daemon/intake/file_io.h"
+
+namespace lbf {
+namespace {
+
+using nlohmann::json;
+
+constexpr int kStoreVersion = 1;
+
+std::int64_t realtime_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::span<const std::byte> bytes_of(const std::string& text) {
+  return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+json json_of(const StreamEnd& end) {
+  return {{"last_sequence", end.last_sequence},
+          {"lost_batches", end.lost_batches},
+          {"reason", end.reason},
+          {"realtime_ns", end.realtime_ns}};
+}
+
+Result<StreamEnd> parse_end(const std::string& text, const std::string& path) {
+  const json end = json::parse(text, nullptr, false);
+  const auto is_number = [&end](const char* key) {
+    return end.contains(key) && end[key].is_number_unsigned();
+  };
+  if (!end.is_object() || !is_number("last_sequence") || !is_number("lost_batches") ||
+      !end.contains("reason") || !end["reason"].is_string()) {
+    return invalid_input(path + " is damaged: remove the step's directory");
+  }
+  return StreamEnd{end["last_sequence"].get<std::uint64_t>(), end["lost_batches"].get<std::uint64_t>(),
+                   end["reason"].get<std::string>(), end.value("realtime_ns", std::int64_t{0})};
+}
+
+// What every control record must be, so that the replay can rely on it.
+Result<void> check_control(std::string_view text) {
+  const json record = json::parse(text, nullptr, false);
+  if (!record.is_object() || !record.contains("type") || !record["type"].is_string()) {
+    return invalid_input("a control record is not a JSON object with a 'type'");
+  }
+  return {};
+}
+
+// Decodes batches of one stream for their errors only. Communicators are defined once per stream, so batches
+// must come in order.
+class BatchValidator {
+ public:
+  BatchValidator() : decoder_(communicators_, kMaxTraceRanks) {
+    sink_.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
+    sink_.on_control = [](std::string_view text) { return check_control(text); };
+  }
+  Result<BatchHeader> check(std::span<const std::byte> batch) { return decoder_.decode(batch, sink_); }
+
+ private:
+  CommunicatorTable communicators_;
+  BatchDecoder decoder_;
+  BatchSink sink_;
+};
+
+// Reads a file from its begin to its end, in large pieces; a batch is never longer than what at() shows.
+class WindowReader {
+ public:
+  WindowReader(int fd, std::uint64_t file_bytes, const std::string& path)
+      : fd_(fd), file_bytes_(file_bytes), path_(path) {}
+
+  // The bytes from `offset` on: kMaxBatchBytes of them, or all up to the end of the file.
+  Result<std::span<const std::byte>> at(std::uint64_t offset) {
+    const std::uint64_t wanted = std::min<std::uint64_t>(kMaxBatchBytes, file_bytes_ - offset);
+    if (offset < begin_ || offset + wanted > begin_ + window_.size()) {
+      window_.resize(std::min<std::uint64_t>(2 * kMaxBatchBytes, file_bytes_ - offset));
+      begin_ = offset;
+      auto got = read_all_at(fd_, std::as_writable_bytes(std::span(window_)), offset, path_);
+      if (!got) return got.error();
+    }
+    return bytes_of(window_).subspan(offset - begin_, wanted);
+  }
+
+ private:
+  int fd_;
+  std::uint64_t file_bytes_;
+  const std::string& path_;
+  std::uint64_t begin_ = 0;
+  std::string window_;
+};
+
+}  // namespace
+
+// The writer holds `mutex` through decoding and fdatasync; readers see the last published state without
+// waiting for that.
+struct StepTrace::Stream {
+  std::mutex mutex;
+  StreamDescription description;  // guarded by StepTrace::mutex_
+  ScopedFd fd;
+  std::string path;
+  std::uint64_t next_sequence = 1;
+  std::uint64_t durable_bytes = 0;
+  bool torn = false;  // the file is longer than durable_bytes: cut before the next write
+  std::optional<StreamEnd> end;
+  std::string damage;
+  std::unique_ptr<BatchValidator> validator;
+
+  mutable std::mutex state_mutex;  // of the two below
+  StreamState published;
+  std::vector<std::uint64_t> batch_ends;  // in the file; batch N ends at [N - 1]
+
+  Result<void> cut() {
+    if (!torn) return {};
+    if (::ftruncate(fd.get(), static_cast<off_t>(durable_bytes)) != 0)
+      return system_error("cut", path, errno);
+    torn = false;
+    return {};
+  }
+
+  StreamState state() const {
+    const std::scoped_lock lock(state_mutex);
+    return published;
+  }
+
+  // REQUIRES: mutex is held, or nobody else sees the stream yet.
+  void publish(std::uint32_t number) {
+    const std::scoped_lock lock(state_mutex);
+    published = {number, next_sequence, durable_bytes, end, damage};
+  }
+
+  Result<void> open_file(int flags) {
+    fd.reset(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+    if (!fd) return system_error("open", path, errno);
+    return {};
+  }
+
+  // An ended stream of a node that never sent anything: a step may have thousands.
+  void close_if_nothing_is_in_it() {
+    if (end && durable_bytes == 0) fd.reset();
+  }
+
+  void add_batch(std::uint64_t bytes) {
+    durable_bytes += bytes;
+    ++next_sequence;
+    const std::scoped_lock lock(state_mutex);
+    batch_ends.push_back(durable_bytes);
+  }
+
+  // Reads every batch of the file; what a crash tore off at its end is cut. A damaged batch that is followed
+  // by a good one was acknowledged once: nothing is cut then, the stream stops before it with `damage` set.
+  // Of a stream that takes no more batches it is only found out where they are.
+  enum class Recovery { kFindBatches, kDecode, kDecodeAndCut };
+  Result<void> recover(std::uint32_t number, Recovery how);
+  // A validator that has seen all batches, of a stream that was opened without. REQUIRES: mutex is held.
+  Result<void> catch_up(std::uint32_t number);
+};
+
+Result<void> StepTrace::Stream::catch_up(std::uint32_t number) {
+  // Beside this stream: replays go on reading its batches meanwhile.
+  Stream again;
+  again.path = path;
+  if (auto opened = again.open_file(0); !opened) return opened;
+  if (auto recovered = again.recover(number, Recovery::kDecode); !recovered) return recovered;
+  if (again.damage.empty() && again.next_sequence != next_sequence)
+    again.damage = "stored batches of stream " + std::to_string(number) + " are not all there any more";
+  if (damage.empty()) damage = again.damage;
+  validator = std::move(again.validator);
+  return {};
+}
+
+Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
+  const bool decode = how != Recovery::kFindBatches;
+  struct stat status {};
+  if (::fstat(fd.get(), &status) != 0) return system_error("look at", path, errno);
+  const auto file_bytes = static_cast<std::uint64_t>(status.st_size);
+  WindowReader window(fd.get(), file_bytes, path);
+  if (decode) validator = std::make_unique<BatchValidator>();
+  while (durable_bytes < file_bytes) {
+    auto bytes = window.at(durable_bytes);
+    if (!bytes) return bytes.error();
+    const auto header = read_batch_header(*bytes);
+    std::string wrong;
+    if (!header) {
+      wrong = header.error().message;
+    } else if (header->stream != number || header->sequence != next_sequence) {
+      wrong = "another batch is in its place";
+    } else if (decode) {
+      const auto checked = validator->check(bytes->first(kBatchHeaderBytes + header->compressed_bytes));
+      if (!checked) wrong = checked.error().message;
+    }
+    if (wrong.empty()) {
+      add_batch(kBatchHeaderBytes + header->compressed_bytes);
+      continue;
+    }
+    // A torn tail is one batch that was never acknowledged; where the header of a later one follows, or where
+    // the stream had ended, what is broken is not a torn tail.
+    bool torn_tail = how == Recovery::kDecodeAndCut;
+    for (std::size_t offset = 1; torn_tail && offset + kBatchHeaderBytes <= bytes->size(); ++offset) {
+      const auto later = read_batch_header(bytes->subspan(offset));
+      if (later && later->stream == number && later->sequence == next_sequence + 1) torn_tail = false;
+    }
+    if (torn_tail) {
+      torn = true;
+      return cut();
+    }
+    damage = "stored batch " + std::to_string(next_sequence) + " of stream " + std::to_string(number) +
+             " is damaged: " + wrong;
+    return {};
+  }
+  return {};
+}
+
+StepTrace::StepTrace(StepKey key, std::string directory, StepDescription description, uid_t owner,
+                     Nanoseconds created_realtime_ns)
+    : key_(std::move(key)),
+      directory_(std::move(directory)),
+      description_(std::move(description)),
+      owner_(owner),
+      created_realtime_ns_(created_realtime_ns) {}
+
+StepTrace::~StepTrace() = default;
+
+std::string StepTrace::stream_path(std::uint32_t stream, std::string_view suffix) const {
+  return directory_ + "/stream-" + std::to_string(stream) + std::string(suffix);
+}
+
+Result<std::shared_ptr<StepTrace>> StepTrace::create(StepKey key, std::string directory,
+                                                     const StepDescription& first, uid_t owner) {
+  if (auto made = make_directory_durably(directory); !made) return made.error();
+  const Nanoseconds created_ns = realtime_ns();
+  const json step = {{"version", kStoreVersion},
+                     {"owner_uid", owner},
+                     {"created_realtime_ns", created_ns},
+                     {"description", first.raw}};
+  if (auto written = write_file_durably(directory + "/step.json", step.dump()); !written)
+    return written.error();
+  return std::shared_ptr<StepTrace>(
+      new StepTrace(std::move(key), std::move(directory), first, owner, created_ns));
+}
+
+Result<std::shared_ptr<StepTrace>> StepTrace::open(StepKey key, std::string directory) {
+  return open_for(Purpose::kWrite, std::move(key), std::move(directory));
+}
+
+Result<std::shared_ptr<StepTrace>> StepTrace::open_to_read(StepKey key, std::string directory) {
+  return open_for(Purpose::kRead, std::move(key), std::move(directory));
+}
+
+Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey key, std::string directory) {
+  const std::string path = directory + "/step.json";
+  auto text = read_whole_file(path, 2 * kMaxDescriptionBytes);
+  if (!text) return text.error();
+  const json step = json::parse(*text, nullptr, false);
+  if (!step.is_object() || !step.contains("version") || !step["version"].is_number_integer() ||
+      !step.contains("owner_uid") || !step["owner_uid"].is_number_unsigned() ||
+      !step.contains("description")) {
+    return invalid_input(path + " is damaged: remove the directory");
+  }
+  if (step["version"].get<int>() != kStoreVersion) {
+    return invalid_input(path + ": trace store version " + step["version"].dump() + ", this lbfd knows " +
+                         std::to_string(kStoreVersion) + ": use the lbfd that wrote it");
+  }
+  auto description = StepDescription::parse(step["description"].dump());
+  if (!description) return invalid_input(path + ": " + description.error().message);
+  std::shared_ptr<StepTrace> trace(
+      new StepTrace(std::move(key), std::move(directory), std::move(description).value(),
+                    step["owner_uid"].get<uid_t>(), step["created_realtime_ns"].get<Nanoseconds>()));
+  if (auto loaded = trace->load_streams(purpose); !loaded) return loaded.error();
+  return trace;
+}
+
+// A stream counts as registered from its stream-S.json on (written last, when its file is there).
+Result<void> StepTrace::load_streams(Purpose purpose) {
+  const std::scoped_lock lock(mutex_);
+  for (std::uint32_t number = 0; number < description_.nodes.size(); ++number) {
+    const std::string path = stream_path(number, ".json");
+    auto text = read_whole_file(path, kMaxDescriptionBytes);
+    if (!text && text.error().code == ErrorCode::kNotFound) continue;
+    if (!text) return text.error();
+    auto description = StreamDescription::parse(json::parse(*text, nullptr, false), description_);
+    if (!description)
+      return invalid_input(path + " is damaged, remove the step's directory: " + description.error().message);
+
+    auto stream = std::make_unique<Stream>();
+    stream->description = std::move(description).value();
+    stream->path = stream_path(number, ".lbfw");
+    if (auto opened = stream->open_file(0); !opened) return opened.error();
+    const std::string end_path = stream_path(number, ".end");
+    auto end_text = read_whole_file(end_path, std::size_t{1} << 16);
+    if (end_text) {
+      auto end = parse_end(*end_text, end_path);
+      if (!end) return end.error();
+      stream->end = std::move(end).value();
+    } else if (end_text.error().code != ErrorCode::kNotFound) {
+      return end_text.error();
+    }
+    const bool takes_more = purpose == Purpose::kWrite && !stream->end;
+    const auto how = takes_more ? Stream::Recovery::kDecodeAndCut : Stream::Recovery::kFindBatches;
+    if (auto recovered = stream->recover(number, how); !recovered) return recovered.error();
+    stream->close_if_nothing_is_in_it();
+    stream->publish(number);
+    streams_.emplace(number, std::move(stream));
+  }
+  return {};
+}
+
+// A stream of a node that never reported, in lbfd's name.
+Result<void> StepTrace::store_missing(std::uint32_t number) const {
+  const json own = {{"node_index", number}, {"task_ids", nullptr}, {"registered_by_lbfd", true}};
+  return write_file_durably(stream_path(number, ".json"), own.dump());
+}
+
+Result<void> StepTrace::store_description(std::uint32_t number, const StepDescription& description) const {
+  // Only what differs from the step's description: a step on 1,000 nodes names its nodes once.
+  json own = json::object();
+  for (const auto& [key, value] : description.raw.items()) {
+    const auto same = description_.raw.find(key);
+    if (same == description_.raw.end() || *same != value) own[key] = value;
+  }
+  own["node_index"] = number;
+  if (!description.raw.contains("task_ids")) own["task_ids"] = nullptr;  // not those of the first stream
+  return write_file_durably(stream_path(number, ".json"), own.dump());
+}
+
+Result<void> StepTrace::end_missing_stream(std::uint32_t number) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (streams_.contains(number)) return {};
+    const StreamDescription description{{}, description_.cpus_on_node, true};
+    if (auto added = add_stream(number, description, [&] { return store_missing(number); }); !added) return added;
+  }
+  auto ended = end_stream(number, {0, 0, std::string(kReasonStreamTimeout)});
+  if (!ended) return ended.error();
+  return {};
+}
+
+Result<void> StepTrace::add_stream(std::uint32_t number, StreamDescription description,
+                                   const std::function<Result<void>()>& store) {
+  auto stream = std::make_unique<Stream>();
+  stream->description = std::move(description);
+  stream->path = stream_path(number, ".lbfw");
+  stream->validator = std::make_unique<BatchValidator>();
+  if (auto opened = stream->open_file(O_CREAT | O_TRUNC); !opened) return opened;
+  if (auto stored = store(); !stored) return stored;
+  stream->publish(number);
+  streams_.emplace(number, std::move(stream));
+  return {};
+}
+
+Result<std::uint64_t> StepTrace::register_stream(const StepDescription& description) {
+  if (description.nodes != description_.nodes || description.tasks != description_.tasks) {
+    return invalid_input(
+        "step " + key_.text() +
+        ": this stream describes other nodes or another number of tasks than the step's first one");
+  }
+  const std::uint32_t number = description.node_index;
+  const std::scoped_lock lock(mutex_);
+  if (const auto found = streams_.find(number); found != streams_.end()) {
+    if (found->second->description.registered_by_lbfd) {  // now its relay has come after all
+      if (auto stored = store_description(number, description); !stored) return stored.error();
+      found->second->description = StreamDescription::of(description);
+    }
+    return found->second->state().next_sequence;
+  }
+  const auto store = [&] { return store_description(number, description); };
+  if (auto added = add_stream(number, StreamDescription::of(description), store); !added) return added.error();
+  return std::uint64_t{1};
+}
+
+StepTrace::Stream* StepTrace::find_stream(std::uint32_t stream) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = streams_.find(stream);
+  return found == streams_.end() ? nullptr : found->second.get();  // streams are never removed
+}
+
+Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t sequence,
+                                       std::span<const std::byte> batch) {
+  Stream* stream = find_stream(number);
+  if (stream == nullptr) {
+    return Error{ErrorCode::kNotFound, "step " + key_.text() + ": stream " + std::to_string(number) +
+                                           " is not registered: PUT its description first"};
+  }
+  const std::scoped_lock lock(stream->mutex);
+  if (sequence < stream->next_sequence) return AppendResult{AppendOutcome::kDuplicate, stream->next_sequence};
+  if (stream->end) return AppendResult{AppendOutcome::kEnded, stream->next_sequence};
+  if (sequence > stream->next_sequence) return AppendResult{AppendOutcome::kGap, stream->next_sequence};
+  if (!stream->damage.empty()) return Error{ErrorCode::kIo, stream->damage};
+  const auto header = read_batch_header(batch);
+  if (!header) return header.error();
+  if (header->stream != number || header->sequence != sequence) {
+    return invalid_input("the batch says stream " + std::to_string(header->stream) + ", sequence " +
+                         std::to_string(header->sequence) + ", the request stream " + std::to_string(number) +
+                         ", sequence " + std::to_string(sequence));
+  }
+  if (batch.size() != kBatchHeaderBytes + header->compressed_bytes) {
+    return invalid_input("the body is not exactly one batch: " + std::to_string(batch.size()) + " bytes, " +
+                         std::to_string(kBatchHeaderBytes + header->compressed_bytes) + " by its header");
+  }
+  if (const auto checked = stream->validator->check(batch); !checked) return checked.error();
+
+  if (auto cut = stream->cut(); !cut) return cut.error();
+  stream->torn = true;  // until the new end is durable
+  auto written = write_all_at(stream->fd.get(), batch, stream->durable_bytes, stream->path);
+  // After a failed fdatasync the kernel may call the pages clean: they are cut and written anew by the retry.
+  if (written && ::fdatasync(stream->fd.get()) != 0)
+    written = system_error("synchronise", stream->path, errno);
+  if (!written) {
+    (void)stream->cut().ok();  // otherwise before the next write
+    return written.error();
+  }
+  stream->torn = false;
+  stream->add_batch(batch.size());
+  stream->publish(number);
+  return AppendResult{AppendOutcome::kStored, stream->next_sequence};
+}
+
+Result<AppendResult> StepTrace::end_stream(std::uint32_t number, const StreamEnd& end) {
+  Stream* stream = find_stream(number);
+  if (stream == nullptr) {
+    return Error{ErrorCode::kNotFound, "step " + key_.text() + ": stream " + std::to_string(number) +
+                                           " is not registered: PUT its description first"};
+  }
+  const std::scoped_lock lock(stream->mutex);
+  if (stream->end) return AppendResult{AppendOutcome::kDuplicate, stream->next_sequence};
+  if (end.last_sequence >= stream->next_sequence && end.lost_batches == 0) {
+    return AppendResult{AppendOutcome::kGap, stream->next_sequence};
+  }
+  if (auto cut = stream->cut(); !cut) return cut.error();
+  StreamEnd dated = end;
+  dated.realtime_ns = realtime_ns();
+  auto written = write_file_durably(stream_path(number, ".end"), json_of(dated).dump());
+  if (!written) return written.error();
+  stream->end = std::move(dated);
+  stream->close_if_nothing_is_in_it();
+  stream->publish(number);
+  return AppendResult{AppendOutcome::kStored, stream->next_sequence};
+}
+
+Result<void> StepTrace::reopen_stream(std::uint32_t number) {
+  Stream* stream = find_stream(number);
+  if (stream == nullptr) return {};
+  const std::scoped_lock lock(stream->mutex);
+  if (!stream->end || stream->end->reason != kReasonStreamTimeout) return {};
+  if (!stream->fd) {
+    if (auto opened = stream->open_file(0); !opened) return opened;
+  }
+  if (stream->validator == nullptr) {
+    if (auto done = stream->catch_up(number); !done) return done;
+  }
+  const std::string path = stream_path(number, ".end");
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) return system_error("remove", path, errno);
+  if (auto synced = sync_directory(directory_); !synced) return synced.error();
+  stream->end.reset();
+  stream->publish(number);
+  return {};
+}
+
+std::map<std::uint32_t, StreamDescription> StepTrace::stream_descriptions() const {
+  const std::scoped_lock lock(mutex_);
+  std::map<std::uint32_t, StreamDescription> descriptions;
+  for (const auto& [number, stream] : streams_) descriptions.emplace(number, stream->description);
+  return descriptions;
+}
+
+std::vector<StreamState> StepTrace::streams() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<StreamState> states;
+  for (const auto& [number, stream] : streams_) states.push_back(stream->state());
+  return states;
+}
+
+std::optional<StreamState> StepTrace::stream(std::uint32_t number) const {
+  const Stream* stream = find_stream(number);
+  if (stream == nullptr) return std::nullopt;
+  return stream->state();
+}
+
+bool StepTrace::all_registered_locked() const {
+  if (streams_.size() >= description_.nodes.size()) return true;
+  if (description_.launcher.empty()) return false;
+  std::size_t ranks = 0;
+  for (const auto& [number, stream] : streams_) ranks += stream->description.task_ids.size();
+  return ranks >= static_cast<std::size_t>(description_.tasks);
+}
+
+bool StepTrace::all_registered() const {
+  const std::scoped_lock lock(mutex_);
+  return all_registered_locked();
+}
+
+bool StepTrace::all_ended() const {
+  const std::scoped_lock lock(mutex_);
+  if (!all_registered_locked()) return false;
+  return std::all_of(streams_.begin(), streams_.end(),
+                     [](const auto& entry) { return entry.second->state().end.has_value(); });
+}
+
+std::uint64_t StepTrace::stored_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const StreamState& state : streams()) bytes += state.durable_bytes;
+  return bytes;
+}
+
+Result<void> StepTrace::read_batch(std::uint32_t number, std::uint64_t sequence, std::string& buffer) const {
+  const Stream* stream = find_stream(number);
+  if (stream == nullptr) return Error{ErrorCode::kNotFound, "no stream " + std::to_string(number)};
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  {
+    const std::scoped_lock lock(stream->state_mutex);
+    if (sequence == 0 || sequence > stream->batch_ends.size()) {
+      return Error{ErrorCode::kNotFound, "no batch " + std::to_string(sequence)};
+    }
+    end = stream->batch_ends[sequence - 1];
+    begin = sequence == 1 ? 0 : stream->batch_ends[sequence - 2];
+  }
+  // Durable bytes never change: no lock while reading.
+  buffer.resize(end - begin);
+  return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), begin, stream->path);
+}
+
+Result<void> StepTrace::read_raw(std::uint32_t number, std::uint64_t offset, std::size_t limit_bytes,
+                                 std::string& buffer) const {
+  const auto state = stream(number);
+  if (!state || offset > state->durable_bytes)
+    return Error{ErrorCode::kNotFound, "no such part of the trace"};
+  buffer.resize(std::min<std::uint64_t>(limit_bytes, state->durable_bytes - offset));
+  if (buffer.empty()) return {};  // of a stream without batches the file is closed
+  const Stream* stream = find_stream(number);
+  return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
+}
+
+}  // namespace lbf

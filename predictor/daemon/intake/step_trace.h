@@ -1,0 +1,144 @@
+// StepTrace: the stored trace of one step, and the write-ahead log of lbfd at the same time
+// (docs/formats/trace-store-v1.md).
+//
+// Place in the event's way: relay -> HTTP -> *StepTrace* -> match. A batch is acknowledged only after it is
+// durable, exactly once by its sequence number; every stored batch was decoded once before, so what is in
+// here can be replayed. One file per stream; streams do not wait for each other.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "event/wire.h"
+#include "predictor/daemon/intake/step_description.h"
+#include "predictor/daemon/intake/step_key.h"
+
+namespace lbf {
+
+// Ranks that one trace may hold; a batch with a higher one is refused.
+inline constexpr Rank kMaxTraceRanks = kMaxStepTasks;
+
+// Why a stream ended, as its relay (or lbfd, for a silent one) said.
+struct StreamEnd {
+  std::uint64_t last_sequence = 0;
+  std::uint64_t lost_batches = 0;
+  std::string
+      reason;  // "step_end" ...; "stream_timeout": ended by lbfd, and opened again if the relay returns
+  Nanoseconds realtime_ns = 0;  // when; set by StepTrace::end_stream
+};
+inline constexpr std::string_view kReasonStreamTimeout = "stream_timeout";
+// lbfd's, too: the step's traces are as large as one step's may be; what comes later is not kept.
+inline constexpr std::string_view kReasonTraceLimit = "trace_limit";
+
+enum class AppendOutcome {
+  kStored,     // durable now
+  kDuplicate,  // was durable already
+  kGap,        // batches below are missing: nothing stored
+  kEnded,      // the stream has ended below this sequence: nothing stored
+};
+
+struct AppendResult {
+  AppendOutcome outcome = AppendOutcome::kStored;
+  std::uint64_t next_sequence = 1;  // batches below are durable
+};
+
+struct StreamState {
+  std::uint32_t stream = 0;
+  std::uint64_t next_sequence = 1;
+  std::uint64_t durable_bytes = 0;
+  std::optional<StreamEnd> end;
+  std::string damage;  // not empty: stored batches after durable_bytes are unreadable, and why
+};
+
+// Thread-safe. Calls for different streams run side by side.
+class StepTrace {
+ public:
+  ~StepTrace();
+  StepTrace(const StepTrace&) = delete;
+  StepTrace& operator=(const StepTrace&) = delete;
+
+  // A new step in `directory` (made here). `first` becomes the step's description, `owner` its owner.
+  static Result<std::shared_ptr<StepTrace>> create(StepKey key, std::string directory,
+                                                   const StepDescription& first, uid_t owner);
+  // A stored one. Tails that a crash tore off in the middle of a batch are cut (they were never
+  // acknowledged). Errors: kNotFound (no step.json: nothing was ever acknowledged for it), kInvalidInput
+  // (damaged), kIo.
+  static Result<std::shared_ptr<StepTrace>> open(StepKey key, std::string directory);
+  // The same to read and copy it only, whoever writes it meanwhile: nothing is decoded or cut.
+  static Result<std::shared_ptr<StepTrace>> open_to_read(StepKey key, std::string directory);
+
+  const StepKey& key() const { return key_; }
+  const std::string& directory() const { return directory_; }
+  uid_t owner() const { return owner_; }
+  Nanoseconds created_realtime_ns() const { return created_realtime_ns_; }
+  // As the first stream registered it (its node_index and task_ids are that stream's).
+  const StepDescription& description() const { return description_; }
+  std::map<std::uint32_t, StreamDescription> stream_descriptions() const;  // of those that are registered
+
+  // Registers stream S = description.node_index; again is fine. Returns the next sequence wanted.
+  // Errors: kInvalidInput (contradicts the step's description in nodes or tasks), kLimit, kIo.
+  Result<std::uint64_t> register_stream(const StepDescription& description);
+
+  // Errors: kNotFound (stream not registered), kInvalidInput (the batch breaks the wire format, or carries
+  // another stream or sequence: nothing stored), kLimit (disk full: nothing stored, try again later), kIo.
+  Result<AppendResult> append(std::uint32_t stream, std::uint64_t sequence, std::span<const std::byte> batch);
+
+  // Durable when it returns; ending an ended stream again changes nothing. Outcome kGap: `end` speaks of
+  // batches that are neither here nor declared lost; the relay may still send them.
+  Result<AppendResult> end_stream(std::uint32_t stream, const StreamEnd& end);
+
+  // Ends a stream whose relay never registered, in lbfd's name. Nothing happens to a registered one.
+  Result<void> end_missing_stream(std::uint32_t stream);
+
+  // Takes back an end that lbfd itself made for a silent stream.
+  Result<void> reopen_stream(std::uint32_t stream);
+
+  std::vector<StreamState> streams() const;
+  std::optional<StreamState> stream(std::uint32_t stream) const;
+  // No further stream will come: every node has registered one or, where another launcher than Slurm placed
+  // the ranks, those nodes have whose task_ids are all ranks together.
+  bool all_registered() const;
+  bool all_ended() const;  // all_registered(), and every stream has ended
+  std::uint64_t stored_bytes() const;
+
+  // Batch `sequence` (from 1), whole, into `buffer`. Errors: kNotFound (not durable here), kIo.
+  Result<void> read_batch(std::uint32_t stream, std::uint64_t sequence, std::string& buffer) const;
+  // Up to `limit_bytes` raw bytes from `offset`, for copies of the trace.
+  Result<void> read_raw(std::uint32_t stream, std::uint64_t offset, std::size_t limit_bytes,
+                        std::string& buffer) const;
+
+ private:
+  struct Stream;
+  StepTrace(StepKey key, std::string directory, StepDescription description, uid_t owner,
+            Nanoseconds created_realtime_ns);
+  Stream* find_stream(std::uint32_t stream) const;
+  bool all_registered_locked() const;  // REQUIRES: mutex_ is held
+  enum class Purpose { kWrite, kRead };
+  static Result<std::shared_ptr<StepTrace>> open_for(Purpose purpose, StepKey key, std::string directory);
+  Result<void> load_streams(Purpose purpose);
+  // REQUIRES: mutex_ is held, and there is none of this number. STORE writes stream-S.json: from then on it is registered.
+  Result<void> add_stream(std::uint32_t stream, StreamDescription description,
+                          const std::function<Result<void>()>& store);
+  Result<void> store_description(std::uint32_t stream, const StepDescription& description) const;
+  Result<void> store_missing(std::uint32_t stream) const;
+  std::string stream_path(std::uint32_t stream, std::string_view suffix) const;
+
+  StepKey key_;
+  std::string directory_;
+  StepDescription description_;
+  uid_t owner_;
+  Nanoseconds created_realtime_ns_;
+  mutable std::mutex mutex_;  // the map; each stream has a lock of its own
+  std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
+};
+
+}  // namespace lbf

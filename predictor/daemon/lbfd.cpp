@@ -1,0 +1,295 @@
+// lbfd: the predictor daemon (docs/lbfd.md). Wiring only: configuration, database, trace store, steps, HTTP.
+#include <fcntl.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/scoped_fd.h"
+#include "db/database.h"
+#include "predictor/daemon/intake/file_io.h"
+#include "predictor/daemon/intake/trace_store.h"
+#include "predictor/daemon/http/api.h"
+#include "predictor/daemon/config.h"
+#include "predictor/daemon/http/http_server.h"
+#include "predictor/daemon/network_catalog.h"
+#include "predictor/daemon/steps/steps.h"
+#include "predictor/daemon/users.h"
+
+namespace {
+
+namespace asio = boost::asio;
+
+constexpr int kExitFailure = 1;
+constexpr int kExitUsage = 2;
+constexpr std::chrono::seconds kTick{1};
+constexpr std::chrono::seconds kStopPatience{10};
+
+int fail(int status, const std::string& message) {
+  (void)std::fprintf(stderr, "lbfd: error: %s\n", message.c_str());
+  return status;
+}
+
+struct Arguments {
+  std::string config = "/etc/lbf/lbfd.toml";
+  std::vector<std::string> listen;
+  std::string state_dir;
+  std::string networks_dir;
+  std::string log_level;
+  bool vacuum = false;
+};
+
+// The configuration file, then what the command line says.
+lbf::Result<lbf::DaemonConfig> configuration(const Arguments& arguments) {
+  auto config = lbf::DaemonConfig::load(arguments.config);
+  if (!config) return config;
+  if (!arguments.listen.empty()) config->listen.clear();
+  for (const std::string& text : arguments.listen) {
+    auto address = lbf::ListenAddress::parse(text);
+    if (!address) return lbf::invalid_input("--listen " + address.error().message);
+    config->listen.push_back(std::move(address).value());
+  }
+  // As in the file: where lbfd is started from must not matter.
+  for (const auto& [option, given, key] :
+       {std::tuple{"--state-dir", &arguments.state_dir, &config->state_dir},
+        std::tuple{"--networks-dir", &arguments.networks_dir, &config->networks_dir}}) {
+    if (given->empty()) continue;
+    if (!given->starts_with('/')) {
+      return lbf::invalid_input(std::string(option) + " '" + *given + "': must be an absolute path");
+    }
+    *key = *given;
+  }
+  if (!arguments.log_level.empty()) {
+    if (auto checked = lbf::check_log_level(arguments.log_level); !checked) {
+      return lbf::invalid_input("--log-level " + checked.error().message);
+    }
+    config->log_level = arguments.log_level;
+  }
+  return config;
+}
+
+// One lbfd per state directory: two writers would break both the log and the database.
+lbf::Result<lbf::ScopedFd> lock_state_directory(const std::string& directory) {
+  if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
+    lbf::Error error = lbf::system_error("create state_dir", directory, errno);
+    if (error.code == lbf::ErrorCode::kNotFound) error.message += ": make the directory that it is in";
+    return error;
+  }
+  struct stat status {};
+  if (::stat(directory.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
+    return lbf::Error{lbf::ErrorCode::kIo,
+                      "state_dir " + directory + " is not a directory: name another one"};
+  }
+  const std::string path = directory + "/lbfd.lock";
+  lbf::ScopedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd) return lbf::system_error("open", path, errno);
+  if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
+    return lbf::Error{lbf::ErrorCode::kUnavailable,
+                      directory + " is in use by another lbfd: stop it, or give this one another state_dir"};
+  }
+  return fd;
+}
+
+// A secret that others can read is none.
+lbf::Result<std::string> read_token(const std::string& path) {
+  constexpr std::size_t kLeastCharacters = 32;
+  if (path.empty()) return std::string();
+  const lbf::ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat status {};
+  if (!fd || ::fstat(fd.get(), &status) != 0) return lbf::system_error("read token_file", path, errno);
+  if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
+    return lbf::Error{lbf::ErrorCode::kPermission,
+                      "token_file " + path + ": must be a file of lbfd's user alone (chmod 0600)"};
+  }
+  std::array<char, 256> text{};
+  const ssize_t got = ::read(fd.get(), text.data(), text.size());
+  const std::string_view line(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  std::string token(line.substr(0, line.find('\n')));
+  if (token.size() < kLeastCharacters) {
+    return lbf::invalid_input("token_file " + path + ": the first line must have at least 32 characters");
+  }
+  return token;
+}
+
+std::set<uid_t> operator_uids(const std::vector<std::string>& names) {
+  std::set<uid_t> uids;
+  for (const std::string& name : names) {
+    const auto uid = lbf::uid_of_user(name);
+    if (uid) {
+      uids.insert(*uid);
+    } else {
+      spdlog::warn("operators: {}: left out", uid.error().message);
+    }
+  }
+  return uids;
+}
+
+void raise_descriptor_limit() {
+  struct rlimit limit {};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// lbfd --vacuum: the database without holes; for files that were made before lbfd gave room back by itself.
+int vacuum(const lbf::DaemonConfig& config) {
+  auto lock = lock_state_directory(config.state_dir);
+  if (!lock) return fail(kExitFailure, lock.error().message);
+  const std::string path = config.state_dir + "/lbf.db";
+  if (::access(path.c_str(), F_OK) != 0) return fail(kExitFailure, path + " is not there: nothing to rebuild");
+  auto database = lbf::db::Database::open(path);
+  if (!database) return fail(kExitFailure, database.error().message);
+  if (auto done = (*database)->rebuild(); !done) return fail(kExitFailure, done.error().message);
+  spdlog::info("{} was written anew", path);
+  return 0;
+}
+
+int run(const lbf::DaemonConfig& config) {
+  auto lock = lock_state_directory(config.state_dir);
+  if (!lock) return fail(kExitFailure, lock.error().message);
+  auto networks = lbf::NetworkCatalog::load(config.networks_dir, config.network);
+  if (!networks) return fail(kExitFailure, networks.error().message);
+  if (!networks->own_note().empty()) spdlog::warn("{}", networks->own_note());
+  if (::access(config.networks_dir.c_str(), F_OK) != 0) {
+    spdlog::warn("networks_dir {} is not there: lbf-calibrate writes its files", config.networks_dir);
+  }
+  lbf::StepsOptions options;
+  if (!config.topology.empty()) {
+    auto topology = lbf::Topology::load(config.topology);
+    if (!topology) return fail(kExitFailure, "topology: " + topology.error().message);
+    spdlog::info("{} nodes on {} levels of switches in {}", topology->nodes(), topology->levels(),
+                 config.topology);
+    options.run.topology = std::make_shared<const lbf::Topology>(std::move(topology).value());
+  }
+  auto database = lbf::db::Database::open(config.state_dir + "/lbf.db");
+  if (!database) return fail(kExitFailure, database.error().message);
+  auto traces = lbf::TraceStore::open(config.state_dir + "/traces");
+  if (!traces) return fail(kExitFailure, traces.error().message);
+  if ((*database)->created() && !(*traces)->list().empty()) {
+    spdlog::warn("{}/lbf.db was not there: the steps whose traces are stored are predicted anew",
+                 config.state_dir);
+  }
+
+  options.run.stream_start_timeout = config.stream_start_timeout;
+  options.stream_timeout = config.stream_timeout;
+  options.retention.age = std::chrono::hours(24) * config.trace_retention_days;
+  options.retention.limit_bytes = config.trace_store_limit_mb << 20;
+  options.step_retention = std::chrono::hours(24) * config.step_retention_days;
+  options.replay_threads = config.replay_threads;
+  options.replay_when_idle = config.replay_when_idle;
+  options.step_trace_limit_bytes = config.step_trace_limit_mb << 20;
+  options.picture_limit_s = config.picture_limit_s;
+  options.run.budget.cpu_percent = config.step_cpu_percent;
+  options.run.memory = std::make_shared<lbf::ReplayMemory>(std::uint64_t{config.replay_memory_mb} << 20);
+  lbf::Steps steps(**traces, **database, *networks, options);
+  steps.recover();
+
+  auto token = read_token(config.token_file);
+  if (!token) return fail(kExitFailure, token.error().message);
+  lbf::Api api(steps, operator_uids(config.operators), LBF_VERSION, std::move(token).value());
+  asio::io_context io(1);
+  asio::thread_pool workers(config.worker_threads);
+  lbf::HttpLimits limits;
+  limits.max_connections = config.max_connections;
+  limits.request_memory_bytes = std::uint64_t{config.request_memory_mb} << 20;
+  std::optional<lbf::HttpServer> server;
+  server.emplace(
+      io, workers, [&api](const lbf::ApiRequest& request) { return api.handle(request); }, limits);
+  for (const lbf::ListenAddress& address : config.listen) {
+    const auto taken = server->listen(address);
+    if (!taken) return fail(kExitFailure, taken.error().message);
+    spdlog::info("lbfd {} listens on {}", LBF_VERSION, taken->text());
+  }
+
+  asio::steady_timer tick(io);
+  std::function<void()> next_tick = [&] {
+    tick.expires_after(kTick);
+    tick.async_wait([&](const boost::system::error_code& error) {
+      if (error) return;
+      asio::post(workers, [&steps] { steps.tick(); });
+      next_tick();
+    });
+  };
+  next_tick();
+
+  asio::signal_set signals(io, SIGTERM, SIGINT);
+  asio::steady_timer patience(io);
+  signals.async_wait([&](const boost::system::error_code& error, int signal) {
+    if (error) return;
+    spdlog::info("signal {}: answering what is under way, then ending", signal);
+    tick.cancel();
+    patience.expires_after(kStopPatience);
+    patience.async_wait([&io](const boost::system::error_code& waited) {
+      if (!waited) io.stop();
+    });
+    server->stop([&io] { io.stop(); });
+  });
+  io.run();
+  workers.join();
+  steps.stop();
+  spdlog::info("lbfd ended");
+  return 0;
+}
+
+int main_of(int argc, char** argv) {
+  CLI::App app{"lbfd: predicts, while MPI jobs run, how long they would have taken elsewhere"};
+  Arguments arguments;
+  app.set_version_flag("--version", std::string("lbfd ") + LBF_VERSION);
+  app.add_option("--config", arguments.config, "configuration file")->capture_default_str();
+  app.add_option("--listen", arguments.listen,
+                 "unix:/PATH or tcp:ADDRESS:PORT; several times; instead of the file's");
+  app.add_option("--state-dir", arguments.state_dir, "where traces and database are kept");
+  app.add_option("--networks-dir", arguments.networks_dir, "directory of network files");
+  app.add_option("--log-level", arguments.log_level, "trace, debug, info, warning or error");
+  app.add_flag("--vacuum", arguments.vacuum,
+               "write the database anew, without holes, and end; no lbfd may use it meanwhile");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+    return fail(kExitUsage, std::string(error.what()) + "; lbfd --help lists the options");
+  }
+  const auto config = configuration(arguments);
+  if (!config) return fail(kExitUsage, config.error().message);
+
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("lbfd"));
+  spdlog::set_pattern("%Y-%m-%dT%H:%M:%S.%e %l %v");
+  spdlog::set_level(spdlog::level::from_str(config->log_level));
+  (void)std::signal(SIGPIPE, SIG_IGN);
+  (void)std::signal(SIGXFSZ, SIG_IGN);  // a file size limit is an error of the write, not the end of lbfd
+  ::umask(0077);
+  raise_descriptor_limit();
+  return arguments.vacuum ? vacuum(*config) : run(*config);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return main_of(argc, argv);
+  } catch (const std::exception& exception) {
+    (void)std::fprintf(stderr, "lbfd: error: %s\n", exception.what());
+  } catch (...) {
+    (void)std::fprintf(stderr, "lbfd: error: an exception without a message\n");
+  }
+  return kExitFailure;
+}

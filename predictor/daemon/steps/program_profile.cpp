@@ -1,0 +1,138 @@
+// ProgramProfile, see program_profile.h.
+#include "predictor/daemon/steps/program_profile.h"
+
+#include <algorithm>
+
+#include "event/mpi_function_table.h"
+
+namespace lbf {
+namespace {
+
+constexpr std::size_t kMostWordBytes = 200;
+constexpr std::size_t kMostPrograms = 8;  // of one step (srun --multi-prog)
+// Of the time that was seen the program has this share at least, whatever the capture says of itself; and of a rank's time
+// its processors, whatever it waited for.
+constexpr double kLeastOfSeen = 0.1;
+
+std::string word_of(const nlohmann::json& record, const char* key) {
+  const auto found = record.find(key);
+  if (found == record.end() || !found->is_string()) return {};
+  return found->get<std::string>().substr(0, kMostWordBytes);
+}
+
+std::string base_name(const std::string& path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+// Whose number depends on how fast others are, or which nobody waits in: they say nothing about the program's input.
+bool varies_by_itself(MpiRole role) {
+  switch (role) {
+    case MpiRole::kTest:
+    case MpiRole::kTestany:
+    case MpiRole::kTestall:
+    case MpiRole::kTestsome:
+    case MpiRole::kWaitsome:
+    case MpiRole::kRequestGetStatus:
+    case MpiRole::kIprobe:
+    case MpiRole::kImprobe:
+    case MpiRole::kWinTest:
+    case MpiRole::kLocal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string joined(const std::set<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : "+") + word;
+  return out;
+}
+
+}  // namespace
+
+void ProgramProfile::take_process(Rank rank, const nlohmann::json& record) {
+  const std::string build_id = word_of(record, "build_id");
+  if (build_id.empty()) return;
+  const std::string script = word_of(record, "script");
+  if (build_ids_.size() < kMostPrograms) build_ids_.insert(build_id);
+  if (!script.empty() && scripts_.size() < kMostPrograms) scripts_.insert(script);
+  if (named_rank_ >= 0 && rank >= named_rank_) return;
+  named_rank_ = rank;
+  name_ = script.empty() ? base_name(word_of(record, "executable")) : script.substr(0, script.rfind(':'));
+}
+
+void ProgramProfile::take_events(std::span<const Event> events) {
+  for (const Event& event : events) {
+    process_s_ += event.process_s;
+    seen_s_ += event.process_s + event.call_s + event.off_s;
+    switch (event.kind) {
+      case EventKind::kSend:
+      case EventKind::kIsend:
+      case EventKind::kCollective:
+      case EventKind::kIcollective:
+      case EventKind::kOneSided:
+        sent_bytes_ += static_cast<double>(event.bytes);
+        break;
+      case EventKind::kWindowClose:
+      case EventKind::kGap:
+        windows_ = true;
+        break;
+      case EventKind::kWindowOpen:
+        seen_s_ -= event.call_s;  // the time while nobody looked
+        break;
+      case EventKind::kSkipped:
+        capture_ended_ = capture_ended_ || skipped_side(event) == SkippedSide::kEverything;
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+std::optional<db::ProgramRun> ProgramProfile::run(
+    const std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*>& calls_of_rank, Seconds rank_s,
+    const Watched& watched) const {
+  if (build_ids_.empty() || calls_of_rank.empty()) return std::nullopt;
+  const auto ranks = static_cast<double>(calls_of_rank.size());
+  db::ProgramRun out;
+  out.build_id = joined(build_ids_);
+  out.script = joined(scripts_);
+  out.name = name_;
+  if (capture_ended_) {
+    // Nobody counted the rest of the calls, by which it would be recognised. Until then all were recorded or counted, in a time
+    // that is known: the recorded part alone is a moment, in which a program may call as often as never again. What the
+    // capture took made calls rarer than they are.
+    if (watched.watched_s > 0) {
+      out.calls = watched.recorded_calls + watched.counted_calls;
+      out.rank_s = std::max(watched.watched_s - watched.capture_s, kLeastOfSeen * watched.watched_s);
+      // As of other runs: processor time, in which the ranks' threads add up, and waiting without polling does not count.
+      if (watched.program_cpu_s > 0 && rank_s > 0) out.rank_s *= std::max(watched.program_cpu_s / rank_s, kLeastOfSeen);
+    } else {
+      out.calls = watched.recorded_calls;
+      out.rank_s = std::max(seen_s_ - watched.recording_s, kLeastOfSeen * seen_s_);
+    }
+    if (out.calls == 0 || !(out.rank_s > 0)) return std::nullopt;
+    out.seen_process_s = process_s_;
+    return out;
+  }
+  out.rank_s = rank_s;
+  std::vector<std::uint64_t> totals(mpi_function_count() + 1, 0);
+  for (const auto* calls : calls_of_rank) {
+    for (std::size_t id = 0; id < std::min(calls->size(), totals.size()); ++id) totals[id] += (*calls)[id].first;
+  }
+  for (std::size_t id = 1; id < totals.size(); ++id) {
+    const MpiFunction* function = mpi_function(static_cast<std::uint16_t>(id));
+    if (function == nullptr || totals[id] == 0) continue;
+    out.calls += totals[id];
+    if (varies_by_itself(function->role)) continue;
+    out.calls_per_rank.emplace_back(std::string(function->name), static_cast<double>(totals[id]) / ranks);
+  }
+  // What was not seen is taken to be as what was.
+  const double seen_share = rank_s > 0 && seen_s_ > 0 ? std::min(1.0, seen_s_ / rank_s) : 1.0;
+  out.work_s = process_s_ / (windows_ ? seen_share : 1.0) / ranks;
+  if (!windows_) out.sent_bytes = sent_bytes_ / ranks;
+  return out;
+}
+
+}  // namespace lbf

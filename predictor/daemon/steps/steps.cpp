@@ -1,0 +1,428 @@
+// Steps, see steps.h: what goes on by itself. steps_intake.cpp: what relays send; steps_answers.cpp: what people ask.
+#include "predictor/daemon/steps/steps.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <ctime>
+#include <memory>
+#include <utility>
+
+#include "predictor/daemon/steps/steps_entry.h"
+
+namespace lbf {
+namespace {
+
+// A finished step is kept in memory so long: late retries of its relays are answered without reading the
+// trace.
+constexpr std::chrono::seconds kKeepFinished{60};
+// Ended steps that wait for their replay after a start are loaded so many at a time.
+constexpr std::size_t kBacklogInMemory = 4;
+// Streams of one step that have fallen silent are ended so many at a time, each with files to synchronise: other steps' turns come
+// between them.
+constexpr std::size_t kEndedPerTick = 64;
+// A resting replay looks so often whether the programs have ended.
+constexpr std::chrono::milliseconds kLookDuringRest{100};
+
+Seconds thread_cpu_s() {
+  timespec used{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<Seconds>(used.tv_sec) + 1e-9 * static_cast<Seconds>(used.tv_nsec);
+}
+
+}  // namespace
+
+Steps::Steps(TraceStore& traces, db::Database& database, const NetworkCatalog& networks, StepsOptions options)
+    : traces_(traces),
+      database_(database),
+      step_store_(database),
+      prediction_store_(database),
+      program_store_(database),
+      accuracy_store_(database),
+      networks_(networks),
+      options_(options),
+      replay_pool_(std::max(1u, options.replay_threads)) {}
+
+Steps::~Steps() {
+  stop();
+}
+
+void Steps::stop() {
+  if (stopping_.exchange(true)) return;
+  replay_pool_.stop();
+  replay_pool_.join();
+  for (const EntryPtr& entry : entries()) persist(*entry);
+}
+
+std::vector<Steps::EntryPtr> Steps::entries() const {
+  const std::scoped_lock lock(mutex_);
+  std::vector<EntryPtr> all;
+  all.reserve(entries_.size());
+  for (const auto& [key, entry] : entries_) all.push_back(entry);
+  return all;
+}
+
+Steps::EntryPtr Steps::find_loaded(const StepKey& key) const {
+  const std::scoped_lock lock(mutex_);
+  const auto found = entries_.find(key);
+  return found == entries_.end() ? nullptr : found->second;
+}
+
+// REQUIRES: load_mutex_ is held.
+Steps::EntryPtr Steps::adopt(std::shared_ptr<StepTrace> trace, bool replay) {
+  auto entry = std::make_shared<Entry>();
+  entry->trace = std::move(trace);
+  if (replay) {
+    entry->run = std::make_shared<StepRun>(entry->trace, networks_, run_options(*entry->trace));
+  } else {
+    entry->finished = Clock::now();
+    entry->final_persisted = true;
+  }
+  const std::scoped_lock lock(mutex_);
+  entries_[entry->trace->key()] = entry;
+  return entry;
+}
+
+Result<Steps::EntryPtr> Steps::find_or_load(const StepKey& key) {
+  if (EntryPtr entry = find_loaded(key)) return entry;
+  const std::scoped_lock lock(load_mutex_);
+  if (EntryPtr entry = find_loaded(key)) return entry;
+  auto trace = traces_.open_step(key);
+  if (!trace) {
+    if (trace.error().code != ErrorCode::kNotFound) return trace.error();
+    return Error{ErrorCode::kNotFound, "step " + key.text() + " has no trace here"};
+  }
+  auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
+  if (!state) return state.error();
+  // A stream that came back has taken its end back: such a step goes on, whatever the database says.
+  const bool finished = state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key);
+  EntryPtr entry = adopt(std::move(trace).value(), !finished);
+  if (!finished) schedule(entry);
+  return entry;
+}
+
+void Steps::recover() {
+  for (const StepKey& key : traces_.list()) {
+    const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
+    if (!state) {
+      spdlog::error("{}", state.error().message);
+      continue;
+    }
+    if (state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key)) continue;
+    const std::scoped_lock lock(load_mutex_);
+    auto trace = traces_.open_step(key);
+    if (!trace) {
+      if (trace.error().code == ErrorCode::kNotFound) {
+        traces_.remove_empty(key);
+      } else {
+        spdlog::error("step {}: {}", key.text(), trace.error().message);
+      }
+      continue;
+    }
+    if ((*trace)->all_ended()) {
+      backlog_.push_back(key);
+      continue;
+    }
+    spdlog::info("step {}: taken up again, {} bytes of its trace are here", key.text(),
+                 (*trace)->stored_bytes());
+    schedule(adopt(std::move(trace).value(), true));
+  }
+  load_backlog();
+  prune();
+}
+
+// Steps whose relays were done, but whose prediction was not, when lbfd ended.
+void Steps::load_backlog() {
+  const std::scoped_lock lock(load_mutex_);
+  while (!backlog_.empty()) {
+    std::size_t replaying = 0;
+    for (const EntryPtr& entry : entries())
+      replaying += !entry->is_finished() && entry->trace->all_ended() ? 1 : 0;
+    if (replaying >= kBacklogInMemory) return;
+    const StepKey key = backlog_.front();
+    backlog_.pop_front();
+    if (find_loaded(key) != nullptr) continue;
+    auto trace = traces_.open_step(key);
+    if (!trace) {
+      spdlog::error("step {}: {}", key.text(), trace.error().message);
+      continue;
+    }
+    spdlog::info("step {}: ended before, its prediction is completed now", key.text());
+    schedule(adopt(std::move(trace).value(), true));
+  }
+}
+
+bool Steps::others_wait(const EntryPtr& entry) const {
+  const auto all = entries();
+  return std::any_of(all.begin(), all.end(),
+                     [&](const EntryPtr& other) { return other != entry && other->wanted > 0; });
+}
+
+// Targets that were deferred, from the stored traces of steps that are over: oldest first, one step at a time, all of
+// its targets in one pass without a budget.
+void Steps::take_up_deferred() {
+  const std::scoped_lock lock(load_mutex_);
+  if (deferred_ != nullptr) {
+    if (!deferred_->is_finished()) return schedule(deferred_);
+    deferred_ = nullptr;
+  }
+  auto row = prediction_store_.next_deferred(deferred_row_);
+  if (!row) return;
+  if (!*row) {
+    deferred_row_ = 0;
+    return;
+  }
+  deferred_row_ = **row;
+  db::StepQuery query;
+  query.row = **row;
+  auto found = step_store_.find(query, false);
+  if (!found || found->empty()) return;
+  const db::StepRecord& step = found->front().record;
+  const StepKey key{step.cluster, step.job, step.step, step.restart};
+  if (find_loaded(key) != nullptr) return;  // just over: its turn comes when it has left memory
+  auto trace = traces_.open_step(key);
+  if (!trace) {
+    if (trace.error().code != ErrorCode::kNotFound) {
+      spdlog::error("step {}: {}", key.text(), trace.error().message);
+      return;
+    }
+    const std::string why = "its trace is not stored any more (retention)";
+    if (auto given_up = prediction_store_.give_up_deferred(**row, why); !given_up) {
+      spdlog::error("step {}: {}", key.text(), given_up.error().message);
+    } else {
+      spdlog::info("step {}: deferred targets are given up: {}", key.text(), why);
+    }
+    return;
+  }
+  if (!(*trace)->all_ended()) return;  // a stream of it is back: it is replayed whole when that has ended
+  auto entry = std::make_shared<Entry>();
+  entry->trace = std::move(trace).value();
+  entry->is_again = true;
+  StepRunOptions options = run_options(*entry->trace);
+  options.budget = {};
+  options.memory = nullptr;
+  options.cpu_spent_before_s = step.lbfd_cpu_s;
+  if (auto before = prediction_store_.deferred_targets(**row)) options.deferred_before = std::move(*before);
+  entry->run = std::make_shared<StepRun>(entry->trace, networks_, options);
+  {
+    const std::scoped_lock map_lock(mutex_);
+    entries_[key] = entry;
+  }
+  spdlog::info("step {}: its deferred targets are taken up", key.text());
+  deferred_ = entry;
+  schedule(entry);
+}
+
+void Steps::schedule(const EntryPtr& entry) {
+  if (entry->wanted.fetch_add(1) == 0) {
+    boost::asio::post(replay_pool_, [this, entry] { replay_once(entry); });
+  }
+}
+
+bool Steps::programs_run() const {
+  const std::vector<EntryPtr> all = entries();
+  return std::any_of(all.begin(), all.end(), [](const EntryPtr& entry) { return !entry->trace->all_ended(); });
+}
+
+// The rest ends early with the last program: nobody is held up any more.
+void Steps::replay_after_rest(const EntryPtr& entry, Clock::time_point end_of_rest) {
+  const auto timer = std::make_shared<boost::asio::steady_timer>(replay_pool_, kLookDuringRest);
+  timer->async_wait([this, entry, end_of_rest, timer](const boost::system::error_code& error) {
+    if (error || stopping_) return;
+    if (Clock::now() < end_of_rest && programs_run()) return replay_after_rest(entry, end_of_rest);
+    replay_once(entry);
+  });
+}
+
+// One batch, then the turn goes to the next step in the pool's queue.
+void Steps::replay_once(const EntryPtr& entry) {
+  if (stopping_) return;
+  const Seconds cpu_begin_s = thread_cpu_s();
+  const Clock::time_point begin = Clock::now();
+  const unsigned seen = entry->wanted.load();
+  const std::shared_ptr<StepRun> run = entry->current_run();
+  StepRun::Progress progress = StepRun::Progress::kIdle;
+  if (run != nullptr && !entry->is_finished()) {
+    try {
+      progress = run->work();
+    } catch (const std::exception& exception) {
+      spdlog::error("step {}: replay: {}", entry->trace->key().text(), exception.what());
+    }
+  }
+  if (progress == StepRun::Progress::kFinished) {
+    const auto view = run->view();
+    {
+      const std::scoped_lock lock(entry->mutex);
+      if (entry->run == run) entry->finished = Clock::now();
+    }
+    persist(*entry);
+    const db::StepRecord& record = view->record;
+    spdlog::info("step {}: {}, user {}, {} ranks, {} events, measured {:.3f} s, {} predictions{}{}",
+                 entry->trace->key().text(), db::name_of(record.state), record.user_name, record.ranks,
+                 record.events, record.measured_s.value_or(0), view->predictions.size(),
+                 record.why_partial.empty() ? "" : ": ", record.why_partial);
+  }
+  // Steps under way go first: then it goes on with the next tick.
+  const bool yields = progress == StepRun::Progress::kMore && entry->is_hidden() && others_wait(entry);
+  if (yields) progress = StepRun::Progress::kIdle;
+  if (progress == StepRun::Progress::kMore || entry->wanted.fetch_sub(seen) != seen) {
+    if (options_.replay_when_idle && programs_run()) {
+      const Seconds wall_s = std::chrono::duration<Seconds>(Clock::now() - begin).count();
+      if (const Seconds rest_s = entry->idle_turns.rest_after(thread_cpu_s() - cpu_begin_s, wall_s); rest_s > 0) {
+        const auto rest = std::chrono::duration_cast<Clock::duration>(std::chrono::duration<Seconds>(rest_s));
+        return replay_after_rest(entry, Clock::now() + rest);
+      }
+    }
+    boost::asio::post(replay_pool_, [this, entry] { replay_once(entry); });
+  }
+}
+
+// Returns whether the newest view is in the database.
+bool Steps::persist(Entry& entry) {
+  const std::scoped_lock one_writer(entry.persist_mutex);
+  const std::shared_ptr<StepRun> run = entry.current_run();
+  if (run == nullptr || entry.is_hidden()) return true;
+  const auto view = run->view();
+  {
+    const std::scoped_lock lock(entry.mutex);
+    if (entry.persisted_generation == view->generation) return true;
+    entry.last_persisted = Clock::now();
+  }
+  const auto stored = step_store_.put(view->record, view->predictions);
+  if (!stored) {
+    database_disk_.failed("step " + entry.trace->key().text(), stored.error());
+    return false;  // tick() tries again
+  }
+  database_disk_.succeeded();
+  const std::scoped_lock lock(entry.mutex);
+  if (entry.run == run) {
+    entry.persisted_generation = view->generation;
+    entry.final_persisted = view->record.state != db::StepState::kRunning;
+  }
+  return true;
+}
+
+void Steps::end_silent_streams(const EntryPtr& entry) {
+  const auto now = Clock::now();
+  const auto nodes = static_cast<std::uint32_t>(entry->trace->description().nodes.size());
+  std::size_t ended_now = 0;
+  for (std::uint32_t number = 0; number < nodes && ended_now < kEndedPerTick; ++number) {
+    {
+      const std::scoped_lock lock(entry->mutex);
+      const auto heard = entry->last_heard.find(number);
+      if (now - (heard == entry->last_heard.end() ? entry->loaded : heard->second) < options_.stream_timeout)
+        continue;
+    }
+    const auto state = entry->trace->stream(number);
+    if (state && state->end) continue;
+    if (!state && entry->trace->all_registered()) continue;  // it runs no rank of this program
+    ++ended_now;
+    Result<void> ended;
+    if (!state) {
+      ended = entry->trace->end_missing_stream(number);
+    } else {
+      auto result = entry->trace->end_stream(
+          number, {state->next_sequence - 1, 0, std::string(kReasonStreamTimeout), 0});
+      if (!result) ended = result.error();
+    }
+    if (ended) {
+      spdlog::warn("step {}: nothing came from node {} for {} s: its stream is ended",
+                   entry->trace->key().text(), entry->trace->description().nodes[number],
+                   std::chrono::duration_cast<std::chrono::seconds>(options_.stream_timeout).count());
+    } else {
+      trace_disk_.failed("step " + entry->trace->key().text(), ended.error());
+    }
+    schedule(entry);
+  }
+}
+
+void Steps::tick() {
+  const std::unique_lock only_one(tick_mutex_, std::try_to_lock);
+  if (!only_one || stopping_) return;
+  const auto now = Clock::now();
+  for (const EntryPtr& entry : entries()) {
+    bool finished = false;
+    bool persisted = false;
+    bool due = false;
+    bool old = false;
+    {
+      const std::scoped_lock lock(entry->mutex);
+      finished = entry->finished.has_value();
+      persisted = entry->final_persisted;
+      due = now - entry->last_persisted >= options_.persist_interval;
+      old = finished && now - *entry->finished >= kKeepFinished;
+    }
+    if (!finished && !entry->is_hidden()) {
+      end_silent_streams(entry);
+      schedule(entry);  // the wait for relays to register may be over
+    }
+    if (due && !(finished && persisted)) persisted = persist(*entry) && finished;
+    if (old && persisted) {
+      const std::scoped_lock lock(load_mutex_, mutex_);
+      if (entry->is_finished()) entries_.erase(entry->trace->key());
+    }
+  }
+  trace_disk_.tick(now);
+  database_disk_.tick(now);
+  load_backlog();
+  take_up_deferred();
+  if (now - last_prune_ >= options_.prune_interval) prune();
+  if (database_has_old_steps_) prune_database();
+}
+
+// A turn's worth: a report or a batch that comes meanwhile waits for one short transaction, not for all.
+void Steps::prune_database() {
+  constexpr std::size_t kStepsPerTurn = 200;
+  constexpr int kPagesPerTurn = 2000;  // 8 MB
+  database_has_old_steps_ = false;
+  if (options_.step_retention.count() == 0) return;
+  const double now_s =
+      std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const double before_s = now_s - std::chrono::duration<double>(options_.step_retention).count();
+  const auto has_trace = [this](const db::StepRecord& step) {
+    const StepKey key{step.cluster, step.job, step.step, step.restart};
+    return find_loaded(key) != nullptr || traces_.contains(key);
+  };
+  const auto removed = step_store_.remove_ended_before(before_s, kStepsPerTurn, has_trace);
+  if (!removed) {
+    spdlog::error("retention: {}", removed.error().message);
+    return;
+  }
+  if (*removed > 0) spdlog::info("retention: {} old steps removed from the database", *removed);
+  const auto left = database_.give_back(kPagesPerTurn);
+  if (!left) spdlog::error("retention: {}", left.error().message);
+  database_has_old_steps_ = *removed == kStepsPerTurn || (left && *left > 0);
+}
+
+void Steps::prune() {
+  last_prune_ = Clock::now();
+  database_has_old_steps_ = options_.step_retention.count() > 0;
+  if (options_.retention.age.count() == 0 && options_.retention.limit_bytes == 0) return;
+  const std::scoped_lock lock(load_mutex_);
+  const auto in_use = [this](const StepKey& key) {
+    if (find_loaded(key) != nullptr) return true;
+    const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);
+    // What is not in the database would be lost with its trace.
+    return !state || !state->has_value() || **state == db::StepState::kRunning;
+  };
+  const PruneResult pruned = traces_.prune(options_.retention, in_use,
+                                           [](const Error& error) { spdlog::error("{}", error.message); });
+  if (!pruned.removed.empty()) {
+    spdlog::info("retention: {} old traces removed, {} bytes are left", pruned.removed.size(),
+                 pruned.stored_bytes);
+  }
+  if (options_.retention.limit_bytes > 0 && pruned.stored_bytes > options_.retention.limit_bytes) {
+    spdlog::warn("the traces of steps under way take {} bytes, more than trace_store_limit_mb",
+                 pruned.stored_bytes);
+  }
+}
+
+std::size_t Steps::running() const {
+  std::size_t count = 0;
+  for (const EntryPtr& entry : entries()) count += entry->is_finished() || entry->is_hidden() ? 0 : 1;
+  return count;
+}
+
+}  // namespace lbf

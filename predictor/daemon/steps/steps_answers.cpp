@@ -1,0 +1,228 @@
+// Steps, answers to people: see steps.h.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "predictor/daemon/steps/steps_entry.h"
+#include "predictor/daemon/users.h"
+
+namespace lbf {
+namespace {
+
+StepView copy_of(const StepView& view, StepDetail detail) {
+  if (detail == StepDetail::kFull) return view;
+  StepView copy;
+  copy.generation = view.generation;
+  copy.record = view.record;
+  if (detail == StepDetail::kBrief) {
+    copy.record.calls.clear();
+    copy.record.procedures.reset();
+    return copy;
+  }
+  if (detail == StepDetail::kSummary) {
+    const db::PredictionRecord* const fastest = db::fastest_of(view.predictions);
+    for (const db::PredictionRecord& prediction : view.predictions) {
+      if (db::is_listed(prediction, fastest)) copy.predictions.push_back(prediction.without_ranks());
+    }
+    return copy;
+  }
+  copy.predictions.reserve(view.predictions.size());
+  for (const db::PredictionRecord& prediction : view.predictions) {
+    copy.predictions.push_back(prediction.without_ranks());
+  }
+  return copy;
+}
+
+}  // namespace
+
+Result<std::vector<StepView>> Steps::find(const db::StepQuery& query, StepDetail detail) {
+  auto found = find_without_predictions(query, detail);
+  if (!found) return found.error();
+  if (auto read = read_predictions(*found, detail); !read) return read.error();
+  std::vector<StepView> views;
+  views.reserve(found->size());
+  for (FoundStep& step : *found) views.push_back(std::move(step.view));
+  return views;
+}
+
+Result<std::vector<FoundStep>> Steps::find_without_predictions(const db::StepQuery& query, StepDetail detail) {
+  const bool brief = detail == StepDetail::kBrief;
+  const bool summary = detail == StepDetail::kSummary;
+  std::map<StepKey, FoundStep> found;
+  auto stored = step_store_.find(query, !brief && !summary);
+  if (!stored) return stored.error();
+  for (db::StoredStepRecord& step : *stored) {
+    const StepKey key{step.record.cluster, step.record.job, step.record.step, step.record.restart};
+    FoundStep& of_key = found[key];
+    of_key.view.record = std::move(step.record);
+    if (!brief) of_key.unread = step.row;
+  }
+  for (const EntryPtr& entry : entries()) {
+    const std::shared_ptr<StepRun> run = entry->current_run();
+    if (run == nullptr || entry->is_hidden()) continue;
+    const auto view = run->view();
+    const StepKey& key = entry->trace->key();
+    found.erase(key);  // the view is the newer one, whether it still matches or not
+    if (!query.matches(view->record)) continue;
+    found.emplace(key, FoundStep{copy_of(*view, detail), std::nullopt});
+  }
+  std::vector<FoundStep> steps;
+  steps.reserve(found.size());
+  for (auto& [key, step] : found) steps.push_back(std::move(step));
+  std::stable_sort(steps.begin(), steps.end(), [](const FoundStep& a, const FoundStep& b) {
+    return a.view.record.start_s < b.view.record.start_s;
+  });
+  if (steps.size() > query.limit)
+    steps.erase(steps.begin(), steps.end() - static_cast<std::ptrdiff_t>(query.limit));
+  return steps;
+}
+
+Result<void> Steps::read_predictions(std::span<FoundStep> steps, StepDetail detail) const {
+  std::vector<db::StepRow> rows;
+  for (const FoundStep& step : steps) {
+    if (step.unread) rows.push_back(*step.unread);
+  }
+  if (rows.empty()) return {};
+  auto read = detail == StepDetail::kSummary ? prediction_store_.summaries(rows)
+                                             : prediction_store_.of_steps(rows, detail == StepDetail::kFull);
+  if (!read) return read.error();
+  auto predictions = read->begin();
+  for (FoundStep& step : steps) {
+    if (!step.unread) continue;
+    step.view.predictions = std::move(*predictions++);
+    step.unread.reset();
+  }
+  return {};
+}
+
+Result<void> Steps::read_predictions(std::span<db::ListedStep> steps, const db::ListValues& values) const {
+  return db::read_predictions(database_, values, steps);
+}
+
+Result<std::vector<db::ListedStep>> Steps::list(const db::StepQuery& query, const db::ListValues& values) {
+  // The numbers tell which of them are under way.
+  db::ListValues with_key = values;
+  for (const db::StepValue part :
+       {db::StepValue::kCluster, db::StepValue::kJob, db::StepValue::kStep, db::StepValue::kRestart}) {
+    if (std::find(with_key.step.begin(), with_key.step.end(), part) == with_key.step.end())
+      with_key.step.push_back(part);
+  }
+  auto listed = db::list_steps(database_, query, with_key);
+  if (!listed) return listed.error();
+  std::set<StepKey> under_way;
+  std::vector<db::ListedStep> running;
+  for (const EntryPtr& entry : entries()) {
+    const std::shared_ptr<StepRun> run = entry->current_run();
+    if (run == nullptr || entry->is_hidden()) continue;
+    const auto view = run->view();
+    under_way.insert(entry->trace->key());  // the view is the newer one, whether it still matches or not
+    if (!query.matches(view->record)) continue;
+    StepView copy = copy_of(*view, values.every_target ? StepDetail::kList : StepDetail::kSummary);
+    const std::uint64_t nodes = copy.record.nodes.size();
+    db::ListedStep& listed_step = running.emplace_back(db::ListedStep{std::move(copy.record), nodes, std::move(copy.predictions)});
+    for (const db::PredictionRecord& prediction : view->predictions) {
+      listed_step.targets_deferred += prediction.why_deferred.empty() ? 0 : 1;
+      listed_step.targets_taken_up += prediction.taken_up ? 1 : 0;
+    }
+  }
+  if (under_way.empty()) return listed;
+  std::erase_if(*listed, [&](const db::ListedStep& step) {
+    const db::StepRecord& record = step.record;
+    return under_way.contains({record.cluster, record.job, record.step, record.restart});
+  });
+  std::move(running.begin(), running.end(), std::back_inserter(*listed));
+  std::stable_sort(listed->begin(), listed->end(), [](const db::ListedStep& a, const db::ListedStep& b) {
+    return a.record.start_s < b.record.start_s;
+  });
+  if (listed->size() > query.limit)
+    listed->erase(listed->begin(), listed->end() - static_cast<std::ptrdiff_t>(query.limit));
+  return listed;
+}
+
+Result<StepView> Steps::get(const Caller& caller, const StepKey& key, StepDetail detail) {
+  db::StepQuery query;
+  query.cluster = key.cluster;
+  query.job = key.job;
+  query.step = key.step;
+  query.restart = key.restart;
+  auto found = find(query, detail);
+  if (!found) return found.error();
+  if (found->empty()) return Error{ErrorCode::kNotFound, "step " + key.text() + " is not known here"};
+  StepView& view = found->front();
+  if (!caller.is_operator && view.record.uid != caller.uid) {
+    return Error{ErrorCode::kPermission, "step " + key.text() + " belongs to user " + view.record.user_name +
+                                             ", not to " + user_name_of(caller.uid)};
+  }
+  return std::move(view);
+}
+
+Result<db::ErrorFit> Steps::fit_of(const Caller& caller, const StepKey& key) {
+  auto step = get(caller, key, StepDetail::kBrief);
+  if (!step) return step.error();
+  return accuracy_store_.fit_of(key.cluster, key.job, key.step, key.restart);
+}
+
+Result<std::shared_ptr<StepTrace>> Steps::trace(const Caller& caller, const StepKey& key) {
+  auto step = get(caller, key, StepDetail::kBrief);
+  if (!step) return step.error();
+  if (EntryPtr entry = find_loaded(key)) return entry->trace;
+  auto trace = traces_.open_to_read(key);
+  if (!trace && trace.error().code == ErrorCode::kNotFound) {
+    return Error{ErrorCode::kNotFound,
+                 "the trace of step " + key.text() + " is not stored any more (retention)"};
+  }
+  return trace;
+}
+
+Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, std::size_t target,
+                                      const PictureSize& size) {
+  const auto step = get(caller, key, StepDetail::kList);
+  if (!step) return step.error();
+  if (target >= step->predictions.size()) {
+    return invalid_input(fmt::format("step {} has {} predictions: there is no number {}", key.text(),
+                                     step->predictions.size(), target));
+  }
+  if (step->record.events > kPictureEvents) {
+    return Error{ErrorCode::kLimit,
+                 fmt::format("step {} has {} events; a picture is made of {} at most: lbf-trace export makes a "
+                             "timeline of any trace",
+                             key.text(), step->record.events, kPictureEvents)};
+  }
+  const std::unique_lock alone(picture_mutex_, std::try_to_lock);
+  if (!alone) {
+    return Error{ErrorCode::kUnavailable, "another picture is being made: try again in some seconds"};
+  }
+  auto stored = trace(caller, key);
+  if (!stored) return stored.error();
+  RunPicture picture(target, size);
+  StepRunOptions options = options_.run;
+  options.picture = &picture;
+  options.stream_start_timeout = std::chrono::milliseconds(0);
+  StepRun run(std::move(stored).value(), networks_, options);
+  const auto began = Clock::now();
+  // More came meanwhile where the step is running: that is for the next picture.
+  while (!stopping_ && run.work() == StepRun::Progress::kMore) {
+    const std::chrono::duration<double> taken = Clock::now() - began;
+    if (options_.picture_limit_s > 0 && taken.count() > options_.picture_limit_s) {
+      return Error{ErrorCode::kLimit,
+                   fmt::format("the picture of step {} ({} events) was not made within {:g} s, picture_limit_s of "
+                               "lbfd.toml: lbf-trace export makes a timeline of any trace",
+                               key.text(), step->record.events, options_.picture_limit_s)};
+    }
+  }
+  const auto view = run.view();
+  const std::string& why_partial = view->record.why_partial;
+  if (!picture.started()) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("step {} cannot be replayed{}{}", key.text(), why_partial.empty() ? "" : ": ",
+                             why_partial)};
+  }
+  nlohmann::json json = picture.to_json();
+  json["why_partial"] = why_partial;
+  return json;
+}
+
+}  // namespace lbf

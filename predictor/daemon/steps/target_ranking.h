@@ -1,0 +1,16 @@
+// The order in which a step's targets are worked down while budgets last (docs/lbfd.md, "Budgets").
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "predictor/engine/replay/target.h"
+
+namespace lbf {
+
+// The configuration that ran stays first. Then targets on networks that the user asked for before others; among these
+// the nearer ones first: those that change less of network, number of nodes and placement; of these the network that ran,
+// whose targets flags of srun can ask for; then those whose number of nodes is nearer in ratio; else in the order given. REQUIRES: targets.front() is the configuration that ran.
+std::vector<Target> ranked_targets(std::vector<Target> targets, const std::vector<std::string>& asked_networks);
+
+}  // namespace lbf

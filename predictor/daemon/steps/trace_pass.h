@@ -1,0 +1,93 @@
+// TracePass: a replay of a step's stored batches for some of its targets, which goes on when there is room for it.
+//
+// Place in the event's way: trace store -> *TracePass* -> match -> replay. The stored trace is the log: a pass may
+// begin late and rest as long as it must, and gives the same numbers as one that was there from the first batch.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "event/procedure_table.h"
+#include "event/wire.h"
+#include "predictor/daemon/intake/step_trace.h"
+#include "predictor/engine/metric/predictor.h"
+#include "predictor/daemon/steps/replay_budget.h"
+#include "predictor/daemon/steps/sampled_times.h"
+
+namespace lbf {
+
+// Procedures that a pass is about (docs/procedure-lbf.md). Without any their times are process time like other.
+struct TraceProcedures {
+  ProcedurePlan plan{};
+  std::vector<std::string> names{};  // of the plan's numbers
+  TimelineObserver* observer = nullptr;  // of the only target; outlives the pass
+  // By rank: of procedures (the plan's numbers) whose time is not in the trace: it is this share of the process time of every
+  // interval between two events. What the trace says of them on that rank is left out.
+  std::map<Rank, std::vector<SampledShare>> sampled{};
+};
+
+class TracePass {
+ public:
+  // `node_of_rank`: where the ranks ran: their collectives follow it. `memory` may be nullptr, else it outlives the
+  // pass. Errors: those of Predictor::make.
+  static Result<std::unique_ptr<TracePass>> make(std::shared_ptr<const StepTrace> trace,
+                                                 const std::vector<std::uint32_t>& node_of_rank,
+                                                 std::vector<Target> targets, ReplayMemory* memory,
+                                                 TraceProcedures procedures = {});
+  ~TracePass();
+  TracePass(const TracePass&) = delete;
+  TracePass& operator=(const TracePass&) = delete;
+
+  // Whether a batch is here that it has not replayed, or only its end is missing.
+  bool has_work(const std::vector<StreamState>& streams, bool trace_is_complete) const;
+  // One batch, or the end. REQUIRES: has_work().
+  void work(const std::vector<StreamState>& streams);
+
+  bool is_done() const { return done_; }
+  // Not empty: it stopped there.
+  const std::string& failure() const { return failure_; }
+  std::vector<Prediction> predictions();
+  const Predictor& predictor() const { return *predictor_; }
+  void set_capture_cost(const CaptureCost& cost) { predictor_->set_capture_cost(cost); }
+  // Of the program as these targets see it (Predictor::diagnosis). REQUIRES: is_done().
+  Result<void> diagnosis() const { return predictor_->diagnosis(); }
+
+ private:
+  struct Stream;
+  TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
+            std::unique_ptr<Predictor> predictor, std::size_t targets, ReplayMemory* memory,
+            const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled);
+  Stream* next(const std::vector<StreamState>& streams);
+  Result<void> take_control(Stream& stream, std::string_view text);
+  Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
+  // The ranks' numbers of procedures become those of the plan.
+  std::span<const Event> translated(Rank rank, std::span<const Event> events);
+
+  const std::shared_ptr<const StepTrace> trace_;
+  const std::vector<std::uint32_t> node_of_rank_;
+  const Rank ranks_;
+  const std::size_t targets_;
+  CommunicatorTable communicators_;
+  std::unique_ptr<Predictor> predictor_;
+  std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
+  std::vector<std::int64_t> stream_of_rank_;  // -1: none yet
+  std::vector<bool> closed_;
+  bool any_event_ = false;
+  bool library_seen_ = false;
+  bool done_ = false;
+  std::string failure_;
+  std::string batch_;
+  ProcedureTable procedures_;
+  std::size_t planned_procedures_ = 0;
+  SampledTimes sampled_;
+  std::vector<Event> translated_;                          // scratch
+  std::vector<std::array<std::uint64_t, kProcedureValues>> numbers_;  // scratch: what translated_ points to
+  ReplayMemoryShare memory_;
+};
+
+}  // namespace lbf

@@ -1,0 +1,216 @@
+// ChannelTable: the point where sends and receives meet. A channel is (communicator, source, destination,
+// tag); on it the n-th send pairs with the n-th receive (MPI 3.5, "messages are non-overtaking").
+//
+// A channel only remembers which side is ahead and by which messages, so one with nothing outstanding holds
+// no state at all and is forgotten when the table would otherwise grow: memory follows what is in flight,
+// also for programs that use a new tag each iteration.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "predictor/engine/match/ghosts.h"
+#include "predictor/engine/match/op_store.h"
+
+namespace lbf {
+
+inline constexpr std::uint32_t kCollectiveChannel = 0x80000000U;
+
+struct ChannelKey {
+  std::uint32_t comm;  // with kCollectiveChannel: collectives' messages, `tag` is then the collective's number
+  Rank src;
+  Rank dst;
+  std::int32_t tag;
+  bool operator==(const ChannelKey&) const = default;
+};
+
+class ChannelTable {
+ public:
+  // Half a cache line.
+  struct alignas(32) Channel {
+    std::uint32_t comm = 0;
+    Rank src = 0;
+    std::int32_t tag = 0;
+    MessageIndex head = kNoMessage;  // messages that one side has and the other does not yet
+    MessageIndex tail = kNoMessage;
+    MessageIndex peeked = kNoMessage;  // a probe saw it, the next receive takes it
+    bool sender_ahead = false;
+    bool used = false;
+  };
+
+  // REQUIRES: both outlive the table.
+  ChannelTable(OpStore& store, Ghosts& ghosts)
+      : store_(store), ghosts_(ghosts), tables_(static_cast<std::size_t>(store.ranks())) {}
+
+  // The message of the channel's next send. `paired`: a receive was waiting for it.
+  [[gnu::always_inline]] MessageIndex take_send(const ChannelKey& key, bool& paired) {
+    Channel& channel = at(key);
+    paired = channel.head != kNoMessage && !channel.sender_ahead;
+    if (!paired) return append(channel, key, true);
+    const MessageIndex index = pop(channel);
+    if (store_.message(index).is_run) [[unlikely]] {
+      paired = false;
+      return take_from_run(channel, key, index, true);
+    }
+    return index;
+  }
+  // The message of the channel's next receive. `paired`: its send was there.
+  [[gnu::always_inline]] MessageIndex take_receive(const ChannelKey& key, bool& paired) {
+    Channel& channel = at(key);
+    if (channel.peeked != kNoMessage) {
+      const MessageIndex index = channel.peeked;
+      channel.peeked = kNoMessage;
+      paired = false;  // counted when it was peeked, or when its send comes
+      return index;
+    }
+    paired = channel.head != kNoMessage && channel.sender_ahead;
+    if (!paired) return append(channel, key, false);
+    const MessageIndex index = pop(channel);
+    if (store_.message(index).is_run) [[unlikely]] {
+      paired = false;
+      return take_from_run(channel, key, index, false);
+    }
+    return index;
+  }
+  // The channel's next `count` sends (else receives) were not recorded: `ghost` plays them for the messages
+  // whose other end was, or will be.
+  void skip(const ChannelKey& key, bool sends, std::uint64_t count, ProcessIndex ghost);
+  // Plays `sends` (else receives) of the channel for what is outstanding, and nothing else.
+  void play_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost);
+  // The channel's sends (else receives) from here on were neither recorded nor counted: `ghost` plays them for what is
+  // outstanding. To be called again whenever there is more.
+  void end_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost) {
+    end_outstanding(at(key), sends, ghost);
+  }
+  // The same for all channels: `ghost_of(rank, from_the_end)` plays for the rank from its capture's end on, or from where its
+  // receives may have been posted before that; kNobody: it does not end.
+  template <typename GhostOf>
+  void end_all_outstanding(GhostOf ghost_of) {
+    for (std::size_t dst = 0; dst < tables_.size(); ++dst) {
+      for (Channel& channel : tables_[dst].slots) {
+        if (!channel.used) continue;
+        if (channel.peeked != kNoMessage) [[unlikely]] {
+          const ProcessIndex ghost = ghost_of(static_cast<Rank>(dst), false);
+          if (ghost != kNobody) ghosts_.receive(ghost, std::exchange(channel.peeked, kNoMessage));
+        }
+        if (channel.head == kNoMessage) continue;
+        const bool sends = !channel.sender_ahead;
+        // Both ends of collectives are played from the capture's end on: no receive of theirs was posted before.
+        const bool from_the_end = sends || (channel.comm & kCollectiveChannel) != 0;
+        const ProcessIndex ghost = ghost_of(sends ? channel.src : static_cast<Rank>(dst), from_the_end);
+        if (ghost != kNobody) end_outstanding(channel, sends, ghost);
+      }
+    }
+  }
+  // A message of which one end is played by `ghost`, on no channel.
+  MessageIndex one_ended(const ChannelKey& key, bool recorded_end_sends, ProcessIndex ghost);
+  // The channel will be asked for soon.
+  void prefetch(const ChannelKey& key) const {
+    const Table& table = tables_[static_cast<std::size_t>(key.dst)];
+    __builtin_prefetch(&table.slots[home(table, key.comm, key.src, key.tag)], 1);
+  }
+  // The message that the next take_receive will give.
+  MessageIndex peek(const ChannelKey& key, bool& paired);
+  // The newest receive of the channel gives its message back. REQUIRES: `message` is the last that
+  // take_receive gave for this channel.
+  void return_receive(const ChannelKey& key, MessageIndex message);
+  // Takes a sent message out again, if no receive took it. False: one did.
+  bool cancel_send(const ChannelKey& key, MessageIndex message);
+  // Messages that one side waits for or has sent.
+  template <typename Visit>
+  void for_each_outstanding(Visit visit) const {
+    for (const Table& table : tables_) {
+      for (const Channel& channel : table.slots) {
+        if (!channel.used) continue;
+        for (MessageIndex m = channel.head; m != kNoMessage; m = store_.message(m).next) {
+          if (!store_.message(m).is_run) visit(m, channel.sender_ahead);
+        }
+      }
+    }
+  }
+
+ private:
+  // Channels into one rank. A table of their own: what a rank posts then lies close together, however many
+  // ranks there are.
+  struct Table {
+    std::vector<Channel> slots = std::vector<Channel>(kFirstSlots);  // a power of two
+    std::uint32_t mask = kFirstSlots - 1;                            // slots - 1
+    std::uint32_t shift = shift_of(kFirstSlots);
+    std::size_t used = 0;
+  };
+  static constexpr std::size_t kFirstSlots = 16;
+  // Neighbouring sources lie side by side, so many.
+  static constexpr unsigned kGroupBits = 2;
+  static constexpr std::uint32_t shift_of(std::size_t slots) {
+    return 64 + kGroupBits - static_cast<std::uint32_t>(std::countr_zero(slots));
+  }
+
+  // REQUIRES: key.dst is a rank of the store.
+  [[gnu::always_inline]] Channel& at(const ChannelKey& key) {
+    Table& table = tables_[static_cast<std::size_t>(key.dst)];
+    Channel* const slots = table.slots.data();
+    for (std::size_t i = home(table, key.comm, key.src, key.tag); slots[i].used; i = (i + 1) & table.mask) {
+      Channel& channel = slots[i];
+      if (channel.src == key.src && channel.tag == key.tag && channel.comm == key.comm) return channel;
+    }
+    return add(table, key);
+  }
+  Channel& add(Table& table, const ChannelKey& key);
+  // Groups of sources are spread by the golden ratio: a run of them then meets hardly any collision.
+  static std::size_t home(const Table& table, std::uint32_t comm, Rank src, std::int32_t tag) {
+    const auto source = static_cast<std::uint32_t>(src);
+    const std::uint64_t others = (static_cast<std::uint64_t>(comm) << 32) | static_cast<std::uint32_t>(tag);
+    const std::uint64_t group = others * 0xbf58476d1ce4e5b9 + (source >> kGroupBits);
+    const std::uint64_t spread = group * 0x9e3779b97f4a7c15 >> table.shift;
+    return static_cast<std::size_t>(spread << kGroupBits) | (source & ((1U << kGroupBits) - 1));
+  }
+  static void rebuild(Table& table);
+  [[gnu::always_inline]] MessageIndex append(Channel& channel, const ChannelKey& key, bool sender) {
+    const MessageIndex index = store_.new_message();
+    Message& message = store_.message(index);
+    message.src = key.src;
+    message.dst = key.dst;
+    message.comm = key.comm & 0x7fffffffU;
+    message.collective = (key.comm & 0x80000000U) != 0;
+    message.tag = key.tag;
+    if (channel.head == kNoMessage) {
+      channel.head = index;
+    } else {
+      store_.message(channel.tail).next = index;
+    }
+    channel.tail = index;
+    channel.sender_ahead = sender;
+    return index;
+  }
+  MessageIndex pop(Channel& channel) {
+    const MessageIndex index = channel.head;
+    Message& message = store_.message(index);
+    channel.head = message.next;
+    message.next = kNoMessage;
+    return index;
+  }
+  // A message of which only the end that is asked for was recorded, from the run that was at the channel's
+  // head.
+  MessageIndex take_from_run(Channel& channel, const ChannelKey& key, MessageIndex run, bool send);
+  void play(MessageIndex index, bool send, ProcessIndex ghost) {
+    if (send) {
+      ghosts_.send(ghost, index);
+    } else {
+      ghosts_.receive(ghost, index);
+    }
+  }
+  void free_run(MessageIndex run);
+  void end_outstanding(Channel& channel, bool sends, ProcessIndex ghost);
+  // REQUIRES: the message was sent, and so were all others of the channel's list.
+  void push_front(Channel& channel, MessageIndex message);
+
+  OpStore& store_;
+  Ghosts& ghosts_;
+  std::vector<Table> tables_;  // by destination
+};
+
+}  // namespace lbf

@@ -1,0 +1,78 @@
+// Ghosts: the processes that play the ends of messages which nobody recorded.
+//
+// Place in the event's way: a part of *match*. Between two capture windows a rank's calls are only counted
+// (docs/adr/0010-capture-windows.md). Of a message that it sent or received then, and whose other end another
+// rank recorded, the missing end is played by a ghost of the rank: at the moment at which the rank, in the
+// replay, has reached the event that says so, without processor, flight or link. A ghost serves one such
+// moment; when nothing refers to it any more it serves another of its rank.
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "predictor/engine/match/op_store.h"
+
+namespace lbf {
+
+class Ghosts {
+ public:
+  // REQUIRES: `store` outlives this.
+  explicit Ghosts(OpStore& store) : store_(store) {}
+
+  // A ghost of `rank` that is there as soon as the rank has come this far. Held once.
+  ProcessIndex call(Rank rank) {
+    std::vector<ProcessIndex>& idle = idle_[rank];
+    ProcessIndex ghost = 0;
+    if (idle.empty()) {
+      ghost = store_.add_ghost(rank);
+    } else {
+      ghost = idle.back();
+      idle.pop_back();
+    }
+    holds_[ghost] = 1;
+    const auto process = static_cast<ProcessIndex>(rank);
+    const MessageIndex index = store_.new_message();
+    Message& message = store_.message(index);
+    message.src = rank;
+    message.dst = rank;
+    message.sent = true;
+    message.internal = true;
+    message.sender = process;
+    message.receiver = ghost;
+    store_.push(ghost, {OpKind::kRecv, kOpInternal, 0, index, 0, 0});
+    store_.push(process, {OpKind::kSend, kOpInternal | kOpNonblocking, 0, index, 0, 0});
+    return ghost;
+  }
+  void hold(ProcessIndex ghost) { ++holds_[ghost]; }
+  void let_go(ProcessIndex ghost) {
+    const auto held = holds_.find(ghost);
+    if (--held->second > 0) return;
+    holds_.erase(held);
+    idle_[store_.rank_of(ghost)].push_back(ghost);
+  }
+
+  // The ghost sends the message, which has its receive or gets it.
+  void send(ProcessIndex ghost, MessageIndex index) {
+    Message& message = store_.message(index);
+    message.bytes = 0;
+    message.sent = true;
+    message.sync = false;
+    message.internal = true;
+    message.sender = ghost;
+    store_.push(ghost, {OpKind::kSend, kOpInternal | kOpNonblocking, 0, index, 0, 0});
+  }
+  // The ghost posts the receive of the message, which was sent or will be. Nobody waits for its arrival.
+  void receive(ProcessIndex ghost, MessageIndex index) {
+    store_.message(index).receiver = ghost;
+    store_.push(ghost, {OpKind::kPost, 0, 0, index, 0, 0});
+    store_.withdraw(index, 1);
+  }
+
+ private:
+  OpStore& store_;
+  std::unordered_map<ProcessIndex, std::uint64_t> holds_;
+  std::unordered_map<Rank, std::vector<ProcessIndex>> idle_;
+};
+
+}  // namespace lbf

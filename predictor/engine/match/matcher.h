@@ -1,0 +1,301 @@
+// Matcher: events of all ranks -> ops, once for all targets.
+//
+// Place in the event's way: wire -> Event -> *match* -> Op -> replay. Pairs sends with receives (the match
+// that happened in the captured run is the match that is replayed), resolves requests, spells collectives out
+// as messages. What it makes of one rank's events depends on that rank's events alone, plus the pairing by
+// place in the channel: so the result does not depend on the order in which different ranks' events arrive.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/paged_array.h"
+#include "base/result.h"
+#include "event/event.h"
+#include "predictor/engine/match/blocks.h"
+#include "predictor/engine/match/channel_table.h"
+#include "predictor/engine/match/collective.h"
+#include "predictor/engine/match/flat_map.h"
+#include "predictor/engine/match/ghosts.h"
+#include "predictor/engine/match/mpi_library.h"
+#include "predictor/engine/match/one_sided.h"
+#include "predictor/engine/match/op_store.h"
+#include "predictor/engine/match/procedure_shift.h"
+#include "predictor/engine/match/request_table.h"
+
+namespace lbf {
+
+struct MatchStats {
+  std::uint64_t events = 0;  // without keep-alives
+  std::uint64_t messages = 0;
+  std::uint64_t collectives = 0;
+  std::uint64_t approximated_collectives = 0;
+  std::uint64_t nonblocking_collectives = 0;
+  std::uint64_t wildcard_receives = 0;
+  std::uint64_t one_sided_operations = 0;
+  std::uint64_t io_calls = 0;
+  Seconds io_s = 0;
+  Bytes bytes_read = 0;  // MPI-IO
+  Bytes bytes_written = 0;
+  std::uint64_t unmodelled_calls = 0;
+  Seconds unmodelled_s = 0;
+  std::uint64_t lost_events = 0;
+  std::uint64_t skipped_channels = 0;  // kSkipped events
+};
+
+class Matcher {
+ public:
+  // `eager_up_to`: messages of at most so many bytes are eager on every target, so that their ops need not
+  // say when a receive of a collective is posted or a send's buffer is free. `marks_first`: some target wants
+  // to know first messages (kOpFirst), which costs 16 to 32 bytes for each pair of ranks that exchange any.
+  // `local_work`: some target knows what the copies and reductions of collectives cost (kCopy, kReduce).
+  // REQUIRES: `store` outlives the matcher.
+  Matcher(Rank ranks, OpStore& store, Bytes eager_up_to = ~Bytes{0}, bool marks_first = false,
+          bool local_work = false);
+
+  // Whose collectives these are; without it Open MPI 4.1's. REQUIRES: before the first collective;
+  // `node_of_rank` is empty or has every rank of the world.
+  void set_mpi(MpiSetup setup);
+
+  // Ops carry the scenarios of `plan`, whose rows the store gets. REQUIRES: before the first event.
+  void shift_procedures(ProcedurePlan plan);
+  // nullptr: no plan.
+  const ProcedureShift* procedures() const { return procedures_ ? &*procedures_ : nullptr; }
+
+  // The next events of `rank`; after an error those before it count. Errors (kInvalidInput) name rank and
+  // event number: a peer, root or communicator that does not exist, requests that are not or already active,
+  // an endRecv that contradicts its posting, times that are negative or not finite, an event after exit.
+  // After a kGap of the rank, what the gap can explain is no error: it is noted in why_partial().
+  Result<void> feed(Rank rank, std::span<const Event> events);
+  Result<void> feed(Rank rank, const Event& event) { return feed(rank, std::span(&event, 1)); }
+  // No more events of this rank.
+  void close(Rank rank);
+  // To be called before the replays go on: the ends of messages that ranks would have had after their
+  // captures ended. (Not at each end: it looks at all channels.)
+  void settle() {
+    if (ends_to_play_) [[unlikely]]
+      play_all_after_end();
+  }
+
+  const MatchStats& stats() const { return stats_; }
+  // The number of each capture window, as ops name them; [0] is what was captured before the first window
+  // ended. Empty: the capture was never closed.
+  const std::vector<std::uint64_t>& windows() const { return windows_; }
+  // Why predictions from these events are partial; empty: they are not.
+  const std::string& why_partial() const { return why_partial_; }
+  std::uint64_t events_of(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].events; }
+  bool exited(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].exited; }
+  bool closed(Rank rank) const { return ranks_[static_cast<std::size_t>(rank)].closed; }
+
+ private:
+  static constexpr std::size_t kRecentPeers = 8;
+  // What a request needs beyond its ActiveRequest: a receive that was posted without a place in a channel,
+  // a non-blocking collective, and a one-sided operation.
+  struct Record {
+    bool wildcard = false;
+    std::uint32_t comm = 0;
+    Rank peer = kAnyRank;
+    std::int32_t tag = kAnyTag;
+    MessageIndex message = kNoMessage;  // receive: its place, once it has one; collective: the join
+    ProcessIndex actor = 0;
+    Op* post = nullptr;        // receive: its kPost, held until it has a place
+    std::uint32_t posted = 0;  // posting order in the rank
+    OneSided::Ticket one_sided;
+  };
+  struct RankState {
+    std::uint64_t events = 0;
+    std::uint32_t postings = 0;
+    bool exited = false;
+    bool closed = false;
+    bool gap = false;
+    bool counting = false;             // between two capture windows
+    std::uint32_t window = 0;          // the one that is open
+    ProcessIndex ghost = kNobody;      // of the kSkipped events that came last, one after the other
+    ProcessIndex after_end = kNobody;  // plays all that it did after its capture ended for good, but ...
+    ProcessIndex receives_after_end = kNobody;  // ... its receives
+    ProcessIndex held_ghost = kNobody;         // there since the window's first receive that had no place yet
+    bool closed_before_places = false;         // such receives were under way when the last window closed
+    Seconds measured_s = 0;                    // since its window opened, in events
+    Seconds block_end_s = blocks::kShortestS;  // ... at which its block ends; kNeverS: the window is not cut
+    std::uint32_t block = 0;                   // of its window
+    ActiveRequest blocking_receive;            // the startRecv without request, or of kind kNone
+    RequestTable requests;
+    std::vector<std::uint32_t> unplaced;  // records of receives without a place, in posting order
+    std::uint64_t held_since = 0;         // event of the first held kPost
+    FlatMap collectives;                  // communicator -> collectives so far
+    std::vector<ProcessIndex> idle_actors;
+    FlatMap peers;                         // ranks that it sent to or received from (values: 0)
+    std::array<Rank, kRecentPeers> met{};  // some of them, by their last bits
+    RankState() { met.fill(kAnyRank); }
+  };
+  struct Communicator {
+    bool known = false;
+    std::uint32_t frees = 0;
+    std::vector<Rank> group;           // intracommunicator: all members
+    std::vector<Rank> remote_group;    // intercommunicator: the group that does not hold group[0]
+    FlatMap index;                     // world rank -> place in its group
+    std::optional<NodeLayout> layout;  // intracommunicator, where the nodes are known
+  };
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  static constexpr std::uint32_t kMaxCommunicators = 1U << 24;
+
+  Error fail(Rank rank, const std::string& what) const;
+  // An error, unless lost events of the rank can explain it.
+  Result<void> contradiction(Rank rank, const Event& event, const std::string& what);
+  void note_partial(const std::string& why);
+  // Do the event's peer and communicator exist?
+  bool has_peer(const Event& event) const {
+    return static_cast<std::uint32_t>(event.peer) < static_cast<std::uint32_t>(store_.ranks()) &&
+           event.comm < kMaxCommunicators;
+  }
+  Error no_such_peer(Rank rank, const Event& event) const;
+
+  [[gnu::always_inline]] Op& emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s,
+                                  Seconds call_s, std::uint8_t flags) {
+    return store_.push(process, {kind, flags, function_, message, work_s, call_s});
+  }
+  // The rank sends a message to `peer`: kOpFirst, or 0.
+  std::uint8_t first_flag(Rank rank, Rank peer) { return marks_first_ && meets(rank, peer) ? kOpFirst : 0; }
+  // The rank has received a message from `peer`.
+  void has_received(Rank rank, Rank peer) {
+    if (marks_first_) meets(rank, peer);
+  }
+  // True the first time that the two have to do with each other, from the rank's own side.
+  bool meets(Rank rank, Rank peer) {
+    RankState& state = ranks_[static_cast<std::size_t>(rank)];
+    Rank& recent = state.met[static_cast<std::size_t>(peer) % kRecentPeers];
+    if (recent == peer || rank == peer) return false;
+    recent = peer;
+    return state.peers.add(static_cast<std::uint32_t>(peer));
+  }
+  // The event's process time, and its end.
+  void emit_plain(Rank rank, const Event& event, OpKind kind = OpKind::kCompute);
+
+  std::uint32_t new_record();
+  void free_record(std::uint32_t record) { free_records_.push_back(record); }
+  MessageIndex send_message(Rank rank, const Event& event);
+  MessageIndex take_place_now(const ChannelKey& key);  // inline, for matcher.cpp
+  MessageIndex take_place(const ChannelKey& key);
+
+  // A receive whose match is not known yet, or that may have to wait behind such a one.
+  ActiveRequest post_held(Rank rank, const Event& event, bool wildcard);
+  bool must_wait_for_place(const RankState& state, const Record& receive) const;
+  // The receive has its place now, or (kNoMessage) its kPost is to be held no longer.
+  void place(Rank rank, std::uint32_t record, MessageIndex message);
+  void remove_unplaced(Rank rank, std::uint32_t record);
+  void release_posts(Rank rank);
+  // The message that it took.
+  MessageIndex end_held_receive(Rank rank, const Event& event, std::uint32_t record);
+
+  static std::string ends_another(const Event& event, std::uint32_t comm, Rank peer, std::int32_t tag);
+  Result<void> end_of_no_receive(Rank rank, const Event& event, bool is_active);
+  Result<void> wait_for_no_send(Rank rank, std::uint64_t number, bool is_active);
+  // One request of a wait. `work_s`: process time before it, 0 once an op has it.
+  Result<void> complete(Rank rank, RankState& state, std::uint64_t number, Seconds& work_s);
+  // What is left of `work_s` for the ops that follow.
+  Seconds complete_slowly(Rank rank, const ActiveRequest& request, Seconds work_s);
+  // The event starts a request that is active already.
+  Result<void> lose_request(Rank rank, const Event& event);
+  // No op of the request will come any more.
+  void forget(Rank rank, const ActiveRequest& request);
+  // Of a receive: its message, and the channel that it takes it from. REQUIRES: channel_of: it has one.
+  MessageIndex& message_of(ActiveRequest& receive);
+  ChannelKey channel_of(Rank rank, ActiveRequest& receive);
+  void cancel_send(Rank rank, const ActiveRequest& request);
+  void cancel_receive(Rank rank, ActiveRequest request);
+
+  Result<void> feed_one(Rank rank, RankState& state, const Event& event);
+  // feed_one, with procedures.
+  Result<void> feed_shifted(Rank rank, RankState& state, Event event);
+  Result<void> feed_send(Rank rank, RankState& state, const Event& event);
+  Result<void> feed_start_recv(Rank rank, RankState& state, const Event& event);
+  Result<void> feed_end_recv(Rank rank, RankState& state, const Event& event);
+  Result<void> feed_recv(Rank rank, const Event& event);
+  Result<void> feed_wait(Rank rank, RankState& state, const Event& event);
+  Result<void> feed_probe(Rank rank, const Event& event);
+  Result<void> feed_collective(Rank rank, const Event& event);
+  Result<void> feed_one_sided(Rank rank, const Event& event);
+  Result<void> feed_window_open(Rank rank, const Event& event);
+  Result<void> feed_window_close(Rank rank, const Event& event);
+  Result<void> feed_skipped(Rank rank, const Event& event);
+  Result<void> feed_capture_end(Rank rank, const Event& event);
+  // Receives of the last window that had no place when it closed.
+  void drop_unplaced(Rank rank);
+  // The other end of a message of the channel that one end is known of: of a rank whose capture ended, if it
+  // did.
+  void play_after_end(Rank rank, const ChannelKey& key, bool sends) {
+    const RankState& state = ranks_[static_cast<std::size_t>(rank)];
+    if (state.after_end != kNobody)
+      channels_.end_outstanding(key, sends, sends ? state.after_end : state.receives_after_end);
+  }
+  // The same for all messages that were fed before their other end's capture ended.
+  void play_all_after_end();
+  // The rank's block ends here.
+  void end_block(Rank rank, RankState& state);
+  void skip_collectives(Rank rank, const Event& event, ProcessIndex ghost);
+  // The ghost that plays `peer`'s end of a collective which it did not record; kNobody: it did, or will.
+  ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
+  // `call_s` of the window that is open, in none of its blocks.
+  void emit_unseen(Rank rank, RankState& state, Seconds call_s);
+  // True: there was one. `process_s` since the last call is the window's; `call_s` as of kWindowClose.
+  bool end_last_window(Rank rank, Seconds process_s, Seconds call_s);
+  Result<void> feed_comm_create(Rank rank, const Event& event);
+  Result<void> feed_comm_free(Rank rank, const Event& event);
+  Result<void> feed_cancel(Rank rank, const Event& event);
+  Result<void> feed_request_free(Rank rank, const Event& event);
+  Result<void> expand(Rank rank, const Event& event, bool nonblocking);
+  // Appends to step_ops_.
+  void add_step_op(OpKind kind, MessageIndex message, std::uint8_t flags) {
+    step_ops_.push_back({kind, flags, 0, message, 0, 0});
+  }
+  // The ops of steps_: before the first one `work_s`, with the last one `call_s` and `last_flags`.
+  void emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number, Seconds work_s,
+                  Seconds call_s, std::uint8_t last_flags);
+  MessageIndex step_message(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number,
+                            const CollectiveStep& step);
+
+  OpStore& store_;
+  Bytes eager_up_to_;
+  bool marks_first_;
+  bool local_work_;
+  MpiSetup mpi_;
+  std::optional<NodeLayout> world_layout_;
+  Ghosts ghosts_;
+  ChannelTable channels_;
+  OneSided one_sided_;
+  std::optional<ProcedureShift> procedures_;
+  std::uint16_t function_ = 0;  // of the event in hand, where there is a plan
+  Rank closed_ranks_ = 0;
+  std::vector<RankState> ranks_;
+  std::vector<Communicator> communicators_;
+  PagedArray<Record> records_;
+  std::vector<std::uint32_t> free_records_;
+  MatchStats stats_;
+  std::string why_partial_;
+  std::vector<std::uint64_t> windows_;  // the number of each capture window; 0 is what came before the first
+  std::map<std::uint64_t, std::uint32_t> window_of_number_;
+  // Collectives that a rank did not record, by communicator and rank, in ascending order.
+  struct SkippedCollectives {
+    std::uint32_t first = 0;
+    std::uint32_t end = 0;
+    ProcessIndex ghost = 0;
+  };
+  std::unordered_map<std::uint64_t, std::vector<SkippedCollectives>> skipped_collectives_;
+  bool any_ended_ = false;     // some rank's capture ended for good
+  bool ends_to_play_ = false;  // play_all_after_end() is due
+  // Scratch, kept between calls.
+  std::vector<CollectiveStep> steps_;
+  std::vector<Op> step_ops_;
+  std::vector<Rank> peers_;        // world rank of each peer of the collective
+  std::vector<Rank> local_peers_;  // ... and of my own group's members, on an intercommunicator
+  std::vector<std::uint64_t> values_;
+};
+
+}  // namespace lbf

@@ -1,0 +1,491 @@
+#include "predictor/engine/replay/dedicated_replay.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "predictor/engine/replay/rendezvous.h"
+
+namespace lbf {
+
+static constexpr Seconds kSettled = -1;
+
+bool is_dedicated(const Target& target) {
+  if (target.network->contention() != Contention::kNone) return false;
+  std::vector<std::uint32_t> ranks_on_node(target.nodes, 0);
+  return std::all_of(target.node_of_rank.begin(), target.node_of_rank.end(),
+                     [&](std::uint32_t node) { return ++ranks_on_node[node] <= target.cores_of(node); });
+}
+
+DedicatedReplay::DedicatedReplay(std::vector<const Target*> targets, OpStore& store)
+    : targets_(std::move(targets)),
+      store_(store),
+      count_(targets_.size()),
+      eager_up_to_(0),
+      costs_(targets_),
+      messages_(targets_.size()) {
+  const std::size_t ranks = static_cast<std::size_t>(store.ranks());
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    for (const Target* target : targets_) {
+      node_.push_back(target->node_of_rank[rank]);
+      inverse_speed_.push_back(1.0 / target->speed_of(target->node_of_rank[rank]));
+    }
+  }
+  for (std::size_t locality = 0; locality < costs_.localities(); ++locality) {
+    for (std::size_t k = 0; k < count_; ++k) {
+      eager_limit_.push_back(costs_.path(k, locality).eager_limit_bytes);
+      empty_flight_s_.push_back(costs_.path(k, locality).flight.at(0));
+      first_message_s_.push_back(costs_.path(k, locality).first_message_s);
+      first_peer_s_.push_back(costs_.path(k, locality).first_peer_s);
+    }
+  }
+  eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
+  add_processes();
+  prepare_settling();
+}
+
+void DedicatedReplay::add_processes() {
+  processes_.resize(store_.processes());
+  clock_s_.resize(processes_.size() * count_, 0.0);
+}
+
+// Settled from the start: ranks on targets where no path that they can use has a first_peer_s.
+void DedicatedReplay::prepare_settling() {
+  const auto any = [](Seconds seconds) { return seconds > 0; };
+  if (std::none_of(first_peer_s_.begin(), first_peer_s_.end(), any)) return;
+  const std::size_t ranks = static_cast<std::size_t>(store_.ranks());
+  connected_s_.resize(ranks * count_, kSettled);
+  for (std::size_t k = 0; k < count_; ++k) {
+    bool is_settled = true;
+    for (std::size_t locality = 0; locality < costs_.localities(); ++locality) {
+      const bool is_used = locality == Localities::kSelfNode || targets_[k]->nodes > 1;
+      is_settled = is_settled && !(is_used && any(first_peer_s_[locality * count_ + k]));
+    }
+    if (is_settled) continue;
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      connected_s_[rank * count_ + k] = kNeverS;
+      processes_[rank].unsettled = true;
+    }
+  }
+}
+
+void DedicatedReplay::connect(ProcessIndex index, const Message& message, const Slot& slot) {
+  const Seconds* const clock = &clock_s_[index * count_];
+  Seconds* const connected = &connected_s_[index * count_];
+  for_targets(message, [&](std::size_t k, std::size_t where) {
+    if (connected[k] == kSettled || first_peer_s_[where * count_ + k] <= 0) return;
+    connected[k] = std::min(connected[k], clock[k] + first_delay_s(slot, k, where));
+  });
+}
+
+void DedicatedReplay::settle(ProcessIndex index, MessageIndex message_index) {
+  const Message& message = store_.message(message_index);
+  if (message.internal) return;
+  const Slot& slot = messages_.slot(message_index);
+  const Seconds* const arrival = messages_.arrival_s(message_index);
+  const Seconds* const row = costs_of(message);
+  Seconds* const clock = &clock_s_[index * count_];
+  Seconds* const connected = &connected_s_[index * count_];
+  bool all = true;
+  for_targets(message, [&](std::size_t k, std::size_t where) {
+    const Seconds first_peer_s = first_peer_s_[where * count_ + k];
+    if (connected[k] != kSettled && first_peer_s > 0) {
+      const Seconds ready_s = arrival[k] - row[3 * where * count_ + k] - first_delay_s(slot, k, where);
+      if (is_before(ready_s, connected[k])) clock[k] = std::max(clock[k], arrival[k] + first_peer_s);
+      connected[k] = kSettled;
+    }
+    all = all && connected[k] == kSettled;
+  });
+  processes_[index].unsettled = !all;
+}
+
+void DedicatedReplay::grow_slots() {
+  messages_.grow_to(store_.message_slots());
+}
+
+template <std::size_t kTargets>
+[[gnu::always_inline]] inline DedicatedReplay::Slot& DedicatedReplay::slot_of(MessageIndex index) {
+  return current(messages_.slot<kTargets>(index), store_.message(index));
+}
+
+bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, bool for_post) {
+  Process& process = processes_[index];
+  process.waits_for = message;
+  process.for_post = for_post;
+  Slot& slot = messages_.slot(message);
+  (for_post ? slot.sender : slot.receiver) = index;
+  // Many others may run before it goes on, with an op that it then has not seen yet.
+  const MessageIndex behind = store_.prefetch_behind(index, process.cursor);
+  if (behind != kNoMessage) messages_.prefetch(behind);
+  return false;
+}
+
+template <std::size_t kTargets>
+[[gnu::always_inline]] inline bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
+  const std::size_t targets = count<kTargets>();
+  const Message& message = store_.message(op.message);
+  Process& process = processes_[index];
+  Slot& slot = slot_of<kTargets>(op.message);
+  Seconds* const clock = &clock_s_[index * targets];
+  Seconds* const arrival = messages_.arrival_s<kTargets>(op.message);
+  const bool internal = (op.flags & kOpInternal) != 0;
+  if (!process.in_send) {
+    const bool costs_time = !internal && (costs_.has_flight() || costs_.has_cpu());
+    const Seconds* row = costs_time ? costs_of(message) : nullptr;
+    if (costs_time && costs_.has_send_cpu()) {
+      const Seconds* const inverse_speed = inverse_speeds_of(index);
+      for_targets<kTargets>(message, [&](std::size_t k, std::size_t where) {
+        clock[k] += row[(3 * where + 1) * targets + k] * inverse_speed[k];
+      });
+    }
+    if (is_timed<kTargets>()) {
+      timeline_->acted(index, clock[0]);
+      timeline_->names(index, op.message);
+    }
+    const bool waits = may_wait(message, op) && any_rendezvous(message);
+    slot.sent = true;
+    slot.first = (op.flags & kOpFirst) != 0;
+    if (process.unsettled && !internal) connect(index, message, slot);
+    if (!waits) {
+      if (costs_time) {
+        for_targets<kTargets>(message, [&](std::size_t k, std::size_t where) {
+          arrival[k] = clock[k] + first_delay_s(slot, k, where) + row[3 * where * targets + k];
+        });
+      } else {
+        std::copy_n(clock, targets, arrival);
+      }
+      slot.matched = true;
+      if (may_wait(message, op)) std::copy_n(clock, targets, messages_.free_s<kTargets>(op.message));
+      wake(slot.receiver);
+    } else {
+      std::copy_n(clock, targets, arrival);
+      if (slot.posted) {
+        match(op.message, slot);
+      } else if ((op.flags & kOpNonblocking) == 0) {
+        process.in_send = true;
+        // A probe waits for the announcement only, which is known now.
+        wake(slot.receiver);
+        return wait(index, op.message, true);
+      } else {
+        wake(slot.receiver);
+      }
+    }
+  }
+  process.in_send = false;
+  if ((op.flags & kOpNonblocking) == 0) end_blocking_send(index, op, message, slot);
+  use(op.message, slot);
+  return true;
+}
+
+void DedicatedReplay::end_blocking_send(ProcessIndex index, const Op& op, const Message& message,
+                                        const Slot& slot) {
+  Seconds* const clock = &clock_s_[index * count_];
+  const bool own = (op.flags & kOpInternal) == 0 && !message.collective;
+  if (own && slot.first) {  // it returns when the message has left
+    for_targets(message,
+                [&](std::size_t k, std::size_t where) { clock[k] += first_delay_s(slot, k, where); });
+  }
+  if (may_wait(message, op)) {
+    const Seconds* const free = messages_.free_s(op.message);
+    for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
+  }
+}
+
+bool DedicatedReplay::execute_wait_send(ProcessIndex index, const Op& op) {
+  Slot& slot = slot_of<0>(op.message);
+  if (may_wait(store_.message(op.message), op)) {
+    if (!slot.matched) return wait(index, op.message, true);
+    Seconds* const clock = &clock_s_[index * count_];
+    const Seconds* const free = messages_.free_s(op.message);
+    for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
+  }
+  use(op.message, slot);
+  return true;
+}
+
+template <std::size_t kTargets>
+[[gnu::always_inline]] inline void DedicatedReplay::execute_post(ProcessIndex index, MessageIndex message) {
+  const std::size_t targets = count<kTargets>();
+  Slot& slot = slot_of<kTargets>(message);
+  if (slot.posted || slot.matched) return;
+  slot.posted = true;
+  std::copy_n(&clock_s_[index * targets], targets, messages_.free_s<kTargets>(message));
+  if (slot.sent) match(message, slot);
+}
+
+void DedicatedReplay::match(MessageIndex index, Slot& slot) {
+  const Message& message = store_.message(index);
+  Seconds* const arrival = messages_.arrival_s(index);
+  Seconds* const free = messages_.free_s(index);
+  const Seconds* const row = costs_of(message);
+  for_targets(message, [&](std::size_t k, std::size_t where) {
+    const Seconds flight_s = row[3 * where * count_ + k];
+    const Seconds ready_s = arrival[k];
+    const Seconds sent_s = ready_s + first_delay_s(slot, k, where);
+    if (!is_rendezvous(message, k, where)) {
+      arrival[k] = sent_s + flight_s;
+      free[k] = ready_s;
+      return;
+    }
+    const Rendezvous rendezvous(flight_s, empty_flight_s_[where * count_ + k]);
+    const Seconds start_s = rendezvous.start_s(sent_s, free[k]);
+    arrival[k] = start_s + rendezvous.rest_s;
+    free[k] = rendezvous.sender_free_s(start_s, arrival[k]);
+  });
+  slot.matched = true;
+  wake(slot.receiver);
+  wake(slot.sender);
+}
+
+template <std::size_t kTargets>
+[[gnu::always_inline]] inline bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
+  const std::size_t targets = count<kTargets>();
+  Slot& slot = slot_of<kTargets>(op.message);
+  if (!slot.matched && !slot.posted) execute_post<kTargets>(index, op.message);
+  if (!slot.matched) return wait(index, op.message, false);
+  Seconds* const clock = &clock_s_[index * targets];
+  const Seconds* const arrival = messages_.arrival_s<kTargets>(op.message);
+  for (std::size_t k = 0; k < targets; ++k) clock[k] = std::max(clock[k], arrival[k]);
+  if (processes_[index].unsettled && (op.flags & kOpInternal) == 0) settle(index, op.message);
+  if (is_timed<kTargets>()) {
+    timeline_->waited(index, clock[0]);
+    timeline_->names(index, op.message);
+  }
+  if (costs_.has_recv_cpu() && (op.flags & kOpInternal) == 0) {
+    const Message& message = store_.message(op.message);
+    const Seconds* const row = costs_of(message);
+    const Seconds* const inverse_speed = inverse_speeds_of(index);
+    const Seconds share = message.internal ? 0 : 1;  // a ghost's message costs nothing
+    for_targets<kTargets>(message, [&](std::size_t k, std::size_t where) {
+      clock[k] += share * row[(3 * where + 2) * targets + k] * inverse_speed[k];
+    });
+  }
+  use(op.message, slot);
+  return true;
+}
+
+bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
+  Slot& slot = slot_of<0>(op.message);
+  if (!slot.sent) return wait(index, op.message, false);
+  Seconds* const clock = &clock_s_[index * count_];
+  const Seconds* const arrival = messages_.arrival_s(op.message);
+  if (slot.matched) {
+    for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], arrival[k]);
+  } else {
+    const Message& message = store_.message(op.message);
+    const Seconds* const row = costs_of(message);
+    for_targets(message, [&](std::size_t k, std::size_t where) {
+      const Seconds flight_s = row[3 * where * count_ + k];
+      const bool announced = is_rendezvous(message, k, where);
+      clock[k] = std::max(
+          clock[k], arrival[k] + first_delay_s(slot, k, where) +
+                        (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
+    });
+  }
+  use(op.message, slot);
+  return true;
+}
+
+void DedicatedReplay::execute_local(ProcessIndex index, const Op& op) {
+  if (!costs_.has_local()) return;
+  const Seconds* const row =
+      op.kind == OpKind::kCopy ? costs_.copy_row(op.message) : costs_.reduce_row(op.message);
+  const Seconds* const inverse_speed = inverse_speeds_of(index);
+  Seconds* const clock = &clock_s_[index * count_];
+  for (std::size_t k = 0; k < count_; ++k) clock[k] += row[k] * inverse_speed[k];
+}
+
+template <std::size_t kTargets>
+void DedicatedReplay::run(ProcessIndex index) {
+  const std::size_t targets = count<kTargets>();
+  Process& process = processes_[index];
+  Seconds* const clock = &clock_s_[index * targets];
+  const Seconds* const inverse_speed = inverse_speeds_of(index);
+  bool resumed = process.waits_for != kNoMessage;  // the op's work is done
+  process.waits_for = kNoMessage;
+  while (const Op* op = store_.front(index, process.cursor)) {
+    if (is_timed<kTargets>() && op->kind == OpKind::kBlockEnd) {  // nothing to be shown
+      note_window(index, *op);
+      OpStore::pop(process.cursor);
+      continue;
+    }
+    if (is_timed<kTargets>() && !resumed) timeline_->take(index, *op, process.events_done, clock[0]);
+    if ((op->flags & kOpVaries) != 0) [[unlikely]] {
+      for (std::size_t k = 0; k < targets; ++k) {
+        clock[k] += store_.work_of(*op, targets_[k]->scenario) * inverse_speed[k];
+      }
+    } else if (!resumed && op->work_s != 0) {
+      for (std::size_t k = 0; k < targets; ++k) clock[k] += op->work_s * inverse_speed[k];
+    }
+    resumed = false;
+    if (is_timed<kTargets>() && op->kind != OpKind::kSend) timeline_->acted(index, clock[0]);
+    switch (op->kind) {
+      case OpKind::kCompute:
+        break;
+      case OpKind::kBlocked:
+        for (std::size_t k = 0; k < targets; ++k) clock[k] += op->call_s;
+        break;
+      case OpKind::kSend:
+        if (!execute_send<kTargets>(index, *op)) return;
+        break;
+      case OpKind::kWaitSend:
+        if (!execute_wait_send(index, *op)) return;
+        break;
+      case OpKind::kPost:
+        if (op->message != kNoMessage) {
+          execute_post<kTargets>(index, op->message);
+          use(op->message, messages_.slot<kTargets>(op->message));
+        }
+        break;
+      case OpKind::kRecv:
+        if (!execute_recv<kTargets>(index, *op)) return;
+        break;
+      case OpKind::kPeek:
+        if (!execute_peek(index, *op)) return;
+        break;
+      case OpKind::kCopy:
+      case OpKind::kReduce:
+        if (is_timed<kTargets>()) timeline_->waited(index, clock[0]);
+        execute_local(index, *op);
+        break;
+      case OpKind::kExit:
+        process.exited = true;
+        break;
+      case OpKind::kWindowOpen:
+        // Ranks stay as far apart as they were, however long each one's windows are.
+        for (std::size_t k = 0; k < targets; ++k) clock[k] += op->call_s;
+        note_window(index, *op);
+        break;
+      case OpKind::kWindowClose:
+      case OpKind::kBlockEnd:
+        note_window(index, *op);
+        break;
+    }
+    if (is_timed<kTargets>()) timeline_->done(index, clock[0]);
+    if ((op->flags & kOpVaries) != 0) [[unlikely]]
+      store_.row_used(op->message);
+    process.measured_s += op->work_s + op->call_s;
+    process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
+    OpStore::pop(process.cursor);
+  }
+}
+
+void DedicatedReplay::note_window(ProcessIndex index, const Op& op) {
+  const Seconds measured_s = processes_[index].measured_s + op.work_s + op.call_s;
+  const std::span<const Seconds> clock(&clock_s_[index * count_], count_);
+  if (op.kind == OpKind::kWindowOpen) {
+    window_clocks_.open(index, measured_s, clock, op.call_s);
+  } else if (op.kind == OpKind::kWindowClose) {
+    window_clocks_.close(index, op.message, measured_s, clock);
+  } else {
+    window_clocks_.end_block(index, op.message, measured_s, clock);
+  }
+}
+
+void DedicatedReplay::advance() {
+  add_processes();
+  grow_slots();
+  for (ProcessIndex index : store_.touched()) {
+    if (processes_[index].waits_for == kNoMessage) ready_.push_back(index);
+  }
+  while (!ready_.empty()) {
+    const ProcessIndex index = ready_.back();
+    ready_.pop_back();
+    if (count_ == 1 && timeline_ == nullptr) {
+      run<1>(index);
+    } else {
+      run<0>(index);
+    }
+  }
+}
+
+ProcessStatus DedicatedReplay::status(ProcessIndex index) const {
+  ProcessStatus status;
+  if (index >= processes_.size()) return status;
+  const Process& process = processes_[index];
+  status.events_done = process.events_done;
+  if (process.exited) {
+    status.state = ProcessStatus::State::kDone;
+  } else if (process.waits_for != kNoMessage) {
+    status.state =
+        process.for_post ? ProcessStatus::State::kWaitingForReceive : ProcessStatus::State::kWaiting;
+    status.message = process.waits_for;
+  } else if (store_.closed(index) || store_.is_actor(index)) {
+    status.state = ProcessStatus::State::kDone;
+  }
+  return status;
+}
+
+// --- parting targets
+
+// [row][K] -> [row][kept]
+template <typename Value>
+static void keep_columns(std::vector<Value>& table, std::size_t count, const std::vector<std::size_t>& kept) {
+  std::size_t at = 0;
+  for (std::size_t row = 0; row + count <= table.size(); row += count) {
+    for (const std::size_t k : kept) table[at++] = table[row + k];  // never behind what is still to be read
+  }
+  table.resize(at);
+}
+
+void DedicatedReplay::keep_targets(const std::vector<std::size_t>& kept) {
+  keep_columns(targets_, count_, kept);
+  keep_columns(inverse_speed_, count_, kept);
+  keep_columns(node_, count_, kept);
+  keep_columns(eager_limit_, count_, kept);
+  keep_columns(empty_flight_s_, count_, kept);
+  keep_columns(first_message_s_, count_, kept);
+  keep_columns(first_peer_s_, count_, kept);
+  keep_columns(connected_s_, count_, kept);
+  keep_columns(clock_s_, count_, kept);
+  window_clocks_.keep(kept);
+  messages_.keep(kept);
+  count_ = kept.size();
+  eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
+  costs_ = CostTable(targets_);
+}
+
+std::unique_ptr<DedicatedReplay> DedicatedReplay::split_stuck(std::vector<std::size_t>& moved) {
+  moved.clear();
+  std::vector<std::size_t> kept;
+  for (const Process& process : processes_) {
+    if (process.waits_for == kNoMessage || !process.for_post) continue;
+    const Message& message = store_.message(process.waits_for);
+    moved.clear();
+    kept.clear();
+    for_targets(message, [&](std::size_t k, std::size_t where) {
+      (is_rendezvous(message, k, where) ? kept : moved).push_back(k);
+    });
+    if (!moved.empty()) break;
+  }
+  if (moved.empty() || kept.empty()) return nullptr;
+  std::unique_ptr<DedicatedReplay> other(new DedicatedReplay(*this));
+  store_.add_reader();
+  for (ProcessIndex index = 0; index < static_cast<ProcessIndex>(processes_.size()); ++index) {
+    store_.add_reader_of(index, processes_[index].cursor);
+  }
+  for (MessageIndex index = 0; index < static_cast<MessageIndex>(messages_.size()); ++index) {
+    if (index < store_.message_slots() &&
+        messages_.slot(index).generation == store_.message(index).generation) {
+      store_.add_uses(index, messages_.slot(index).uses);
+    }
+  }
+  keep_targets(kept);
+  other->keep_targets(moved);
+  other->go_on();
+  go_on();
+  return other;
+}
+
+// What is eager on all targets that are left needs no receive.
+void DedicatedReplay::go_on() {
+  for (MessageIndex index = 0; index < static_cast<MessageIndex>(messages_.size()); ++index) {
+    if (index >= store_.message_slots()) break;
+    const Message& message = store_.message(index);
+    Slot& slot = messages_.slot(index);
+    if (slot.generation != message.generation || !slot.sent || slot.matched) continue;
+    if (!any_rendezvous(message)) match(index, slot);
+  }
+  advance();
+}
+
+}  // namespace lbf

@@ -1,0 +1,58 @@
+// Replay: executes ops on one or several targets. Two kinds behind this interface: DedicatedReplay (no node
+// has more ranks than processors) and SharedReplay (processes share processors).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "base/units.h"
+#include "predictor/engine/match/op_store.h"
+#include "predictor/engine/replay/target.h"
+#include "predictor/engine/replay/window_clocks.h"
+
+namespace lbf {
+
+// Before, and not only by rounding: what depends on the order of two times must be the same for times that
+// are the same but were computed on different ways.
+inline bool is_before(Seconds a_s, Seconds b_s) {
+  constexpr double kSameTime = 1e-10;
+  return a_s < b_s - kSameTime * std::max(1.0, a_s);
+}
+
+// Where a process stands.
+struct ProcessStatus {
+  enum class State : std::uint8_t {
+    kNeedsEvents,        // all its ops are executed, more may come
+    kWaiting,            // for `message`, whose send was not executed yet
+    kWaitingForReceive,  // its rendezvous `message` waits for a receive that was not posted yet
+    kRunning,            // works, is blocked, or waits for a message under way
+    kDone,               // exited, or closed and all its ops are executed
+  };
+  State state = State::kNeedsEvents;
+  std::uint64_t events_done = 0;  // events of the program completed
+  MessageIndex message = kNoMessage;
+};
+
+class Replay {
+ public:
+  virtual ~Replay() = default;
+  // Executes what the store's ops allow. REQUIRES: called before OpStore::clear_touched() each time ops were
+  // added.
+  virtual void advance() = 0;
+  // Predicted time of `rank`'s last replayed event on target `k` of this replay, and the measured time there.
+  virtual Seconds finish_s(std::size_t k, Rank rank) const = 0;
+  virtual Seconds measured_s(Rank rank) const = 0;
+  virtual bool exited(Rank rank) const = 0;
+  const WindowClocks& window_clocks() const { return window_clocks_; }
+  virtual ProcessStatus status(ProcessIndex process) const = 0;
+
+ protected:
+  WindowClocks window_clocks_;
+};
+
+// True when no node of the target has more ranks than processors and no link is shared, so that nobody ever
+// waits for a processor or a link.
+bool is_dedicated(const Target& target);
+
+}  // namespace lbf

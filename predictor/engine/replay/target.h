@@ -1,0 +1,69 @@
+// Target: a configuration to predict: where each rank runs, how fast the processors are, which network.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "predictor/engine/network/network.h"
+#include "predictor/engine/network/topology.h"
+
+namespace lbf {
+
+// What a process does while it waits for a message: it polls and gives its processor away each time that it
+// polled in vain, which takes turns (Open MPI's mpi_yield_when_idle; PathCost::turn_s); it gives it away and
+// costs nothing (the papers); or it polls and keeps its share, as MPI libraries do that do not yield.
+enum class Waiting : std::uint8_t { kYield, kBlock, kSpin };
+
+// "yield", "block", "spin"
+std::string_view waiting_name(Waiting waiting);
+std::optional<Waiting> parse_waiting(std::string_view name);
+
+struct Target {
+  std::vector<std::uint32_t> node_of_rank;  // process groups: the ranks with the same number (TSE Sec. 2)
+  std::uint32_t nodes = 1;
+  std::uint32_t cores_per_node = 1;  // processors of one node
+  double speed = 1.0;                // of each processor, relative to the one that ran
+  // Nodes that are not alike (heterogeneous partitions): by node; empty: all have the two values above.
+  std::vector<std::uint32_t> cores_of_node;
+  std::vector<double> speed_of_node;
+  Waiting waiting = Waiting::kYield;
+  std::shared_ptr<const Network> network;
+  std::string placement;  // "block", "cyclic", "plane=2", "map=0,0,1"
+  // Which switches are between the nodes; nullptr: not known, every message between nodes costs `remote`.
+  std::shared_ptr<const Topology> topology;
+  std::vector<std::uint32_t> topology_node_of_node;  // with `topology`: the number of each node in it
+  std::uint32_t scenario = 0;  // of the predictor's ProcedurePlan, counted from 1; 0: procedures run where they ran
+
+  std::uint32_t cores_of(std::uint32_t node) const {
+    return cores_of_node.empty() ? cores_per_node : cores_of_node[node];
+  }
+  double speed_of(std::uint32_t node) const { return speed_of_node.empty() ? speed : speed_of_node[node]; }
+  // As Network::path() wants them. REQUIRES: nodes below `nodes`.
+  std::uint32_t hops(std::uint32_t node_a, std::uint32_t node_b) const {
+    if (node_a == node_b) return 0;
+    if (topology == nullptr) return kUnknownHops;
+    return topology->hops(topology_node_of_node[node_a], topology_node_of_node[node_b]);
+  }
+};
+
+// PLACEMENT: "block" (Slurm's: ranks spread as evenly as possible, the first nodes get the extra ones),
+// "cyclic", "plane=K", "map=N0,N1,..." (node of each rank). Errors say what is wrong and what would be right.
+Result<std::vector<std::uint32_t>> place_ranks(std::string_view placement, Rank ranks, std::uint32_t nodes);
+
+// Ranks times targets of default_targets() at most: memory of a step before anything of it has run.
+inline constexpr std::size_t kMostDefaultPlaces = std::size_t{1} << 24;
+
+// The targets that lbfd predicts without being asked: the configuration that ran (first), then the same ranks
+// on every node count that divides them evenly, on every network. Where the topology of the one that ran is
+// known they use its nodes, and with another node count those that Topology::choose() gives; without any
+// where it has too few. Those beyond kMostDefaultPlaces are left out.
+std::vector<Target> default_targets(const Target& ran,
+                                    const std::vector<std::shared_ptr<const Network>>& networks);
+
+}  // namespace lbf

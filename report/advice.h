@@ -1,0 +1,62 @@
+// What the predictions of a step say to its user: which configuration is worth trying, with which srun flags,
+// or that nothing is better by more than the predictions are wrong.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "report/step.h"
+#include "advisor/trust/trust.h"
+
+namespace lbf::report {
+
+// A gain below this is not advised however exact the prediction: two runs of the same job differ by more.
+inline constexpr double kNoticeablePercent = 1.0;
+// Above it the report warns: TSE Fig. 7 and Fig. 10 stay within 8 %.
+inline constexpr double kDoubtfulSelfErrorPercent = 10.0;
+
+// The measured time that `target` compares with: of the whole step, or, while not all of it was replayed, of
+// the same part of the program (measured_at_progress_s).
+std::optional<Seconds> reference_s(const Step& step, const TargetPrediction& target);
+
+// lbfd's own value; without one reference_s / predicted_s.
+std::optional<double> speedup(const Step& step, const TargetPrediction& target);
+
+struct Advice {
+  // The fastest target on the network that ran, and the fastest on another one; nullptr: none is surely faster than
+  // the run, or (other network) none is surely faster than `here`: also where its prediction is too low by all that it may be.
+  const TargetPrediction* here = nullptr;
+  const TargetPrediction* elsewhere = nullptr;
+  // Where both are nullptr: the fastest of all that are predicted to be faster, though not surely.
+  const TargetPrediction* doubtful = nullptr;
+  bool self_known = false;  // false: no self-prediction to judge the others by
+
+  const TargetPrediction* first() const { return here != nullptr ? here : elsewhere; }
+};
+
+// What the step says about how far its predictions may be off. Of outcomes it says nothing: those are lbf-advise's.
+advisor::Trust trust_of(const Step& step);
+
+// How far the target's predicted time may be off, in percent of it. Empty: it, or the one of the configuration that ran, is
+// not known.
+std::optional<double> half_width_percent(const Step& step, const TargetPrediction& target);
+
+// A gain is judged against both the measured time and the self target's predicted time: the smaller one
+// counts, so that an error which all the targets share is never sold as a gain; and it must be one at the upper end of the
+// prediction's interval (advisor/trust). REQUIRES: `step` outlives the advice.
+Advice advise(const Step& step);
+
+// "-N1 -n4", "-N2 -n4 --distribution=cyclic --ntasks-per-node=2", "-N1 -n4 --overcommit" (more ranks than processors on a
+// node). Empty: lbfd did not tell the nodes or the ranks.
+std::string srun_flags(const Step& step, const TargetPrediction& target);
+
+// "1 node", "2 nodes, cyclic", "2 nodes, cyclic, lan-fast" (`with_network`).
+std::string describe(const TargetPrediction& target, bool with_network);
+
+// The closing note of a step's report: whole sentences, lines of at most `width` columns.
+std::string closing_note(const Step& step, std::size_t width);
+
+// One line for the end of srun, without the line end.
+std::string brief_line(const Step& step);
+
+}  // namespace lbf::report

@@ -1,0 +1,19 @@
+// Which of lbfd's values the columns of a list need (docs/formats/http-v1.md, ROWS).
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "report/fields.h"
+
+namespace lbf::report {
+
+// "cluster,job,step,...,predictions.kind": what identifies and orders a step, and what the columns show.
+std::string row_keys_of(const std::vector<Column>& columns);
+// The same for summarize_overhead().
+std::string row_keys_of_overhead();
+// With what one_per_job() decides by.
+std::string with_key(std::string keys, std::string_view key);
+
+}  // namespace lbf::report

@@ -1,0 +1,401 @@
+#include "report/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <type_traits>
+#include <utility>
+
+#include "report/advice.h"
+#include "report/answer.h"
+#include "base/hostlist.h"
+#include "report/text.h"
+#include "base/times.h"
+#include "base/number.h"
+
+namespace lbf::report {
+namespace {
+
+constexpr std::size_t kWidestColumn = 10000;
+
+template <typename T>
+std::string number(const std::optional<T>& value) {
+  if (!value) return {};
+  if constexpr (std::is_integral_v<T>) {
+    return std::to_string(*value);
+  } else {
+    return fmt::format("{:.6f}", *value);
+  }
+}
+
+std::string duration(const std::optional<Seconds>& value) {
+  return value ? format_duration(*value) : "";
+}
+std::string percent(const std::optional<double>& value, bool with_sign = false) {
+  if (!value) return {};
+  return with_sign ? fmt::format("{:+.1f}%", *value) : fmt::format("{:.2f}%", *value);
+}
+std::string ratio(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}x", *value) : "";
+}
+
+std::string joined(const std::vector<std::string>& items, std::string_view separator) {
+  std::string out;
+  for (const std::string& item : items) {
+    if (!out.empty()) out += separator;
+    out += item;
+  }
+  return out;
+}
+
+// The fastest target of all, the one that ran included.
+const TargetPrediction* fastest(const Step& step) {
+  const TargetPrediction* best = nullptr;
+  for (const TargetPrediction& target : step.predictions) {
+    if (target.predicted_s && (best == nullptr || *target.predicted_s < *best->predicted_s)) best = &target;
+  }
+  return best;
+}
+
+std::optional<double> seen_percent(const Step& step) {
+  if (step.cost && step.cost->seen_share) return 100 * *step.cost->seen_share;
+  const TargetPrediction* self = step.self();
+  return self != nullptr && self->seen_share ? std::optional(100 * *self->seen_share) : std::nullopt;
+}
+
+using S = const Step&;
+using T = const TargetPrediction*;
+
+// In alphabetical order: -e prints it like that, and a cut name takes the first that fits.
+const std::vector<Field> kFields{
+    {"Account", 10, false, false, [](S s, T) { return s.account; }},
+    {"Best", 10, false, false,
+     [](S s, T) { return fastest(s) != nullptr ? duration(fastest(s)->predicted_s) : std::string(); }},
+    {"BestGain", 8, false, false,
+     [](S s, T) { return fastest(s) != nullptr ? ratio(speedup(s, *fastest(s))) : std::string(); }},
+    {"BestTarget", 24, true, false,
+     [](S s, T) { return fastest(s) != nullptr ? describe(*fastest(s), true) : std::string(); }},
+    {"BytesOnWire", 12, false, false, [](S s, T) { return number(s.bytes_on_wire); },
+     [](S s) { return s.bytes_on_wire; }},
+    {"BytesStored", 12, false, false, [](S s, T) { return number(s.bytes_stored); },
+     [](S s) { return s.bytes_stored; }},
+    {"CaptureState", 12, true, false, [](S s, T) { return s.cost ? s.cost->state : std::string(); }},
+    {"CaptureTime", 11, false, false, [](S s, T) { return duration(s.capture_s); }},
+    {"Cluster", 10, true, false, [](S s, T) { return s.cluster; }},
+    {"Command", 24, true, false, [](S s, T) { return command_line(s); }},
+    {"Contention", 10, true, true, [](S, T t) { return t != nullptr ? t->contention : std::string(); }},
+    {"Cores", 5, false, true, [](S, T t) { return t != nullptr ? number(t->cores) : std::string(); }},
+    {"Deferred", 24, true, true, [](S, T t) { return t != nullptr ? t->why_deferred : std::string(); }},
+    {"End", 19, false, false,
+     [](S s, T) {
+       return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0));
+     }},
+    {"Events", 12, false, false, [](S s, T) { return number(s.events); }},
+    {"High", 10, false, true,
+     [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->high_s) : std::string(); }},
+    {"JobID", 12, true, false, [](S s, T) { return job_id(s); }},
+    {"JobIDRaw", 12, true, false, [](S s, T) { return raw_job_id(s); }},
+    {"JobName", 10, false, false, [](S s, T) { return s.job_name; }},
+    {"Kind", 6, true, true, [](S, T t) { return t != nullptr ? t->kind : std::string(); }},
+    {"LbfdCPU", 10, false, false, [](S s, T) { return duration(s.lbfd_cpu_s); }},
+    {"LostEvents", 10, false, false, [](S s, T) { return number(s.lost_events); }},
+    {"Low", 10, false, true,
+     [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->low_s) : std::string(); }},
+    {"MPITime", 10, false, false, [](S s, T) { return duration(s.mpi_s); }},
+    {"Measured", 10, false, false, [](S s, T) { return duration(s.measured_s); }},
+    {"MeasuredRaw", 14, false, false, [](S s, T) { return number(s.measured_s); }},
+    {"Messages", 12, false, false, [](S s, T) { return number(s.messages); }},
+    {"NNodes", 6, false, false, [](S s, T) {
+       const std::uint64_t nodes = s.node_count.value_or(s.nodes.size());
+       return nodes == 0 ? std::string() : std::to_string(nodes);
+     }},
+    {"NTasks", 6, false, false, [](S s, T) { return number(s.ranks); }},
+    {"Network", 14, true, true, [](S, T t) { return t != nullptr ? t->network : std::string(); }},
+    {"NodeList", 15, false, false, [](S s, T) { return hostlist(s.nodes); }},
+    {"Nodes", 5, false, true, [](S, T t) { return t != nullptr ? number(t->nodes) : std::string(); }},
+    {"Notes", 40, true, false, [](S s, T) { return joined(s.notes, "; "); }},
+    {"Overhead", 8, false, false, [](S s, T) { return percent(s.overhead_percent()); }},
+    {"OverheadHigh", 12, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->high_percent) : std::string(); }},
+    {"OverheadLimit", 13, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->limit_percent) : std::string(); }},
+    {"OverheadLow", 11, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->low_percent) : std::string(); }},
+    {"OverheadOnce", 12, false, false,
+     [](S s, T) { return s.cost ? duration(s.cost->once_s()) : std::string(); }},
+    {"OverheadPredicted", 17, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->predicted_percent) : std::string(); }},
+    {"OverheadTotal", 13, false, false,
+     [](S s, T) { return s.cost ? percent(s.cost->total_high_percent) : std::string(); }},
+    {"Partition", 10, false, false, [](S s, T) { return s.partition; }},
+    {"Placement", 12, true, true, [](S, T t) { return t != nullptr ? t->placement : std::string(); }},
+    {"Predicted", 10, false, true,
+     [](S, T t) {
+       if (t != nullptr && !t->why_stuck.empty()) return std::string("stuck");
+       if (t != nullptr && !t->why_deferred.empty()) return std::string("deferred");
+       return t != nullptr ? duration(t->predicted_s) : std::string();
+     }},
+    {"PredictedRaw", 14, false, true,
+     [](S, T t) { return t != nullptr ? number(t->predicted_s) : std::string(); }},
+    {"Progress", 10, false, true,
+     [](S, T t) { return t != nullptr ? duration(t->progress_s) : std::string(); }},
+    {"Reason", 24, true, false, [](S s, T) { return s.why_partial; }},
+    {"RelayCPU", 10, false, false, [](S s, T) { return duration(s.relay_cpu_s); }},
+    {"Restart", 7, false, false, [](S s, T) { return std::to_string(s.restart); }},
+    {"RunNetwork", 14, true, false, [](S s, T) { return s.network; }},
+    {"Seen", 7, false, false, [](S s, T) { return percent(seen_percent(s)); }},
+    {"SelfError", 9, false, false, [](S s, T) { return percent(s.self_error_percent(), true); }},
+    {"Speed", 5, false, true,
+     [](S, T t) { return t != nullptr && t->speed ? fmt::format("{:g}", *t->speed) : std::string(); }},
+    {"Speedup", 8, false, true,
+     [](S s, T t) { return t != nullptr ? ratio(speedup(s, *t)) : std::string(); }},
+    {"Start", 19, false, false, [](S s, T) { return format_timestamp(s.start_s.value_or(0)); }},
+    {"State", 8, false, false, [](S s, T) { return std::string(state_name(s.state)); }},
+    {"Target", 24, true, true, [](S, T t) { return t != nullptr ? t->target : std::string(); }},
+    {"Topology", 15, true, true,
+     [](S, T t) { return t != nullptr ? hostlist(t->topology_nodes) : std::string(); }},
+    {"UID", 6, false, false, [](S s, T) { return number(s.uid); }},
+    {"Unmodelled", 10, false, false, [](S s, T) { return duration(s.unmodelled_s); }},
+    {"UnmodelledPct", 13, false, false, [](S s, T) { return percent(s.unmodelled_percent()); }},
+    {"User", 9, false, false, [](S s, T) { return s.user.empty() ? number(s.uid) : s.user; }},
+    {"Wildcards", 9, false, false, [](S s, T) { return number(s.wildcard_receives); }},
+    {"Windows", 7, false, false, [](S s, T) { return s.cost ? number(s.cost->windows) : std::string(); }},
+};
+
+bool same_letter(char a, char b) {
+  return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));
+}
+
+bool starts_with_name(std::string_view name, std::string_view start) {
+  return name.size() >= start.size() && std::equal(start.begin(), start.end(), name.begin(), same_letter);
+}
+
+const Field* find_field(std::string_view name) {
+  const Field* first = nullptr;
+  for (const Field& field : kFields) {
+    if (!starts_with_name(field.name, name)) continue;
+    if (field.name.size() == name.size()) return &field;
+    if (first == nullptr) first = &field;
+  }
+  return name.empty() ? nullptr : first;
+}
+
+std::string line_without_trailing_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+// The cells of a line. What does not change from one line to the next is formatted once.
+class LineWriter {
+ public:
+  LineWriter(const std::vector<Column>& columns, const TableStyle& style)
+      : columns_(columns), style_(style), cells_(columns.size()) {}
+
+  void set(std::size_t column, std::string text) {
+    const Column& shown = columns_[column];
+    cells_[column] = style_.parsable ? std::move(text) : fit(text, shown.width, shown.left);
+  }
+
+  void append_to(std::string& out) const {
+    const std::size_t start = out.size();
+    const std::string_view separator = style_.parsable ? std::string_view(style_.delimiter) : " ";
+    for (std::size_t i = 0; i < cells_.size(); ++i) {
+      if (i > 0) out += separator;
+      out += cells_[i];
+    }
+    if (style_.parsable) {
+      if (style_.trailing) out += style_.delimiter;
+    } else {
+      while (out.size() > start && out.back() == ' ') out.pop_back();
+    }
+    out += '\n';
+  }
+
+ private:
+  const std::vector<Column>& columns_;
+  const TableStyle& style_;
+  std::vector<std::string> cells_;
+};
+
+}  // namespace
+
+const std::vector<Field>& all_fields() {
+  return kFields;
+}
+
+Result<std::vector<Column>> parse_format(std::string_view format) {
+  std::vector<Column> out;
+  std::string_view rest = format;
+  while (true) {
+    const std::size_t comma = rest.find(',');
+    const std::string_view item = rest.substr(0, comma);
+    const std::size_t mark = item.find('%');
+    const std::string_view name = item.substr(0, mark);
+    const Field* field = find_field(name);
+    if (field == nullptr) {
+      return invalid_input(fmt::format("'{}' is no field; lbf-report -e lists them", name));
+    }
+    Column column{field, field->width, field->left};
+    if (mark != std::string_view::npos) {
+      std::string_view width = item.substr(mark + 1);
+      column.left = width.starts_with('-');
+      if (column.left) width.remove_prefix(1);
+      column.width = parse_number<std::size_t>(width).value_or(0);
+      if (column.width == 0 || column.width > kWidestColumn) {
+        return invalid_input(fmt::format(
+            "'{}': after % stands a width of 1 to {}, for example {}%20 or {}%-20 for the left side", item,
+            kWidestColumn, field->name, field->name));
+      }
+    }
+    out.push_back(column);
+    if (comma == std::string_view::npos) return out;
+    rest.remove_prefix(comma + 1);
+  }
+}
+
+bool needs_targets(const std::vector<Column>& columns) {
+  return std::any_of(columns.begin(), columns.end(), [](const Column& column) { return column.field->of_target; });
+}
+
+std::string format_bytes(std::uint64_t bytes, const TableStyle& style) {
+  if (!style.convert) return std::to_string(bytes);
+  constexpr std::string_view kUnits = "KMGTP";
+  auto value = static_cast<double>(bytes);
+  char unit = '\0';
+  for (const char next : kUnits) {
+    if (style.unit == '\0' ? value < 1024 : unit == style.unit) break;
+    value /= 1024;
+    unit = next;
+  }
+  return unit == '\0' ? std::to_string(bytes) : fmt::format("{:.2f}{}", value, unit);
+}
+
+std::string_view default_step_format(bool many_users) {
+  return many_users ? "JobID%-10,User%8,JobName%-8,State%8,NTasks%6,NNodes%6,Measured%9,Best%9,BestGain%8"
+                    : "JobID%-12,JobName%-12,State%8,NTasks%6,NNodes%6,Measured%10,Best%10,BestGain%8";
+}
+
+std::string_view default_target_format() {
+  return "JobID%-10,Nodes,Network,Placement%-10,Kind,Predicted,Speedup,SelfError";
+}
+
+std::string_view long_format() {
+  return "JobID,User,JobName,State,Start,End,NTasks,NodeList,RunNetwork,MeasuredRaw,Target,Nodes,Cores,"
+         "Network,"
+         "Placement,Contention,Topology,Speed,Kind,PredictedRaw,Speedup,SelfError,MPITime,UnmodelledPct,"
+         "Wildcards,"
+         "Overhead,OverheadLimit,OverheadPredicted,OverheadLow,OverheadHigh,OverheadOnce,OverheadTotal,CaptureState,Seen,Low,High,"
+         "Deferred,Events,Messages,LostEvents,Reason,Notes";
+}
+
+std::string help_format() {
+  constexpr std::size_t kPerLine = 4;
+  constexpr std::size_t kWidth = 20;
+  std::string out;
+  std::string line;
+  for (std::size_t i = 0; i < kFields.size(); ++i) {
+    line += fit(kFields[i].name, kWidth, true);
+    if (i % kPerLine == kPerLine - 1 || i + 1 == kFields.size()) {
+      out += line_without_trailing_blanks(std::move(line)) + '\n';
+      line.clear();
+    }
+  }
+  return out;
+}
+
+// Lines of a table.
+class Table::Lines {
+ public:
+  Lines(std::vector<Column> columns, TableStyle style)
+      : columns_(std::move(columns)),
+        style_(std::move(style)),
+        writer_(columns_, style_),
+        per_target_(std::any_of(columns_.begin(), columns_.end(),
+                                [](const Column& column) { return column.field->of_target; })) {}
+
+  void append_header(std::string& out) {
+    if (!style_.header) return;
+    append([](const Column& column) { return std::string(column.field->name); }, out);
+    if (!style_.parsable) append([](const Column& column) { return std::string(column.width, '-'); }, out);
+  }
+
+  void append_step(const Step& step, std::string& out) {
+    const TargetPrediction* const first =
+        per_target_ && !step.predictions.empty() ? &step.predictions.front() : nullptr;
+    append(
+        [&](const Column& column) {
+          const auto bytes = column.field->bytes != nullptr ? column.field->bytes(step) : std::nullopt;
+          return bytes ? format_bytes(*bytes, style_) : column.field->value(step, first);
+        },
+        out);
+    if (first == nullptr) return;
+    for (const TargetPrediction& target : step.predictions) {
+      if (&target == first) continue;
+      for (std::size_t i = 0; i < columns_.size(); ++i) {
+        if (columns_[i].field->of_target) writer_.set(i, columns_[i].field->value(step, &target));
+      }
+      writer_.append_to(out);
+    }
+  }
+
+ private:
+  template <typename CellOf>
+  void append(const CellOf& cell_of, std::string& out) {
+    for (std::size_t i = 0; i < columns_.size(); ++i) writer_.set(i, cell_of(columns_[i]));
+    writer_.append_to(out);
+  }
+
+  const std::vector<Column> columns_;
+  const TableStyle style_;
+  LineWriter writer_;
+  const bool per_target_;
+};
+
+// A step's lines: text_ from `begin` to `end`.
+struct Table::Part {
+  StepOrder order;
+  std::size_t begin;
+  std::size_t end;
+};
+
+Table::Table(std::vector<Column> columns, TableStyle style)
+    : lines_(std::make_unique<Lines>(std::move(columns), std::move(style))) {
+  lines_->append_header(text_);
+}
+Table::~Table() = default;
+
+std::size_t Table::steps() const {
+  return parts_.size();
+}
+
+void Table::add(const Step& step) {
+  const std::size_t begin = text_.size();
+  lines_->append_step(step, text_);
+  parts_.push_back({order_of(step), begin, text_.size()});
+}
+
+std::string Table::take_text() {
+  const auto before = [](const Part& a, const Part& b) { return a.order < b.order; };
+  std::vector<Part> parts = std::exchange(parts_, {});
+  std::string text = std::exchange(text_, {});
+  // Mostly they are: jobs begin in the order of their numbers.
+  if (std::is_sorted(parts.begin(), parts.end(), before)) return text;
+  std::string sorted = text.substr(0, parts.front().begin);
+  sorted.reserve(text.size());
+  std::stable_sort(parts.begin(), parts.end(), before);
+  for (const Part& part : parts) sorted.append(text, part.begin, part.end - part.begin);
+  return sorted;
+}
+
+std::string render_table(const std::vector<Step>& steps, const std::vector<Column>& columns,
+                         const TableStyle& style) {
+  Table::Lines lines(columns, style);
+  std::string out;
+  lines.append_header(out);
+  for (const Step& step : steps) lines.append_step(step, out);
+  return out;
+}
+
+}  // namespace lbf::report

@@ -1,0 +1,228 @@
+// The curves of predicted time over nodes, and time against node-hours with its Pareto front.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "report/advice.h"
+#include "report/curves.h"
+#include "report/html_parts.h"
+#include "base/times.h"
+
+namespace lbf::report::html {
+namespace {
+
+constexpr std::size_t kNetworks = 8;
+
+// A mark of the network's own shape around (x, y).
+std::string mark(std::size_t network, double x, double y, double r) {
+  const std::string fill = fmt::format("fill=\"var(--n{})\"", network % kNetworks);
+  switch (network % 4) {
+    case 0:
+      return fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"{}\" {}/>", x, y, r, fill);
+    case 1:
+      return fmt::format("<path d=\"M{:.1f} {:.1f}l{} {}h-{}z\" {}/>", x, y - 1.1 * r, 1.1 * r, 2 * r, 2.2 * r,
+                         fill);
+    case 2:
+      return fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{}\" height=\"{}\" {}/>", x - 0.9 * r,
+                         y - 0.9 * r, 1.8 * r, 1.8 * r, fill);
+    default:
+      return fmt::format("<path d=\"M{:.1f} {:.1f}l{} {}l-{} {}l-{} -{}z\" {}/>", x, y - 1.3 * r, 1.3 * r,
+                         1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, fill);
+  }
+}
+
+std::string target_text(const TargetPrediction& target) {
+  std::string out = describe(target, true) + ": " + format_duration(*target.predicted_s);
+  if (target.low_s && target.high_s && *target.high_s < kNeverS) {
+    out += " (" + format_duration(*target.low_s) + " to " + format_duration(*target.high_s) + ")";
+  }
+  return out;
+}
+
+std::string network_legend(const std::vector<Curve>& curves) {
+  std::string out = "<ul class=\"legend\">";
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    out += "<li><svg viewBox=\"0 0 16 16\" aria-hidden=\"true\">" + mark(i, 8, 8, 5) + "</svg>" +
+           escaped(curves[i].network) + (curves[i].ran ? " (ran)" : "") + "</li>";
+  }
+  return out + "</ul>";
+}
+
+struct Axes {
+  double width, height, left, right, top, bottom;
+  std::vector<double> x_ticks, y_ticks;
+  double x(double value) const {
+    return left + (value - x_ticks.front()) / (x_ticks.back() - x_ticks.front()) * (width - left - right);
+  }
+  double y(double value) const {
+    return height - bottom -
+           (value - y_ticks.front()) / (y_ticks.back() - y_ticks.front()) * (height - top - bottom);
+  }
+};
+
+std::string y_grid(const Axes& axes) {
+  std::string out;
+  for (const double tick : axes.y_ticks) {
+    out += fmt::format(
+        "<line class=\"grid\" x1=\"{0}\" x2=\"{1}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\"/><text x=\"{3}\" y=\"{4:.1f}\" "
+        "text-anchor=\"end\">{5}</text>",
+        axes.left, axes.width - axes.right, axes.y(tick), axes.left - 6, axes.y(tick) + 4,
+        format_duration(tick, 3));
+  }
+  return out;
+}
+
+std::string svg(const Axes& axes, std::string_view css_class, std::string_view label, const std::string& body) {
+  return fmt::format(
+      "<svg class=\"{}\" viewBox=\"0 0 {} {}\" role=\"img\" aria-label=\"{}\">{}</svg>", css_class, axes.width,
+      axes.height, escaped(label), body);
+}
+
+std::string ring(double x, double y) {
+  return fmt::format("<circle class=\"ring\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\"/>", x, y);
+}
+
+std::string curves_svg(const Step& step, const std::vector<Curve>& curves, double width, double height,
+                       std::string_view css_class) {
+  std::set<std::uint32_t> all;
+  double high = 0;
+  for (const Curve& curve : curves) {
+    for (const CurvePoint& point : curve.points) {
+      all.insert(point.nodes);
+      high = std::max({high, *point.target->predicted_s,
+                       point.target->high_s && *point.target->high_s < kNeverS ? *point.target->high_s : 0});
+    }
+  }
+  const TargetPrediction* const self = step.self();
+  // 0: not known.
+  const Seconds measured_s = self != nullptr ? reference_s(step, *self).value_or(0) : 0;
+  high = std::max(high, measured_s);
+  const std::vector<std::uint32_t> nodes(all.begin(), all.end());
+  Axes axes{width, height, 58, 12, 10, 40, {-0.5, static_cast<double>(nodes.size()) - 0.5}, axis_ticks(0, high, 5)};
+  const auto position = [&](std::uint32_t count) {
+    return static_cast<double>(std::lower_bound(nodes.begin(), nodes.end(), count) - nodes.begin());
+  };
+  std::string body = y_grid(axes);
+  double last_label = -1e9;
+  for (const std::uint32_t count : nodes) {
+    const double x = axes.x(position(count));
+    if (x - last_label < 26) continue;
+    last_label = x;
+    body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>", x, height - 22, count);
+  }
+  body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">nodes</text>", (axes.left + width) / 2,
+                      height - 4);
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    std::string points;
+    for (const CurvePoint& point : curves[i].points) {
+      points += fmt::format("{:.1f},{:.1f} ", axes.x(position(point.nodes)), axes.y(*point.target->predicted_s));
+    }
+    body += fmt::format(
+        "<polyline points=\"{}\" fill=\"none\" stroke=\"var(--n{})\" stroke-width=\"2\"{}/>", points, i % kNetworks,
+        curves[i].ran ? "" : fmt::format(" stroke-dasharray=\"{} 3\"", 3 + 3 * (i % 3)));
+  }
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    for (const CurvePoint& point : curves[i].points) {
+      const TargetPrediction& target = *point.target;
+      const double x = axes.x(position(point.nodes));
+      const double y = axes.y(*target.predicted_s);
+      body += "<g><title>" + escaped(target_text(target)) + "</title>";
+      if (target.low_s && target.high_s && *target.high_s < kNeverS) {
+        body += fmt::format(
+            "<path d=\"M{0:.1f} {1:.1f}V{2:.1f}M{3:.1f} {1:.1f}h8M{3:.1f} {2:.1f}h8\" stroke=\"var(--n{4})\" "
+            "stroke-width=\"1.5\"/>",
+            x, axes.y(*target.low_s), axes.y(*target.high_s), x - 4, i % kNetworks);
+      }
+      body += fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) +
+              mark(i, x, y, 5) + "</g>";
+    }
+  }
+  if (measured_s > 0 && self->nodes && all.contains(*self->nodes)) {
+    const double x = axes.x(position(*self->nodes));
+    const double y = axes.y(measured_s);
+    body += "<g><title>measured: " + escaped(format_duration(measured_s)) + "</title>" + ring(x, y) + "</g>";
+  }
+  return svg(axes, css_class, "Predicted time over nodes, one line for each network; the table below has the numbers",
+             body);
+}
+
+std::string pareto_svg(const std::vector<TargetCost>& costs, const std::vector<Curve>& curves,
+                       const TargetPrediction* chosen, double width, double height, std::string_view css_class) {
+  double time = 0;
+  double hours = 0;
+  for (const TargetCost& cost : costs) {
+    time = std::max(time, cost.time_s);
+    hours = std::max(hours, cost.node_hours);
+  }
+  Axes axes{width, height, 58, 16, 10, 40, axis_ticks(0, hours, width < 500 ? 3 : 6), axis_ticks(0, time, 5)};
+  std::string body = y_grid(axes);
+  for (const double tick : axes.x_ticks) {
+    body += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.4g}</text>", axes.x(tick), height - 22,
+                        tick);
+  }
+  body += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">node-hours</text>", (axes.left + width) / 2,
+                      height - 4);
+  std::string front;
+  for (const TargetCost& cost : costs) {
+    if (cost.on_front) front += fmt::format("{:.1f},{:.1f} ", axes.x(cost.node_hours), axes.y(cost.time_s));
+  }
+  body += "<polyline class=\"front\" points=\"" + front + "\"/>";
+  for (const TargetCost& cost : costs) {
+    const auto found = std::find_if(curves.begin(), curves.end(),
+                                    [&](const Curve& curve) { return curve.network == cost.target->network; });
+    const auto network = static_cast<std::size_t>(found - curves.begin());
+    const double x = axes.x(cost.node_hours);
+    const double y = axes.y(cost.time_s);
+    body += fmt::format("<g{}><title>{}, {:.4g} node-hours{}{}</title>", cost.on_front ? "" : " opacity=\"0.4\"",
+                        escaped(target_text(*cost.target)), cost.node_hours,
+                        cost.on_front ? ", on the front" : "", cost.target->is_self() ? ", the one that ran" : "");
+    body += fmt::format("<circle class=\"hit\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"12\"/>", x, y) +
+            mark(network, x, y, 5) + "</g>";
+    if (cost.target->is_self() || cost.target == chosen) {
+      // One above, the other below: they may be neighbours.
+      const bool ran = cost.target->is_self();
+      const double at = std::clamp(x, axes.left + 30, width - 30);
+      body += ring(x, y) +
+              fmt::format("<text class=\"strong\" x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>", at,
+                          ran ? y - 14 : y + 24, ran ? "ran" : "compared");
+    }
+  }
+  return svg(axes, css_class,
+             "Predicted time against node-hours of every target, with the Pareto front; the table above has the numbers",
+             body);
+}
+
+}  // namespace
+
+std::string curves_figure(const Step& step) {
+  const std::vector<Curve> curves = curves_of(step);
+  return "<figure><figcaption>The fastest placement on each number of nodes. The ring is what was measured; bars are "
+         "95 % intervals, where the capture did not see the whole run.</figcaption>" +
+         curves_svg(step, curves, 330, 260, "phone") + curves_svg(step, curves, 960, 340, "desk") +
+         network_legend(curves) + "</figure>";
+}
+
+std::string pareto_figure(const Step& step, const TargetPrediction* chosen) {
+  const std::vector<Curve> curves = curves_of(step);
+  const std::vector<TargetCost> costs = costs_of(step);
+  const auto on_front = std::count_if(costs.begin(), costs.end(), [](const TargetCost& cost) { return cost.on_front; });
+  std::string list;
+  for (const TargetCost& cost : costs) {
+    if (!cost.on_front) continue;
+    list += fmt::format("<tr><td>{}</td><td>{}</td><td>{:.4g}</td></tr>", escaped(describe(*cost.target, true)),
+                        format_duration(cost.time_s), cost.node_hours);
+  }
+  return fmt::format(
+             "<figure><figcaption>On the dashed front are the {} targets than which none is both faster and cheaper; "
+             "the others are pale.</figcaption>",
+             on_front) +
+         pareto_svg(costs, curves, chosen, 330, 260, "phone") + pareto_svg(costs, curves, chosen, 960, 340, "desk") +
+         network_legend(curves) +
+         "<details><summary>The front as numbers</summary><div class=\"scroll\"><table><thead><tr><th "
+         "scope=\"col\">Target</th><th scope=\"col\">Time</th><th scope=\"col\">Node-hours</th></tr></thead><tbody>" +
+         list + "</tbody></table></div></details></figure>";
+}
+
+}  // namespace lbf::report::html

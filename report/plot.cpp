@@ -1,0 +1,194 @@
+#include "report/plot.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include "report/advice.h"
+#include "report/curves.h"
+#include "report/text.h"
+#include "base/times.h"
+
+namespace lbf::report {
+namespace {
+
+constexpr std::size_t kNarrowest = 40;
+constexpr std::size_t kNetworks = 8;  // with a mark and a color of their own; more begin again
+constexpr std::array<std::string_view, kNetworks> kUnicodeMarks{"●", "▲", "■", "◆", "○", "△", "□", "◇"};
+constexpr std::array<std::string_view, kNetworks> kAsciiMarks{"o", "^", "#", "*", "+", "x", "@", "%"};
+constexpr std::array<std::string_view, kNetworks> kColors{"\x1b[34m", "\x1b[33m", "\x1b[32m", "\x1b[35m",
+                                                          "\x1b[36m", "\x1b[31m", "\x1b[94m", "\x1b[93m"};
+constexpr std::string_view kPlain = "\x1b[0m";
+
+struct Cell {
+  std::string_view text = " ";
+  int network = -1;  // whose color
+};
+
+class Canvas {
+ public:
+  Canvas(std::size_t width, std::size_t height) : width_(width), cells_(width * height) {}
+  // What is there stays: the interval of one network does not hide another one's mark.
+  void put(std::size_t x, std::size_t line, std::string_view text, int network, bool over) {
+    if (x >= width_ || line >= cells_.size() / width_) return;
+    Cell& cell = cells_[line * width_ + x];
+    if (over || cell.text == " ") cell = {text, network};
+  }
+  std::string line(std::size_t line, bool color) const {
+    std::string out;
+    for (std::size_t x = 0; x < width_; ++x) {
+      const Cell& cell = cells_[line * width_ + x];
+      const bool colored = color && cell.network >= 0;
+      if (colored) out += kColors[static_cast<std::size_t>(cell.network) % kNetworks];
+      out += cell.text;
+      if (colored) out += kPlain;
+    }
+    return out;
+  }
+
+ private:
+  std::size_t width_;
+  std::vector<Cell> cells_;
+};
+
+std::string without_trailing_blanks(std::string line) {
+  line.erase(line.find_last_not_of(' ') + 1);
+  return line;
+}
+
+}  // namespace
+
+std::string render_plot(const Step& step, const PlotStyle& style) {
+  const std::vector<Curve> curves = curves_of(step);
+  std::string title = "Job " + job_id(step);
+  if (const std::string program = command_line(step); !program.empty()) title += "  " + program;
+  const std::size_t width = std::max(style.width, kNarrowest);
+  if (curves.empty()) {
+    return shorten(title, width) + '\n' +
+           wrap(step.running() ? "There is no prediction to draw yet; ask again in a moment."
+                               : "There is no prediction to draw.",
+                width, 0);
+  }
+  std::set<std::uint32_t> all_nodes;
+  double low = kNeverS;
+  double high = 0;
+  for (const Curve& curve : curves) {
+    for (const CurvePoint& point : curve.points) {
+      all_nodes.insert(point.nodes);
+      low = std::min({low, *point.target->predicted_s, point.target->low_s.value_or(kNeverS)});
+      high = std::max({high, *point.target->predicted_s, point.target->high_s.value_or(0)});
+    }
+  }
+  const TargetPrediction* const self = step.self();
+  const Seconds measured_s = self != nullptr ? reference_s(step, *self).value_or(0) : 0;  // 0: not known
+  const bool has_measured = measured_s > 0 && self->nodes && all_nodes.contains(*self->nodes);
+  if (has_measured) {
+    low = std::min(low, measured_s);
+    high = std::max(high, measured_s);
+  }
+  // From zero, unless all the values are close together and far from it.
+  if (low < 0.7 * high) low = 0;
+  const std::vector<double> ticks = axis_ticks(low, high, 5);
+  low = ticks.front();
+  high = ticks.back();
+
+  std::size_t label_width = 0;
+  std::vector<std::string> labels;
+  for (const double tick : ticks) {
+    labels.push_back(format_duration(tick, 3));
+    label_width = std::max(label_width, labels.back().size());
+  }
+  const std::size_t plot_width = width - label_width - 2;
+  const std::size_t height = std::max<std::size_t>(style.height, 5);
+  const auto line_of = [&](double value) {
+    return static_cast<std::size_t>(
+        std::lround((high - value) / (high - low) * static_cast<double>(height - 1)));
+  };
+  const std::vector<std::uint32_t> nodes(all_nodes.begin(), all_nodes.end());
+  const double slot = static_cast<double>(plot_width) / static_cast<double>(nodes.size());
+  // The networks side by side around their node count, so that equal times hide nothing.
+  const std::size_t marks = curves.size() + (has_measured ? 1 : 0);
+  const double spread = std::min(2.0, slot / static_cast<double>(marks + 1));
+  const auto column_of = [&](std::uint32_t count, std::size_t mark) {
+    const auto index = std::lower_bound(nodes.begin(), nodes.end(), count) - nodes.begin();
+    const double center = slot * (static_cast<double>(index) + 0.5);
+    const double shift = spread * (static_cast<double>(mark) - static_cast<double>(marks - 1) / 2);
+    return static_cast<std::size_t>(
+        std::clamp(std::lround(center + shift), 0L, static_cast<long>(plot_width) - 1));
+  };
+
+  Canvas canvas(plot_width, height);
+  const auto& shapes = style.unicode ? kUnicodeMarks : kAsciiMarks;
+  bool intervals = false;
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    for (const CurvePoint& point : curves[i].points) {
+      const std::size_t x = column_of(point.nodes, i);
+      const TargetPrediction& target = *point.target;
+      if (target.low_s && target.high_s && *target.high_s < kNeverS) {
+        intervals = true;
+        for (std::size_t line = line_of(*target.high_s); line <= line_of(*target.low_s); ++line) {
+          canvas.put(x, line, style.unicode ? "│" : "|", static_cast<int>(i), false);
+        }
+      }
+      canvas.put(x, line_of(*target.predicted_s), shapes[i % kNetworks], static_cast<int>(i), true);
+    }
+  }
+  const std::string_view measured_mark = style.unicode ? "×" : "X";
+  if (has_measured)
+    canvas.put(column_of(*self->nodes, curves.size()), line_of(measured_s), measured_mark, -1, true);
+
+  std::string out = shorten(title, width) + '\n';
+  out += step.running() ? "Predicted time so far over nodes\n\n" : "Predicted time over nodes\n\n";
+  for (std::size_t line = 0; line < height; ++line) {
+    std::string label;
+    for (std::size_t i = 0; i < ticks.size(); ++i) {
+      if (line_of(ticks[i]) == line) label = labels[i];
+    }
+    const std::string_view axis = style.unicode ? (label.empty() ? "│" : "┤") : (label.empty() ? "|" : "+");
+    out += without_trailing_blanks(fit(label, label_width, false) + ' ' + std::string(axis) +
+                                   canvas.line(line, style.color)) +
+           '\n';
+  }
+  out += std::string(label_width + 1, ' ') + (style.unicode ? "└" : "+");
+  for (std::size_t x = 0; x < plot_width; ++x) out += style.unicode ? "─" : "-";
+  out += '\n';
+  std::string axis(plot_width, ' ');
+  std::size_t free_from = 0;
+  for (std::size_t i = 0; i < nodes.size(); ++i) {
+    const std::string text = std::to_string(nodes[i]);
+    const auto center = static_cast<std::size_t>(slot * (static_cast<double>(i) + 0.5));
+    const std::size_t at = std::min(center - std::min(center, text.size() / 2), plot_width - text.size());
+    if (at < free_from) continue;
+    axis.replace(at, text.size(), text);
+    free_from = at + text.size() + 1;
+  }
+  out += without_trailing_blanks(std::string(label_width + 2, ' ') + axis) + '\n';
+  out += std::string(label_width + 2, ' ') + "nodes\n\n";
+
+  for (std::size_t i = 0; i < curves.size(); ++i) {
+    const auto best = std::min_element(
+        curves[i].points.begin(), curves[i].points.end(), [](const CurvePoint& a, const CurvePoint& b) {
+          return *a.target->predicted_s < *b.target->predicted_s;
+        });
+    std::string mark(shapes[i % kNetworks]);
+    if (style.color) mark = std::string(kColors[i % kNetworks]) + mark + std::string(kPlain);
+    out += "  " + mark + ' ' +
+           shorten(fmt::format("{}{}: fastest on {}, {}", curves[i].network,
+                               curves[i].ran ? " (the network that ran)" : "",
+                               describe(*best->target, false), format_duration(*best->target->predicted_s)),
+                   width - 4) +
+           '\n';
+  }
+  if (has_measured) out += fmt::format("  {} measured, {}\n", measured_mark, format_duration(measured_s));
+  if (intervals) {
+    out += fmt::format("  {} 95 % interval of what was not seen\n", style.unicode ? "│" : "|");
+  }
+  return out;
+}
+
+}  // namespace lbf::report

@@ -1,0 +1,304 @@
+#include "report/render.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <tuple>
+
+#include "report/advice.h"
+#include "report/answer.h"
+#include "report/fields.h"
+#include "base/hostlist.h"
+#include "report/text.h"
+#include "base/times.h"
+
+namespace lbf::report {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kBold = "\x1b[1m";
+constexpr std::string_view kGreen = "\x1b[32m";
+constexpr std::string_view kYellow = "\x1b[33m";
+constexpr std::string_view kPlain = "\x1b[0m";
+
+std::string colored(std::string text, std::string_view color, const PageStyle& style) {
+  if (!style.color) return text;
+  return std::string(color) + std::move(text) + std::string(kPlain);
+}
+
+std::string count_of(std::uint64_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+std::string head(const Step& step, const PageStyle& style) {
+  std::string title = "Job " + job_id(step);
+  if (job_id(step) != raw_job_id(step)) title += " (" + raw_job_id(step) + ")";
+  if (step.restart > 0) title += fmt::format(" (restart {})", step.restart);
+  std::string program = command_line(step);
+  if (program.empty()) program = step.job_name;
+  if (!program.empty()) title += "  " + program;
+
+  std::string where;
+  if (step.ranks) where = count_of(*step.ranks, "rank");
+  if (!step.nodes.empty()) {
+    where += fmt::format("{}{} ({})", where.empty() ? "" : " on ", count_of(step.nodes.size(), "node"),
+                         shorten(hostlist(step.nodes), style.width / 2));
+  }
+  if (!step.network.empty()) where += (where.empty() ? "network " : ", network ") + step.network;
+  if (!step.user.empty()) where += (where.empty() ? "user " : ", user ") + step.user;
+
+  std::string when;
+  if (step.start_s) when = "started " + format_timestamp(*step.start_s) + ", ";
+  if (step.measured_s) {
+    when += fmt::format("{} {}, ", step.running() ? "measured so far" : "measured",
+                        format_duration(*step.measured_s));
+  }
+  std::string state(state_name(step.state));
+  if (step.state != StepState::kComplete) state = colored(state, kYellow, style);
+
+  std::string out = colored(shorten(title, style.width), kBold, style) + '\n';
+  if (!where.empty()) out += wrap(where, style.width, 2);
+  return out + "  " + when + state + '\n';
+}
+
+std::string partial_line(const Step& step, const PageStyle& style) {
+  if (step.state != StepState::kPartial && step.why_partial.empty()) return {};
+  return wrap(
+      "Partial: " + (step.why_partial.empty() ? std::string("lbfd gives no reason.") : step.why_partial),
+      style.width, 2);
+}
+
+std::vector<const TargetPrediction*> sorted_targets(const Step& step) {
+  std::vector<const TargetPrediction*> out;
+  for (const TargetPrediction& target : step.predictions) out.push_back(&target);
+  std::stable_sort(out.begin(), out.end(), [](const TargetPrediction* a, const TargetPrediction* b) {
+    const auto key = [](const TargetPrediction& t) {
+      return std::make_tuple(!t.is_self(), std::string_view(t.network), t.nodes.value_or(0),
+                             t.cores.value_or(0), std::string_view(t.placement));
+    };
+    return key(*a) < key(*b);
+  });
+  return out;
+}
+
+// A line per target. Columns are as wide as what stands in them, network and placement share what is left.
+std::string target_table(const Step& step, const PageStyle& style) {
+  const std::vector<const TargetPrediction*> targets = sorted_targets(step);
+  const auto varies = [&](auto member) {
+    return std::any_of(targets.begin(), targets.end(),
+                       [&](const TargetPrediction* t) { return t->*member != targets.front()->*member; });
+  };
+  std::vector<Column> columns;
+  const auto add = [&](std::string_view name, std::size_t width) {
+    auto column = parse_format(name);
+    if (!column) return;
+    column->front().width = std::max(width, name.size());
+    columns.push_back(column->front());
+  };
+  const auto widest = [&](const auto& text_of) {
+    std::size_t width = 0;
+    for (const TargetPrediction* t : targets) width = std::max(width, display_width(text_of(*t)));
+    return width;
+  };
+
+  constexpr std::size_t kFixed =
+      2 + 5 + 7 + 11 + 9 + 10;  // margin, Nodes, Kind, Predicted, Speedup, SelfError
+  std::size_t rest = style.width > kFixed + 20 ? style.width - kFixed - 2 : 20;
+  const bool cores = varies(&TargetPrediction::cores);
+  const bool speed = varies(&TargetPrediction::speed);
+  const bool interval = std::any_of(targets.begin(), targets.end(),
+                                    [](const TargetPrediction* t) { return t->seen_in_part(); });
+  if (cores) rest -= std::min<std::size_t>(rest, 6);
+  if (speed) rest -= std::min<std::size_t>(rest, 6);
+  // The interval in place of the self-prediction error, which stands below the table, too.
+  if (interval) rest -= std::min<std::size_t>(rest, 2 * 11 - 10);
+  const std::size_t placement_width =
+      std::clamp<std::size_t>(widest([](const TargetPrediction& t) { return t.placement; }), 9, rest / 2);
+  const std::size_t network_width =
+      std::clamp<std::size_t>(widest([](const TargetPrediction& t) { return t.network; }), 7,
+                              std::max<std::size_t>(7, rest - placement_width));
+
+  add("Nodes", 5);
+  if (cores) add("Cores", 5);
+  if (speed) add("Speed", 5);
+  add("Network", network_width);
+  add("Placement", placement_width);
+  add("Kind", 6);
+  add("Predicted", 10);
+  if (interval) {
+    add("Low", 10);
+    add("High", 10);
+  }
+  add("Speedup", 8);
+  if (!interval) add("SelfError", 9);
+
+  const Advice advice = advise(step);
+  std::string out;
+  const auto line = [&](const auto& cell_of, std::string_view color) {
+    std::string text = "  ";
+    for (const Column& column : columns) {
+      if (text.size() > 2) text += ' ';
+      text += fit(cell_of(column), column.width, column.left);
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    out += (color.empty() ? text : colored(text, color, style)) + '\n';
+  };
+  if (style.header) {
+    line([](const Column& c) { return std::string(c.field->name); }, {});
+    line([](const Column& c) { return std::string(c.width, '-'); }, {});
+  }
+  for (const TargetPrediction* target : targets) {
+    line(
+        [&](const Column& c) {
+          std::string cell = c.field->value(step, target);
+          return cell.empty() ? std::string("-") : cell;
+        },
+        target == advice.here || target == advice.elsewhere ? kGreen : std::string_view());
+  }
+  return out;
+}
+
+std::string facts(const Step& step, const PageStyle& style) {
+  std::string out;
+  const auto fact = [&](const std::string& text) { out += wrap(text, style.width, 2); };
+
+  const TargetPrediction* self = step.self();
+  if (const auto error = step.self_error_percent(); error && self != nullptr && self->predicted_s) {
+    const auto reference = reference_s(step, *self);
+    fact(fmt::format("Self-prediction error {:+.1f} %: the configuration that ran, predicted {}{}.", *error,
+                     format_duration(*self->predicted_s),
+                     reference ? ", measured " + format_duration(*reference) : std::string()));
+  }
+  if (step.cost && step.cost->low_percent && step.cost->high_percent) {
+    const Cost& cost = *step.cost;
+    std::string text = fmt::format("Capture overhead {:.2f} to {:.2f} % of the program's processor time",
+                                   *cost.low_percent, *cost.high_percent);
+    if (cost.limit_percent) text += fmt::format(", limit {:g} %", *cost.limit_percent);
+    if (cost.predicted_percent) text += fmt::format(", predicted {:.2f} %", *cost.predicted_percent);
+    if (cost.over_limit()) text += ": above the limit";
+    fact(text + '.');
+    if (cost.once_s() && cost.total_high_percent) {
+      fact(fmt::format("Starting the capture took {} once (programs {}, relays {}), which has no limit: {:.2f} % in all.",
+                       format_duration(*cost.once_s(), 3), format_duration(*cost.once_capture_s, 3),
+                       format_duration(*cost.once_relay_s, 3), *cost.total_high_percent));
+    }
+    if (step.lbfd_cpu_s && cost.program_cpu_s && *cost.program_cpu_s > 0) {
+      fact(fmt::format("lbfd's replays took {} of processor time, {:.2f} % of the program's, under a limit of their own.",
+                       format_duration(*step.lbfd_cpu_s, 3), 100 * *step.lbfd_cpu_s / *cost.program_cpu_s));
+    }
+    if (cost.seen_in_part()) {
+      fact(fmt::format("Seen {:.1f} % of the run ({} recorded, {} counted): predictions are extrapolated, with a 95 % "
+                       "interval where it can be told.",
+                       100 * *cost.seen_share, count_of(cost.recorded_calls.value_or(0), "call"),
+                       count_of(cost.counted_calls.value_or(0), "call")));
+    }
+  } else if (const auto overhead = step.overhead_percent()) {
+    fact(fmt::format("Capture overhead {:.2f} % of the ranks' processor time (capture {}, relay {}){}.",
+                     *overhead, format_duration(*step.capture_s, 3), format_duration(*step.relay_cpu_s, 3),
+                     step.events ? ", " + count_of(*step.events, "event") : ""));
+  }
+  if (step.mpi_s && step.measured_s && step.ranks && *step.measured_s > 0 && *step.ranks > 0) {
+    const double share = 100 * *step.mpi_s / (*step.measured_s * static_cast<double>(*step.ranks));
+    std::string text = fmt::format("MPI {:.1f} % of the ranks' time", share);
+    const auto unmodelled = step.unmodelled_percent();
+    const bool noted = std::any_of(step.notes.begin(), step.notes.end(), [](const std::string& note) {
+      return note.find("MPI time unmodelled") != std::string::npos;
+    });
+    if (unmodelled && *step.unmodelled_s > 0 && !noted) {
+      text += fmt::format("; {:.1f} % of MPI time unmodelled", *unmodelled);
+    } else if (unmodelled && step.unmodelled_calls.empty()) {
+      text += ", all of it modelled";
+    }
+    fact(text + ".");
+  }
+  if (!step.unmodelled_calls.empty()) {
+    constexpr std::size_t kMostCalls = 8;
+    std::vector<CallTotal> calls = step.unmodelled_calls;
+    std::stable_sort(calls.begin(), calls.end(),
+                     [](const CallTotal& a, const CallTotal& b) { return a.seconds > b.seconds; });
+    std::string text = "Unmodelled:";
+    for (std::size_t i = 0; i < std::min(calls.size(), kMostCalls); ++i) {
+      text += fmt::format("{} {} ({}, {})", i > 0 ? "," : "", calls[i].function,
+                          count_of(calls[i].count, "call"), format_duration(calls[i].seconds, 3));
+    }
+    if (calls.size() > kMostCalls) text += fmt::format(", and {} others", calls.size() - kMostCalls);
+    fact(text + ".");
+  }
+  if (step.lost_events.value_or(0) > 0) {
+    fact(fmt::format("{} lost: the program was faster than the capture.",
+                     count_of(*step.lost_events, "event")));
+  }
+  for (const std::string& note : step.notes) fact("Note: " + note);
+  return out;
+}
+
+}  // namespace
+
+std::string render_step(const Step& step, const PageStyle& style) {
+  std::string out = head(step, style);
+  out += partial_line(step, style);
+  if (!step.predictions.empty()) out += '\n' + target_table(step, style);
+  const std::string known = facts(step, style);
+  if (!known.empty()) out += '\n' + known;
+  return out + '\n' + closing_note(step, style.width);
+}
+
+Result<std::string> join_answers(const std::vector<std::string>& answers) {
+  Json steps = Json::array();
+  std::set<std::tuple<std::string, std::string, std::string, std::string>> seen;
+  for (const std::string& answer : answers) {
+    Json document = Json::parse(answer, nullptr, /*allow_exceptions=*/false);
+    if (!document.is_object() || !document.contains("steps") || !document["steps"].is_array()) {
+      return invalid_input("lbfd answered something that is no list of steps; is that address lbfd's?");
+    }
+    for (Json& step : document["steps"]) {
+      const auto part = [&](const char* key) {
+        return step.is_object() && step.contains(key)
+                   ? step[key].dump(-1, ' ', false, Json::error_handler_t::replace)
+                   : std::string();
+      };
+      // A step without numbers is no duplicate of another one; parse_steps names it.
+      const bool numbered = !part("job").empty() && !part("step").empty();
+      if (numbered && !seen.insert({part("cluster"), part("job"), part("step"), part("restart")}).second)
+        continue;
+      steps.push_back(std::move(step));
+    }
+  }
+  std::stable_sort(steps.begin(), steps.end(), [](const Json& a, const Json& b) {
+    const auto number = [](const Json& step, const char* key) {
+      if (!step.is_object()) return std::uint64_t{0};
+      const auto found = step.find(key);
+      return found != step.end() && found->is_number_unsigned() ? found->get<std::uint64_t>()
+                                                                : std::uint64_t{0};
+    };
+    // An array's tasks and a heterogeneous job's components together and in their own order, whatever job ids
+    // they have.
+    const auto key = [&](const Json& step) {
+      const std::uint64_t array_job = number(step, "array_job");
+      const std::uint64_t het_job = number(step, "het_job");
+      const std::uint64_t job = number(step, "job");
+      return std::make_tuple(array_job != 0 ? array_job : (het_job != 0 ? het_job : job),
+                             number(step, "array_task"), number(step, "het_offset"), job,
+                             number(step, "step"), number(step, "restart"));
+    };
+    return key(a) < key(b);
+  });
+  Json joined = Json::object();
+  joined["steps"] = std::move(steps);
+  return joined.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+std::string step_text(std::string_view joined, std::size_t number) {
+  const Json document = Json::parse(joined, nullptr, /*allow_exceptions=*/false);
+  if (!document.is_object() || !document.contains("steps") || !document["steps"].is_array() ||
+      number >= document["steps"].size()) {
+    return "{}";
+  }
+  return document["steps"][number].dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace lbf::report

@@ -1,0 +1,607 @@
+#include "report/step.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <array>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "report/answer.h"
+#include "report/text.h"
+
+namespace lbf::report {
+namespace {
+
+using Json = nlohmann::json;
+
+// slurm.h: SLURM_BATCH_SCRIPT, SLURM_EXTERN_CONT, SLURM_INTERACTIVE_STEP
+constexpr std::array<std::pair<std::uint64_t, std::string_view>, 3> kReservedSteps{
+    {{0xfffffffb, "batch"}, {0xfffffffc, "extern"}, {0xfffffffa, "interactive"}}};
+
+constexpr std::string_view kReplacementCharacter = "\xef\xbf\xbd";  // U+FFFD
+
+// Reads the keys of one object; the first key that is not what http-v1 says is remembered, the others are
+// read on.
+class ObjectReader {
+ public:
+  ObjectReader(const Json& object, std::string what) : object_(object), what_(std::move(what)) {}
+
+  std::string text(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return {};
+    if (!value->is_string()) return wrong(key, "text"), std::string{};
+    return printable(value->get_ref<const std::string&>());
+  }
+
+  std::optional<std::uint64_t> count(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number_unsigned()) return wrong(key, "a whole number"), std::nullopt;
+    return value->get<std::uint64_t>();
+  }
+
+  std::optional<std::uint32_t> small_count(const char* key) {
+    const auto value = count(key);
+    if (!value) return std::nullopt;
+    if (*value > 0xffffffffU) return wrong(key, "a whole number below 2^32"), std::nullopt;
+    return static_cast<std::uint32_t>(*value);
+  }
+
+  std::optional<double> number(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return std::nullopt;
+    if (!value->is_number()) return wrong(key, "a number"), std::nullopt;
+    return value->get<double>();
+  }
+
+  std::optional<Seconds> seconds(const char* key) {
+    const auto value = number(key);
+    if (value && !(*value >= 0)) return wrong(key, "a time of 0 or more"), std::nullopt;
+    return value;
+  }
+
+  bool flag(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return false;
+    if (!value->is_boolean()) return wrong(key, "true or false"), false;
+    return value->get<bool>();
+  }
+
+  std::vector<std::string> texts(const char* key) {
+    std::vector<std::string> out;
+    const Json* value = find(key);
+    if (value == nullptr) return out;
+    if (!value->is_array()) return wrong(key, "a list of texts"), out;
+    for (const Json& item : *value) {
+      if (!item.is_string()) return wrong(key, "a list of texts"), out;
+      out.push_back(printable(item.get_ref<const std::string&>()));
+    }
+    return out;
+  }
+
+  // [["MPI_Send",500,0.4],...]
+  std::vector<CallTotal> calls(const char* key) {
+    std::vector<CallTotal> out;
+    const Json* value = find(key);
+    if (value == nullptr) return out;
+    if (!value->is_array()) return wrong(key, "a list of [name, count, seconds]"), out;
+    for (const Json& item : *value) {
+      if (!item.is_array() || item.size() != 3 || !item[0].is_string() || !item[1].is_number_unsigned() ||
+          !item[2].is_number()) {
+        return wrong(key, "a list of [name, count, seconds]"), out;
+      }
+      out.push_back({printable(item[0].get_ref<const std::string&>()), item[1].get<std::uint64_t>(),
+                     item[2].get<double>()});
+    }
+    return out;
+  }
+
+  const Json* list(const char* key) {
+    const Json* value = find(key);
+    if (value == nullptr) return nullptr;
+    if (!value->is_array()) return wrong(key, "a list"), nullptr;
+    return value;
+  }
+
+  const Json* find(const char* key) const {
+    const auto found = object_.find(key);
+    return found == object_.end() || found->is_null() ? nullptr : &*found;
+  }
+
+  void wrong(const char* key, const char* expected) {
+    if (error_.empty()) error_ = fmt::format("{}: '{}' is not {}", what_, key, expected);
+  }
+
+  const std::string& error() const { return error_; }
+
+ private:
+  const Json& object_;
+  std::string what_;
+  std::string error_;
+};
+
+Result<TargetPrediction> read_prediction(const Json& json, const std::string& what) {
+  if (!json.is_object()) return answer_error(what + " is not an object");
+  ObjectReader in(json, what);
+  TargetPrediction out;
+  out.target = in.text("target");
+  out.nodes = in.small_count("nodes");
+  out.cores = in.small_count("cores");
+  out.placement = in.text("placement");
+  out.network = in.text("network");
+  out.contention = in.text("contention");
+  out.speed = in.number("speed");
+  out.kind = in.text("kind");
+  out.predicted_s = in.seconds("predicted_s");
+  out.speedup = in.number("speedup");
+  out.self_error_percent = in.number("self_error_percent");
+  out.partial = in.flag("partial");
+  out.why_stuck = in.text("why_stuck");
+  out.why_deferred = in.text("why_deferred");
+  out.deferred_for_good = in.flag("deferred_for_good");
+  out.taken_up = in.flag("taken_up");
+  out.progress_s = in.seconds("progress_s");
+  out.measured_at_progress_s = in.seconds("measured_at_progress_s");
+  out.seen_share = in.seconds("seen_share");
+  out.low_s = in.seconds("low_s");
+  out.high_s = in.seconds("high_s");
+  if (!in.error().empty()) return answer_error(in.error());
+  if (const auto topology = json.find("topology"); topology != json.end() && !topology->is_null()) {
+    if (!topology->is_object()) return answer_error(what + ": topology is not an object");
+    ObjectReader where(*topology, what + ": topology");
+    out.topology_file = where.text("file");
+    out.topology_nodes = where.texts("nodes");
+    if (!where.error().empty()) return answer_error(where.error());
+  }
+  return out;
+}
+
+// [0, 0.2, 0.15, 1000, 0, 30.0]
+bool read_rank_cost(const Json& json, CostPart& out) {
+  if (!json.is_array() || json.size() != 6 || !json[0].is_number_unsigned() || !json[3].is_number_unsigned() ||
+      !json[4].is_number_unsigned()) {
+    return false;
+  }
+  for (const std::size_t i : {1, 2, 5}) {
+    if (!json[i].is_number() || !(json[i].get<double>() >= 0)) return false;
+  }
+  out = {json[0].get<std::uint64_t>(), "", json[5].get<double>(), json[1].get<double>(), json[2].get<double>(), {}, {}, {},
+         json[3].get<std::uint64_t>(), json[4].get<std::uint64_t>()};
+  return true;
+}
+
+Result<void> read_cost_parts(ObjectReader& in, const std::string& what, Cost& out) {
+  if (const Json* const nodes = in.list("nodes")) {
+    for (const Json& json : *nodes) {
+      if (!json.is_object()) return answer_error(what + ": nodes is not a list of objects");
+      ObjectReader of_node(json, what + ": nodes");
+      CostPart& part = out.nodes.emplace_back();
+      part.number = of_node.count("node_index").value_or(0);
+      part.state = of_node.text("state");
+      part.program_cpu_s = of_node.seconds("program_cpu_s").value_or(0);
+      part.direct_s = of_node.seconds("direct_s").value_or(0);
+      part.ideal_s = of_node.seconds("ideal_s").value_or(0);
+      part.relay_cpu_s = of_node.seconds("relay_cpu_s");
+      part.held_up_s = of_node.seconds("held_up_s");
+      const auto capture_s = of_node.seconds("once_capture_s");
+      const auto relay_s = of_node.seconds("once_relay_s");
+      if (capture_s && relay_s) part.once_s = *capture_s + *relay_s;
+      if (!of_node.error().empty()) return answer_error(of_node.error());
+    }
+  }
+  if (const Json* const ranks = in.list("ranks")) {
+    for (const Json& json : *ranks) {
+      if (!read_rank_cost(json, out.ranks.emplace_back()))
+        return answer_error(what + ": ranks is not a list of [rank, direct, ideal, recorded, counted, program's time]");
+    }
+  }
+  return {};
+}
+
+Result<Cost> read_cost(const Json& json, const std::string& what) {
+  if (!json.is_object()) return answer_error(what + " is not an object");
+  ObjectReader in(json, what);
+  Cost out;
+  out.limit_percent = in.number("limit_percent");
+  out.predicted_percent = in.number("predicted_percent");
+  out.corrected_percent = in.number("corrected_percent");
+  out.low_percent = in.number("low_percent");
+  out.high_percent = in.number("high_percent");
+  out.once_capture_s = in.seconds("once_capture_s");
+  out.once_relay_s = in.seconds("once_relay_s");
+  out.total_low_percent = in.number("total_low_percent");
+  out.total_high_percent = in.number("total_high_percent");
+  out.state = in.text("state");
+  out.seen_share = in.number("seen_share");
+  out.windows = in.count("windows");
+  out.recorded_calls = in.count("recorded_calls");
+  out.counted_calls = in.count("counted_calls");
+  out.program_cpu_s = in.seconds("program_cpu_s");
+  if (auto parts = read_cost_parts(in, what, out); !parts) return parts.error();
+  if (!in.error().empty()) return answer_error(in.error());
+  return out;
+}
+
+Result<CriticalPath> read_path(const Json& json, const std::string& what) {
+  if (!json.is_object()) return answer_error(what + " is not an object");
+  ObjectReader in(json, what);
+  CriticalPath out;
+  out.as_it_ran_s = in.seconds("as_it_ran_s").value_or(0);
+  out.length_s = in.seconds("length_s").value_or(0);
+  out.ends_at = in.count("ends_at").value_or(0);
+  out.other_work_s = in.seconds("other_work_s").value_or(0);
+  out.mpi_s = in.seconds("mpi_s").value_or(0);
+  out.blocked_s = in.seconds("blocked_s").value_or(0);
+  out.unseen_s = in.seconds("unseen_s").value_or(0);
+  out.partial = in.flag("partial");
+  const auto pairs = [&](const char* key, const auto& add) {
+    const Json* const list = in.list(key);
+    if (list == nullptr) return;
+    for (const Json& item : *list) {
+      if (!item.is_array() || item.size() != 2 || !item[1].is_number() || !add(item[0], item[1].get<double>()))
+        return in.wrong(key, "a list of [name, seconds]");
+    }
+  };
+  pairs("ranks", [&](const Json& rank, Seconds rank_s) {
+    if (!rank.is_null() && !rank.is_number_unsigned()) return false;
+    out.ranks.emplace_back(rank.is_null() ? std::optional<std::uint64_t>() : rank.get<std::uint64_t>(), rank_s);
+    return true;
+  });
+  pairs("functions", [&](const Json& name, Seconds function_s) {
+    if (!name.is_string()) return false;
+    out.functions.emplace_back(printable(name.get_ref<const std::string&>()), function_s);
+    return true;
+  });
+  if (!in.error().empty()) return answer_error(in.error());
+  return out;
+}
+
+Result<ProcedureTimes> read_procedures(const Json& json, const std::string& what) {
+  if (!json.is_object()) return answer_error(what + " is not an object");
+  ObjectReader in(json, what);
+  ProcedureTimes out;
+  out.why_deferred = in.text("why_deferred");
+  if (const Json* const list = in.list("procedures")) {
+    for (const Json& item : *list) {
+      if (!item.is_object()) return answer_error(what + ": a procedure is not an object");
+      ObjectReader of_one(item, what);
+      Procedure& one = out.procedures.emplace_back();
+      one.name = of_one.text("name");
+      one.state = of_one.text("state");
+      one.note = of_one.text("note");
+      one.ranks = of_one.count("ranks");
+      one.calls = of_one.count("calls");
+      one.inclusive_s = of_one.seconds("inclusive_s");
+      one.exclusive_s = of_one.seconds("exclusive_s");
+      one.critical_path_s = of_one.seconds("critical_path_s");
+      one.receiver_s = of_one.seconds("receiver_s");
+      one.sender_s = of_one.seconds("sender_s");
+      one.zeroed_s = of_one.seconds("zeroed_s");
+      one.stayed_receiver_s = of_one.seconds("stayed_receiver_s");
+      one.stayed_sender_s = of_one.seconds("stayed_sender_s");
+      one.predicted_cost_percent = of_one.number("predicted_cost_percent");
+      one.predicted_from = of_one.text("predicted_from");
+      one.observed_cost_percent = of_one.number("observed_cost_percent");
+      one.sampled_s = of_one.seconds("sampled_s");
+      one.sampled_low_s = of_one.seconds("sampled_low_s");
+      one.sampled_high_s = of_one.seconds("sampled_high_s");
+      if (!of_one.error().empty()) return answer_error(of_one.error());
+    }
+  }
+  if (!in.error().empty()) return answer_error(in.error());
+  if (const Json* const of_path = in.find("critical_path")) {
+    auto path = read_path(*of_path, what + ", critical path");
+    if (!path) return path.error();
+    out.path = std::move(*path);
+  }
+  return out;
+}
+
+// The words as a list, or the line that they were joined to, in which no quotes tell where a word ends.
+void read_command(const Json& json, ObjectReader& in, Step& out) {
+  const auto found = json.find("command");
+  if (found != json.end() && found->is_array()) {
+    const std::vector<std::string> words = in.texts("command");
+    out.command_exact = !in.flag("command_cut");
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      out.command += (i > 0 ? " " : "") + shell_word(words[i]);
+      // Made printable here, or by lbfd where it was no UTF-8: not the word that the program got.
+      out.command_exact = out.command_exact && words[i] == (*found)[i].get_ref<const std::string&>() &&
+                          words[i].find(kReplacementCharacter) == std::string::npos;
+    }
+    if (in.flag("command_cut")) out.command += " ...";
+    return;
+  }
+  out.command = in.text("command");
+  out.command_exact = true;
+  for (std::size_t start = 0; start < out.command.size();) {
+    const std::size_t end = std::min(out.command.find(' ', start), out.command.size());
+    const std::string word = out.command.substr(start, end - start);
+    out.command_exact = out.command_exact && shell_word(word) == word;
+    start = end + 1;
+  }
+}
+
+Result<Step> read_step(const Json& json, std::size_t number) {
+  const std::string place = fmt::format("step {} of the answer", number);
+  if (!json.is_object()) return answer_error(place + " is not an object");
+  Step out;
+  {
+    ObjectReader in(json, place);
+    const auto job = in.count("job");
+    const auto step = in.count("step");
+    if (!job || !step) {
+      return answer_error(in.error().empty() ? place + " has no 'job' or 'step' number" : in.error());
+    }
+    out.job = *job;
+    out.step = *step;
+  }
+  ObjectReader in(json, "job " + raw_job_id(out));
+  out.cluster = in.text("cluster");
+  out.restart = in.count("restart").value_or(0);
+  out.array_job = in.count("array_job");
+  out.array_task = in.count("array_task");
+  out.het_job = in.count("het_job");
+  out.het_offset = in.count("het_offset");
+  out.user = in.text("user");
+  out.uid = in.count("uid");
+  out.account = in.text("account");
+  out.partition = in.text("partition");
+  out.job_name = in.text("job_name");
+  read_command(json, in, out);
+  out.why_partial = in.text("why_partial");
+  out.nodes = in.texts("nodes");
+  out.ranks = in.count("ranks");
+  out.network = in.text("network");
+  out.start_s = in.number("start");
+  out.end_s = in.number("end");
+  out.measured_s = in.seconds("measured_s");
+  out.events = in.count("events");
+  out.messages = in.count("messages");
+  out.bytes_on_wire = in.count("bytes_on_wire");
+  out.bytes_stored = in.count("bytes_stored");
+  out.wildcard_receives = in.count("wildcard_receives");
+  out.mpi_s = in.seconds("mpi_s");
+  out.unmodelled_s = in.seconds("unmodelled_s");
+  out.unmodelled_calls = in.calls("unmodelled_calls");
+  out.calls = in.calls("calls");
+  out.notes = in.texts("notes");
+  out.capture_s = in.seconds("capture_s");
+  out.relay_cpu_s = in.seconds("relay_cpu_s");
+  out.lbfd_cpu_s = in.seconds("lbfd_cpu_s");
+  out.lost_events = in.count("lost_events");
+
+  if (const Json* of_cost = in.find("cost")) {
+    auto cost = read_cost(*of_cost, fmt::format("job {}, cost", raw_job_id(out)));
+    if (!cost) return cost.error();
+    out.cost = std::move(*cost);
+  }
+
+  if (const Json* of_procedures = in.find("procedures")) {
+    auto procedures = read_procedures(*of_procedures, fmt::format("job {}, procedures", raw_job_id(out)));
+    if (!procedures) return procedures.error();
+    out.procedures = std::move(*procedures);
+  }
+
+  const std::string state = in.text("state");
+  if (state == "running") {
+    out.state = StepState::kRunning;
+  } else if (state == "complete") {
+    out.state = StepState::kComplete;
+  } else if (state == "partial") {
+    out.state = StepState::kPartial;
+  } else {
+    in.wrong("state", "running, complete or partial");
+  }
+
+  if (const Json* list = in.list("predictions")) {
+    for (const Json& item : *list) {
+      auto prediction = read_prediction(
+          item, fmt::format("job {}, prediction {}", raw_job_id(out), out.predictions.size()));
+      if (!prediction) return prediction.error();
+      out.predictions.push_back(std::move(*prediction));
+    }
+  }
+  if (!in.error().empty()) return answer_error(in.error());
+  return out;
+}
+
+// nullopt: something in there is no JSON; what, the whole document says.
+std::optional<Result<std::vector<Step>>> steps_one_by_one(std::string_view json) {
+  const auto texts = texts_of_steps(json);
+  if (!texts) return std::nullopt;
+  std::vector<Step> out;
+  out.reserve(texts->size());
+  for (const std::string_view text : *texts) {
+    const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (document.is_discarded()) return std::nullopt;
+    auto step = read_step(document, out.size() + 1);
+    if (!step) return Result<std::vector<Step>>(step.error());
+    out.push_back(std::move(*step));
+  }
+  return Result<std::vector<Step>>(std::move(out));
+}
+
+}  // namespace
+
+std::optional<std::vector<std::string_view>> texts_of_steps(std::string_view json) {
+  constexpr std::string_view kBegin = "{\"steps\":[";
+  constexpr std::string_view kEnd = "]}";
+  while (!json.empty() && (json.back() == '\n' || json.back() == ' ')) json.remove_suffix(1);
+  if (!json.starts_with(kBegin) || !json.ends_with(kEnd)) return std::nullopt;
+  json = json.substr(kBegin.size(), json.size() - kBegin.size() - kEnd.size());
+  std::vector<std::string_view> texts;
+  while (!json.empty()) {
+    if (!texts.empty()) {
+      if (json.front() != ',') return std::nullopt;
+      json.remove_prefix(1);
+    }
+    std::size_t depth = 0;
+    bool in_string = false;
+    std::size_t at = 0;
+    for (; at < json.size(); ++at) {
+      const char c = json[at];
+      if (in_string) {
+        if (c == '\\') ++at;
+        in_string = c != '"';
+      } else if (c == '"') {
+        in_string = true;
+      } else if (c == '{' || c == '[') {
+        ++depth;
+      } else if ((c == '}' || c == ']') && (depth == 0 || --depth == 0)) {
+        break;
+      }
+      if (depth == 0) return std::nullopt;
+    }
+    if (at >= json.size()) return std::nullopt;
+    texts.push_back(json.substr(0, at + 1));
+    json.remove_prefix(at + 1);
+  }
+  return texts;
+}
+
+Error answer_error(const std::string& what) {
+  return invalid_input("the answer does not keep to HTTP API version 1: " + what +
+                       "; is this the lbfd that belongs to this lbf-report (lbf-report --version)?");
+}
+
+StepOrder order_of(const Step& step) {
+  const std::uint64_t array_job = step.array_job.value_or(0);
+  const std::uint64_t het_job = step.het_job.value_or(0);
+  return {array_job != 0 ? array_job : (het_job != 0 ? het_job : step.job),
+          step.array_task.value_or(0),
+          step.het_offset.value_or(0),
+          step.job,
+          step.step,
+          step.restart};
+}
+
+void put_in_order(std::vector<Step>& steps) {
+  const auto before = [](const Step& a, const Step& b) { return order_of(a) < order_of(b); };
+  // Mostly they are: steps are large, and jobs begin in the order of their numbers.
+  if (!std::is_sorted(steps.begin(), steps.end(), before)) std::stable_sort(steps.begin(), steps.end(), before);
+}
+
+const TargetPrediction* Step::self() const {
+  for (const TargetPrediction& prediction : predictions) {
+    if (prediction.is_self()) return &prediction;
+  }
+  return nullptr;
+}
+
+std::optional<double> Step::self_error_percent() const {
+  if (const TargetPrediction* of_self = self()) return of_self->self_error_percent;
+  for (const TargetPrediction& prediction : predictions) {
+    if (prediction.self_error_percent) return prediction.self_error_percent;
+  }
+  return std::nullopt;
+}
+
+std::optional<double> Step::overhead_percent() const {
+  if (!capture_s || !relay_cpu_s || !measured_s || !ranks) return std::nullopt;
+  const double available_s = *measured_s * static_cast<double>(*ranks);
+  if (!(available_s > 0)) return std::nullopt;
+  return 100 * (*capture_s + *relay_cpu_s) / available_s;
+}
+
+std::optional<double> Step::unmodelled_percent() const {
+  if (!unmodelled_s) return std::nullopt;
+  if (*unmodelled_s == 0) return 0;
+  if (!mpi_s || !(*mpi_s > 0)) return std::nullopt;
+  return 100 * *unmodelled_s / *mpi_s;
+}
+
+std::string_view state_name(StepState state) {
+  switch (state) {
+    case StepState::kRunning:
+      return "running";
+    case StepState::kComplete:
+      return "complete";
+    case StepState::kPartial:
+      return "partial";
+  }
+  return "unknown";
+}
+
+std::string step_name(std::uint64_t step) {
+  for (const auto& [number, name] : kReservedSteps) {
+    if (step == number) return std::string(name);
+  }
+  if (step >= kFirstRunNumber && step <= kLastRunNumber) {
+    return fmt::format("{}{:07x}", kRunPrefix, step - kFirstRunNumber);
+  }
+  return std::to_string(step);
+}
+
+std::vector<Step> one_per_job(std::vector<Step> steps) {
+  std::vector<Step> out;
+  std::map<std::tuple<std::string, std::uint64_t, std::uint64_t>, std::size_t> place_of_job;
+  for (Step& step : steps) {
+    const auto [place, is_new] = place_of_job.try_emplace({step.cluster, step.job, step.restart}, out.size());
+    step.stands_for_job = true;
+    if (is_new) {
+      out.push_back(std::move(step));
+    } else if (Step& other = out[place->second]; step.measured_s.value_or(0) > other.measured_s.value_or(0)) {
+      other = std::move(step);
+    }
+  }
+  return out;
+}
+
+std::string raw_job_id(const Step& step) {
+  if (step.stands_for_job) return std::to_string(step.job);
+  return fmt::format("{}.{}", step.job, step_name(step.step));
+}
+
+std::string job_id(const Step& step) {
+  const std::string tail = step.stands_for_job ? std::string() : '.' + step_name(step.step);
+  if (step.array_job && step.array_task && *step.array_job != 0) {
+    return fmt::format("{}_{}{}", *step.array_job, *step.array_task, tail);
+  }
+  if (step.het_job && step.het_offset && *step.het_job != 0) {
+    return fmt::format("{}+{}{}", *step.het_job, *step.het_offset, tail);
+  }
+  return raw_job_id(step);
+}
+
+std::string command_line(const Step& step) {
+  const std::size_t word_end = step.command.find(' ');
+  const std::size_t slash = step.command.rfind('/', word_end);
+  // A quoted first word keeps its quotes, and so its folder.
+  if (slash == std::string::npos || slash + 1 == word_end || slash + 1 == step.command.size() ||
+      step.command.starts_with('\'')) {
+    return step.command;
+  }
+  return step.command.substr(slash + 1);
+}
+
+Result<std::vector<Step>> parse_steps(std::string_view json) {
+  if (auto steps = steps_one_by_one(json)) {
+    if (*steps) put_in_order(**steps);
+    return std::move(*steps);
+  }
+  const Json document = Json::parse(json, nullptr, /*allow_exceptions=*/false);
+  if (document.is_discarded() || !document.is_object()) return answer_error("it is not a JSON object");
+  std::vector<Step> out;
+  const auto steps = document.find("steps");
+  if (steps == document.end()) {
+    auto step = read_step(document, 1);
+    if (!step) return step.error();
+    out.push_back(std::move(*step));
+    return out;
+  }
+  if (!steps->is_array()) return answer_error("'steps' is not a list");
+  for (const Json& item : *steps) {
+    auto step = read_step(item, out.size() + 1);
+    if (!step) return step.error();
+    out.push_back(std::move(*step));
+  }
+  put_in_order(out);
+  return out;
+}
+
+}  // namespace lbf::report

@@ -1,0 +1,264 @@
+// StepRun without a daemon: placements' names, and that the order of streams does not matter.
+#include "predictor/daemon/steps/step_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "predictor/daemon/http/step_json.h"
+#include "tests/support/temporary_directory.h"
+#include "tests/unit/ingest/batches.h"
+#include "tests/unit/serve/daemon_fixture.h"
+
+namespace lbf {
+namespace {
+
+TEST(PlacementName, FindsTheNameWhereThereIsOne) {
+  EXPECT_EQ(placement_name({0, 0, 1, 1}, 2), "block");
+  EXPECT_EQ(placement_name({0, 1, 0, 1}, 2), "cyclic");
+  EXPECT_EQ(placement_name({0, 0, 1, 1, 0, 0, 1, 1}, 2), "plane=2");
+  EXPECT_EQ(placement_name({0, 1, 1, 0}, 2), "map=0,1,1,0");
+  EXPECT_EQ(placement_name({0, 0, 0}, 1), "block");
+}
+
+class StepRunTest : public testing::Test {
+ protected:
+  // Stores the program's batches in the order of `streams`, working in between, to the end.
+  std::shared_ptr<const StepView> run(const test::RingProgram& program,
+                                      const std::vector<std::uint32_t>& streams, const std::string& name,
+                                      StepRunOptions options = {}) {
+    const auto describe = [&](std::uint32_t node) {
+      return StepDescription::parse(program.description(node, 7).dump()).value();
+    };
+    auto trace =
+        std::move(StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/" + name, describe(0), 1)).value();
+    for (std::uint32_t node = 0; node < program.ranks_of_node.size(); ++node) {
+      EXPECT_TRUE(trace->register_stream(describe(node)).ok());
+    }
+    auto catalog = NetworkCatalog::load(directory_.path(), "");
+    EXPECT_TRUE(catalog.ok());
+    StepRun step(trace, *catalog, options);
+    std::vector<std::uint64_t> next(program.ranks_of_node.size(), 1);
+    for (const std::uint32_t node : streams) {
+      const auto batches = program.batches_of(node);
+      EXPECT_TRUE(trace->append(node, next[node], test::bytes_of(batches[next[node] - 1])).ok());
+      ++next[node];
+      while (step.work() == StepRun::Progress::kMore) {
+      }
+    }
+    for (std::uint32_t node = 0; node < next.size(); ++node) {
+      StepRun::Progress progress = StepRun::Progress::kMore;
+      while (progress == StepRun::Progress::kMore) progress = step.work();
+      EXPECT_EQ(progress, StepRun::Progress::kIdle);
+      EXPECT_TRUE(trace->end_stream(node, {next[node] - 1, 0, "step_end", 0}).ok());
+    }
+    StepRun::Progress progress = StepRun::Progress::kMore;
+    while (progress == StepRun::Progress::kMore) progress = step.work();
+    EXPECT_EQ(progress, StepRun::Progress::kFinished);
+    return step.view();
+  }
+
+  test::TemporaryDirectory directory_;
+};
+
+TEST_F(StepRunTest, TheOrderOfStreamsDoesNotMatter) {
+  const test::RingProgram program;
+  const auto one = run(program, {0, 0, 0, 0, 1, 1, 1, 1}, "one");
+  const auto two = run(program, {1, 1, 0, 1, 0, 0, 1, 0}, "two");
+  EXPECT_EQ(one->record.state, db::StepState::kComplete) << one->record.why_partial;
+  ASSERT_EQ(one->predictions.size(), two->predictions.size());
+  ASSERT_FALSE(one->predictions.empty());
+  for (std::size_t i = 0; i < one->predictions.size(); ++i) {
+    EXPECT_EQ(one->predictions[i].rank_finish_s, two->predictions[i].rank_finish_s);
+  }
+}
+
+const std::vector<std::uint32_t> kInTurns = {0, 1, 0, 1, 0, 1, 0, 1};
+
+// All ranks send before they receive. Remote messages of 1000 bytes wait for their receive on "strict": on 4
+// nodes all of them, and the ring is closed; on 2 nodes ranks 0 and 2 send within their node and go on.
+TEST_F(StepRunTest, ATargetOnWhichTheProgramWouldNotEndIsNotAdvised) {
+  std::ofstream(directory_.path() + "/default.toml")
+      << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 50.0]]\n";
+  std::ofstream(directory_.path() + "/strict.toml")
+      << "name = \"strict\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\neager_limit_bytes = 999\n"
+         "[[path]]\nlocality = \"self-node\"\ntable = [[0, 1.0]]\n";
+  test::RingProgram program;
+  program.all_send_first = true;
+  const auto view = run(program, kInTurns, "stuck");
+  EXPECT_EQ(view->record.state, db::StepState::kComplete) << view->record.why_partial;
+  int stuck = 0;
+  for (const db::PredictionRecord& prediction : view->predictions) {
+    const bool expected = prediction.network == "strict" && prediction.nodes == 4;
+    stuck += expected ? 1 : 0;
+    EXPECT_EQ(!prediction.why_stuck.empty(), expected) << prediction.target << ' ' << prediction.network;
+    EXPECT_EQ(prediction.speedup.has_value(), !expected) << prediction.target << ' ' << prediction.network;
+    EXPECT_EQ(prediction.partial, expected);
+    EXPECT_TRUE(prediction.self_error_percent.has_value());
+  }
+  EXPECT_EQ(stuck, 1);
+  EXPECT_THAT(view->record.notes,
+              testing::Contains(testing::StartsWith("on 1 of " + std::to_string(view->predictions.size()) +
+                                                    " targets the program would not end: cyclic wait: ")));
+  const nlohmann::json json = step_json(*view, StepDetail::kFull);
+  for (const nlohmann::json& prediction : json["predictions"]) {
+    EXPECT_EQ(prediction["predicted_s"].is_null(), prediction["why_stuck"] != "") << prediction;
+  }
+}
+
+// 4 ranks on 2 nodes. A message between nodes takes 1 ms below one switch, 3 ms over two levels and 5 ms
+// where nobody knows; inside a node none.
+TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
+  std::ofstream network(directory_.path() + "/default.toml");
+  network << "name = \"own\"\n";
+  for (const char* path : {"self-node\"\ntable = [[0, 0.0]]", "hop:1\"\ntable = [[0, 1000.0]]",
+                           "hop:2\"\ntable = [[0, 3000.0]]", "remote\"\ntable = [[0, 5000.0]]"}) {
+    network << "[[path]]\nlocality = \"" << path << "\n";
+  }
+  network.close();
+  const test::RingProgram program;
+  const auto with = [&](const char* topology, const std::string& name) {
+    StepRunOptions options;
+    if (topology != nullptr) {
+      options.topology = std::make_shared<const Topology>(*Topology::parse(topology, "topology.conf"));
+    }
+    return run(program, kInTurns, name, options);
+  };
+  const auto time_on = [](const StepView& view, std::uint32_t nodes) {
+    const auto found = std::find_if(
+        view.predictions.begin(), view.predictions.end(),
+        [&](const auto& prediction) { return prediction.nodes == nodes && prediction.network == "own"; });
+    EXPECT_NE(found, view.predictions.end());
+    return found == view.predictions.end() ? 0 : found->predicted_s;
+  };
+  // The run's nodes are on one switch, on two, or on none that is known. For 4 nodes Slurm would take the
+  // leaf with 4.
+  const auto near =
+      with("SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=m[0-3]\nSwitchName=t Switches=a,b\n", "near");
+  const auto far =
+      with("SwitchName=a Nodes=n0,m0\nSwitchName=b Nodes=n1,m1\nSwitchName=t Switches=a,b\n", "far");
+  const auto none = with(nullptr, "none");
+  const auto other = with("SwitchName=a Nodes=m[0-3]\n", "other");
+  const auto small = with("SwitchName=a Nodes=n[0-1]\n", "small");
+  EXPECT_LT(time_on(*near, 2), time_on(*far, 2));
+  EXPECT_LT(time_on(*far, 2), time_on(*none, 2));
+  EXPECT_LT(time_on(*near, 4), time_on(*far, 4));
+  EXPECT_EQ(time_on(*other, 2), time_on(*none, 2));
+  EXPECT_EQ(time_on(*small, 2), time_on(*near, 2));
+  EXPECT_EQ(time_on(*small, 4), time_on(*none, 4));
+  const nlohmann::json where = step_json(*near, StepDetail::kFull)["predictions"][0]["topology"];
+  EXPECT_EQ(where, (nlohmann::json{{"file", "topology.conf"}, {"nodes", {"n0", "n1"}}}));
+  EXPECT_FALSE(step_json(*none, StepDetail::kFull)["predictions"][0].contains("topology"));
+  const auto note = [](const char* text) { return testing::Contains(testing::StartsWith(text)); };
+  EXPECT_THAT(other->record.notes,
+              note("node n0 is not in topology.conf: all nodes are taken to be equally far apart"));
+  EXPECT_THAT(small->record.notes, note("topology.conf connects no 4 nodes: "));
+  EXPECT_THAT(near->record.notes, testing::Not(testing::Contains(testing::HasSubstr("equally far apart"))));
+}
+
+// A rank that is killed when no message is under way leaves predictions that lack nothing but its end.
+TEST_F(StepRunTest, APartIsComparedWithTheMeasuredTimeOfThatPart) {
+  test::RingProgram program;
+  program.killed_rank = 1;
+  const auto view = run(program, kInTurns, "killed");
+  EXPECT_EQ(view->record.state, db::StepState::kPartial);
+  ASSERT_FALSE(view->predictions.empty());
+  for (const db::PredictionRecord& prediction : view->predictions) {
+    ASSERT_TRUE(prediction.speedup);
+    EXPECT_DOUBLE_EQ(*prediction.speedup, prediction.measured_at_progress_s / prediction.predicted_s);
+    EXPECT_NE(prediction.measured_at_progress_s, *view->record.measured_s);
+    EXPECT_EQ(prediction.why_stuck, "") << "the rank was killed; the target holds nothing up";
+  }
+  const db::PredictionRecord& self = view->predictions.front();
+  EXPECT_NEAR(*self.self_error_percent, 100 * (self.predicted_s / self.measured_at_progress_s - 1), 1e-9);
+}
+
+// A job of 4 nodes; mpirun placed ranks on the second and the fourth of them only.
+TEST_F(StepRunTest, APlacementOfMpirunsNeedsNoStreamOfIdleNodes) {
+  const test::RingProgram program;
+  const auto describe = [&](std::uint32_t node) {
+    nlohmann::json json = program.description(node, 7);
+    json["nodes"] = {"a", "b", "c", "d"};
+    json["node_index"] = node == 0 ? 1 : 3;
+    json["launcher"] = "mpirun";
+    json.erase("tasks_per_node");
+    return StepDescription::parse(json.dump()).value();
+  };
+  auto trace = std::move(StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/mpirun", describe(0), 1)).value();
+  auto catalog = NetworkCatalog::load(directory_.path(), "");
+  ASSERT_TRUE(catalog.ok());
+  StepRun step(trace, *catalog, {});
+  ASSERT_TRUE(trace->register_stream(describe(0)).ok());
+  EXPECT_FALSE(trace->all_registered());
+  ASSERT_TRUE(trace->end_stream(1, {0, 0, "step_end", 0}).ok());
+  EXPECT_FALSE(trace->all_ended()) << "two ranks are missing";
+  ASSERT_TRUE(trace->register_stream(describe(1)).ok());
+  EXPECT_TRUE(trace->all_registered());
+  ASSERT_TRUE(trace->end_stream(3, {0, 0, "step_end", 0}).ok());
+  EXPECT_TRUE(trace->all_ended());
+  while (step.work() == StepRun::Progress::kMore) {
+  }
+  const auto view = step.view();
+  EXPECT_EQ(view->record.nodes, (std::vector<std::string>{"b", "d"}));
+  EXPECT_EQ(view->record.node_of_rank, (std::vector<std::uint32_t>{0, 0, 1, 1}));
+  EXPECT_THAT(view->record.notes, testing::Not(testing::Contains(testing::HasSubstr("not every node said"))));
+}
+
+// What a suspended job stood still is in the measured time, and in nothing that predictions are compared with.
+TEST_F(StepRunTest, APredictionIsComparedWithTheTimeThatASuspendedJobRan) {
+  test::RingProgram program;
+  const auto whole = run(program, kInTurns, "whole");
+  program.more_records = {{{"type", "note"}, {"text", "rank 0 was stopped"}, {"stopped_s", 1.5}},
+                          {{"type", "note"}, {"text", "rank 1 was stopped"}, {"stopped_s", 2.5}},
+                          {{"type", "note"}, {"text", "rank 2 was stopped"}, {"stopped_s", -1}}};
+  const auto suspended = run(program, kInTurns, "suspended");
+  EXPECT_EQ(suspended->record.state, db::StepState::kComplete) << suspended->record.why_partial;
+  EXPECT_EQ(suspended->record.longest_stop_s, 2.5);
+  EXPECT_EQ(suspended->record.measured_s, whole->record.measured_s);
+  ASSERT_FALSE(suspended->predictions.empty());
+  const Seconds ran_s = *whole->record.measured_s - 2.5;
+  for (const db::PredictionRecord& prediction : suspended->predictions) {
+    ASSERT_TRUE(prediction.speedup);
+    EXPECT_DOUBLE_EQ(*prediction.speedup, ran_s / prediction.predicted_s);
+  }
+  const db::PredictionRecord& self = suspended->predictions.front();
+  EXPECT_NEAR(*self.self_error_percent, 100 * (self.predicted_s / ran_s - 1), 1e-9);
+}
+
+TEST_F(StepRunTest, WhatTheRelaysCountedIsNoted) {
+  test::RingProgram program;
+  program.more_stats = {{{"abandoned_calls", 1}},
+                        {{"abandoned_calls", 0}, {"events_without_communicator", 2}}};
+  const auto view = run(program, kInTurns, "counts");
+  EXPECT_THAT(view->record.notes, testing::Contains(testing::StartsWith("1 MPI call was left by longjmp")));
+  EXPECT_THAT(
+      view->record.notes,
+      testing::Contains(testing::StartsWith("2 events were on a communicator whose definition was lost")));
+  EXPECT_THAT(run(test::RingProgram(), kInTurns, "none")->record.notes,
+              testing::Not(testing::Contains(testing::HasSubstr("longjmp"))));
+}
+
+TEST_F(StepRunTest, ALibraryWithoutRulesOfItsOwnIsNoted) {
+  const auto is_about_rules =
+      testing::StartsWith("the rules of \"FG-MPI 3\" for collectives are not known here");
+  test::RingProgram program;
+  EXPECT_THAT(run(program, kInTurns, "known")->record.notes, testing::Not(testing::Contains(is_about_rules)));
+  program.library = "FG-MPI 3";
+  EXPECT_THAT(run(program, kInTurns, "unknown")->record.notes, testing::Contains(is_about_rules));
+}
+
+// With a tiny limit a stream that is ahead waits on disk, and everything still comes out.
+TEST_F(StepRunTest, AStreamThatIsAheadWaitsForTheOthers) {
+  StepRunOptions options;
+  options.events_in_flight_limit = 1;
+  const test::RingProgram program;
+  const auto limited = run(program, {0, 0, 0, 0, 1, 1, 1, 1}, "limited", options);
+  const auto free = run(program, {0, 0, 0, 0, 1, 1, 1, 1}, "free");
+  EXPECT_EQ(limited->record.state, db::StepState::kComplete) << limited->record.why_partial;
+  EXPECT_EQ(limited->record.events, free->record.events);
+  EXPECT_EQ(limited->predictions.at(0).predicted_s, free->predictions.at(0).predicted_s);
+}
+
+}  // namespace
+}  // namespace lbf

@@ -1,0 +1,162 @@
+// StepDescription: the relay's JSON is hostile until checked.
+#include "predictor/daemon/intake/step_description.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lbf {
+namespace {
+
+using nlohmann::json;
+
+json good() {
+  return {{"cluster", "c"},
+          {"job", 7},
+          {"step", 0},
+          {"nodes", {"n1", "n2"}},
+          {"node_index", 1},
+          {"tasks", 3},
+          {"tasks_per_node", {2, 1}},
+          {"task_ids", {2}},
+          {"cpus_on_node", 4},
+          {"uid", 1000},
+          {"command", {"a", "b"}},
+          {"networks", {"x"}},
+          {"start_realtime_ns", 5},
+          {"future_key", {{"x", 1}}}};
+}
+
+TEST(StepDescription, ReadsAllAndKeepsUnknownKeys) {
+  const auto description = StepDescription::parse(good().dump());
+  ASSERT_TRUE(description.ok()) << description.error().message;
+  EXPECT_EQ(description->nodes, (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_EQ(description->tasks, 3);
+  EXPECT_EQ(description->task_ids, std::vector<Rank>{2});
+  EXPECT_EQ(description->cpus_on_node, 4u);
+  EXPECT_EQ(description->uid, uid_t{1000});
+  EXPECT_EQ(description->start_realtime_ns, 5);
+  EXPECT_EQ(description->raw["future_key"]["x"], 1);
+}
+
+TEST(StepDescription, ArrayTasksAndHetComponentsComeInPairs) {
+  json description = good();
+  description["array_job"] = 40;
+  EXPECT_FALSE(StepDescription::parse(description.dump())->array_job)
+      << "a number without the other: no task";
+  description["array_task"] = 0;
+  const auto task = StepDescription::parse(description.dump());
+  ASSERT_TRUE(task.ok());
+  EXPECT_EQ(task->array_job, 40u);
+  EXPECT_EQ(task->array_task, 0u);
+  EXPECT_FALSE(task->het_job);
+  description = good();
+  description["het_offset"] = 0;
+  EXPECT_FALSE(StepDescription::parse(description.dump())->het_offset);
+  description["het_job"] = 7;
+  EXPECT_EQ(StepDescription::parse(description.dump())->het_offset, 0u);
+}
+
+TEST(StepDescription, SaysWhetherTheCommandIsWhole) {
+  json description = good();
+  EXPECT_FALSE(StepDescription::parse(description.dump())->command_cut);
+  description["command_cut"] = true;
+  EXPECT_TRUE(StepDescription::parse(description.dump())->command_cut);
+}
+
+TEST(StepDescription, LimitsAreTheUsers) {
+  json description = good();
+  EXPECT_FALSE(StepDescription::parse(description.dump())->limits[cost::Limit::kStepCpu]);
+  description["limits"] = {{"step_cpu_percent", 2.5}, {"step_trace_limit_mb", 100}, {"network_limit_kBps", 1}, {"later", "x"}};
+  const auto parsed = StepDescription::parse(description.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.error().message;
+  EXPECT_EQ(parsed->limits[cost::Limit::kStepCpu], 2.5);
+  EXPECT_EQ(parsed->limits[cost::Limit::kStepTrace], 100);
+  EXPECT_FALSE(parsed->limits[cost::Limit::kNetwork]) << "the relay's own";
+}
+
+TEST(StepDescription, NeedsTheRequiredKeysOnly) {
+  for (const char* key : {"job", "step", "nodes", "node_index", "tasks"}) {
+    json description = good();
+    description.erase(key);
+    const auto parsed = StepDescription::parse(description.dump());
+    ASSERT_FALSE(parsed.ok()) << key;
+    EXPECT_THAT(parsed.error().message, testing::HasSubstr(key));
+  }
+  const json minimal = {{"job", 1}, {"step", 0}, {"nodes", {"n"}}, {"node_index", 0}, {"tasks", 1}};
+  EXPECT_TRUE(StepDescription::parse(minimal.dump()).ok());
+}
+
+TEST(StepDescription, RefusesWrongTypesAndValues) {
+  const std::pair<const char*, json> wrong[] = {{"job", "7"},
+                                                {"job", -1},
+                                                {"job", 4294967296},
+                                                {"job", 1.5},
+                                                {"array_task", "5"},
+                                                {"array_job", -1},
+                                                {"het_job", 4294967296},
+                                                {"het_offset", 0.5},
+                                                {"command_cut", 1},
+                                                {"nodes", json::array()},
+                                                {"nodes", "n1"},
+                                                {"nodes", {1, 2}},
+                                                {"node_index", 2},
+                                                {"tasks", 0},
+                                                {"tasks", 1 << 21},
+                                                {"tasks_per_node", {3}},
+                                                {"tasks_per_node", {2, 2}},
+                                                {"task_ids", {3}},
+                                                {"task_ids", {-1}},
+                                                {"uid", "root"},
+                                                {"command", {1}},
+                                                {"networks", "a,b"},
+                                                {"limits", 5},
+                                                {"limits", {{"step_cpu_percent", "5"}}},
+                                                {"limits", {{"step_cpu_percent", -1}}},
+                                                {"limits", {{"step_cpu_percent", 0}}},
+                                                {"limits", {{"step_cpu_percent", 1e300}}},
+                                                {"limits", {{"step_trace_limit_mb", 1.5}}},
+                                                {"limits", {{"step_trace_limit_mb", 0}}},
+                                                {"cluster", 5},
+                                                {"start_realtime_ns", "now"}};
+  for (const auto& [key, value] : wrong) {
+    json description = good();
+    description[key] = value;
+    const auto parsed = StepDescription::parse(description.dump());
+    ASSERT_FALSE(parsed.ok()) << key << " " << value;
+    EXPECT_THAT(parsed.error().message, testing::HasSubstr(key)) << value;
+  }
+}
+
+TEST(StepDescription, EveryTruncationIsAnError) {
+  const std::string text = good().dump();
+  for (std::size_t length = 0; length < text.size(); ++length) {
+    EXPECT_FALSE(StepDescription::parse(text.substr(0, length)).ok()) << length;
+  }
+}
+
+TEST(StepDescription, DeepNestingIsAnErrorNotACrash) {
+  EXPECT_FALSE(StepDescription::parse(std::string(1 << 20, '[')).ok());
+  // Valid JSON, whose copies would recurse.
+  const std::string deep = std::string(1 << 20, '[') + std::string(1 << 20, ']');
+  const auto parsed = StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":)" + deep + "}");
+  ASSERT_FALSE(parsed.ok());
+  EXPECT_NE(parsed.error().message.find("nested too deeply"), std::string::npos);
+  EXPECT_TRUE(StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})").ok());
+}
+
+TEST(StreamDescription, IsWhatIsTheStreamsOwn) {
+  auto step = StepDescription::parse(R"({"job":1,"step":0,"nodes":["a","b"],"node_index":0,"tasks":4,"task_ids":[0,1],"cpus_on_node":8})");
+  ASSERT_TRUE(step.ok());
+  const auto parse = [&](const char* own) { return StreamDescription::parse(nlohmann::json::parse(own), *step); };
+  EXPECT_EQ(parse("{}")->task_ids, (std::vector<Rank>{0, 1}));
+  EXPECT_EQ(parse("{}")->cpus_on_node, 8u);
+  EXPECT_EQ(parse(R"({"task_ids":[2,3],"cpus_on_node":4})")->task_ids, (std::vector<Rank>{2, 3}));
+  EXPECT_EQ(parse(R"({"task_ids":[2,3],"cpus_on_node":4})")->cpus_on_node, 4u);
+  EXPECT_TRUE(parse(R"({"task_ids":null,"registered_by_lbfd":true})")->task_ids.empty());
+  EXPECT_TRUE(parse(R"({"task_ids":null,"registered_by_lbfd":true})")->registered_by_lbfd);
+  for (const char* wrong : {"[]", "3", R"({"task_ids":[4]})", R"({"task_ids":"x"})", R"({"cpus_on_node":-1})", R"({"registered_by_lbfd":1})"})
+    EXPECT_FALSE(parse(wrong).ok()) << wrong;
+}
+
+}  // namespace
+}  // namespace lbf
