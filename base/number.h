@@ -1,9 +1,12 @@
-// A number that is a whole text: a command line's, a configuration's, a trace's word.
+// Numbers and texts: a number that is a whole text (a command line's, a configuration's, a trace's word), and a text of a number.
 #pragma once
 
+#include <array>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <type_traits>
@@ -33,6 +36,13 @@ std::optional<Number> parse_number(std::string_view text, [[maybe_unused]] int b
   }
   if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
   return value;
+}
+
+// `value` as printf writes it with `format` ("%.4g"), which has one conversion of a double; cut after 63 characters.
+inline std::string format_number(double value, const char* format) {
+  std::array<char, 64> text{};
+  std::snprintf(text.data(), text.size(), format, value);
+  return text.data();
 }
 
 }  // namespace lbf

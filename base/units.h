@@ -8,6 +8,7 @@ namespace lbf {
 
 using Rank = std::int32_t;  // a rank of MPI_COMM_WORLD unless the name says otherwise
 inline constexpr Rank kAnyRank = -1;
+inline constexpr Rank kMaxRanks = 1 << 24;  // of a trace
 inline constexpr std::int32_t kAnyTag = -1;
 
 using Bytes = std::uint64_t;

@@ -1,5 +1,6 @@
 // CostStore, see cost_store.h.
 #include "db/cost_store.h"
+#include "db/statement_values.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
@@ -11,24 +12,8 @@ namespace {
 
 using nlohmann::json;
 
-void bind_optional(SQLite::Statement& statement, int index, const std::optional<double>& value) {
-  if (value) {
-    statement.bind(index, *value);
-  } else {
-    statement.bind(index);
-  }
-}
-
-std::optional<double> optional_of(const SQLite::Column& column) {
-  return column.isNull() ? std::optional<double>() : std::optional<double>(column.getDouble());
-}
-
 json json_of(const std::optional<double>& value) {
   return value ? json(*value) : json();
-}
-
-std::optional<double> optional_of(const json& value) {
-  return value.is_number() ? std::optional<double>(value.get<double>()) : std::nullopt;
 }
 
 std::string nodes_text(const std::vector<NodeCostRecord>& nodes) {
@@ -38,7 +23,7 @@ std::string nodes_text(const std::vector<NodeCostRecord>& nodes) {
                     node.open_s, node.regulated_s, node.pressed_s, node.windows, json_of(node.once_capture_s),
                     json_of(node.once_relay_s), node.held_up_s});
   }
-  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+  return text_of(list);
 }
 
 std::string ranks_text(const std::vector<RankCostRecord>& ranks) {

@@ -7,17 +7,10 @@
 #include <nlohmann/json.hpp>
 
 #include "db/row_reader.h"
+#include "db/statement_values.h"
 
 namespace lbf::db {
 namespace {
-
-void bind_optional(SQLite::Statement& statement, int index, const std::optional<double>& value) {
-  if (value) {
-    statement.bind(index, *value);
-  } else {
-    statement.bind(index);
-  }
-}
 
 std::string topology_text(const TopologyRecord& topology) {
   if (topology.file.empty()) return {};

@@ -1,5 +1,6 @@
 // ProcedureStore, see procedure_store.h.
 #include "db/procedure_store.h"
+#include "db/statement_values.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
@@ -10,18 +11,6 @@ namespace lbf::db {
 namespace {
 
 using nlohmann::json;
-
-void bind_optional(SQLite::Statement& statement, int index, const std::optional<double>& value) {
-  if (value) {
-    statement.bind(index, *value);
-  } else {
-    statement.bind(index);
-  }
-}
-
-std::optional<double> optional_of(const SQLite::Column& column) {
-  return column.isNull() ? std::optional<double>() : std::optional<double>(column.getDouble());
-}
 
 std::string path_text(const std::optional<CriticalPathRecord>& path) {
   if (!path) return {};

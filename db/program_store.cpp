@@ -14,6 +14,7 @@
 #include <tuple>
 
 #include "cost/predicted_cost.h"
+#include "db/statement_values.h"
 
 namespace lbf::db {
 namespace {
@@ -28,10 +29,6 @@ constexpr int kMostEarlierRuns = 200;
 constexpr int kMostRunsOfEstimate = 32;
 constexpr int kMostRunsOfSite = 64;
 constexpr int kMostProceduresOfHistory = 1024;
-
-std::string text_of(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 std::string profile_text(const CallProfile& profile) {
   json out = json::object();

@@ -10,17 +10,13 @@
 #include "db/prediction_store.h"
 #include "db/procedure_store.h"
 #include "db/program_store.h"
+#include "db/statement_values.h"
 #include "db/step_conditions.h"
 
 namespace lbf::db {
 namespace {
 
 using nlohmann::json;
-
-// Names from users may hold bytes that are not UTF-8: replaced, not refused.
-std::string text_of(const json& value) {
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 template <typename T>
 std::vector<T> list_of(const std::string& text) {
@@ -69,15 +65,6 @@ SELECT step_row, cluster, job, step, restart, array_job, array_task, het_job, he
   stored_bytes, wildcard_receives, lost_events, mpi_s, unmodelled_s, capture_s, relay_cpu_s, notes_json
 FROM step WHERE 1
 )sql";
-
-template <typename T>
-void bind_optional(SQLite::Statement& statement, const char* name, const std::optional<T>& value) {
-  if (value) {
-    statement.bind(name, *value);
-  } else {
-    statement.bind(name);
-  }
-}
 
 void insert_calls(SQLite::Database& connection, StepRow row, const StepRecord& step) {
   SQLite::Statement remove(connection, "DELETE FROM call WHERE step_row = ?");

@@ -17,7 +17,6 @@ namespace lbf {
 namespace text_trace {
 namespace {
 
-constexpr Rank kMaxRanks = 1 << 24;
 
 class Reader : private Lines {
  public:

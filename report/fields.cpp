@@ -33,9 +33,11 @@ std::string number(const std::optional<T>& value) {
 std::string duration(const std::optional<Seconds>& value) {
   return value ? format_duration(*value) : "";
 }
-std::string percent(const std::optional<double>& value, bool with_sign = false) {
-  if (!value) return {};
-  return with_sign ? fmt::format("{:+.1f}%", *value) : fmt::format("{:.2f}%", *value);
+std::string percent(const std::optional<double>& value) {
+  return value ? fmt::format("{:.2f}%", *value) : "";
+}
+std::string signed_percent(const std::optional<double>& value) {
+  return value ? fmt::format("{:+.1f}%", *value) : "";
 }
 std::string ratio(const std::optional<double>& value) {
   return value ? fmt::format("{:.2f}x", *value) : "";
@@ -146,7 +148,7 @@ const std::vector<Field> kFields{
     {"Restart", 7, false, false, [](S s, T) { return std::to_string(s.restart); }},
     {"RunNetwork", 14, true, false, [](S s, T) { return s.network; }},
     {"Seen", 7, false, false, [](S s, T) { return percent(seen_percent(s)); }},
-    {"SelfError", 9, false, false, [](S s, T) { return percent(s.self_error_percent(), true); }},
+    {"SelfError", 9, false, false, [](S s, T) { return signed_percent(s.self_error_percent()); }},
     {"Speed", 5, false, true,
      [](S, T t) { return t != nullptr && t->speed ? fmt::format("{:g}", *t->speed) : std::string(); }},
     {"Speedup", 8, false, true,

@@ -11,6 +11,7 @@
 
 #include "report/advice.h"
 #include "report/curves.h"
+#include "report/terminal_colors.h"
 #include "report/text.h"
 #include "base/times.h"
 
@@ -23,7 +24,6 @@ constexpr std::array<std::string_view, kNetworks> kUnicodeMarks{"●", "▲", "�
 constexpr std::array<std::string_view, kNetworks> kAsciiMarks{"o", "^", "#", "*", "+", "x", "@", "%"};
 constexpr std::array<std::string_view, kNetworks> kColors{"\x1b[34m", "\x1b[33m", "\x1b[32m", "\x1b[35m",
                                                           "\x1b[36m", "\x1b[31m", "\x1b[94m", "\x1b[93m"};
-constexpr std::string_view kPlain = "\x1b[0m";
 
 struct Cell {
   std::string_view text = " ";

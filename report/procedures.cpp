@@ -15,15 +15,15 @@ namespace {
 constexpr std::size_t kMaxNameWidth = 40;
 constexpr std::size_t kMaxPathEntries = 5;
 
-std::string seconds(const std::optional<Seconds>& value) {
+std::string shown_seconds(const std::optional<Seconds>& value) {
   return value ? fmt::format("{:.6g}", *value) : "-";
 }
 
-std::string percent(const std::optional<double>& value) {
+std::string shown_percent(const std::optional<double>& value) {
   return value ? fmt::format("{:.1f}%", *value) : "-";
 }
 
-std::string count(const std::optional<std::uint64_t>& value) {
+std::string shown_count(const std::optional<std::uint64_t>& value) {
   return value ? std::to_string(*value) : "-";
 }
 
@@ -49,21 +49,21 @@ struct ProcedureColumn {
   std::string (*value)(const ProcedureTimes&, const Procedure&);
 };
 
-constexpr std::array<ProcedureColumn, 16> kColumns{{
+constexpr std::array<ProcedureColumn, 16> kProcedureColumns{{
     {"Procedure", true, [](const ProcedureTimes&, const Procedure& p) { return p.name; }},
     {"State", true, [](const ProcedureTimes&, const Procedure& p) { return shown_state(p); }},
-    {"Calls", false, [](const ProcedureTimes&, const Procedure& p) { return count(p.calls); }},
-    {"Time_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(shown_time_s(p)); }},
-    {"Self_s", false, [](const ProcedureTimes&, const Procedure& p) { return p.is_sampled() ? "-" : seconds(p.exclusive_s); }},
-    {"OnPath", false, [](const ProcedureTimes& t, const Procedure& p) { return percent(on_path_percent(t, p)); }},
-    {"ToReceiver_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(p.receiver_s); }},
-    {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return percent(gain_percent(t, p.receiver_s)); }},
+    {"Calls", false, [](const ProcedureTimes&, const Procedure& p) { return shown_count(p.calls); }},
+    {"Time_s", false, [](const ProcedureTimes&, const Procedure& p) { return shown_seconds(shown_time_s(p)); }},
+    {"Self_s", false, [](const ProcedureTimes&, const Procedure& p) { return p.is_sampled() ? "-" : shown_seconds(p.exclusive_s); }},
+    {"OnPath", false, [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(on_path_percent(t, p)); }},
+    {"ToReceiver_s", false, [](const ProcedureTimes&, const Procedure& p) { return shown_seconds(p.receiver_s); }},
+    {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(gain_percent(t, p.receiver_s)); }},
     {"Stayed_s", false, [](const ProcedureTimes&, const Procedure& p) { return stayed(p.stayed_receiver_s); }},
-    {"ToSender_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(p.sender_s); }},
-    {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return percent(gain_percent(t, p.sender_s)); }},
+    {"ToSender_s", false, [](const ProcedureTimes&, const Procedure& p) { return shown_seconds(p.sender_s); }},
+    {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(gain_percent(t, p.sender_s)); }},
     {"Stayed_s", false, [](const ProcedureTimes&, const Procedure& p) { return stayed(p.stayed_sender_s); }},
-    {"Zeroed_s", false, [](const ProcedureTimes&, const Procedure& p) { return seconds(p.zeroed_s); }},
-    {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return percent(gain_percent(t, p.zeroed_s)); }},
+    {"Zeroed_s", false, [](const ProcedureTimes&, const Procedure& p) { return shown_seconds(p.zeroed_s); }},
+    {"Gain", false, [](const ProcedureTimes& t, const Procedure& p) { return shown_percent(gain_percent(t, p.zeroed_s)); }},
     {"CostPred", false, [](const ProcedureTimes&, const Procedure& p) { return predicted_percent(p); }},
     {"Cost", false, [](const ProcedureTimes&, const Procedure& p) { return cost_percent(p.observed_cost_percent); }},
 }};
@@ -107,30 +107,30 @@ using Row = std::vector<std::string>;
 
 Row row_of(const ProcedureTimes& times, const Procedure& procedure) {
   Row row;
-  for (const ProcedureColumn& column : kColumns) row.push_back(column.value(times, procedure));
+  for (const ProcedureColumn& column : kProcedureColumns) row.push_back(column.value(times, procedure));
   return row;
 }
 
 std::string aligned(std::vector<Row> rows, bool header) {
   for (Row& row : rows) row.front() = shorten(row.front(), kMaxNameWidth);
   Row names;
-  for (const ProcedureColumn& column : kColumns) names.emplace_back(column.name);
+  for (const ProcedureColumn& column : kProcedureColumns) names.emplace_back(column.name);
   rows.insert(rows.begin(), names);
-  std::vector<std::size_t> widths(kColumns.size(), 0);
+  std::vector<std::size_t> widths(kProcedureColumns.size(), 0);
   for (const Row& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
   }
   // A column that says nothing of anybody.
-  std::vector<bool> shown(kColumns.size(), true);
-  for (std::size_t i = 0; i < kColumns.size(); ++i) {
-    if (kColumns[i].name != "Stayed_s" && !kColumns[i].name.starts_with("Cost")) continue;
+  std::vector<bool> shown(kProcedureColumns.size(), true);
+  for (std::size_t i = 0; i < kProcedureColumns.size(); ++i) {
+    if (kProcedureColumns[i].name != "Stayed_s" && !kProcedureColumns[i].name.starts_with("Cost")) continue;
     shown[i] = std::any_of(rows.begin() + 1, rows.end(), [&](const Row& row) { return !row[i].empty() && row[i] != "-"; });
   }
   std::string out;
   for (std::size_t r = header ? 0 : 1; r < rows.size(); ++r) {
     std::string line;
-    for (std::size_t i = 0; i < kColumns.size(); ++i) {
-      if (shown[i]) line += (line.empty() ? "" : " ") + fit(rows[r][i], widths[i], kColumns[i].left);
+    for (std::size_t i = 0; i < kProcedureColumns.size(); ++i) {
+      if (shown[i]) line += (line.empty() ? "" : " ") + fit(rows[r][i], widths[i], kProcedureColumns[i].left);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     out += line + '\n';
@@ -231,12 +231,12 @@ std::string render_procedures(const std::vector<Step>& steps, const TableStyle& 
   }
   const auto line = [&](const std::string& job, const auto& cell_of) {
     std::string text = job;
-    for (std::size_t i = 0; i < kColumns.size(); ++i) text += style.delimiter + cell_of(i);
+    for (std::size_t i = 0; i < kProcedureColumns.size(); ++i) text += style.delimiter + cell_of(i);
     out += text + (style.trailing ? style.delimiter : "") + '\n';
   };
   const bool any = std::any_of(steps.begin(), steps.end(), [](const Step& step) { return step.procedures.has_value(); });
   if (!any) return out;
-  if (style.header) line("JobID", [](std::size_t i) { return std::string(kColumns[i].name); });
+  if (style.header) line("JobID", [](std::size_t i) { return std::string(kProcedureColumns[i].name); });
   for (const Step& step : steps) {
     if (!step.procedures) continue;
     for (const Procedure* const procedure : ranked(*step.procedures)) {

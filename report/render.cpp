@@ -11,6 +11,7 @@
 #include "report/advice.h"
 #include "report/answer.h"
 #include "report/fields.h"
+#include "report/terminal_colors.h"
 #include "base/hostlist.h"
 #include "report/text.h"
 #include "base/times.h"
@@ -20,10 +21,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::string_view kBold = "\x1b[1m";
-constexpr std::string_view kGreen = "\x1b[32m";
-constexpr std::string_view kYellow = "\x1b[33m";
-constexpr std::string_view kPlain = "\x1b[0m";
 
 std::string colored(std::string text, std::string_view color, const PageStyle& style) {
   if (!style.color) return text;

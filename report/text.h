@@ -24,6 +24,9 @@ std::string fit(std::string_view utf8, std::size_t width, bool left);
 // At most `width` columns, cut with "..." where it was longer.
 std::string shorten(std::string_view utf8, std::size_t width);
 
+// Columns of the text that commands print where no terminal says otherwise.
+inline constexpr std::size_t kTextWidth = 80;
+
 // Words of `text` on lines of at most `width` columns, each line behind `indent` blanks. A word that is
 // longer than a line has one of its own.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/advice.h"
+#include "report/terminal_colors.h"
 #include "base/hostlist.h"
 #include "report/text.h"
 #include "base/times.h"
@@ -14,8 +15,6 @@
 namespace lbf::report {
 namespace {
 
-constexpr std::string_view kBold = "\x1b[1m";
-constexpr std::string_view kPlain = "\x1b[0m";
 
 std::string scaled(double value) {
   for (const char* unit : {"", "k", "M", "G"}) {

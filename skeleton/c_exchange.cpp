@@ -5,17 +5,12 @@
 #include <cstdio>
 #include <limits>
 
+#include "base/number.h"
 #include "skeleton/call_name.h"
 #include "skeleton/similarity.h"
 
 namespace lbf::skeleton {
 namespace {
-
-std::string number(double value, const char* format = "%.4g") {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
 
 std::string with_sign(std::int64_t value) {
   return (value < 0 ? " - " : " + ") + std::to_string(value < 0 ? -value : value);
@@ -47,14 +42,14 @@ std::string CExchangeWriter::times(const std::vector<Rank>& ranks, const std::ve
   if (*most - *least <= kAlike * *most) {
     double mean = 0;
     for (const double each : seconds) mean += each / static_cast<double>(seconds.size());
-    return number(mean * 1e6, "%.6g");
+    return format_number(mean * 1e6, "%.6g");
   }
   std::vector<double> all(static_cast<std::size_t>(signature_.ranks), 0);
   for (std::size_t i = 0; i < ranks.size(); ++i) all[static_cast<std::size_t>(ranks[i])] = seconds[i];
   const std::string name = "work_" + std::to_string(++names_);
   tables_ += "static const double " + name + "[RANKS] = {";
   for (std::size_t i = 0; i < all.size(); ++i) {
-    tables_ += (i == 0 ? "" : i % 12 == 0 ? ",\n  " : ", ") + number(all[i] * 1e6);
+    tables_ += (i == 0 ? "" : i % 12 == 0 ? ",\n  " : ", ") + format_number(all[i] * 1e6, "%.4g");
   }
   tables_ += "}; /* microseconds */\n";
   return name + "[rank]";
@@ -119,7 +114,7 @@ void CExchangeWriter::timing(const SpmdOperation& o, const std::vector<Rank>& ra
     if (const std::vector<double> shape = draws_->unbiased(o.shape); !shape.empty()) {
       const std::string id = std::to_string(++names_);
       tables_ += "static const double shape_" + id + "[8] = {";
-      for (std::size_t i = 0; i < shape.size(); ++i) tables_ += (i > 0 ? ", " : "") + number(shape[i]);
+      for (std::size_t i = 0; i < shape.size(); ++i) tables_ += (i > 0 ? ", " : "") + format_number(shape[i], "%.4g");
       tables_ += "};\nstatic unsigned turn_" + id + ";\n";
       length += " * draw(shape_" + id + ", &turn_" + id + ")";
     }

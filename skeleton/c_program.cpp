@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/crc32c.h"
+#include "base/number.h"
 #include "skeleton/about.h"
 #include "skeleton/c_exchange.h"
 #include "skeleton/c_prelude.h"
@@ -15,15 +16,9 @@
 namespace lbf::skeleton {
 namespace {
 
-std::string number(double value, const char* format) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
-
 // As C: K where it is that.
 std::string divisor_text(const ScaledSignature& scaled, double divisor) {
-  return divisor > 1 && divisor == static_cast<double>(scaled.factor) ? "K" : number(divisor, "%.6g");
+  return divisor > 1 && divisor == static_cast<double>(scaled.factor) ? "K" : format_number(divisor, "%.6g");
 }
 
 void write_elements(const ScaledSignature& scaled, const Elements& elements, int depth, std::string& text) {
@@ -74,7 +69,7 @@ std::string head(const Signature& signature, const ScaledSignature& scaled, cons
   std::string safe;
   for (const char c : source) safe += c == '*' || c == '/' || static_cast<unsigned char>(c) < 32 ? '_' : c;
   return "/* Performance skeleton, made by lbf-skeleton from " + safe + ".\n" + "   " +
-         std::to_string(signature.ranks) + " ranks; application " + number(signature.application_s, "%.6g") +
+         std::to_string(signature.ranks) + " ranks; application " + format_number(signature.application_s, "%.6g") +
          " s, scaling factor K = " + std::to_string(scaled.factor) +
          ".\n   Computation is plain processor work, calibrated at the start: not the application's memory "
          "accesses.\n   mpicc -O2 FILE.c -o skeleton && mpirun -n " +

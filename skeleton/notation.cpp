@@ -5,16 +5,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "base/number.h"
 #include "skeleton/spmd.h"
 
 namespace lbf::skeleton {
 namespace {
-
-std::string number(double value, const char* format) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
 
 class NotationWriter {
  public:
@@ -157,12 +152,12 @@ std::string group_text(Symbols& symbols, const RankGroup& group) {
 
 std::string dominant_text(const DominantSequence& dominant) {
   if (dominant.parts.empty()) {
-    return "dominant sequence: none (no loops make up " + number(100 * kDominantShare, "%.0f") +
-           " % of the time); shortest good skeleton: " + number(dominant.shortest_good_s, "%.6g") + " s\n";
+    return "dominant sequence: none (no loops make up " + format_number(100 * kDominantShare, "%.0f") +
+           " % of the time); shortest good skeleton: " + format_number(dominant.shortest_good_s, "%.6g") + " s\n";
   }
   return "dominant sequence: " + std::to_string(dominant.parts.size()) +
-         (dominant.parts.size() == 1 ? " loop" : " loops") + " with " + number(100 * dominant.share, "%.1f") +
-         " % of the time; shortest good skeleton: " + number(dominant.shortest_good_s, "%.6g") + " s\n";
+         (dominant.parts.size() == 1 ? " loop" : " loops") + " with " + format_number(100 * dominant.share, "%.1f") +
+         " % of the time; shortest good skeleton: " + format_number(dominant.shortest_good_s, "%.6g") + " s\n";
 }
 
 }  // namespace
@@ -225,9 +220,9 @@ std::string operation_text(const SpmdOperation& o) {
 std::string show_text(const Signature& s) {
   std::string text = std::to_string(s.ranks) + " ranks, " + std::to_string(s.events) + " events, " +
                      std::to_string(s.trace_length) + " operations; application " +
-                     number(s.application_s, "%.6g") + " s\nsimilarity threshold " +
-                     number(s.similarity_threshold, "%.2f") +
-                     "; compression Q = " + number(s.compression(), "%.1f") + " (" +
+                     format_number(s.application_s, "%.6g") + " s\nsimilarity threshold " +
+                     format_number(s.similarity_threshold, "%.2f") +
+                     "; compression Q = " + format_number(s.compression(), "%.1f") + " (" +
                      std::to_string(s.signature_length) + " operations in the signature)\n";
   text += dominant_text(dominant_sequence(s));
   if (s.wildcards > 0) {
@@ -235,10 +230,10 @@ std::string show_text(const Signature& s) {
             std::to_string(s.wildcards_fixed) + " are replayed with the match that happened\n";
   }
   if (s.unmodelled_s > 0)
-    text += "calls that no skeleton makes: " + number(s.unmodelled_s, "%.4g") +
+    text += "calls that no skeleton makes: " + format_number(s.unmodelled_s, "%.4g") +
             " s of all ranks, kept as idle time\n";
   if (s.blocked_s > 0)
-    text += "off the processor: " + number(s.blocked_s, "%.4g") + " s of all ranks, kept as idle time\n";
+    text += "off the processor: " + format_number(s.blocked_s, "%.4g") + " s of all ranks, kept as idle time\n";
 
   const CommVariables variables = comm_variables(s.comms);
   Symbols symbols;
@@ -246,7 +241,7 @@ std::string show_text(const Signature& s) {
   for (std::size_t e = 0; e < s.exchanges.size(); ++e) {
     const Exchange& exchange = s.exchanges[e];
     exchanges += "  E" + std::to_string(e + 1) + ": " + std::to_string(exchange.occurrences) + " times, " +
-                 number(exchange.seconds, "%.4g") + " s each" +
+                 format_number(exchange.seconds, "%.4g") + " s each" +
                  (exchange.is_closed ? "\n" : ", with requests under way at its ends\n");
     for (const RankGroup& group : group_ranks(s, variables, exchange)) {
       exchanges += "    rank " + text_of(group.ranks) + ": " + group_text(symbols, group) + "\n";

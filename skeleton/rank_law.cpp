@@ -1,3 +1,4 @@
+#include "base/number.h"
 #include "skeleton/rank_law.h"
 
 #include <algorithm>
@@ -8,12 +9,6 @@
 
 namespace lbf::skeleton {
 namespace {
-
-std::string number(double value) {
-  char text[64];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
 
 double basis_of(RankLaw::Basis basis, int dim, const Standpoint& at) {
   const double p = at.ranks;
@@ -213,7 +208,7 @@ RankLaw nearest_law(std::span<const LawSample> samples, const Geometry& geometry
 
 std::string c_text(const RankLaw& law, double scale) {
   const std::string dim = "shape[" + std::to_string(law.dim) + "]";
-  const std::string factor = number(law.factor * scale);
+  const std::string factor = format_number(law.factor * scale, "%.9g");
   std::string text;
   switch (law.basis) {
     case RankLaw::Basis::kOne:
@@ -258,7 +253,7 @@ std::string c_text(const RankLaw& law, double scale) {
   }
   if (law.per_step > 0) text += " * (1 << step)";
   if (law.per_step < 0) text += " / (1 << step)";
-  return law.offset == 0 ? text : number(law.offset * scale) + " + " + text;
+  return law.offset == 0 ? text : format_number(law.offset * scale, "%.9g") + " + " + text;
 }
 
 }  // namespace lbf::skeleton

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/crc32c.h"
+#include "base/number.h"
 #include "skeleton/about.h"
 #include "skeleton/c_prelude.h"
 #include "skeleton/call_name.h"
@@ -15,12 +16,6 @@ namespace {
 
 constexpr double kMicro = 1e6;
 constexpr double kLeast_s = 5e-8;  // as c_exchange: less is not computed
-
-std::string number(double value) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), "%.4g", value);
-  return text.data();
-}
 
 std::string steps_text(StepRange range) {
   switch (range) {
@@ -136,7 +131,7 @@ class Writer {
     const std::string id = std::to_string(++tables_made_);
     tables_ += "static const double shape_" + id + "[8] = {";
     for (std::size_t i = 0; i < term.shape.size(); ++i)
-      tables_ += (i > 0 ? ", " : "") + number(term.shape[i]);
+      tables_ += (i > 0 ? ", " : "") + format_number(term.shape[i], "%.4g");
     tables_ += "};\nstatic unsigned turn_" + id + ";\n";
     return " * draw(shape_" + id + ", &turn_" + id + ")";
   }

@@ -97,7 +97,7 @@ constexpr Seconds kNowWithinS = 5;
 std::string starts(const Ranked& one, const Schedule& schedule) {
   return *one.start.at_s <= schedule.asked_at_s + kNowWithinS
              ? "can start now"
-             : "starts at " + report::format_timestamp(*one.start.at_s);
+             : "starts at " + format_timestamp(*one.start.at_s);
 }
 
 // Why what ends first is not what runs fastest, or not what runs now.

@@ -12,7 +12,7 @@ namespace {
 
 // The most ranks of a node: Slurm gives each node so many processors, and deals the ranks to them as the distribution says.
 // 0: a node has fewer.
-std::uint32_t ranks_per_node(const Target& target) {
+std::uint32_t ranks_per_node(const engine::Target& target) {
   const std::vector<std::uint32_t> counts = ranks_of_nodes(target);
   const std::uint32_t most = *std::max_element(counts.begin(), counts.end());
   return most <= least_cores(target) ? most : 0;
@@ -21,7 +21,7 @@ std::uint32_t ranks_per_node(const Target& target) {
 }  // namespace
 
 std::string srun_flags(const Candidate& candidate, const std::string& host_file) {
-  const Target& target = candidate.target;
+  const engine::Target& target = candidate.target;
   std::string flags;
   if (!candidate.set.partition.empty()) flags += fmt::format("--partition={} ", candidate.set.partition);
   flags += fmt::format("-N{} -n{}", target.nodes, target.node_of_rank.size());
@@ -35,7 +35,7 @@ std::string srun_flags(const Candidate& candidate, const std::string& host_file)
       if (most > 0) flags += fmt::format(" --ntasks-per-node={}", most);
     }
     if (!candidate.set.constraint.empty()) flags += " --constraint=" + candidate.set.constraint;
-    if (candidate.set.by_name) flags += " --nodelist=" + report::hostlist(candidate.node_names);
+    if (candidate.set.by_name) flags += " --nodelist=" + hostlist(candidate.node_names);
   }
   if (candidate.overcommits) {
     flags += " --overcommit";
@@ -48,7 +48,7 @@ std::string srun_flags(const Candidate& candidate, const std::string& host_file)
 
 std::string srun_flags_of_what_ran(const Candidate& candidate) {
   if (!candidate.needs_host_file()) return srun_flags(candidate, {});
-  const Target& target = candidate.target;
+  const engine::Target& target = candidate.target;
   std::string flags;
   if (!candidate.set.partition.empty()) flags += fmt::format("--partition={} ", candidate.set.partition);
   flags += fmt::format("-N{} -n{}", target.nodes, target.node_of_rank.size());
@@ -63,7 +63,7 @@ std::string host_file_of(const Candidate& candidate) {
 }
 
 std::string describe(const Candidate& candidate, bool in_full) {
-  const Target& target = candidate.target;
+  const engine::Target& target = candidate.target;
   std::string out = fmt::format("{} node{}", target.nodes, target.nodes == 1 ? "" : "s");
   if (in_full && !candidate.set.partition.empty()) out += " of " + candidate.set.partition;
   if (!candidate.set.constraint.empty()) out += " (" + candidate.set.constraint + ")";

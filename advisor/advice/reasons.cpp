@@ -34,8 +34,8 @@ std::string size_text(double bytes) {
 // Bytes that travel between nodes, before and after.
 void add_traffic(const Ranked& chosen, const Ranked& now, const CommGraph& graph,
                  std::vector<Reason>& reasons) {
-  const Target& then_target = chosen.candidate.target;
-  const Target& now_target = now.candidate.target;
+  const engine::Target& then_target = chosen.candidate.target;
+  const engine::Target& now_target = now.candidate.target;
   const NodeTraffic then_traffic = traffic_of(then_target.node_of_rank, then_target.nodes, graph);
   const NodeTraffic now_traffic = traffic_of(now_target.node_of_rank, now_target.nodes, graph);
   const double all = static_cast<double>(graph.bytes());
@@ -50,7 +50,7 @@ void add_traffic(const Ranked& chosen, const Ranked& now, const CommGraph& graph
 // Ranks that come together on one node and exchange the most of what crossed nodes before.
 void add_group(const Ranked& chosen, const Ranked& now, const CommGraph& graph,
                std::vector<Reason>& reasons) {
-  const Target& target = chosen.candidate.target;
+  const engine::Target& target = chosen.candidate.target;
   const std::vector<std::uint32_t>& before = now.candidate.target.node_of_rank;
   std::vector<Bytes> inside(target.nodes, 0);
   std::vector<Bytes> crossed(target.nodes, 0);
@@ -100,12 +100,12 @@ void add_links(const Ranked& chosen, const Ranked& now, std::vector<Reason>& rea
 
 void add_network(const Ranked& chosen, const Ranked& now, const CommGraph& graph,
                  std::vector<Reason>& reasons) {
-  const Network& then_network = *chosen.candidate.target.network;
-  const Network& now_network = *now.candidate.target.network;
+  const engine::Network& then_network = *chosen.candidate.target.network;
+  const engine::Network& now_network = *now.candidate.target.network;
   if (graph.messages() == 0 || then_network.name() == now_network.name()) return;
   const Bytes mean = graph.bytes() / graph.messages();
-  const auto time_s = [mean](const Network& network) {
-    const PathCost& path = network.path(kUnknownHops);
+  const auto time_s = [mean](const engine::Network& network) {
+    const engine::PathCost& path = network.path(engine::kUnknownHops);
     return path.flight.at(mean) + path.send_cpu.at(mean) + path.recv_cpu.at(mean);
   };
   reasons.push_back(

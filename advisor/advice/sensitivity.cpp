@@ -26,7 +26,7 @@ std::string number(double value) {
   return text;
 }
 
-std::string curve(const char* key, const CostCurve& costs, double first, double beyond) {
+std::string curve(const char* key, const engine::CostCurve& costs, double first, double beyond) {
   if (costs.points().empty()) return {};
   std::string text = fmt::format("{} = [", key);
   const Seconds least_s = costs.points().front().second;
@@ -38,7 +38,7 @@ std::string curve(const char* key, const CostCurve& costs, double first, double 
   return text + "]\n";
 }
 
-std::string path_text(const std::string& locality, const PathCost& path, double latency, double bandwidth) {
+std::string path_text(const std::string& locality, const engine::PathCost& path, double latency, double bandwidth) {
   std::string text = fmt::format("[[path]]\nlocality = \"{}\"\n", locality);
   std::string flight = curve("table", path.flight, latency, 1 / bandwidth);
   text += flight.empty() ? "table = [[0, 0.0]]\n" : flight;
@@ -64,12 +64,12 @@ std::string Sensitivity::bound_by() const {
   return most->first < kNoticeableShare ? "nothing of these" : most->second;
 }
 
-Result<std::shared_ptr<const Network>> scaled(const std::shared_ptr<const Network>& network,
+Result<std::shared_ptr<const engine::Network>> scaled(const std::shared_ptr<const engine::Network>& network,
                                               std::uint32_t levels, double latency, double bandwidth) {
   if (network->name() == "zero") return network;
   std::string text = fmt::format("name = \"{}\"\n", network->name());
   text += path_text("self-node", network->path(0), latency, bandwidth);
-  text += path_text("remote", network->path(kUnknownHops), latency, bandwidth);
+  text += path_text("remote", network->path(engine::kUnknownHops), latency, bandwidth);
   for (std::uint32_t level = 1; level <= levels; ++level) {
     if (level == 1 || &network->path(level) != &network->path(level - 1))
       text += path_text(fmt::format("hop:{}", level), network->path(level), latency, bandwidth);
@@ -78,22 +78,22 @@ Result<std::shared_ptr<const Network>> scaled(const std::shared_ptr<const Networ
   if (network->local().known())
     text += "[local]\n" + curve("copy", network->local().copy, 1, 1) + curve("reduce", network->local().reduce, 1, 1);
   const double link = network->contention_bytes_per_s() * bandwidth / 1e6;
-  if (network->contention() != Contention::kNone && std::isfinite(link) && link > 0) {
+  if (network->contention() != engine::Contention::kNone && std::isfinite(link) && link > 0) {
     text += fmt::format("[contention]\nmodel = \"{}\"\nbandwidth_MBps = {}\n",
-                        network->contention() == Contention::kBus ? "bus" : "nic", number(link));
+                        network->contention() == engine::Contention::kBus ? "bus" : "nic", number(link));
   }
-  Result<Network> made = Network::parse(text, network->name());
+  Result<engine::Network> made = engine::Network::parse(text, network->name());
   if (!made) return Error{ErrorCode::kInternal, "a variant of the network: " + made.error().message};
-  return std::make_shared<const Network>(std::move(*made));
+  return std::make_shared<const engine::Network>(std::move(*made));
 }
 
-Result<Sensitivity> sensitivity(const Target& target, const ReplayBatch& replay) {
+Result<Sensitivity> sensitivity(const engine::Target& target, const ReplayBatch& replay) {
   Sensitivity curves;
   for (const double factor : {0.0, 0.5, 2.0, 4.0}) curves.latency.push_back({factor, 0});
   for (const double factor : {0.5, 2.0, 4.0, kInfinite}) curves.bandwidth.push_back({factor, 0});
   for (const double factor : {0.5, 2.0, 4.0, kInfinite}) curves.speed.push_back({factor, 0});
 
-  std::vector<Target> targets{target};
+  std::vector<engine::Target> targets{target};
   const std::uint32_t levels = target.topology == nullptr ? 0 : target.topology->levels();
   const auto add_network = [&](double latency, double bandwidth) -> Result<void> {
     auto network = scaled(target.network, levels, latency, finite(bandwidth));

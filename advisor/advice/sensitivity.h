@@ -35,10 +35,10 @@ struct Sensitivity {
 // for shared links, divided by `bandwidth`. Protocol processing, copies and reductions are processor work and
 // stay. `levels`: of the topology that it is used with. REQUIRES: latency >= 0, bandwidth > 0. Errors (kInternal): a network that
 // cannot be written down.
-Result<std::shared_ptr<const Network>> scaled(const std::shared_ptr<const Network>& network,
+Result<std::shared_ptr<const engine::Network>> scaled(const std::shared_ptr<const engine::Network>& network,
                                               std::uint32_t levels, double latency, double bandwidth);
 
 // Replays `target` and its variants. Errors: those of scaled() and `replay`.
-Result<Sensitivity> sensitivity(const Target& target, const ReplayBatch& replay);
+Result<Sensitivity> sensitivity(const engine::Target& target, const ReplayBatch& replay);
 
 }  // namespace lbf::advisor

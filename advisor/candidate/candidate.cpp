@@ -98,7 +98,7 @@ class SetMaker {
   SetMaker(const Cluster& cluster, const CandidateOptions& options) : cluster_(cluster), options_(options) {}
 
   Result<void> add(const Partition& partition) {
-    Result<std::vector<std::shared_ptr<const Network>>> networks = networks_of(partition);
+    Result<std::vector<std::shared_ptr<const engine::Network>>> networks = networks_of(partition);
     if (!networks) return networks.error();
     note_room(partition, 0, 0);
     for (const Kind& kind : kinds_of(cluster_, partition)) {
@@ -124,7 +124,7 @@ class SetMaker {
   }
 
  private:
-  Result<std::vector<std::shared_ptr<const Network>>> networks_of(const Partition& partition) const {
+  Result<std::vector<std::shared_ptr<const engine::Network>>> networks_of(const Partition& partition) const {
     if (partition.network.empty()) return options_.networks;
     for (const auto& network : options_.known_networks) {
       if (network->name() == partition.network) return std::vector{network};
@@ -216,18 +216,18 @@ bool Candidate::needs_host_file() const {
   return overcommits || *std::max_element(ranks.begin(), ranks.end()) > least;
 }
 
-std::vector<std::uint32_t> ranks_of_nodes(const Target& target) {
+std::vector<std::uint32_t> ranks_of_nodes(const engine::Target& target) {
   std::vector<std::uint32_t> counts(target.nodes, 0);
   for (const std::uint32_t node : target.node_of_rank) ++counts[node];
   return counts;
 }
 
-std::uint32_t least_cores(const Target& target) {
+std::uint32_t least_cores(const engine::Target& target) {
   const std::vector<std::uint32_t>& cores = target.cores_of_node;
   return cores.empty() ? target.cores_per_node : *std::min_element(cores.begin(), cores.end());
 }
 
-bool computes_alike(const Target& a, const Target& b) {
+bool computes_alike(const engine::Target& a, const engine::Target& b) {
   if (a.nodes != b.nodes || a.node_of_rank != b.node_of_rank) return false;
   const std::vector<std::uint32_t> ranks = ranks_of_nodes(a);
   for (std::uint32_t node = 0; node < a.nodes; ++node) {
@@ -265,8 +265,8 @@ Result<std::vector<NodeSet>> node_sets(const Cluster& cluster, const CandidateOp
   return sets;
 }
 
-Target bare_target(const Cluster& cluster, const NodeSet& set, const CandidateOptions& options) {
-  Target target;
+engine::Target bare_target(const Cluster& cluster, const NodeSet& set, const CandidateOptions& options) {
+  engine::Target target;
   target.nodes = static_cast<std::uint32_t>(set.nodes.size());
   target.network = set.network;
   target.waiting = options.waiting;

@@ -24,13 +24,13 @@ struct NodeSet {
   // names; both empty: every node of the partition is alike.
   std::string constraint;
   bool by_name = false;
-  std::shared_ptr<const Network> network;
+  std::shared_ptr<const engine::Network> network;
 };
 
 struct Candidate {
   NodeSet set;
   std::vector<std::string> node_names;  // node i of the target
-  Target target;                        // its placement is "block", "cyclic", "plane=K" or "map"
+  engine::Target target;                        // its placement is "block", "cyclic", "plane=K" or "map"
   bool overcommits = false;             // some node has more ranks than processors
 
   bool is_map() const { return target.placement == "map"; }
@@ -46,21 +46,21 @@ struct CandidateOptions {
   std::vector<std::uint32_t> node_counts;  // empty: chosen
   std::vector<std::string> partitions;     // empty: all that are up
   // Of the partitions that do not name theirs; at least one.
-  std::vector<std::shared_ptr<const Network>> networks;
+  std::vector<std::shared_ptr<const engine::Network>> networks;
   // By name, for the partitions that do.
-  std::vector<std::shared_ptr<const Network>> known_networks;
+  std::vector<std::shared_ptr<const engine::Network>> known_networks;
   std::uint64_t memory_per_rank_mib = 0;  // 0: not considered
   bool overcommit = false;                // more ranks than processors on a node, too
   bool block = true, cyclic = true, plane = true;
-  Waiting waiting = Waiting::kYield;
+  engine::Waiting waiting = engine::Waiting::kYield;
 };
 
 // By node. REQUIRES: a node for each rank.
-std::vector<std::uint32_t> ranks_of_nodes(const Target& target);
+std::vector<std::uint32_t> ranks_of_nodes(const engine::Target& target);
 // Processors of the smallest node.
-std::uint32_t least_cores(const Target& target);
+std::uint32_t least_cores(const engine::Target& target);
 // The same ranks on each node, as fast, and as many processors as they can use.
-bool computes_alike(const Target& a, const Target& b);
+bool computes_alike(const engine::Target& a, const engine::Target& b);
 
 // Ranks that fit on a node: its processors (with overcommit: all), its memory. 0: none.
 std::uint32_t capacity_of(const ClusterNode& node, const CandidateOptions& options);
@@ -71,7 +71,7 @@ std::uint32_t capacity_of(const ClusterNode& node, const CandidateOptions& optio
 Result<std::vector<NodeSet>> node_sets(const Cluster& cluster, const CandidateOptions& options);
 
 // The target of a set without its placement.
-Target bare_target(const Cluster& cluster, const NodeSet& set, const CandidateOptions& options);
+engine::Target bare_target(const Cluster& cluster, const NodeSet& set, const CandidateOptions& options);
 // Of a computed mapping; nodes that got no rank are left out. REQUIRES: a node of the set for each rank.
 Candidate mapped_candidate(const Cluster& cluster, const NodeSet& set, const CandidateOptions& options,
                            std::vector<std::uint32_t> node_of_rank);

@@ -203,7 +203,7 @@ class ClusterReader {
   }
 
   Result<void> add_topology(const std::string& text) {
-    Result<Topology> topology = Topology::parse(text, file_ + ": topology");
+    Result<engine::Topology> topology = engine::Topology::parse(text, file_ + ": topology");
     if (!topology) return topology.error();
     for (const ClusterNode& node : cluster_.nodes) {
       const std::optional<std::uint32_t> number = topology->find(node.name);
@@ -213,7 +213,7 @@ class ClusterReader {
       }
       cluster_.topology_node_of_node.push_back(*number);
     }
-    cluster_.topology = std::make_shared<const Topology>(std::move(*topology));
+    cluster_.topology = std::make_shared<const engine::Topology>(std::move(*topology));
     return {};
   }
 

@@ -51,7 +51,7 @@ struct Cluster {
   std::string source;  // the file that it was read from
   std::vector<ClusterNode> nodes;
   std::vector<Partition> partitions;         // at least one
-  std::shared_ptr<const Topology> topology;  // nullptr: all nodes are equally far apart
+  std::shared_ptr<const engine::Topology> topology;  // nullptr: all nodes are equally far apart
   // With `topology`: the number of each node in it. Every node is in it.
   std::vector<std::uint32_t> topology_node_of_node;
 

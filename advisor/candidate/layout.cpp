@@ -33,7 +33,7 @@ Result<std::vector<std::uint32_t>> lay_out(std::string_view placement, Rank rank
   const auto nodes = static_cast<std::uint32_t>(cores.size());
   if (placement.starts_with("map=")) return invalid_input("a map says itself where ranks are");
   // Also the judge of everything that is wrong.
-  Result<std::vector<std::uint32_t>> even = place_ranks(placement, ranks, nodes);
+  Result<std::vector<std::uint32_t>> even = engine::place_ranks(placement, ranks, nodes);
   if (!even || placement.starts_with("plane=")) return even;
   std::vector<std::uint32_t> node_of_rank;
   node_of_rank.reserve(static_cast<std::size_t>(ranks));

@@ -41,7 +41,7 @@ std::vector<std::uint32_t> choose_nodes(const Cluster& cluster, const std::vecto
                                         std::uint32_t count) {
   if (usable.size() < count) return {};
   if (cluster.topology == nullptr) return {usable.begin(), usable.begin() + count};
-  const Topology& topology = *cluster.topology;
+  const engine::Topology& topology = *cluster.topology;
   for (std::uint32_t level = 1; level <= topology.levels(); ++level) {
     std::map<std::uint32_t, Nodes> below;
     for (const std::uint32_t node : usable) {

@@ -11,7 +11,7 @@ namespace {
 // Process times that are nearer to each other than this are alike: what is measured is no more exact.
 constexpr double kAlikeWithin = 0.01;
 // Below this share of the busiest node's time a change is rounding.
-constexpr double kSmallestGain = 1e-9;
+constexpr double kSmallestLoadGain = 1e-9;
 
 // Of one node: the sum of its ranks' process times, and the two longest ones.
 struct Work {
@@ -31,7 +31,7 @@ struct Work {
   }
 };
 
-Seconds time_of(const Target& target, std::uint32_t node, const Work& work) {
+Seconds time_of(const engine::Target& target, std::uint32_t node, const Work& work) {
   return std::max(work.sum_s / target.cores_of(node), work.longest_s) / target.speed_of(node);
 }
 
@@ -79,7 +79,7 @@ class Loads {
 }  // namespace
 
 bool load_matters(const MappingProblem& problem) {
-  const Target& target = problem.target();
+  const engine::Target& target = problem.target();
   bool shared = false;
   bool speeds_differ = false;
   for (std::uint32_t node = 0; node < problem.nodes(); ++node) {
@@ -155,7 +155,7 @@ std::vector<Step> balancing_steps(const MappingProblem& problem,
     const Seconds others_s = loads.longest_but(from, to);
     const auto consider = [&](Rank rank, Rank other) {
       const Seconds then_s = std::max({others_s, loads.with(from, rank, other), loads.with(to, other, rank)});
-      if (then_s < now_s * (1 - kSmallestGain)) steps.push_back({rank, other, to, then_s - now_s});
+      if (then_s < now_s * (1 - kSmallestLoadGain)) steps.push_back({rank, other, to, then_s - now_s});
     };
     const bool has_room = loads.ranks_of(to).size() < problem.capacity(to);
     for (const Rank rank : loads.ranks_of(from)) {

@@ -108,9 +108,9 @@ std::vector<SCOTCH_Num> shares_of(const MappingProblem& problem) {
 
 // Nodes and switches as a tree of vertices, nodes first. Empty: no topology, or not one tree.
 Arrays switches_of(const MappingProblem& problem, const std::vector<SCOTCH_Num>& shares) {
-  const Target& target = problem.target();
+  const engine::Target& target = problem.target();
   if (target.topology == nullptr || problem.localities().count() < 3) return {};
-  const Topology& topology = *target.topology;
+  const engine::Topology& topology = *target.topology;
   std::vector<std::vector<SCOTCH_Num>> neighbours(problem.nodes());
   std::vector<SCOTCH_Num> top(problem.nodes());
   for (std::uint32_t node = 0; node < problem.nodes(); ++node) top[node] = static_cast<SCOTCH_Num>(node);

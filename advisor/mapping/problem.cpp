@@ -12,13 +12,13 @@ namespace {
 constexpr double kNearerByS = 1e-18;
 constexpr double kUniformWithin = 1.5;
 
-double message_s(const PathCost& path, Bytes bytes) {
+double message_s(const engine::PathCost& path, Bytes bytes) {
   return path.flight.at(bytes) + path.send_cpu.at(bytes) + path.recv_cpu.at(bytes);
 }
 
 }  // namespace
 
-MappingProblem::MappingProblem(const CommGraph& graph, Target nodes, std::vector<std::uint32_t> capacity)
+MappingProblem::MappingProblem(const CommGraph& graph, engine::Target nodes, std::vector<std::uint32_t> capacity)
     : graph_(graph), target_(std::move(nodes)), capacity_(std::move(capacity)), localities_(target_) {
   const std::size_t localities = localities_.count();
   for (Rank rank = 0; rank < graph_.ranks(); ++rank) {
@@ -26,7 +26,7 @@ MappingProblem::MappingProblem(const CommGraph& graph, Target nodes, std::vector
     for (const Arc& arc : graph_.arcs(rank)) {
       const Bytes size = arc.bytes() / std::max<std::uint64_t>(arc.messages(), 1);
       for (std::size_t locality = 0; locality < localities; ++locality) {
-        const double far = locality == Localities::kSelfNode ? 0 : static_cast<double>(locality + 1);
+        const double far = locality == engine::Localities::kSelfNode ? 0 : static_cast<double>(locality + 1);
         cost_.push_back(static_cast<double>(arc.messages()) * message_s(localities_.path(locality), size) +
                         kNearerByS * far * static_cast<double>(arc.bytes() + arc.messages()));
       }

@@ -22,14 +22,14 @@ class MappingProblem {
  public:
   // `capacity`: ranks that each node of `nodes` can hold. REQUIRES: `graph` outlives it; their sum is at
   // least the graph's ranks; `nodes` has a network (its placement is not looked at).
-  MappingProblem(const CommGraph& graph, Target nodes, std::vector<std::uint32_t> capacity);
+  MappingProblem(const CommGraph& graph, engine::Target nodes, std::vector<std::uint32_t> capacity);
 
   const CommGraph& graph() const { return graph_; }
-  const Target& target() const { return target_; }
+  const engine::Target& target() const { return target_; }
   Rank ranks() const { return graph_.ranks(); }
   std::uint32_t nodes() const { return static_cast<std::uint32_t>(capacity_.size()); }
   std::uint32_t capacity(std::uint32_t node) const { return capacity_[node]; }
-  const Localities& localities() const { return localities_; }
+  const engine::Localities& localities() const { return localities_; }
 
   // Of the arc-th of graph().arcs(rank), between two nodes; the peer's arc costs the same.
   double cost(Rank rank, std::size_t arc, std::uint32_t node_a, std::uint32_t node_b) const {
@@ -43,9 +43,9 @@ class MappingProblem {
 
  private:
   const CommGraph& graph_;
-  Target target_;
+  engine::Target target_;
   std::vector<std::uint32_t> capacity_;
-  Localities localities_;
+  engine::Localities localities_;
   std::vector<std::size_t> first_arc_;  // by rank
   std::vector<double> cost_;            // arcs * localities
 };

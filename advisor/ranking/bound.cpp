@@ -14,7 +14,7 @@ struct Work {
   Seconds longest_rank_s = 0;
 };
 
-Work work_of(const Target& target, const CommGraph& graph) {
+Work work_of(const engine::Target& target, const CommGraph& graph) {
   Work work{std::vector<Seconds>(target.nodes, 0), 0};
   for (Rank rank = 0; rank < graph.ranks(); ++rank) {
     const std::uint32_t node = target.node_of_rank[static_cast<std::size_t>(rank)];
@@ -25,10 +25,10 @@ Work work_of(const Target& target, const CommGraph& graph) {
   return work;
 }
 
-Seconds links_s(const Target& target, const NodeTraffic& traffic) {
+Seconds links_s(const engine::Target& target, const NodeTraffic& traffic) {
   const double bandwidth = target.network->contention_bytes_per_s();
-  if (target.network->contention() == Contention::kNone || !(bandwidth > 0)) return 0;
-  if (target.network->contention() == Contention::kBus)
+  if (target.network->contention() == engine::Contention::kNone || !(bandwidth > 0)) return 0;
+  if (target.network->contention() == engine::Contention::kBus)
     return static_cast<double>(traffic.between) / bandwidth;
   Bytes most = 0;
   for (std::uint32_t node = 0; node < target.nodes; ++node)
@@ -61,15 +61,15 @@ NodeTraffic traffic_of(const std::vector<std::uint32_t>& node_of_rank, std::uint
   return traffic;
 }
 
-Bound bound_of(const Target& target, const CommGraph& graph, std::uint64_t chain_messages) {
+Bound bound_of(const engine::Target& target, const CommGraph& graph, std::uint64_t chain_messages) {
   Bound bound;
   const Work work = work_of(target, graph);
   bound.processors_s =
       std::max(work.longest_rank_s, *std::max_element(work.of_node.begin(), work.of_node.end()));
   bound.links_s = links_s(target, traffic_of(target.node_of_rank, target.nodes, graph));
 
-  const Localities localities(target);
-  Seconds least_flight_s = localities.path(Localities::kSelfNode).flight.at(0);
+  const engine::Localities localities(target);
+  Seconds least_flight_s = localities.path(engine::Localities::kSelfNode).flight.at(0);
   for (std::size_t locality = 0; locality < localities.count(); ++locality)
     least_flight_s = std::min(least_flight_s, localities.path(locality).flight.at(0));
   bound.chain_s = static_cast<double>(chain_messages) * least_flight_s;
@@ -80,7 +80,7 @@ Bound bound_of(const Target& target, const CommGraph& graph, std::uint64_t chain
         std::max(graph.process_s(rank) / target.speed_of(node), work.of_node[node]) + graph.blocked_s(rank);
     for (const Arc& arc : graph.arcs(rank)) {
       const std::uint32_t other = target.node_of_rank[static_cast<std::size_t>(arc.peer)];
-      const PathCost& path = localities.path(localities.of(node, other));
+      const engine::PathCost& path = localities.path(localities.of(node, other));
       const Bytes size = arc.bytes() / std::max<std::uint64_t>(arc.messages(), 1);
       sum += 0.5 * static_cast<double>(arc.messages()) *
              (path.flight.at(size) + path.send_cpu.at(size) + path.recv_cpu.at(size));

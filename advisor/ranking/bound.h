@@ -25,7 +25,7 @@ struct Bound {
 };
 
 // `chain_messages`: messages of the longest chain in the program (0: not known).
-Bound bound_of(const Target& target, const CommGraph& graph, std::uint64_t chain_messages);
+Bound bound_of(const engine::Target& target, const CommGraph& graph, std::uint64_t chain_messages);
 
 // Bytes that leave and enter each node.
 struct NodeTraffic {

@@ -56,7 +56,7 @@ class Ranker {
 
   Result<void> replay_batch(const std::vector<Ranked*>& batch) {
     const Seconds before_s = options_.processor_time_s();
-    std::vector<Target> targets;
+    std::vector<engine::Target> targets;
     for (const Ranked* one : batch) targets.push_back(one->candidate.target);
     Result<std::vector<Replayed>> replayed = replay_(targets);
     if (!replayed) return replayed.error();

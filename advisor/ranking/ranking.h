@@ -26,7 +26,7 @@ struct Replayed {
 };
 
 // Replays all targets in one pass, in their order.
-using ReplayBatch = std::function<Result<std::vector<Replayed>>(const std::vector<Target>&)>;
+using ReplayBatch = std::function<Result<std::vector<Replayed>>(const std::vector<engine::Target>&)>;
 
 enum class Verdict : std::uint8_t {
   kReplayed,

@@ -11,7 +11,7 @@ namespace lbf::advisor {
 namespace {
 
 // Below this share a gain is rounding.
-constexpr double kSmallestGain = 1e-4;
+constexpr double kSmallestReplayGain = 1e-4;
 constexpr std::uint32_t kPassesWithoutGain = 2;
 
 // What the cheap objective likes best and, where it matters, what takes most from the busiest node, in turns.
@@ -96,7 +96,7 @@ class ReplaySearch {
                          std::vector<std::uint32_t>& mapping) {
     std::vector<std::vector<std::uint32_t>> mappings;
     std::vector<Candidate> candidates;
-    std::vector<Target> targets;
+    std::vector<engine::Target> targets;
     for (const Step& step : steps) {
       mappings.push_back(mapping);
       apply(step, mappings.back());
@@ -112,7 +112,7 @@ class ReplaySearch {
       const double now = value(best_.candidate, best_.time_s);
       const bool can_be =
           (*replayed)[i].why_stuck.empty() && options_.objective.allows(time_s, candidates[i].node_hours(time_s));
-      if (!can_be || !(value(candidates[i], time_s) < now * (1 - kSmallestGain))) continue;
+      if (!can_be || !(value(candidates[i], time_s) < now * (1 - kSmallestReplayGain))) continue;
       best_.candidate = candidates[i];
       best_.time_s = time_s;
       best_.bound = bound_of(targets[i], graph_, options_.chain_messages);

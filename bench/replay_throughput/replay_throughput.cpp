@@ -37,31 +37,31 @@ double status_mib(const std::string& key) {
   return 0;
 }
 
-std::shared_ptr<const lbf::Network> make_network(std::size_t number) {
+std::shared_ptr<const engine::Network> make_network(std::size_t number) {
   const double us = 2.0 + static_cast<double>(number);
   const std::string toml = "name = \"net" + std::to_string(number) +
                            "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, " + std::to_string(us) +
                            "], [1024, " + std::to_string(us + 1) + "], [65536, " + std::to_string(us + 30) +
                            "]]\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.5], [65536, 10.0]]\n";
-  return std::make_shared<const lbf::Network>(*lbf::Network::parse(toml, "bench"));
+  return std::make_shared<const engine::Network>(*engine::Network::parse(toml, "bench"));
 }
 
-std::vector<lbf::Target> make_targets(Rank ranks, std::size_t count, bool shared) {
-  std::vector<lbf::Target> targets;
+std::vector<engine::Target> make_targets(Rank ranks, std::size_t count, bool shared) {
+  std::vector<engine::Target> targets;
   for (std::size_t t = 0; t < count; ++t) {
-    lbf::Target target;
+    engine::Target target;
     const std::uint32_t all = static_cast<std::uint32_t>(ranks);
     target.nodes = shared ? std::max(1u, all / kRanksPerSharedNode) : all;
     target.cores_per_node = 1;
     target.placement = t % 2 == 0 ? "block" : "cyclic";
-    target.node_of_rank = *lbf::place_ranks(target.placement, ranks, target.nodes);
+    target.node_of_rank = *engine::place_ranks(target.placement, ranks, target.nodes);
     target.network = make_network(t);
     targets.push_back(std::move(target));
   }
   return targets;
 }
 
-class StreamOf final : public lbf::BatchSource {
+class StreamOf final : public daemon::BatchSource {
  public:
   explicit StreamOf(const std::vector<std::string>& batches) : batches_(batches) {}
   Result<std::span<const std::byte>> next() override {
@@ -83,12 +83,12 @@ double seconds_of(clockid_t clock) {
 double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool shared, clockid_t clock,
            double& lbf_s) {
   const double start = seconds_of(clock);
-  std::unique_ptr<lbf::Predictor> predictor =
-      *lbf::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, shared));
+  std::unique_ptr<engine::Predictor> predictor =
+      *engine::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, shared));
   lbf::CommunicatorTable communicators;
-  std::vector<std::unique_ptr<lbf::BatchSource>> sources;
+  std::vector<std::unique_ptr<daemon::BatchSource>> sources;
   for (const auto& stream : trace.streams) sources.push_back(std::make_unique<StreamOf>(stream));
-  lbf::StreamMerge merge(communicators, trace.ranks, std::move(sources));
+  daemon::StreamMerge merge(communicators, trace.ranks, std::move(sources));
   lbf::BatchSink sink;
   sink.on_events = [&](Rank rank, std::span<const lbf::Event> events) {
     return predictor->feed(rank, events);

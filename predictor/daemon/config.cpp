@@ -14,7 +14,7 @@
 #include "cost/limits.h"
 #include "predictor/daemon/intake/step_key.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 using Setter = std::function<Result<void>(const toml::node&)>;
@@ -230,4 +230,4 @@ Result<DaemonConfig> DaemonConfig::parse(std::string_view text, const std::strin
   return config;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // Where lbfd listens: "unix:/path" or "tcp:ADDRESS:PORT" ("tcp:[::1]:6820" for IPv6; port 0: any free one).
 struct ListenAddress {
@@ -55,4 +55,4 @@ struct DaemonConfig {
 // "trace", "debug", "info", "warning", "error". Errors: kInvalidInput.
 Result<void> check_log_level(const std::string& level);
 
-}  // namespace lbf
+}  // namespace lbf::daemon

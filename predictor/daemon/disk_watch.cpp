@@ -3,7 +3,7 @@
 
 #include <spdlog/spdlog.h>
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 constexpr std::chrono::seconds kRepeat{60};
@@ -52,4 +52,4 @@ void DiskWatch::tick(Clock::time_point now) {
                whole_seconds(last_failed_ - began_));
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // Thread-safe.
 class DiskWatch {
@@ -42,4 +42,4 @@ class DiskWatch {
   Clock::time_point last_said_{};
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

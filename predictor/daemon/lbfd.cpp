@@ -35,6 +35,9 @@
 #include "predictor/daemon/steps/steps.h"
 #include "predictor/daemon/users.h"
 
+using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
+using namespace lbf::daemon;  // NOLINT(google-build-using-namespace)
+
 namespace {
 
 namespace asio = boost::asio;
@@ -59,13 +62,13 @@ struct Arguments {
 };
 
 // The configuration file, then what the command line says.
-lbf::Result<lbf::DaemonConfig> configuration(const Arguments& arguments) {
-  auto config = lbf::DaemonConfig::load(arguments.config);
+Result<DaemonConfig> configuration(const Arguments& arguments) {
+  auto config = DaemonConfig::load(arguments.config);
   if (!config) return config;
   if (!arguments.listen.empty()) config->listen.clear();
   for (const std::string& text : arguments.listen) {
-    auto address = lbf::ListenAddress::parse(text);
-    if (!address) return lbf::invalid_input("--listen " + address.error().message);
+    auto address = ListenAddress::parse(text);
+    if (!address) return invalid_input("--listen " + address.error().message);
     config->listen.push_back(std::move(address).value());
   }
   // As in the file: where lbfd is started from must not matter.
@@ -74,13 +77,13 @@ lbf::Result<lbf::DaemonConfig> configuration(const Arguments& arguments) {
         std::tuple{"--networks-dir", &arguments.networks_dir, &config->networks_dir}}) {
     if (given->empty()) continue;
     if (!given->starts_with('/')) {
-      return lbf::invalid_input(std::string(option) + " '" + *given + "': must be an absolute path");
+      return invalid_input(std::string(option) + " '" + *given + "': must be an absolute path");
     }
     *key = *given;
   }
   if (!arguments.log_level.empty()) {
-    if (auto checked = lbf::check_log_level(arguments.log_level); !checked) {
-      return lbf::invalid_input("--log-level " + checked.error().message);
+    if (auto checked = check_log_level(arguments.log_level); !checked) {
+      return invalid_input("--log-level " + checked.error().message);
     }
     config->log_level = arguments.log_level;
   }
@@ -88,36 +91,36 @@ lbf::Result<lbf::DaemonConfig> configuration(const Arguments& arguments) {
 }
 
 // One lbfd per state directory: two writers would break both the log and the database.
-lbf::Result<lbf::ScopedFd> lock_state_directory(const std::string& directory) {
+Result<ScopedFd> lock_state_directory(const std::string& directory) {
   if (::mkdir(directory.c_str(), 0700) != 0 && errno != EEXIST) {
-    lbf::Error error = lbf::system_error("create state_dir", directory, errno);
-    if (error.code == lbf::ErrorCode::kNotFound) error.message += ": make the directory that it is in";
+    Error error = system_error("create state_dir", directory, errno);
+    if (error.code == ErrorCode::kNotFound) error.message += ": make the directory that it is in";
     return error;
   }
   struct stat status {};
   if (::stat(directory.c_str(), &status) == 0 && !S_ISDIR(status.st_mode)) {
-    return lbf::Error{lbf::ErrorCode::kIo,
+    return Error{ErrorCode::kIo,
                       "state_dir " + directory + " is not a directory: name another one"};
   }
   const std::string path = directory + "/lbfd.lock";
-  lbf::ScopedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-  if (!fd) return lbf::system_error("open", path, errno);
+  ScopedFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+  if (!fd) return system_error("open", path, errno);
   if (::flock(fd.get(), LOCK_EX | LOCK_NB) != 0) {
-    return lbf::Error{lbf::ErrorCode::kUnavailable,
+    return Error{ErrorCode::kUnavailable,
                       directory + " is in use by another lbfd: stop it, or give this one another state_dir"};
   }
   return fd;
 }
 
 // A secret that others can read is none.
-lbf::Result<std::string> read_token(const std::string& path) {
+Result<std::string> read_token(const std::string& path) {
   constexpr std::size_t kLeastCharacters = 32;
   if (path.empty()) return std::string();
-  const lbf::ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
+  const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
   struct stat status {};
-  if (!fd || ::fstat(fd.get(), &status) != 0) return lbf::system_error("read token_file", path, errno);
+  if (!fd || ::fstat(fd.get(), &status) != 0) return system_error("read token_file", path, errno);
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid() || (status.st_mode & 077) != 0) {
-    return lbf::Error{lbf::ErrorCode::kPermission,
+    return Error{ErrorCode::kPermission,
                       "token_file " + path + ": must be a file of lbfd's user alone (chmod 0600)"};
   }
   std::array<char, 256> text{};
@@ -125,7 +128,7 @@ lbf::Result<std::string> read_token(const std::string& path) {
   const std::string_view line(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
   std::string token(line.substr(0, line.find('\n')));
   if (token.size() < kLeastCharacters) {
-    return lbf::invalid_input("token_file " + path + ": the first line must have at least 32 characters");
+    return invalid_input("token_file " + path + ": the first line must have at least 32 characters");
   }
   return token;
 }
@@ -133,7 +136,7 @@ lbf::Result<std::string> read_token(const std::string& path) {
 std::set<uid_t> operator_uids(const std::vector<std::string>& names) {
   std::set<uid_t> uids;
   for (const std::string& name : names) {
-    const auto uid = lbf::uid_of_user(name);
+    const auto uid = uid_of_user(name);
     if (uid) {
       uids.insert(*uid);
     } else {
@@ -151,38 +154,38 @@ void raise_descriptor_limit() {
 }
 
 // lbfd --vacuum: the database without holes; for files that were made before lbfd gave room back by itself.
-int vacuum(const lbf::DaemonConfig& config) {
+int vacuum(const DaemonConfig& config) {
   auto lock = lock_state_directory(config.state_dir);
   if (!lock) return fail(kExitFailure, lock.error().message);
   const std::string path = config.state_dir + "/lbf.db";
   if (::access(path.c_str(), F_OK) != 0) return fail(kExitFailure, path + " is not there: nothing to rebuild");
-  auto database = lbf::db::Database::open(path);
+  auto database = db::Database::open(path);
   if (!database) return fail(kExitFailure, database.error().message);
   if (auto done = (*database)->rebuild(); !done) return fail(kExitFailure, done.error().message);
   spdlog::info("{} was written anew", path);
   return 0;
 }
 
-int run(const lbf::DaemonConfig& config) {
+int run(const DaemonConfig& config) {
   auto lock = lock_state_directory(config.state_dir);
   if (!lock) return fail(kExitFailure, lock.error().message);
-  auto networks = lbf::NetworkCatalog::load(config.networks_dir, config.network);
+  auto networks = NetworkCatalog::load(config.networks_dir, config.network);
   if (!networks) return fail(kExitFailure, networks.error().message);
   if (!networks->own_note().empty()) spdlog::warn("{}", networks->own_note());
   if (::access(config.networks_dir.c_str(), F_OK) != 0) {
     spdlog::warn("networks_dir {} is not there: lbf-calibrate writes its files", config.networks_dir);
   }
-  lbf::StepsOptions options;
+  StepsOptions options;
   if (!config.topology.empty()) {
-    auto topology = lbf::Topology::load(config.topology);
+    auto topology = engine::Topology::load(config.topology);
     if (!topology) return fail(kExitFailure, "topology: " + topology.error().message);
     spdlog::info("{} nodes on {} levels of switches in {}", topology->nodes(), topology->levels(),
                  config.topology);
-    options.run.topology = std::make_shared<const lbf::Topology>(std::move(topology).value());
+    options.run.topology = std::make_shared<const engine::Topology>(std::move(topology).value());
   }
-  auto database = lbf::db::Database::open(config.state_dir + "/lbf.db");
+  auto database = db::Database::open(config.state_dir + "/lbf.db");
   if (!database) return fail(kExitFailure, database.error().message);
-  auto traces = lbf::TraceStore::open(config.state_dir + "/traces");
+  auto traces = TraceStore::open(config.state_dir + "/traces");
   if (!traces) return fail(kExitFailure, traces.error().message);
   if ((*database)->created() && !(*traces)->list().empty()) {
     spdlog::warn("{}/lbf.db was not there: the steps whose traces are stored are predicted anew",
@@ -199,22 +202,22 @@ int run(const lbf::DaemonConfig& config) {
   options.step_trace_limit_bytes = config.step_trace_limit_mb << 20;
   options.picture_limit_s = config.picture_limit_s;
   options.run.budget.cpu_percent = config.step_cpu_percent;
-  options.run.memory = std::make_shared<lbf::ReplayMemory>(std::uint64_t{config.replay_memory_mb} << 20);
-  lbf::Steps steps(**traces, **database, *networks, options);
+  options.run.memory = std::make_shared<ReplayMemory>(std::uint64_t{config.replay_memory_mb} << 20);
+  Steps steps(**traces, **database, *networks, options);
   steps.recover();
 
   auto token = read_token(config.token_file);
   if (!token) return fail(kExitFailure, token.error().message);
-  lbf::Api api(steps, operator_uids(config.operators), LBF_VERSION, std::move(token).value());
+  Api api(steps, operator_uids(config.operators), LBF_VERSION, std::move(token).value());
   asio::io_context io(1);
   asio::thread_pool workers(config.worker_threads);
-  lbf::HttpLimits limits;
+  HttpLimits limits;
   limits.max_connections = config.max_connections;
   limits.request_memory_bytes = std::uint64_t{config.request_memory_mb} << 20;
-  std::optional<lbf::HttpServer> server;
+  std::optional<HttpServer> server;
   server.emplace(
-      io, workers, [&api](const lbf::ApiRequest& request) { return api.handle(request); }, limits);
-  for (const lbf::ListenAddress& address : config.listen) {
+      io, workers, [&api](const ApiRequest& request) { return api.handle(request); }, limits);
+  for (const ListenAddress& address : config.listen) {
     const auto taken = server->listen(address);
     if (!taken) return fail(kExitFailure, taken.error().message);
     spdlog::info("lbfd {} listens on {}", LBF_VERSION, taken->text());

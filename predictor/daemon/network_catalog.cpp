@@ -5,18 +5,18 @@
 #include <filesystem>
 #include <system_error>
 
-namespace lbf {
+namespace lbf::daemon {
 
 namespace {
 
 namespace fs = std::filesystem;
 
-using Networks = std::map<std::string, std::shared_ptr<const Network>>;
+using Networks = std::map<std::string, std::shared_ptr<const engine::Network>>;
 
 // Adds what `directory` has, if it is there, to `networks` by name. `default_network`: the one in
 // default.toml.
 Result<void> load_files(const std::string& directory, Networks& networks,
-                        std::shared_ptr<const Network>& default_network) {
+                        std::shared_ptr<const engine::Network>& default_network) {
   std::vector<fs::path> files;
   std::error_code error;
   if (fs::exists(directory, error)) {
@@ -30,9 +30,9 @@ Result<void> load_files(const std::string& directory, Networks& networks,
   }
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
-    auto network = Network::load(file.string());
+    auto network = engine::Network::load(file.string());
     if (!network) return network.error();
-    auto shared = std::make_shared<const Network>(std::move(network).value());
+    auto shared = std::make_shared<const engine::Network>(std::move(network).value());
     const std::string name = shared->name();
     if (!networks.emplace(name, shared).second) {
       return invalid_input(file.string() + ": name '" + name + "' is taken by another file in " + directory +
@@ -47,9 +47,9 @@ Result<void> load_files(const std::string& directory, Networks& networks,
 
 Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const std::string& own) {
   NetworkCatalog catalog;
-  catalog.zero_ = std::make_shared<const Network>(Network::zero());
-  std::shared_ptr<const Network> from_default_file;
-  std::shared_ptr<const Network> ignored;
+  catalog.zero_ = std::make_shared<const engine::Network>(engine::Network::zero());
+  std::shared_ptr<const engine::Network> from_default_file;
+  std::shared_ptr<const engine::Network> ignored;
   if (auto loaded = load_files(directory, catalog.networks_, from_default_file); !loaded)
     return loaded.error();
   if (auto loaded = load_files(directory + "/nominal", catalog.nominal_, ignored); !loaded)
@@ -78,7 +78,7 @@ Result<NetworkCatalog> NetworkCatalog::load(const std::string& directory, const 
   return catalog;
 }
 
-std::shared_ptr<const Network> NetworkCatalog::find(const std::string& name) const {
+std::shared_ptr<const engine::Network> NetworkCatalog::find(const std::string& name) const {
   for (const Networks* networks : {&networks_, &nominal_}) {
     if (const auto found = networks->find(name); found != networks->end()) return found->second;
   }
@@ -87,7 +87,7 @@ std::shared_ptr<const Network> NetworkCatalog::find(const std::string& name) con
 
 NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>& names) const {
   Selection selection;
-  const auto add = [&selection](const std::shared_ptr<const Network>& network) {
+  const auto add = [&selection](const std::shared_ptr<const engine::Network>& network) {
     if (std::find(selection.networks.begin(), selection.networks.end(), network) ==
         selection.networks.end()) {
       selection.networks.push_back(network);
@@ -111,4 +111,4 @@ NetworkCatalog::Selection NetworkCatalog::select(const std::vector<std::string>&
   return selection;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

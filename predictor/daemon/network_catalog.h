@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "predictor/engine/network/network.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 class NetworkCatalog {
  public:
@@ -20,11 +20,11 @@ class NetworkCatalog {
   // Errors name the file or the key: a bad file, two files with one name, `own` is not there.
   static Result<NetworkCatalog> load(const std::string& directory, const std::string& own);
 
-  std::shared_ptr<const Network> own() const { return own_; }
+  std::shared_ptr<const engine::Network> own() const { return own_; }
   const std::string& own_note() const { return own_note_; }  // empty, or why `own` is a guess
 
   struct Selection {
-    std::vector<std::shared_ptr<const Network>> networks;
+    std::vector<std::shared_ptr<const engine::Network>> networks;
     std::vector<std::string> notes;
   };
   // The user's --lbf-networks; none: all of the directory but the nominal ones, or "zero" where there are
@@ -32,14 +32,14 @@ class NetworkCatalog {
   Selection select(const std::vector<std::string>& names) const;
 
  private:
-  std::shared_ptr<const Network> find(const std::string& name) const;
+  std::shared_ptr<const engine::Network> find(const std::string& name) const;
 
-  std::map<std::string, std::shared_ptr<const Network>>
+  std::map<std::string, std::shared_ptr<const engine::Network>>
       networks_;  // without "zero", unless a file is named so
-  std::map<std::string, std::shared_ptr<const Network>> nominal_;
-  std::shared_ptr<const Network> zero_;
-  std::shared_ptr<const Network> own_;
+  std::map<std::string, std::shared_ptr<const engine::Network>> nominal_;
+  std::shared_ptr<const engine::Network> zero_;
+  std::shared_ptr<const engine::Network> own_;
   std::string own_note_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -8,7 +8,7 @@
 
 #include "predictor/daemon/intake/step_key.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 constexpr std::size_t kEntryBytes = 16384;  // of one user: names and paths
@@ -37,4 +37,4 @@ Result<uid_t> uid_of_user(const std::string& name_or_uid) {
   return entry.pw_uid;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // The uid's name; where the system has none: `otherwise`, or the number.
 std::string user_name_of(uid_t uid, std::string_view otherwise = {});
@@ -16,4 +16,4 @@ std::string user_name_of(uid_t uid, std::string_view otherwise = {});
 // The uid of a name, or of a decimal number. Errors: kNotFound.
 Result<uid_t> uid_of_user(const std::string& name_or_uid);
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/io_error.h"
 #include "base/scoped_fd.h"
 #include "base/static_program.h"
 #include "cost/first_grant.h"
@@ -44,7 +45,7 @@ Result<std::string> make_ring_dir(const AdminConfig& admin, uid_t uid, std::uint
   std::string dir = admin.ring_dir + "/lbf-" + std::to_string(uid) + "-" + std::to_string(job) + "-" +
                     std::to_string(step) + "-XXXXXX";
   const auto cannot = [&dir](const char* what) {
-    return Error{ErrorCode::kIo, std::string("cannot ") + what + " " + dir + ": " + std::strerror(errno)};
+    return io_error(std::string("cannot ") + what + " " + dir);
   };
   if (::mkdtemp(dir.data()) == nullptr) return cannot("make ring directory");
   const std::string file = dir + "/step.json";

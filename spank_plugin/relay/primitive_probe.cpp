@@ -13,6 +13,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/cpu_time.h"
 #include "base/scoped_fd.h"
 #include "event/event.h"
 #include "event/wire.h"
@@ -30,12 +31,6 @@ constexpr std::size_t kEvents = 4096;
 constexpr std::size_t kLooks = 32;
 // Where no scratch ring can be had: as it was seen on a virtual machine with slow system calls.
 constexpr Seconds kDefaultLookedS = 10e-6;
-
-Seconds thread_cpu_s() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 template <typename Work>
 Seconds best_once_s(std::size_t executions, const Work& work) {

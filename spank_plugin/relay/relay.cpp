@@ -22,6 +22,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/io_error.h"
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
 #include "spank_plugin/relay/common_look.h"
@@ -468,7 +469,7 @@ int flush_own_files(const std::vector<std::string>& paths, const std::string& se
 Result<int> flush_spool(const std::string& dir, const std::string& server,
                         const RequestFactory& make_request) {
   if (::access(dir.c_str(), R_OK | X_OK) != 0) {
-    return Error{ErrorCode::kIo, "cannot read spool directory " + dir + ": " + std::strerror(errno)};
+    return io_error("cannot read spool directory " + dir);
   }
   const std::vector<std::string> paths = list_spool_files(dir);
   if (::geteuid() != 0) return flush_own_files(paths, server, make_request);

@@ -8,9 +8,9 @@
 
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <utility>
 
+#include "base/io_error.h"
 #include "base/number.h"
 #include "base/unique_handle.h"
 
@@ -38,7 +38,7 @@ Result<std::shared_ptr<RingDirectory>> RingDirectory::open(const std::string& pa
   std::shared_ptr<RingDirectory> directory(new RingDirectory);
   directory->dir_.reset(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!directory->dir_) {
-    return Error{ErrorCode::kIo, "cannot open ring directory " + path + ": " + std::strerror(errno)};
+    return io_error("cannot open ring directory " + path);
   }
   directory->watch_.reset(::inotify_init1(IN_NONBLOCK | IN_CLOEXEC));
   // By the descriptor: the path may be another directory's by now.

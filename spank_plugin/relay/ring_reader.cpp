@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "base/io_error.h"
 #include "event/event.h"
 
 namespace lbf::relay {
@@ -78,7 +79,7 @@ Result<RingReader> RingReader::open(int dir_fd, const std::string& name) {
   }
   struct stat status {};
   if (::fstat(reader.fd_.get(), &status) != 0) {
-    return Error{ErrorCode::kIo, "ring " + name + ": " + std::strerror(errno)};
+    return io_error("ring " + name);
   }
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) {
     return invalid_input("ring " + name + " is not a regular file of this user");
@@ -216,7 +217,7 @@ Result<void> RingReader::write_control(ring::CaptureOrder order, std::uint32_t w
     const auto word = static_cast<std::uint32_t>(order);
     ok &= put(&word, sizeof word, offsetof(ring::Header, order));
   }
-  if (!ok) return Error{ErrorCode::kIo, "ring " + name_ + ": " + std::strerror(errno)};
+  if (!ok) return io_error("ring " + name_);
   control_ = Control{order, window, grant, counted_grant};
   return {};
 }
@@ -318,7 +319,7 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
       put = ::pwrite(fd_.get(), &tail_, sizeof tail_, kTailOffset);
     } while (put < 0 && errno == EINTR);
     if (put != sizeof tail_ && outcome.ok()) {
-      return Error{ErrorCode::kIo, "ring " + name_ + ": " + std::strerror(errno)};
+      return io_error("ring " + name_);
     }
   }
   if (!outcome) return outcome.error();

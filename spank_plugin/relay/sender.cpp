@@ -7,6 +7,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/cpu_time.h"
 #include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/tick_rate.h"
 
@@ -18,12 +19,6 @@ namespace {
 constexpr Bytes kHeaderBytes = 600;
 // Under a network limit so much may wait, in encoder bytes, which are more than what is sent of them.
 constexpr Seconds kMostWaitingS = 2;
-
-Seconds thread_cpu_s() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
 
 // Above it the sender is pressed.
 Bytes most_waiting_bytes(const SenderLimits& limits) {

@@ -9,7 +9,7 @@
 
 namespace {
 
-using lbf::Topology;
+using engine::Topology;
 
 constexpr std::size_t kMaxNames = 4096;
 constexpr std::uint32_t kLookedAt = 24;  // nodes of which all pairs are looked at
@@ -37,7 +37,7 @@ void check_hostlist(const std::string& text) {
   fuzz_require(again.ok() && *again == *names, "names are a hostlist of themselves");
 }
 
-void check_distances(const Topology& topology) {
+void check_distances(const engine::Topology& topology) {
   const std::uint32_t looked_at = std::min(topology.nodes(), kLookedAt);
   for (std::uint32_t a = 0; a < looked_at; ++a) {
     for (std::uint32_t b = 0; b < looked_at; ++b) {
@@ -52,7 +52,7 @@ void check_distances(const Topology& topology) {
   }
 }
 
-void check_choice(const Topology& topology, std::uint32_t count) {
+void check_choice(const engine::Topology& topology, std::uint32_t count) {
   const auto chosen = topology.choose(count);
   if (!chosen) return check_error(chosen.error());
   fuzz_require(chosen->size() == count, "as many nodes as were asked for");
@@ -62,13 +62,13 @@ void check_choice(const Topology& topology, std::uint32_t count) {
 }
 
 void check_topology(const std::string& text, const std::string& file) {
-  const auto topology = Topology::parse(text, file);
+  const auto topology = engine::Topology::parse(text, file);
   if (!topology) {
     check_error(topology.error());
     return fuzz_require(topology.error().message.starts_with(file), "an error names the file");
   }
-  fuzz_require(topology->nodes() <= Topology::kMaxNodes, "no more nodes than are allowed");
-  fuzz_require(topology->levels() <= Topology::kMaxLevels, "no more levels than Slurm has");
+  fuzz_require(topology->nodes() <= engine::Topology::kMaxNodes, "no more nodes than are allowed");
+  fuzz_require(topology->levels() <= engine::Topology::kMaxLevels, "no more levels than Slurm has");
   std::vector<std::string> names;
   for (std::uint32_t node = 0; node < topology->nodes(); ++node) {
     names.push_back(topology->node_name(node));

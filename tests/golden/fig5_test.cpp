@@ -15,14 +15,14 @@
 namespace lbf {
 namespace {
 
-class Rows : public ReplayObserver {
+class Rows : public engine::ReplayObserver {
  public:
-  void on_row(const ObservedRow& row) override { rows.push_back(row); }
-  std::vector<ObservedRow> rows;
+  void on_row(const engine::ObservedRow& row) override { rows.push_back(row); }
+  std::vector<engine::ObservedRow> rows;
 };
 
 // An entry of the table: "earliest (remaining) {wait}", as text so that a difference reads well.
-std::string entry(const ObservedEvent& event) {
+std::string entry(const engine::ObservedEvent& event) {
   const auto number = [](double value) {
     std::string text = std::to_string(value);
     text.erase(text.find_last_not_of('0') + 1);
@@ -80,13 +80,13 @@ Event event_of(EventKind kind, Seconds process_s, Rank peer = kAnyRank) {
 }
 
 TEST(Fig5, EveryRow) {
-  Target target;
-  target.node_of_rank = *place_ranks("map=0,0,1", 3, 2);
+  engine::Target target;
+  target.node_of_rank = *engine::place_ranks("map=0,0,1", 3, 2);
   target.nodes = 2;
-  target.network = std::make_shared<const Network>(Network::zero());
-  Result<std::unique_ptr<Predictor>> made = Predictor::make(3, {target});
+  target.network = std::make_shared<const engine::Network>(engine::Network::zero());
+  Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(3, {target});
   ASSERT_TRUE(made.ok()) << made.error().message;
-  Predictor& predictor = **made;
+  engine::Predictor& predictor = **made;
   Rows observed;
   ASSERT_TRUE(predictor.observe(&observed));
 
@@ -104,13 +104,13 @@ TEST(Fig5, EveryRow) {
   ASSERT_EQ(observed.rows.size(), paper.size());
   for (std::size_t i = 0; i < paper.size(); ++i) {
     SCOPED_TRACE("row " + std::to_string(i + 1));
-    const ObservedRow& row = observed.rows[i];
+    const engine::ObservedRow& row = observed.rows[i];
     const std::string event = row.rank == kAnyRank ? "" : event_name(row.rank, row.number);
-    EXPECT_EQ(row.cause == ObservedRow::Cause::kArrival ? event : "", paper[i].arrived);
-    EXPECT_EQ(row.cause == ObservedRow::Cause::kReport ? event : "", paper[i].reported);
+    EXPECT_EQ(row.cause == engine::ObservedRow::Cause::kArrival ? event : "", paper[i].arrived);
+    EXPECT_EQ(row.cause == engine::ObservedRow::Cause::kReport ? event : "", paper[i].reported);
     EXPECT_THAT(row.group_time_s, testing::ElementsAre(paper[i].g1, paper[i].g2));
     std::map<std::string, std::string> events;
-    for (const ObservedEvent& e : row.events) events[event_name(e.rank, e.number)] = entry(e);
+    for (const engine::ObservedEvent& e : row.events) events[event_name(e.rank, e.number)] = entry(e);
     EXPECT_EQ(events, paper[i].events);
     std::set<std::string> exited;
     for (std::size_t rank = 0; rank < row.exited.size(); ++rank) {
@@ -118,7 +118,7 @@ TEST(Fig5, EveryRow) {
     }
     EXPECT_EQ(exited, paper[i].exited);
   }
-  const Prediction prediction = predictor.predictions().front();
+  const engine::Prediction prediction = predictor.predictions().front();
   EXPECT_EQ(prediction.lbf_s, 7.0);
   EXPECT_TRUE(prediction.complete);
   EXPECT_THAT(prediction.rank_finish_s, testing::ElementsAre(7.0, 4.0, 6.0));

@@ -30,10 +30,10 @@ table = [[0, 1e6]]
 // Once on processors of their own (max-plus), once with the event queue (bus without a bandwidth to share).
 class FirstContactOn : public testing::TestWithParam<bool> {
  protected:
-  std::shared_ptr<const Network> lan() {
-    Network lan = *Network::parse(kNetwork, "lan.toml");
-    if (GetParam()) lan.set_contention(Contention::kBus);  // flat table: infinite bandwidth
-    return std::make_shared<const Network>(lan);
+  std::shared_ptr<const engine::Network> lan() {
+    engine::Network lan = *engine::Network::parse(kNetwork, "lan.toml");
+    if (GetParam()) lan.set_contention(engine::Contention::kBus);  // flat table: infinite bandwidth
+    return std::make_shared<const engine::Network>(lan);
   }
   std::vector<Seconds> finish(const std::string& trace, Rank ranks, std::uint32_t nodes) {
     const auto outcome = predict(trace, ranks, "block", nodes, static_cast<std::uint32_t>(ranks), lan());

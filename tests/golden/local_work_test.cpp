@@ -33,7 +33,7 @@ std::string call(const std::string& what, Rank ranks, const std::string& first_s
 // On a node for each rank, and a processor.
 std::vector<Seconds> apart(const std::string& trace, Rank ranks, const std::string& toml = kLocal,
                            double speed = 1) {
-  Target target = make_target(ranks, "block", static_cast<std::uint32_t>(ranks), 1, network(toml));
+  engine::Target target = make_target(ranks, "block", static_cast<std::uint32_t>(ranks), 1, network(toml));
   target.speed = speed;
   return predict_all(trace, ranks, {target}).front().rank_finish_s;
 }

@@ -56,7 +56,7 @@ TEST(PaperIdentities, HoldOnRandomPrograms) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
     const Program program = random_program(random);
-    const auto lbf_s = [&](std::uint32_t nodes, std::shared_ptr<const Network> network) {
+    const auto lbf_s = [&](std::uint32_t nodes, std::shared_ptr<const engine::Network> network) {
       return golden::predict(program.trace, kRanks, "block", nodes, 1, std::move(network)).prediction.lbf_s;
     };
     EXPECT_EQ(lbf_s(kRanks, nullptr), program.longest_chain_s);

@@ -9,8 +9,8 @@
 namespace lbf::golden {
 namespace {
 
-std::unique_ptr<Predictor> replay(const std::string& trace, Rank ranks, const std::vector<Target>& targets) {
-  Result<std::unique_ptr<Predictor>> predictor = Predictor::make(ranks, targets);
+std::unique_ptr<engine::Predictor> replay(const std::string& trace, Rank ranks, const std::vector<engine::Target>& targets) {
+  Result<std::unique_ptr<engine::Predictor>> predictor = engine::Predictor::make(ranks, targets);
   EXPECT_TRUE(predictor.ok());
   std::istringstream in("lbf-trace 1\nranks " + std::to_string(ranks) + "\n" + trace);
   const auto sink = [&](Rank rank, const Event& event) { return (*predictor)->feed(rank, event); };
@@ -22,34 +22,34 @@ std::unique_ptr<Predictor> replay(const std::string& trace, Rank ranks, const st
 
 }  // namespace
 
-std::shared_ptr<const Network> network(const std::string& toml) {
-  Result<Network> parsed = Network::parse(toml, "golden.toml");
+std::shared_ptr<const engine::Network> network(const std::string& toml) {
+  Result<engine::Network> parsed = engine::Network::parse(toml, "golden.toml");
   EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().message);
-  return std::make_shared<const Network>(std::move(*parsed));
+  return std::make_shared<const engine::Network>(std::move(*parsed));
 }
 
-Target make_target(Rank ranks, const std::string& placement, std::uint32_t nodes, std::uint32_t cores,
-                   std::shared_ptr<const Network> on) {
-  Target target;
-  Result<std::vector<std::uint32_t>> placed = place_ranks(placement, ranks, nodes);
+engine::Target make_target(Rank ranks, const std::string& placement, std::uint32_t nodes, std::uint32_t cores,
+                   std::shared_ptr<const engine::Network> on) {
+  engine::Target target;
+  Result<std::vector<std::uint32_t>> placed = engine::place_ranks(placement, ranks, nodes);
   EXPECT_TRUE(placed.ok());
   target.node_of_rank = *placed;
   target.nodes = nodes;
   target.cores_per_node = cores;
-  target.network = on != nullptr ? std::move(on) : std::make_shared<const Network>(Network::zero());
+  target.network = on != nullptr ? std::move(on) : std::make_shared<const engine::Network>(engine::Network::zero());
   return target;
 }
 
 Outcome predict(const std::string& trace, Rank ranks, const std::string& placement, std::uint32_t nodes,
-                std::uint32_t cores, std::shared_ptr<const Network> on, double speed) {
-  Target target = make_target(ranks, placement, nodes, cores, std::move(on));
+                std::uint32_t cores, std::shared_ptr<const engine::Network> on, double speed) {
+  engine::Target target = make_target(ranks, placement, nodes, cores, std::move(on));
   target.speed = speed;
-  const std::unique_ptr<Predictor> predictor = replay(trace, ranks, {target});
+  const std::unique_ptr<engine::Predictor> predictor = replay(trace, ranks, {target});
   return {predictor->predictions().front(), predictor->stats(), predictor->diagnosis()};
 }
 
-std::vector<Prediction> predict_all(const std::string& trace, Rank ranks,
-                                    const std::vector<Target>& targets) {
+std::vector<engine::Prediction> predict_all(const std::string& trace, Rank ranks,
+                                    const std::vector<engine::Target>& targets) {
   return replay(trace, ranks, targets)->predictions();
 }
 

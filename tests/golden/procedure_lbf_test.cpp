@@ -11,13 +11,13 @@
 namespace lbf::golden {
 namespace {
 
-Scenario one(MoveTo to, double share = 1, std::uint32_t procedure = 0, Rank rank = kAnyRank) {
+engine::Scenario one(engine::MoveTo to, double share = 1, std::uint32_t procedure = 0, Rank rank = kAnyRank) {
   return {{{procedure, to, share}}, rank};
 }
 
-std::unique_ptr<Predictor> replay(const std::string& trace, Rank ranks, std::vector<Target> targets,
-                                  ProcedurePlan plan, TimelineObserver* timeline = nullptr) {
-  Result<std::unique_ptr<Predictor>> made = Predictor::make(ranks, std::move(targets), std::move(plan));
+std::unique_ptr<engine::Predictor> replay(const std::string& trace, Rank ranks, std::vector<engine::Target> targets,
+                                  engine::ProcedurePlan plan, engine::TimelineObserver* timeline = nullptr) {
+  Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(ranks, std::move(targets), std::move(plan));
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
   if (timeline != nullptr) (*made)->observe_timeline(*timeline);
   std::istringstream in("lbf-trace 1\nranks " + std::to_string(ranks) + "\n" + trace);
@@ -31,9 +31,9 @@ std::unique_ptr<Predictor> replay(const std::string& trace, Rank ranks, std::vec
 }
 
 // LBF as it ran, then of each scenario; a processor for each rank, network zero.
-std::vector<Seconds> lbf(const std::string& trace, Rank ranks, std::vector<Scenario> scenarios,
+std::vector<Seconds> lbf(const std::string& trace, Rank ranks, std::vector<engine::Scenario> scenarios,
                          std::uint32_t nodes = 0) {
-  std::vector<Target> targets;
+  std::vector<engine::Target> targets;
   const std::uint32_t used = nodes == 0 ? static_cast<std::uint32_t>(ranks) : nodes;
   for (std::uint32_t v = 0; v <= scenarios.size(); ++v) {
     targets.push_back(make_target(ranks, "block", used, 1, nullptr));
@@ -41,7 +41,7 @@ std::vector<Seconds> lbf(const std::string& trace, Rank ranks, std::vector<Scena
   }
   const auto predictor = replay(trace, ranks, targets, {std::move(scenarios), {}});
   std::vector<Seconds> times;
-  for (const Prediction& prediction : predictor->predictions()) {
+  for (const engine::Prediction& prediction : predictor->predictions()) {
     EXPECT_TRUE(prediction.complete);
     times.push_back(prediction.lbf_s);
   }
@@ -49,8 +49,8 @@ std::vector<Seconds> lbf(const std::string& trace, Rank ranks, std::vector<Scena
 }
 
 using Times = std::vector<Seconds>;
-const Scenario kMove = one(MoveTo::kReceiver);
-const Scenario kZero = one(MoveTo::kNowhere);
+const engine::Scenario kMove = one(engine::MoveTo::kReceiver);
+const engine::Scenario kZero = one(engine::MoveTo::kNowhere);
 
 // Rank 1 runs F for f of its 6 seconds and sends; rank 0 is ready after `ready`, and works 1 more.
 std::string one_message(const std::string& before, const std::string& f, const std::string& ready) {
@@ -104,8 +104,8 @@ TEST(ProcedureLbf, RecursionAndWhatItCalls) {
       "1 enter 1 proc=F\n1 enter 1 proc=F\n1 leave 1 proc=F\n1 enter 1 proc=G\n1 leave 1 proc=G\n1 leave 1 proc=F\n"
       "1 send 1 to=0 tag=0 bytes=0\n1 exit 0\n"
       "0 startRecv 0 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n0 exit 0\n";
-  Scenario both{{{0, MoveTo::kNowhere, 1}, {1, MoveTo::kReceiver, 1}}, kAnyRank};
-  EXPECT_EQ(lbf(trace, 2, {kMove, kZero, one(MoveTo::kReceiver, 1, 1), both}), (Times{7, 5, 2, 6, 2}));
+  engine::Scenario both{{{0, engine::MoveTo::kNowhere, 1}, {1, engine::MoveTo::kReceiver, 1}}, kAnyRank};
+  EXPECT_EQ(lbf(trace, 2, {kMove, kZero, one(engine::MoveTo::kReceiver, 1, 1), both}), (Times{7, 5, 2, 6, 2}));
 }
 
 // A leave without its enter means nothing; one that was forgotten (longjmp) ends with what is around it.
@@ -121,7 +121,7 @@ TEST(ProcedureLbf, ToTheSender) {
       "1 send 1 to=0 tag=0 bytes=0\n1 exit 0\n"
       "0 startRecv 3 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n0 enter 0 proc=F\n0 leave 4 proc=F\n0 exit 1\n";
   // The sender's 1 + 4 = 5 is later than the receiver's 3; then 1 more.
-  EXPECT_EQ(lbf(trace, 2, {one(MoveTo::kSender), kMove, one(MoveTo::kSender, 0.5)}), (Times{8, 6, 8, 6}));
+  EXPECT_EQ(lbf(trace, 2, {one(engine::MoveTo::kSender), kMove, one(engine::MoveTo::kSender, 0.5)}), (Times{8, 6, 8, 6}));
 }
 
 // To rank 1: rank 0's F goes with its message to rank 1, rank 2's (which answers rank 1) to before rank 1's
@@ -132,9 +132,9 @@ TEST(ProcedureLbf, ToOneRank) {
       "1 startRecv 0 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=0\n1 enter 0 proc=F\n1 leave 1 proc=F\n"
       "1 send 0 to=2 tag=0 bytes=0\n1 exit 0\n"
       "2 startRecv 0 from=1 tag=0\n2 endRecv 0 from=1 tag=0 bytes=0\n2 enter 0 proc=F\n2 leave 8 proc=F\n2 exit 0\n";
-  Scenario to_one = one(MoveTo::kRank, 1, 0, 1);
+  engine::Scenario to_one = one(engine::MoveTo::kRank, 1, 0, 1);
   const auto predictor = [&] {
-    Target target = make_target(3, "block", 3, 1, nullptr);
+    engine::Target target = make_target(3, "block", 3, 1, nullptr);
     target.scenario = 1;
     return replay(trace, 3, {target}, {{to_one}, {}});
   }();
@@ -147,8 +147,8 @@ TEST(ProcedureLbf, ToOneRank) {
 TEST(ProcedureLbf, ProcedureLinesAreAsGoodAsCalls) {
   const std::string rest =
       "1 exit 0\n0 startRecv 2 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n0 exit 1\n";
-  const std::vector<Scenario> scenarios{kMove, kZero, one(MoveTo::kNowhere, 1, 1),
-                                        Scenario{{{0, MoveTo::kReceiver, 1}, {1, MoveTo::kReceiver, 1}}, kAnyRank}};
+  const std::vector<engine::Scenario> scenarios{kMove, kZero, one(engine::MoveTo::kNowhere, 1, 1),
+                                        engine::Scenario{{{0, engine::MoveTo::kReceiver, 1}, {1, engine::MoveTo::kReceiver, 1}}, kAnyRank}};
   const Times calls =
       lbf("1 enter 1 proc=F\n1 enter 1 proc=G\n1 leave 1 proc=G\n1 leave 1 proc=F\n1 enter 1 proc=G\n"
           "1 leave 0.5 proc=G\n1 send 0.5 to=0 tag=0 bytes=0\n" + rest, 2, scenarios);
@@ -168,13 +168,13 @@ TEST(ProcedureLbf, MovedWorkSharesTheProcessorWhereItIsDone) {
              " startRecv 0 from=0 tag=0\n" + client + " endRecv 0 from=0 tag=0 bytes=0\n" + client + " exit 0\n";
   }
   trace += "0 exit 0\n";
-  Target apart = make_target(3, "map=0,1,2", 3, 1, nullptr);
-  Target together = make_target(3, "map=0,1,1", 2, 1, nullptr);
+  engine::Target apart = make_target(3, "map=0,1,2", 3, 1, nullptr);
+  engine::Target together = make_target(3, "map=0,1,1", 2, 1, nullptr);
   apart.scenario = together.scenario = 1;
-  Target as_it_ran = together;
+  engine::Target as_it_ran = together;
   as_it_ran.scenario = 0;
   const auto predictor = replay(trace, 3, {as_it_ran, apart, together}, {{kMove}, {}});
-  const std::vector<Prediction> predictions = predictor->predictions();
+  const std::vector<engine::Prediction> predictions = predictor->predictions();
   EXPECT_EQ(predictions[0].lbf_s, 4);
   EXPECT_EQ(predictions[1].lbf_s, 2);
   EXPECT_EQ(predictions[2].lbf_s, 4);
@@ -182,32 +182,32 @@ TEST(ProcedureLbf, MovedWorkSharesTheProcessorWhereItIsDone) {
 
 TEST(ProcedureLbf, FasterIsAShareOfZeroing) {
   const std::string trace = one_message("2", "2", "2");
-  EXPECT_EQ(lbf(trace, 2, {one(MoveTo::kNowhere, 0.25), one(MoveTo::kNowhere, 0)}), (Times{6, 5.5, 6}));
+  EXPECT_EQ(lbf(trace, 2, {one(engine::MoveTo::kNowhere, 0.25), one(engine::MoveTo::kNowhere, 0)}), (Times{6, 5.5, 6}));
 }
 
 TEST(ProcedureLbf, WrongPlansAreRefused) {
-  const std::vector<Target> targets{make_target(2, "block", 2, 1, nullptr)};
-  EXPECT_FALSE(Predictor::make(2, targets, {{one(MoveTo::kNowhere, 1.5)}, {}}).ok());
-  EXPECT_FALSE(Predictor::make(2, targets, {{one(MoveTo::kRank, 1, 0, 2)}, {}}).ok());
-  EXPECT_FALSE(Predictor::make(2, targets, {{Scenario{{{0, MoveTo::kNowhere, 1}, {0, MoveTo::kSender, 1}}, 0}}, {}}).ok());
-  std::vector<Target> without = targets;
+  const std::vector<engine::Target> targets{make_target(2, "block", 2, 1, nullptr)};
+  EXPECT_FALSE(engine::Predictor::make(2, targets, {{one(engine::MoveTo::kNowhere, 1.5)}, {}}).ok());
+  EXPECT_FALSE(engine::Predictor::make(2, targets, {{one(engine::MoveTo::kRank, 1, 0, 2)}, {}}).ok());
+  EXPECT_FALSE(engine::Predictor::make(2, targets, {{engine::Scenario{{{0, engine::MoveTo::kNowhere, 1}, {0, engine::MoveTo::kSender, 1}}, 0}}, {}}).ok());
+  std::vector<engine::Target> without = targets;
   without[0].scenario = 1;
-  EXPECT_FALSE(Predictor::make(2, without, {}).ok());
+  EXPECT_FALSE(engine::Predictor::make(2, without, {}).ok());
 }
 
 // The path: rank 1 up to its message (F 3, G 1 inside it, 2 others), then rank 0.
-TEST(CriticalPath, RunsThroughTheProceduresOfTheOneThatIsWaitedFor) {
+TEST(engine::CriticalPath, RunsThroughTheProceduresOfTheOneThatIsWaitedFor) {
   const std::string trace =
       "1 enter 2 proc=F\n1 enter 2 proc=G\n1 leave 1 proc=G\n1 leave 1 proc=F\n1 send 0 to=0 tag=0 bytes=0\n1 exit 0\n"
       "0 enter 0 proc=F\n0 leave 1 proc=F\n0 startRecv 1 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n"
       "0 enter 0 proc=G\n0 leave 0.5 proc=G\n0 blocked 0 off=0.25\n0 exit 1\n";
-  CriticalPath path(2);
+  engine::CriticalPath path(2);
   const auto predictor =
       replay(trace, 2, {make_target(2, "block", 2, 1, network(
                  "name = \"n\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 500000.0]]\n"
                  "[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n"))},
              {{}, {0, 1}}, &path);
-  const PathProfile profile = path.profile();
+  const engine::PathProfile profile = path.profile();
   EXPECT_EQ(profile.length_s, predictor->predictions()[0].lbf_s);
   EXPECT_EQ(profile.length_s, 6 + 0.5 + 0.5 + 0.25 + 1);
   EXPECT_EQ(profile.ends_at, 0);

@@ -30,10 +30,10 @@ table = [[0, 1e6], [10, 3e6], [11, 10e6], [1000, 10e6]]
 class RendezvousOn : public testing::TestWithParam<bool> {
  protected:
   std::vector<Seconds> finish(const std::string& trace, Rank ranks) {
-    Network lan = *Network::parse(kNetwork, "lan.toml");
-    if (GetParam()) lan.set_contention(Contention::kBus);  // flat table: infinite bandwidth
+    engine::Network lan = *engine::Network::parse(kNetwork, "lan.toml");
+    if (GetParam()) lan.set_contention(engine::Contention::kBus);  // flat table: infinite bandwidth
     const auto outcome = predict(trace, ranks, "block", static_cast<std::uint32_t>(ranks), 1,
-                                 std::make_shared<const Network>(lan));
+                                 std::make_shared<const engine::Network>(lan));
     EXPECT_TRUE(outcome.diagnosis.ok()) << outcome.diagnosis.error().message;
     return outcome.prediction.rank_finish_s;
   }
@@ -120,7 +120,7 @@ const char* const kSendFirst =
     "1 send 1 to=0 tag=0 bytes=100\n1 startRecv 0 from=0 tag=0\n"
     "1 endRecv 0 from=0 tag=0 bytes=100\n1 exit 0\n";
 
-TEST(Rendezvous, AProgramThatReliesOnBuffersIsStuckWhereThereAreNone) {
+TEST(engine::Rendezvous, AProgramThatReliesOnBuffersIsStuckWhereThereAreNone) {
   const auto outcome = predict(kSendFirst, 2, "block", 2, 1, network(kNetwork));
   EXPECT_FALSE(outcome.prediction.complete);
   ASSERT_FALSE(outcome.diagnosis.ok());
@@ -131,13 +131,13 @@ TEST(Rendezvous, AProgramThatReliesOnBuffersIsStuckWhereThereAreNone) {
       "(event 1) (messages above the eager limit: the program relies on the library's buffers)");
 }
 
-TEST(Rendezvous, WhereItIsStuckDoesNotTouchOtherTargets) {
+TEST(engine::Rendezvous, WhereItIsStuckDoesNotTouchOtherTargets) {
   const auto lan = network(kNetwork);
-  const auto zero = std::make_shared<const Network>(Network::zero());
+  const auto zero = std::make_shared<const engine::Network>(engine::Network::zero());
   // On one node nothing is a rendezvous (kNetwork), between nodes it is; all are replayed in one pass.
-  const std::vector<Target> targets{make_target(2, "block", 2, 1, lan), make_target(2, "block", 1, 2, lan),
+  const std::vector<engine::Target> targets{make_target(2, "block", 2, 1, lan), make_target(2, "block", 1, 2, lan),
                                     make_target(2, "block", 2, 1, zero), make_target(2, "cyclic", 2, 1, lan)};
-  const std::vector<Prediction> predictions = predict_all(kSendFirst, 2, targets);
+  const std::vector<engine::Prediction> predictions = predict_all(kSendFirst, 2, targets);
   for (const std::size_t stuck : {0U, 3U}) {
     EXPECT_FALSE(predictions[stuck].complete);
     EXPECT_THAT(predictions[stuck].why_stuck, HasSubstr("relies on the library's buffers"));
@@ -149,7 +149,7 @@ TEST(Rendezvous, WhereItIsStuckDoesNotTouchOtherTargets) {
   EXPECT_TRUE(predictions[2].why_stuck.empty());
 }
 
-TEST(Rendezvous, AReceiveThatNeverComesIsNamed) {
+TEST(engine::Rendezvous, AReceiveThatNeverComesIsNamed) {
   const auto outcome =
       predict("0 send 0 to=1 tag=3 bytes=100\n0 exit 0\n1 exit 1\n", 2, "block", 2, 1, network(kNetwork));
   ASSERT_FALSE(outcome.diagnosis.ok());

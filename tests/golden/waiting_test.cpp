@@ -24,9 +24,9 @@ turn_us = 3e6
 )";
 
 // Rank 0 works for 4 s and sends to rank 1, which sends to rank 2; both wait from the start.
-std::vector<Seconds> finish(Waiting waiting, std::uint32_t cores, const std::string& placement = "block",
+std::vector<Seconds> finish(engine::Waiting waiting, std::uint32_t cores, const std::string& placement = "block",
                             std::uint32_t nodes = 1, const std::string& network = kNetwork) {
-  Target target = make_target(3, placement, nodes, cores, golden::network(network));
+  engine::Target target = make_target(3, placement, nodes, cores, golden::network(network));
   target.waiting = waiting;
   return golden::predict_all(
              "0 send 4 to=1 tag=0 bytes=1\n0 exit 0\n"
@@ -40,22 +40,22 @@ std::vector<Seconds> finish(Waiting waiting, std::uint32_t cores, const std::str
 
 // The message for rank 1 is there at 5, rank 2 has its turn before it; nobody waits beside rank 2 at 7.
 TEST(WaitingRanks, LetEachOtherHaveTheirTurns) {
-  EXPECT_THAT(finish(Waiting::kYield, 1), ElementsAre(4, 6, 7));
-  EXPECT_THAT(finish(Waiting::kBlock, 1), ElementsAre(4, 5, 6));
+  EXPECT_THAT(finish(engine::Waiting::kYield, 1), ElementsAre(4, 6, 7));
+  EXPECT_THAT(finish(engine::Waiting::kBlock, 1), ElementsAre(4, 5, 6));
 }
 
 TEST(WaitingRanks, TakeTurnsOnAllProcessorsOfTheNode) {
-  EXPECT_THAT(finish(Waiting::kYield, 2), ElementsAre(4, 5.5, 6.5));
+  EXPECT_THAT(finish(engine::Waiting::kYield, 2), ElementsAre(4, 5.5, 6.5));
 }
 
 TEST(WaitingRanks, CostNothingWhereEachHasAProcessor) {
-  EXPECT_THAT(finish(Waiting::kYield, 3), ElementsAre(4, 5, 6));
+  EXPECT_THAT(finish(engine::Waiting::kYield, 3), ElementsAre(4, 5, 6));
 }
 
 TEST(WaitingRanks, PollTheirConnectionsWhereTheyHaveAny) {
-  EXPECT_THAT(finish(Waiting::kYield, 1, "map=0,1,1", 2), ElementsAre(4, 8, 9));
+  EXPECT_THAT(finish(engine::Waiting::kYield, 1, "map=0,1,1", 2), ElementsAre(4, 8, 9));
   // All on one of two nodes: nobody has a connection.
-  EXPECT_THAT(finish(Waiting::kYield, 1, "map=1,1,1", 2), ElementsAre(4, 6, 7));
+  EXPECT_THAT(finish(engine::Waiting::kYield, 1, "map=1,1,1", 2), ElementsAre(4, 6, 7));
 }
 
 // A message of the own node comes from a process that had the processor: it has to be switched from there.
@@ -64,16 +64,16 @@ TEST(WaitingRanks, HaveTheProcessorBackFromASenderOfTheirNode) {
   std::string network = kNetwork;
   network.replace(network.find("turn_us = 1e6"), 0, "switch_us = 0.5e6\n");
   network.replace(network.find("turn_us = 3e6"), 0, "switch_us = 2e6\n");
-  const auto switched = [&](Waiting waiting, std::uint32_t cores, const std::string& placement = "block",
+  const auto switched = [&](engine::Waiting waiting, std::uint32_t cores, const std::string& placement = "block",
                             std::uint32_t nodes = 1) {
     return finish(waiting, cores, placement, nodes, network);
   };
-  EXPECT_THAT(switched(Waiting::kYield, 1), ElementsAre(4, 6.5, 8));
-  EXPECT_THAT(switched(Waiting::kYield, 2), ElementsAre(4, 5.75, 7));
-  EXPECT_THAT(switched(Waiting::kYield, 3), ElementsAre(4, 5, 6));
-  EXPECT_THAT(switched(Waiting::kBlock, 1), ElementsAre(4, 5, 6));
+  EXPECT_THAT(switched(engine::Waiting::kYield, 1), ElementsAre(4, 6.5, 8));
+  EXPECT_THAT(switched(engine::Waiting::kYield, 2), ElementsAre(4, 5.75, 7));
+  EXPECT_THAT(switched(engine::Waiting::kYield, 3), ElementsAre(4, 5, 6));
+  EXPECT_THAT(switched(engine::Waiting::kBlock, 1), ElementsAre(4, 5, 6));
   // Rank 1's message comes from the other node; rank 2's from its own, whose ranks have connections to poll.
-  EXPECT_THAT(switched(Waiting::kYield, 1, "map=0,1,1", 2), ElementsAre(4, 8, 11));
+  EXPECT_THAT(switched(engine::Waiting::kYield, 1, "map=0,1,1", 2), ElementsAre(4, 8, 11));
 }
 
 std::vector<Seconds> finish_two(const std::string& keys, const std::string& rank0, const std::string& rank1) {
@@ -98,7 +98,7 @@ TEST(WaitingRanks, ThatGoOnTogetherHaveHalfOfASwitchEach) {
 
 // A turn is work: it shares the processor with rank 3, which works all the time.
 TEST(WaitingRanks, TakeTurnsFromThoseThatWork) {
-  Target target = make_target(4, "block", 1, 1, golden::network(kNetwork));
+  engine::Target target = make_target(4, "block", 1, 1, golden::network(kNetwork));
   const auto prediction = golden::predict_all(
       "0 blocked 0 off=4\n0 send 0 to=1 tag=0 bytes=1\n0 exit 0\n"
       "1 startRecv 0 from=0 tag=0\n1 endRecv 0 from=0 tag=0 bytes=1\n1 send 0 to=2 tag=0 bytes=1\n1 exit 0\n"

@@ -32,9 +32,9 @@ struct Polled {
   void away() {
     for (const std::size_t rank : {0U, 1U}) add(rank, EventKind::kWindowOpen, 0, 6);
   }
-  std::unique_ptr<Predictor> replay(Seconds latency_s, const CaptureCost& cost = {}) const {
+  std::unique_ptr<engine::Predictor> replay(Seconds latency_s, const engine::CaptureCost& cost = {}) const {
     const std::string table = "name = \"n\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, " + std::to_string(latency_s * 1e6) + "]]\n";
-    auto predictor = std::move(Predictor::make(2, {make_target(2, "block", 2, 1, network(table))})).value();
+    auto predictor = std::move(engine::Predictor::make(2, {make_target(2, "block", 2, 1, network(table))})).value();
     predictor->set_capture_cost(cost);
     for (const Rank rank : {0, 1}) {
       const Result<void> fed = predictor->feed(rank, events[static_cast<std::size_t>(rank)]);
@@ -54,7 +54,7 @@ TEST(Windows, WaitingThatIsInNoEventIsTimeOfTheWindow) {
     for (const std::size_t rank : {0U, 1U}) {
       if (closed) polled.add(rank, EventKind::kExit, 0);
     }
-    const Prediction prediction = polled.replay(0)->predictions().front();
+    const engine::Prediction prediction = polled.replay(0)->predictions().front();
     EXPECT_TRUE(prediction.complete);
     EXPECT_NEAR(prediction.lbf_s, closed ? 7 : 8, 1e-9) << "as it ran";
     for (const Seconds measured_s : prediction.rank_measured_s) EXPECT_NEAR(measured_s, closed ? 7 : 8, 1e-9);
@@ -74,7 +74,7 @@ TEST(Windows, ARunUnderWayHasWhatWasToldOfItsWindow) {
   polled.add(0, EventKind::kSend, 1);
   polled.add(1, EventKind::kRecv, 0.25);
   polled.add(1, EventKind::kKeepAlive, 0, 0.75);
-  const Prediction prediction = polled.replay(0)->predictions().front();
+  const engine::Prediction prediction = polled.replay(0)->predictions().front();
   EXPECT_FALSE(prediction.complete);
   for (const Seconds measured_s : prediction.rank_measured_s) EXPECT_NEAR(measured_s, 8, 1e-9);
   EXPECT_NEAR(prediction.lbf_s, 8, 1e-9);
@@ -96,8 +96,8 @@ TEST(Windows, TimeInNoEventIsOfNoBlockWheneverItIsTold) {
     for (const std::size_t rank : {0U, 1U}) polled.add(rank, EventKind::kExit, 0);
     return polled.replay(0.01)->predictions().front();
   };
-  const Prediction late = predict(false);
-  const Prediction early = predict(true);
+  const engine::Prediction late = predict(false);
+  const engine::Prediction early = predict(true);
   ASSERT_LT(late.high_s, kNeverS);
   EXPECT_GT(late.high_s, late.lbf_s + 0.01);
   EXPECT_NEAR(early.lbf_s, late.lbf_s, 1e-9);
@@ -113,7 +113,7 @@ TEST(Windows, WhatTheCaptureTookIsNoTimeOfTheProgram) {
   polled.window(EventKind::kWindowClose);
   polled.away();
   for (const std::size_t rank : {0U, 1U}) polled.add(rank, EventKind::kExit, 0);
-  const CaptureCost cost{0.4, 0};
+  const engine::CaptureCost cost{0.4, 0};
   EXPECT_NEAR(polled.replay(0, cost)->predictions().front().lbf_s, 7, 1e-9) << "as it ran";
   EXPECT_NEAR(polled.replay(0.5, cost)->predictions().front().lbf_s, 1.5 + 6 * 2.1 / 1.6, 1e-9);
 }

@@ -225,8 +225,8 @@ Totals totals_of(const Ranks& ranks) {
     const auto add = [&](const Record& r, SkippedSide side, std::int64_t count) {
       const auto uid = rank.uid_of.find(r.comm);
       if (uid == rank.uid_of.end()) return check(false, "a communicator without definition"), Channel{};
-      const bool collective = side == SkippedSide::kCollectives;
-      const Channel channel{number, uid->second, collective ? -1 : r.peer, collective ? -1 : r.tag, side};
+      const bool engine::collective = side == SkippedSide::kCollectives;
+      const Channel channel{number, uid->second, engine::collective ? -1 : r.peer, engine::collective ? -1 : r.tag, side};
       totals[channel] += count;
       return channel;
     };
@@ -381,9 +381,9 @@ Trace events_of(const Ranks& ranks) {
       event.function = r.function;
       const std::uint32_t op = r.words_and_op >> 24;
       event.op = static_cast<lbf::CollectiveOp>(op);
-      const bool collective = event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective;
-      event.peer = collective ? lbf::kAnyRank : r.peer;
-      event.root = collective ? r.peer : 0;
+      const bool engine::collective = event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective;
+      event.peer = engine::collective ? lbf::kAnyRank : r.peer;
+      event.root = engine::collective ? r.peer : 0;
       event.tag = r.tag;
       event.request = r.request;
       event.bytes = r.bytes;
@@ -402,8 +402,8 @@ Trace events_of(const Ranks& ranks) {
 
 void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t seed) {
   const auto ranks = static_cast<lbf::Rank>(trace.events.size());
-  lbf::OpStore store(ranks, 1);
-  lbf::Matcher matcher(ranks, store);
+  engine::OpStore store(ranks, 1);
+  engine::Matcher matcher(ranks, store);
   std::vector<lbf::Rank> arrivals;
   for (lbf::Rank rank = 0; rank < ranks; ++rank)
     arrivals.insert(arrivals.end(), trace.events[static_cast<std::size_t>(rank)].size(), rank);
@@ -423,12 +423,12 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
     std::int64_t sent = -1;
     std::int64_t received = -1;
   };
-  std::map<lbf::MessageIndex, Ends> ends;
+  std::map<engine::MessageIndex, Ends> ends;
   std::size_t both = 0, alone = 0;
   for (lbf::Rank rank = 0; rank < ranks; ++rank) {
     const std::vector<Event>& events = trace.events[static_cast<std::size_t>(rank)];
     std::size_t at = 0;
-    store.for_each_ahead(static_cast<lbf::ProcessIndex>(rank), {}, [&](const lbf::Op& op) {
+    store.for_each_ahead(static_cast<engine::ProcessIndex>(rank), {}, [&](const engine::Op& op) {
       if ((op.flags & lbf::kOpEndsEvent) == 0) return;
       if (at >= events.size()) return check(false, "more ends of events than events");
       const Event& event = events[at++];
@@ -446,7 +446,7 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
   for (const auto& [message, end] : ends) {
     (end.sent >= 0 && end.received >= 0 ? both : alone) += 1;
     if (end.sent < 0 || end.received < 0 || end.sent == end.received) continue;
-    const lbf::Message& m = store.message(message);
+    const engine::Message& m = store.message(message);
     check(false, "a message of " + std::to_string(end.sent) + " bytes was received as one of " +
                      std::to_string(end.received) + ": from " + std::to_string(m.src) + " to " +
                      std::to_string(m.dst) + " tag " + std::to_string(m.tag));

@@ -13,10 +13,9 @@
 #include "base/times.h"
 #include "tools/advise/probe.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
-constexpr std::size_t kWidth = 80;
 constexpr std::size_t kMostRows = 10;
 
 using advisor::Ranked;
@@ -28,9 +27,9 @@ std::string placement_of(const Ranked& one) {
 }
 
 std::string row(const Ranked& one, const char* mark) {
-  const Target& target = one.candidate.target;
+  const engine::Target& target = one.candidate.target;
   const std::string placement = placement_of(one);
-  return fmt::format("{:1} {:>12} {:>10.4g} {:>5} {} {} {}\n", mark, report::format_duration(one.time_s),
+  return fmt::format("{:1} {:>12} {:>10.4g} {:>5} {} {} {}\n", mark, format_duration(one.time_s),
                      one.node_hours(), target.nodes, report::fit(placement, 10, true),
                      report::fit(report::printable(one.candidate.set.partition), 12, true),
                      report::printable(target.network->name()));
@@ -41,7 +40,7 @@ std::string moment(std::optional<double> at_s) {
   if (!at_s) return "-";
   const auto at = static_cast<std::time_t>(std::ceil(*at_s));
   const std::time_t now = std::time(nullptr);
-  const bool today = report::start_of_day(at) == report::start_of_day(now);
+  const bool today = start_of_day(at) == start_of_day(now);
   std::tm local{};
   std::array<char, 32> text{};
   ::localtime_r(&at, &local);
@@ -51,9 +50,9 @@ std::string moment(std::optional<double> at_s) {
 }
 
 std::string row_with_start(const Ranked& one, const char* mark) {
-  const Target& target = one.candidate.target;
+  const engine::Target& target = one.candidate.target;
   return fmt::format("{:1} {:>11} {:>11} {:>12} {:>5} {} {} {}\n", mark, moment(one.start.at_s),
-                     moment(one.ends_at_s()), report::format_duration(one.time_s), target.nodes,
+                     moment(one.ends_at_s()), format_duration(one.time_s), target.nodes,
                      report::fit(placement_of(one), 10, true),
                      report::fit(report::printable(one.candidate.set.partition), 10, true),
                      report::printable(target.network->name()));
@@ -84,7 +83,7 @@ std::string table(const AdviseResult& result) {
             ? "what ran"
             : "what srun does without further flags: the trace does not say where it ran";
     out +=
-        report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.", kWidth, 0);
+        report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.", report::kTextWidth, 0);
   }
   return out;
 }
@@ -101,21 +100,21 @@ std::string questions(const AdviseResult& result) {
   if (asked.beyond_bound > 0)
     text += fmt::format("; not for {} more: {} questions are the most", asked.beyond_bound,
                         advisor::kMostQuestions);
-  std::string out = report::wrap(text + ". It may change its mind: starts are estimates.", kWidth, 0);
+  std::string out = report::wrap(text + ". It may change its mind: starts are estimates.", report::kTextWidth, 0);
   if (!asked.why_stopped.empty())
     out += report::wrap("Then it could not be asked any more: " + report::printable(asked.why_stopped) + ".",
-                        kWidth, 2);
+                        report::kTextWidth, 2);
   std::size_t named = 0;
   const auto refused = [&](const Ranked& one, const std::string& what) {
     if (one.start.why_not.empty() || ++named > 4) return;
     out += report::wrap(
-        fmt::format("Slurm does not start {}: {}.", what, report::printable(one.start.why_not)), kWidth, 2);
+        fmt::format("Slurm does not start {}: {}.", what, report::printable(one.start.why_not)), report::kTextWidth, 2);
   };
   refused(result.baseline.now, "what runs now");
   for (const Ranked& one : result.ranking.ranked) refused(one, advisor::describe(one.candidate, true));
   if (asked.known == 0) {
     out += report::wrap("No start is known, so what follows is by predicted time alone, as without --when.",
-                        kWidth, 0);
+                        report::kTextWidth, 0);
   }
   return out;
 }
@@ -130,21 +129,21 @@ std::string counts(const AdviseResult& result, const AdvisePrint& print) {
   out += fmt::format(" ({} passes, {:.1f} s of processor time", ranking.passes + 1, ranking.spent_s);
   const bool deferred = ranking.count(Verdict::kDeferred) + result.mappings_deferred > 0;
   out += deferred ? fmt::format(" of {:g} s: --budget gives more)", print.budget_s) : ")";
-  std::string lines = report::wrap(out + ".", kWidth, 0);
+  std::string lines = report::wrap(out + ".", report::kTextWidth, 0);
   if (result.mappings_deferred > 0) {
     lines += report::wrap(fmt::format("Mappings computed for {} node sets, deferred for {}.",
                                       result.mappings_computed, result.mappings_deferred),
-                          kWidth, 0);
+                          report::kTextWidth, 0);
   }
   std::size_t named = 0;
   for (const Ranked& one : ranking.ranked) {
     if (one.verdict != Verdict::kDeferred || ++named > 3) continue;
     lines += report::wrap(fmt::format("Deferred: {}, at least {}.", advisor::describe(one.candidate, true),
-                                      report::format_duration(one.bound.at_least_s())),
-                          kWidth, 2);
+                                      format_duration(one.bound.at_least_s())),
+                          report::kTextWidth, 2);
   }
   if (!result.why_no_mapping.empty())
-    lines += report::wrap("No mapping was computed: " + result.why_no_mapping + ".", kWidth, 0);
+    lines += report::wrap("No mapping was computed: " + result.why_no_mapping + ".", report::kTextWidth, 0);
   return lines;
 }
 
@@ -157,40 +156,40 @@ std::string headline(const AdviseResult& result, const AdvisePrint& print, const
   if (chosen.start.at_s && now_starts_s) {
     return fmt::format("{}: ends {} instead of {}, {:.1f} % sooner {}; it runs {} instead of {}.", what,
                        moment(chosen.ends_at_s()), moment(*now_starts_s + now_s), gain.percent, interval,
-                       report::format_duration(chosen.time_s), report::format_duration(now_s));
+                       format_duration(chosen.time_s), format_duration(now_s));
   }
   if (chosen.start.at_s) {
     return fmt::format("{}: ends {}; Slurm would not start what runs now. It runs {} instead of {}.", what,
-                       moment(chosen.ends_at_s()), report::format_duration(chosen.time_s),
-                       report::format_duration(now_s));
+                       moment(chosen.ends_at_s()), format_duration(chosen.time_s),
+                       format_duration(now_s));
   }
   return fmt::format("{}: {} and {:.3g} node-hours instead of {} and {:.3g}, a gain of {:.1f} % in {} {}.",
-                     what, report::format_duration(chosen.time_s), chosen.node_hours(),
-                     report::format_duration(now_s), result.baseline.now.candidate.node_hours(now_s),
+                     what, format_duration(chosen.time_s), chosen.node_hours(),
+                     format_duration(now_s), result.baseline.now.candidate.node_hours(now_s),
                      gain.percent, print.objective, interval);
 }
 
 std::string advice(const AdviseResult& result, const AdvisePrint& print) {
   const advisor::Advice& advised = result.advice;
   if (!advised.chosen)
-    return report::wrap("No advice: " + report::printable(advised.why_not) + ".", kWidth, 0);
+    return report::wrap("No advice: " + report::printable(advised.why_not) + ".", report::kTextWidth, 0);
   const Ranked& chosen = result.ranking.ranked[*advised.chosen];
-  std::string out = report::wrap(headline(result, print, chosen), kWidth, 0);
-  for (const std::string& reason : advised.reasons) out += report::wrap("- " + reason, kWidth, 2);
+  std::string out = report::wrap(headline(result, print, chosen), report::kTextWidth, 0);
+  for (const std::string& reason : advised.reasons) out += report::wrap("- " + reason, report::kTextWidth, 2);
   out += "\n  srun " + advise_flags(result, print.host_file) + " ...\n";
   if (chosen.candidate.needs_host_file()) {
     out += report::wrap(print.host_file_written
                             ? "The host file has one line per rank with the name of its node."
                             : "The host file has one line per rank with the name of its node; --hostfile " +
                                   print.host_file + " writes it.",
-                        kWidth, 2);
+                        report::kTextWidth, 2);
   }
   const bool other_network =
       chosen.candidate.target.network->name() != result.baseline.now.candidate.target.network->name();
   if (other_network) {
     out += report::wrap(
         "The network is not chosen by a flag of srun, but by the partition, a constraint or settings of MPI.",
-        kWidth, 2);
+        report::kTextWidth, 2);
   }
   return out;
 }
@@ -226,7 +225,7 @@ std::vector<std::string> hosts_of(const advisor::Candidate& candidate) {
 
 nlohmann::json json_of(const Ranked& one, const std::string& host_file) {
   static const char* const kVerdicts[] = {"replayed", "ruled_out", "deferred", "stuck"};
-  const Target& target = one.candidate.target;
+  const engine::Target& target = one.candidate.target;
   nlohmann::json json = {
       {"verdict", kVerdicts[static_cast<int>(one.verdict)]},
       {"nodes", target.nodes},
@@ -310,14 +309,14 @@ std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
                   result.ranks, result.messages, print.objective,
                   result.schedule && result.schedule->known > 0 ? ", by the end" : "",
                   report::printable(print.cluster)),
-      kWidth, 0);
+      report::kTextWidth, 0);
   out += counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
   if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
   for (const std::string& note : result.trust.notes())
-    out += report::wrap("Note: " + report::printable(note) + ".", kWidth, 0);
+    out += report::wrap("Note: " + report::printable(note) + ".", report::kTextWidth, 0);
   if (!print.mpi_note.empty())
-    out += report::wrap("Note: " + report::printable(print.mpi_note) + ".", kWidth, 0);
+    out += report::wrap("Note: " + report::printable(print.mpi_note) + ".", report::kTextWidth, 0);
   return out;
 }
 
@@ -387,4 +386,4 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

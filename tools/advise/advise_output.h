@@ -5,7 +5,7 @@
 
 #include "tools/advise/advise_session.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct AdvisePrint {
   std::string trace;      // as the user named it
@@ -26,4 +26,4 @@ std::string advise_host_file(const AdviseResult& result);
 std::string advise_text(const AdviseResult& result, const AdvisePrint& print);
 std::string advise_json(const AdviseResult& result, const AdvisePrint& print);
 
-}  // namespace lbf
+}  // namespace lbf::tools

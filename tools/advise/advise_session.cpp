@@ -13,7 +13,7 @@
 #include "advisor/mapping/local_search.h"
 #include "advisor/mapping/partition.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 // Of the budget: computing mappings must leave time for replaying them.
@@ -28,15 +28,15 @@ Seconds processor_time_s() {
 }
 
 // Every message takes kChainMessageS, work takes nothing: the time is the length of the longest chain.
-Result<Target> chain_target(Rank ranks) {
-  Result<Network> network =
-      Network::parse("name = \"chain\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e15]]\n", "chain");
+Result<engine::Target> chain_target(Rank ranks) {
+  Result<engine::Network> network =
+      engine::Network::parse("name = \"chain\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e15]]\n", "chain");
   if (!network) return network.error();
-  Target target;
+  engine::Target target;
   target.node_of_rank.assign(static_cast<std::size_t>(ranks), 0);
   target.cores_per_node = static_cast<std::uint32_t>(ranks);
   target.speed = 1e12;
-  target.network = std::make_shared<const Network>(std::move(*network));
+  target.network = std::make_shared<const engine::Network>(std::move(*network));
   target.placement = "block";
   return target;
 }
@@ -93,14 +93,14 @@ class Session {
     std::vector<std::uint32_t> node_of_rank = without_empty_nodes(trace_.node_of_rank());
     std::string placement = "map";
     if (ran.nodes) {
-      Result<std::vector<std::uint32_t>> placed = place_ranks(ran.placement, trace_.ranks(), *ran.nodes);
+      Result<std::vector<std::uint32_t>> placed = engine::place_ranks(ran.placement, trace_.ranks(), *ran.nodes);
       if (!placed) return placed.error();
       node_of_rank = std::move(*placed);
       placement = ran.placement;
     }
     result_.baseline.is_what_ran = !node_of_rank.empty();
     if (node_of_rank.empty()) return take_plain_srun(sets);
-    Target& target = now.target;
+    engine::Target& target = now.target;
     target.nodes = 1 + *std::max_element(node_of_rank.begin(), node_of_rank.end());
     std::vector<std::uint32_t> ranks_of_node(target.nodes, 0);
     for (const std::uint32_t node : node_of_rank) ++ranks_of_node[node];
@@ -120,16 +120,16 @@ class Session {
   }
 
   // "block" or "cyclic" where the map is one.
-  std::string placement_name(const Target& target, const std::string& otherwise) const {
+  std::string placement_name(const engine::Target& target, const std::string& otherwise) const {
     for (const char* const name : {"block", "cyclic"}) {
-      const Result<std::vector<std::uint32_t>> placed = place_ranks(name, trace_.ranks(), target.nodes);
+      const Result<std::vector<std::uint32_t>> placed = engine::place_ranks(name, trace_.ranks(), target.nodes);
       if (placed && *placed == target.node_of_rank) return name;
     }
     return otherwise;
   }
 
   // The trace does not name the nodes: as near together as a job of that size gets them.
-  void use_topology(Target& target) const {
+  void use_topology(engine::Target& target) const {
     if (cluster_.topology == nullptr) return;
     std::vector<std::uint32_t> all(cluster_.nodes.size());
     std::iota(all.begin(), all.end(), 0U);
@@ -170,11 +170,11 @@ class Session {
   // --- the first pass: what runs now, its sensitivity, the longest chain
   Result<void> look_at_baseline(const std::vector<advisor::NodeSet>& /*sets*/) {
     advisor::Ranked& now = result_.baseline.now;
-    Result<Target> chain = chain_target(trace_.ranks());
+    Result<engine::Target> chain = chain_target(trace_.ranks());
     if (!chain) return chain.error();
     const advisor::ReplayBatch first_pass =
-        [&](const std::vector<Target>& targets) -> Result<std::vector<advisor::Replayed>> {
-      std::vector<Target> all = targets;
+        [&](const std::vector<engine::Target>& targets) -> Result<std::vector<advisor::Replayed>> {
+      std::vector<engine::Target> all = targets;
       all.push_back(*chain);
       Result<AdviseTrace::Pass> pass = trace_.replay(all);
       if (!pass) return pass.error();
@@ -188,7 +188,7 @@ class Session {
     if (options_.sensitivity) {
       Result<advisor::Sensitivity> curves = advisor::sensitivity(
           now.candidate.target,
-          [&](const std::vector<Target>& targets) { return replayed = first_pass(targets); });
+          [&](const std::vector<engine::Target>& targets) { return replayed = first_pass(targets); });
       if (!curves) return curves.error();
       result_.sensitivity = std::move(*curves);
     } else {
@@ -209,7 +209,7 @@ class Session {
   // What the trace does not say.
   void judge(const AdviseTrace::Pass& pass) {
     advisor::Trust& trust = result_.trust;
-    const PredictorStats& stats = pass.stats;
+    const engine::PredictorStats& stats = pass.stats;
     const std::vector<Seconds>& measured = pass.predictions.front().rank_measured_s;
     const Seconds all_ranks_s = std::accumulate(measured.begin(), measured.end(), 0.0);
     trust.lost_percent = percent(static_cast<double>(stats.lost_events),
@@ -219,7 +219,7 @@ class Session {
     trust.unmodelled_percent = percent(stats.unmodelled_s, all_ranks_s);
     trust.approximated_percent =
         percent(static_cast<double>(stats.approximated_collectives), static_cast<double>(stats.collectives));
-    const Prediction& now = pass.predictions.front();
+    const engine::Prediction& now = pass.predictions.front();
     result_.seen_share = now.seen_share;
     trust.unseen_percent = 100 * (1 - now.seen_share);
     if (now.seen_share < 1) {
@@ -243,7 +243,7 @@ class Session {
 
   std::vector<advisor::Replayed> outcomes(const AdviseTrace::Pass& pass) const {
     std::vector<advisor::Replayed> replayed;
-    for (const Prediction& prediction : pass.predictions) {
+    for (const engine::Prediction& prediction : pass.predictions) {
       // In a partial trace everybody waits for what is missing; only a whole one can be stuck.
       const bool stuck = pass.why_partial.empty() && !prediction.complete;
       replayed.push_back({prediction.lbf_s, stuck ? prediction.why_stuck : std::string()});
@@ -327,7 +327,7 @@ class Session {
   // --- ranking
   Result<void> rank_all(std::vector<advisor::Candidate> candidates) {
     const advisor::ReplayBatch replay =
-        [&](const std::vector<Target>& targets) -> Result<std::vector<advisor::Replayed>> {
+        [&](const std::vector<engine::Target>& targets) -> Result<std::vector<advisor::Replayed>> {
       Result<AdviseTrace::Pass> pass = trace_.replay(targets);
       if (!pass) return pass.error();
       return outcomes(*pass);
@@ -379,4 +379,4 @@ Result<AdviseResult> advise(AdviseTrace& trace, const advisor::Cluster& cluster,
   return Session(trace, cluster, std::move(options)).run();
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -14,7 +14,7 @@
 #include "tools/advise/advise_trace.h"
 #include "tools/advise/probe_result.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // The run that was captured, where the trace does not say it.
 struct RunDescription {
@@ -22,7 +22,7 @@ struct RunDescription {
   std::string placement = "block";
   std::string partition;                   // empty: not known
   std::optional<std::uint32_t> cores;      // processors per node
-  std::shared_ptr<const Network> network;  // nullptr: the first of the candidates'
+  std::shared_ptr<const engine::Network> network;  // nullptr: the first of the candidates'
   std::optional<Seconds> measured_s;
 };
 
@@ -70,4 +70,4 @@ struct AdviseResult {
 // be asked for and Slurm cannot be asked.
 Result<AdviseResult> advise(AdviseTrace& trace, const advisor::Cluster& cluster, AdviseOptions options);
 
-}  // namespace lbf
+}  // namespace lbf::tools

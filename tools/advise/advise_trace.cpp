@@ -4,27 +4,27 @@
 
 #include "tools/trace/op_walk.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 class GraphVisitor final : public OpWalk::Visitor {
  public:
-  explicit GraphVisitor(Rank ranks) : ranks_(static_cast<ProcessIndex>(ranks)), builder_(ranks) {}
+  explicit GraphVisitor(Rank ranks) : ranks_(static_cast<engine::ProcessIndex>(ranks)), builder_(ranks) {}
 
-  Result<void> visit(ProcessIndex process, const Op& op, const Message* message, bool /*sent*/) override {
+  Result<void> visit(engine::ProcessIndex process, const engine::Op& op, const engine::Message* message, bool /*sent*/) override {
     // Actors (non-blocking collectives) use no processor.
     if (process < ranks_) {
       builder_.add_process_time(static_cast<Rank>(process), op.work_s);
-      if (op.kind == OpKind::kBlocked) builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
+      if (op.kind == engine::OpKind::kBlocked) builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
     }
-    if (op.kind == OpKind::kSend && message != nullptr && !message->internal)
+    if (op.kind == engine::OpKind::kSend && message != nullptr && !message->internal)
       builder_.add_message(message->src, message->dst, message->bytes);
     return {};
   }
   advisor::CommGraph finish() const { return builder_.finish(); }
 
  private:
-  ProcessIndex ranks_;
+  engine::ProcessIndex ranks_;
   advisor::CommGraphBuilder builder_;
 };
 
@@ -33,10 +33,10 @@ class GraphVisitor final : public OpWalk::Visitor {
 AdviseTrace::AdviseTrace(std::unique_ptr<WhatIfTrace> trace, const std::string& mpi_library,
                          std::function<void(double)> progress)
     : trace_(std::move(trace)),
-      mpi_(mpi_setup(trace_->library(), trace_->node_of_rank())),
+      mpi_(engine::mpi_setup(trace_->library(), trace_->node_of_rank())),
       progress_(std::move(progress)) {
-  if (const auto asked = mpi_library_named(mpi_library)) mpi_.rules = {*asked, true};
-  mpi_note_ = mpi_rules_note(mpi_.rules, trace_->library());
+  if (const auto asked = engine::mpi_library_named(mpi_library)) mpi_.rules = {*asked, true};
+  mpi_note_ = engine::mpi_rules_note(mpi_.rules, trace_->library());
 }
 
 Result<advisor::CommGraph> AdviseTrace::graph() {
@@ -52,8 +52,8 @@ Result<advisor::CommGraph> AdviseTrace::graph() {
   return visitor.finish();
 }
 
-Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<Target>& targets) {
-  Result<std::unique_ptr<Predictor>> predictor = Predictor::make(ranks(), targets);
+Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<engine::Target>& targets) {
+  Result<std::unique_ptr<engine::Predictor>> predictor = engine::Predictor::make(ranks(), targets);
   if (!predictor) return predictor.error();
   (*predictor)->set_mpi(mpi_);
   const auto sink = [&](Rank rank, std::span<const Event> events) {
@@ -68,4 +68,4 @@ Result<AdviseTrace::Pass> AdviseTrace::replay(const std::vector<Target>& targets
   return pass;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

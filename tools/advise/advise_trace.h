@@ -13,7 +13,7 @@
 #include "predictor/engine/metric/predictor.h"
 #include "tools/whatif/whatif_trace.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 class AdviseTrace {
  public:
@@ -26,7 +26,7 @@ class AdviseTrace {
   const std::vector<std::uint32_t>& node_of_rank() const { return trace_->node_of_rank(); }
   // The trace has the time inside calls, so that measured times are in it.
   bool has_measured_times() const { return call_s_ > 0; }
-  const MpiRules& mpi_rules() const { return mpi_.rules; }
+  const engine::MpiRules& mpi_rules() const { return mpi_.rules; }
   const std::string& mpi_note() const { return mpi_note_; }
 
   // Errors: those of the trace.
@@ -34,18 +34,18 @@ class AdviseTrace {
 
   // What one pass says: predictions and what they rest on.
   struct Pass {
-    std::vector<Prediction> predictions;
-    PredictorStats stats;
+    std::vector<engine::Prediction> predictions;
+    engine::PredictorStats stats;
     std::string why_partial;  // empty: the trace is whole
   };
-  Result<Pass> replay(const std::vector<Target>& targets);
+  Result<Pass> replay(const std::vector<engine::Target>& targets);
 
  private:
   std::unique_ptr<WhatIfTrace> trace_;
-  MpiSetup mpi_;
+  engine::MpiSetup mpi_;
   std::string mpi_note_;
   std::function<void(double)> progress_;
   Seconds call_s_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

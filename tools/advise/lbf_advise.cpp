@@ -31,17 +31,19 @@
 #include "tools/whatif/step_query.h"
 #include "tools/whatif/whatif_targets.h"
 
+using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
+using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
+
 namespace {
 
 namespace fs = std::filesystem;
-using lbf::Result;
 
 constexpr int kUsage = 2;
 constexpr int kFailure = 1;
 constexpr const char* kInventory = "lbf-cluster-inventory";
 
 int fail(int status, const std::string& message) {
-  std::fprintf(stderr, "lbf-advise: error: %s\n", lbf::report::printable(message).c_str());
+  std::fprintf(stderr, "lbf-advise: error: %s\n", report::printable(message).c_str());
   return status;
 }
 
@@ -159,40 +161,40 @@ std::string inventory_program() {
   return std::string(LBF_LIBEXEC_DIR) + "/" + kInventory;
 }
 
-Result<lbf::advisor::Cluster> read_cluster(const CommandLine& line) {
-  if (!line.cluster.empty()) return lbf::advisor::cluster_file(line.cluster)->read();
-  lbf::advisor::SlurmSourceOptions options;
+Result<advisor::Cluster> read_cluster(const CommandLine& line) {
+  if (!line.cluster.empty()) return advisor::cluster_file(line.cluster)->read();
+  advisor::SlurmSourceOptions options;
   options.program = inventory_program();
-  options.cache_file = lbf::advisor::cluster_cache_file();
-  const lbf::advisor::SlurmSourceOptions anew{options.program, options.cache_file, 0};
-  if (line.refresh) return lbf::advisor::slurm_cluster(anew)->read();
-  Result<lbf::advisor::Cluster> cluster = lbf::advisor::slurm_cluster(options)->read();
+  options.cache_file = advisor::cluster_cache_file();
+  const advisor::SlurmSourceOptions anew{options.program, options.cache_file, 0};
+  if (line.refresh) return advisor::slurm_cluster(anew)->read();
+  Result<advisor::Cluster> cluster = advisor::slurm_cluster(options)->read();
   if (!cluster) return cluster;
   // A partition that is new is no wrong name.
   const bool knows_all = std::all_of(line.partitions.begin(), line.partitions.end(), [&](const std::string& name) {
     return cluster->find_partition(name) != nullptr;
   });
-  return knows_all ? std::move(cluster) : lbf::advisor::slurm_cluster(anew)->read();
+  return knows_all ? std::move(cluster) : advisor::slurm_cluster(anew)->read();
 }
 
-Result<std::shared_ptr<const lbf::Network>> network_named(const CommandLine& line, const std::string& name) {
-  Result<std::shared_ptr<const lbf::Network>> found = lbf::find_network(name, line.networks_dir);
+Result<std::shared_ptr<const engine::Network>> network_named(const CommandLine& line, const std::string& name) {
+  Result<std::shared_ptr<const engine::Network>> found = find_network(name, line.networks_dir);
   if (!found || line.contention.empty()) return found;
-  auto changed = std::make_shared<lbf::Network>(**found);
-  changed->set_contention(line.contention == "bus"   ? lbf::Contention::kBus
-                          : line.contention == "nic" ? lbf::Contention::kNic
-                                                     : lbf::Contention::kNone);
-  return std::shared_ptr<const lbf::Network>(std::move(changed));
+  auto changed = std::make_shared<engine::Network>(**found);
+  changed->set_contention(line.contention == "bus"   ? engine::Contention::kBus
+                          : line.contention == "nic" ? engine::Contention::kNic
+                                                     : engine::Contention::kNone);
+  return std::shared_ptr<const engine::Network>(std::move(changed));
 }
 
 // How far predictions from this step's program, and of the site, were off. An older lbfd does not know it:
 // then nothing is.
-void ask_for_errors(lbf::HttpClient& client, const lbf::report::Step& step, lbf::AdviseOptions& options) {
+void ask_for_errors(HttpClient& client, const report::Step& step, AdviseOptions& options) {
   const std::string target = "/v1/steps/" + step.cluster + '/' + std::to_string(step.job) + '/' +
                              std::to_string(step.step) + '/' + std::to_string(step.restart) + "/accuracy";
-  const Result<lbf::HttpResponse> answer = client.request("GET", target);
+  const Result<HttpResponse> answer = client.request("GET", target);
   if (!answer || answer->status != 200) return;
-  const auto fit = lbf::report::parse_error_fit(answer->body);
+  const auto fit = report::parse_error_fit(answer->body);
   if (!fit) return;
   options.program = {fit->program.outcomes, fit->program.p90_percent.value_or(0)};
   options.site = {fit->site.outcomes, fit->site.p90_percent.value_or(0)};
@@ -200,50 +202,50 @@ void ask_for_errors(lbf::HttpClient& client, const lbf::report::Step& step, lbf:
 
 // Node-seconds for probes: what the site allows, or less. Errors: the site's file is damaged, or allows none.
 Result<double> probe_budget(const CommandLine& line) {
-  const Result<double> limit = lbf::probe_limit_node_s();
+  const Result<double> limit = probe_limit_node_s();
   if (!limit) return limit.error();
-  if (*limit <= 0) return lbf::Error{lbf::ErrorCode::kPermission, "--probe: this site allows no probes"};
+  if (*limit <= 0) return Error{ErrorCode::kPermission, "--probe: this site allows no probes"};
   return line.probe_budget_node_s > 0 ? std::min(line.probe_budget_node_s, *limit) : *limit;
 }
 
 // What lbfd knows of the run: its network, its processors and how long it took.
-Result<void> ask_for_run(CommandLine& line, lbf::AdviseOptions& options) {
-  lbf::RunDescription& ran = options.ran;
-  const auto jobs = lbf::report::parse_jobs(line.job);
+Result<void> ask_for_run(CommandLine& line, AdviseOptions& options) {
+  RunDescription& ran = options.ran;
+  const auto jobs = report::parse_jobs(line.job);
   if (!jobs) return jobs.error();
-  if (jobs->size() != 1) return lbf::invalid_input("-j takes one job");
-  Result<lbf::HttpClient> client = lbf::HttpClient::make(line.server);
+  if (jobs->size() != 1) return invalid_input("-j takes one job");
+  Result<HttpClient> client = HttpClient::make(line.server);
   if (!client) return client.error();
-  Result<lbf::HttpResponse> answer =
-      lbf::ask_for_steps(*client, "/v1/steps?summary=1&" + lbf::report::query_of(jobs->front()));
+  Result<HttpResponse> answer =
+      ask_for_steps(*client, "/v1/steps?summary=1&" + report::query_of(jobs->front()));
   if (!answer) return answer.error();
-  if (answer->status != 200) return lbf::error_of_response(*answer);
-  const Result<std::vector<lbf::report::Step>> steps = lbf::report::parse_steps(answer->body);
+  if (answer->status != 200) return error_of_response(*answer);
+  const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
   if (!steps) return steps.error();
   // Which step it is, when there are several, open_trace says.
   if (steps->empty()) return {};
-  const lbf::report::Step& step = steps->back();
+  const report::Step& step = steps->back();
   if (line.ran_network.empty()) line.ran_network = step.network;
   ran.partition = step.partition;
   if (!step.running()) ran.measured_s = step.measured_s;
-  if (const lbf::report::TargetPrediction* const self = step.self(); self != nullptr && line.ran_cores == 0)
+  if (const report::TargetPrediction* const self = step.self(); self != nullptr && line.ran_cores == 0)
     ran.cores = self->cores;
   ask_for_errors(*client, step, options);
   return {};
 }
 
-Result<void> find_networks(CommandLine& line, const lbf::advisor::Cluster& cluster,
-                           lbf::AdviseOptions& options) {
+Result<void> find_networks(CommandLine& line, const advisor::Cluster& cluster,
+                           AdviseOptions& options) {
   auto& candidates = options.candidates;
   bool all_say = true;
-  for (const lbf::advisor::Partition& partition : cluster.partitions) {
+  for (const advisor::Partition& partition : cluster.partitions) {
     if (partition.network.empty()) {
       all_say = false;
       continue;
     }
     auto found = network_named(line, partition.network);
     if (!found)
-      return lbf::Error{found.error().code, "partition " + partition.name + ": " + found.error().message};
+      return Error{found.error().code, "partition " + partition.name + ": " + found.error().message};
     candidates.known_networks.push_back(std::move(*found));
   }
   if (!line.ran_network.empty()) {
@@ -258,15 +260,15 @@ Result<void> find_networks(CommandLine& line, const lbf::advisor::Cluster& clust
     candidates.networks.push_back(std::move(*found));
   }
   if (candidates.networks.empty() && !all_say)
-    return lbf::invalid_input(
+    return invalid_input(
         "which network is between the nodes? --network NAME|FILE (of lbf-calibrate, or nominal-...), or the "
         "key "
         "network of the partitions in the cluster file");
   return {};
 }
 
-lbf::AdviseOptions session_options(const CommandLine& line) {
-  lbf::AdviseOptions options;
+AdviseOptions session_options(const CommandLine& line) {
+  AdviseOptions options;
   const auto tries = [&](const char* kind) {
     return std::find(line.placements.begin(), line.placements.end(), kind) != line.placements.end();
   };
@@ -277,10 +279,10 @@ lbf::AdviseOptions session_options(const CommandLine& line) {
   options.candidates.block = tries("block");
   options.candidates.cyclic = tries("cyclic");
   options.candidates.plane = tries("plane");
-  options.candidates.waiting = *lbf::parse_waiting(line.waiting);
+  options.candidates.waiting = *engine::parse_waiting(line.waiting);
   options.maps = tries("map");
   options.objective.goal =
-      line.objective == "time" ? lbf::advisor::Goal::kTime : lbf::advisor::Goal::kNodeHours;
+      line.objective == "time" ? advisor::Goal::kTime : advisor::Goal::kNodeHours;
   if (line.node_hours_limit > 0) options.objective.node_hours_limit = line.node_hours_limit;
   if (line.deadline_s > 0) options.objective.deadline_s = line.deadline_s;
   options.budget_s = line.budget_s;
@@ -294,7 +296,7 @@ lbf::AdviseOptions session_options(const CommandLine& line) {
 std::string why_wrong(const CommandLine& line) {
   if (line.trace.empty() == line.job.empty()) return "give one of TRACE and -j JOB; lbf-advise --help";
   if (!line.time_limit.empty() && !line.when) return "--time goes with --when";
-  if (!line.time_limit.empty() && !lbf::advisor::parse_time_limit(line.time_limit))
+  if (!line.time_limit.empty() && !advisor::parse_time_limit(line.time_limit))
     return "--time: MINUTES[:SECONDS], HOURS:MINUTES:SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]], as srun "
            "takes it";
   if (line.when && line.objective != "time")
@@ -310,11 +312,11 @@ Result<void> write_host_file(const std::string& path, const std::string& text) {
   out << text;
   out.close();
   if (out) return {};
-  return lbf::Error{lbf::ErrorCode::kIo, path + ": cannot write the host file (another place: --hostfile)"};
+  return Error{ErrorCode::kIo, path + ": cannot write the host file (another place: --hostfile)"};
 }
 
-int answer(const CommandLine& line, const lbf::AdviseResult& result, lbf::AdvisePrint print) {
-  const std::string hosts = advise_host_file(result);
+int answer(const CommandLine& line, const AdviseResult& result, AdvisePrint print) {
+  const std::string hosts = tools::advise_host_file(result);
   // srun takes a node list with a '/' for a file.
   print.host_file = line.host_file.empty() ? "./lbf-advise.hosts" : line.host_file;
   if (print.host_file.find('/') == std::string::npos) print.host_file = "./" + print.host_file;
@@ -325,15 +327,15 @@ int answer(const CommandLine& line, const lbf::AdviseResult& result, lbf::Advise
   }
   std::string text;
   if (line.flags) {
-    text = advise_flags(result, print.host_file) + "\n";
+    text = tools::advise_flags(result, print.host_file) + "\n";
     if (result.schedule && result.schedule->known == 0)
       std::fprintf(stderr,
                    "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
     if (!result.advice.chosen)
       std::fprintf(stderr, "lbf-advise: no advice: %s\n",
-                   lbf::report::printable(result.advice.why_not).c_str());
+                   report::printable(result.advice.why_not).c_str());
   } else {
-    text = line.json ? lbf::advise_json(result, print) : lbf::advise_text(result, print);
+    text = line.json ? advise_json(result, print) : advise_text(result, print);
   }
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     return fail(kFailure, "cannot write the result to standard output; is the disk full or the pipe closed?");
@@ -353,41 +355,41 @@ int run(int argc, char** argv) {
   }
   if (const std::string wrong = why_wrong(line); !wrong.empty()) return fail(kUsage, wrong);
 
-  lbf::AdviseOptions options = session_options(line);
+  AdviseOptions options = session_options(line);
   const Result<double> probe_node_s = line.probe ? probe_budget(line) : Result<double>(0.0);
   if (!probe_node_s) return fail(kFailure, probe_node_s.error().message);
-  const lbf::advisor::Objective objective = options.objective;
+  const advisor::Objective objective = options.objective;
   const std::string what = line.trace.empty() ? line.job : line.trace;
-  Result<std::unique_ptr<lbf::WhatIfTrace>> trace =
-      line.job.empty() ? lbf::open_trace(what, line.server) : lbf::open_job_trace(what, line.server);
+  Result<std::unique_ptr<WhatIfTrace>> trace =
+      line.job.empty() ? open_trace(what, line.server) : open_job_trace(what, line.server);
   if (!trace) return fail(kFailure, trace.error().message);
   if (!line.job.empty()) {
     if (const Result<void> asked = ask_for_run(line, options); !asked)
       return fail(kFailure, asked.error().message);
   }
-  const Result<lbf::advisor::Cluster> cluster = read_cluster(line);
+  const Result<advisor::Cluster> cluster = read_cluster(line);
   if (!cluster) return fail(kFailure, cluster.error().message);
   if (const Result<void> found = find_networks(line, *cluster, options); !found)
     return fail(kFailure, found.error().message);
 
-  std::unique_ptr<lbf::advisor::StartSource> slurm;
-  lbf::Progress asking("lbf-advise", "of the questions to Slurm");
+  std::unique_ptr<advisor::StartSource> slurm;
+  Progress asking("lbf-advise", "of the questions to Slurm");
   if (line.when) {
-    slurm = lbf::advisor::srun_start_source();
+    slurm = advisor::srun_start_source();
     options.starts = {slurm.get(), line.time_limit, [&](double share) { asking.show(share); }};
   }
-  lbf::AdvisePrint print{what, options.objective.text(), cluster->source, "", false, options.budget_s, ""};
-  Result<lbf::AdviseResult> result = lbf::AdviseResult{};
+  AdvisePrint print{what, options.objective.text(), cluster->source, "", false, options.budget_s, ""};
+  Result<AdviseResult> result = AdviseResult{};
   {
-    lbf::Progress progress("lbf-advise", "of this pass replayed");
-    lbf::AdviseTrace passes(std::move(*trace), line.mpi_library, [&](double share) { progress.show(share); });
+    Progress progress("lbf-advise", "of this pass replayed");
+    AdviseTrace passes(std::move(*trace), line.mpi_library, [&](double share) { progress.show(share); });
     print.mpi_note = passes.mpi_note();
-    result = lbf::advise(passes, *cluster, std::move(options));
+    result = advise(passes, *cluster, std::move(options));
   }
   if (!result) return fail(kFailure, result.error().message);
   if (line.probe) {
-    const lbf::ProbeOptions how{what, line.server, line.launcher, from_environment("MPICC", "mpicc"), *probe_node_s};
-    if (const Result<void> done = lbf::probe(*result, objective, how); !done)
+    const ProbeOptions how{what, line.server, line.launcher, from_environment("MPICC", "mpicc"), *probe_node_s};
+    if (const Result<void> done = probe(*result, objective, how); !done)
       return fail(kFailure, done.error().message);
   }
   return answer(line, *result, std::move(print));

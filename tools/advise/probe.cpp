@@ -24,7 +24,7 @@
 #include "tools/support/environment.h"
 #include "tools/support/progress.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -33,7 +33,6 @@ using advisor::Ranked;
 constexpr const char* kConfig = "/etc/lbf/advise.toml";
 constexpr const char* kLimitKey = "probe_node_seconds";
 constexpr std::size_t kMostCandidates = 4;  // beside what runs now
-constexpr std::size_t kWidth = 80;
 // Ending a run takes srun a moment, which counts.
 constexpr Seconds kEndS = 1;
 
@@ -124,7 +123,7 @@ class Prober {
   void make_short_list() {
     const Ranked& now = result_.baseline.now;
     if (!now.candidate.needs_host_file() && now.verdict == advisor::Verdict::kReplayed) {
-      const Target& target = now.candidate.target;
+      const engine::Target& target = now.candidate.target;
       advisor::Candidate like = now.candidate;
       like.set.by_name = false;  // the trace does not know its nodes' names
       add({}, now, advisor::srun_flags(like, ""),
@@ -327,11 +326,11 @@ std::string probe_text(const ProbeResult& probe) {
         out += where + "   " + report::printable(row.why_failed) + "\n";
         continue;
       }
-      out += fmt::format("{} {:>12} {:>11} {:>5}\n", where, report::format_duration(row.application_s),
-                         report::format_duration(quartiles_of(row.times_s).median), row.times_s.size());
+      out += fmt::format("{} {:>12} {:>11} {:>5}\n", where, format_duration(row.application_s),
+                         format_duration(quartiles_of(row.times_s).median), row.times_s.size());
     }
   }
-  return out + report::wrap("Probe: " + report::printable(probe.decision) + ".", kWidth, 0);
+  return out + report::wrap("Probe: " + report::printable(probe.decision) + ".", report::kTextWidth, 0);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

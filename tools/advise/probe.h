@@ -9,7 +9,7 @@
 #include "tools/advise/advise_session.h"
 #include "tools/advise/probe_result.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // Node-seconds that the site lets one command spend on probes: probe_node_seconds in /etc/lbf/advise.toml
 // (LBF_ADVISE_CONFIG names another file); where there is no such file or key, kProbeDefaultNodeS. Errors:
@@ -34,4 +34,4 @@ Result<void> probe(AdviseResult& result, const advisor::Objective& objective, co
 // What lbf-advise prints of it: lines for people.
 std::string probe_text(const ProbeResult& probe);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr double kSkeletonTimes[] = {5, 2, 1, 0.5};
@@ -50,4 +50,4 @@ ProbePlan plan_probe(const std::vector<ProbeCandidate>& candidates, Seconds appl
   return cheapest;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

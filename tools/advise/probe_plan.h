@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // A placement on the short list, as replay sees it.
 struct ProbeCandidate {
@@ -36,4 +36,4 @@ ProbePlan plan_probe(const std::vector<ProbeCandidate>& candidates, Seconds appl
 // Expected node-seconds of one run of a skeleton with this K.
 double probe_run_node_s(const ProbeCandidate& candidate, std::uint64_t factor);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct ProbeRow {
   std::optional<std::size_t> candidate;  // index of Ranking::ranked; none: what runs now
@@ -26,4 +26,4 @@ struct ProbeResult {
   std::string decision;        // one sentence without full stop
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

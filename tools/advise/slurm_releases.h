@@ -16,7 +16,7 @@ extern "C" {
 #include <slurm/slurm_errno.h>
 }
 
-namespace lbf {
+namespace lbf::tools {
 
 // `load`: slurm_load_topo, which takes a topology's name in later releases; nullptr: the default one.
 template <class Load>
@@ -82,4 +82,4 @@ std::string topology_conf(Message& message, Print print) {
   return conf;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -10,7 +10,7 @@
 #include "base/number.h"
 #include "tools/calibrate/calibrate_table.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 // The number behind `key` and a blank; nothing: the line is another one.
@@ -109,4 +109,4 @@ std::string turns_about(Locality locality, const Turns& turns) {
   return text;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -11,7 +11,7 @@
 #include "base/result.h"
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // Everything that runs of `lbf-calibrate-pingpong contact` printed.
 struct Contacts {
@@ -46,4 +46,4 @@ std::string contact_keys(Locality locality, const Contacts* contacts, const Turn
 std::string contacts_about(const Contacts& contacts);
 std::string turns_about(Locality locality, const Turns& turns);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "tools/calibrate/calibrate_table.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr std::string_view kNode = "node 0 ";
@@ -94,4 +94,4 @@ std::string local_summary(const LocalTimes& measured) {
   return text;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

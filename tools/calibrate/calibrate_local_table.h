@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // Everything that one run of `lbf-calibrate-pingpong local` printed.
 struct LocalTimes {
@@ -34,4 +34,4 @@ std::string local_about(const LocalTimes& measured);
 // For the summary on stdout: of the largest size of both. "" without any.
 std::string local_summary(const LocalTimes& measured);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -12,7 +12,7 @@
 
 #include "base/number.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr Bytes kLargestMessageBytes = Bytes{1} << 30;
@@ -500,4 +500,4 @@ Result<std::vector<std::string>> split_command(std::string_view command) {
   return words;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

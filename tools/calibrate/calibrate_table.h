@@ -14,7 +14,7 @@
 #include "tools/calibrate/calibrate_contacts.h"
 #include "tools/calibrate/calibrate_local_table.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // A line that no program of lbf-calibrate prints.
 Error broken_line(std::string_view line);
@@ -116,4 +116,4 @@ bool is_network_name(std::string_view name);
 // Splits a command at blanks; '...', "..." and \x quote. Errors: an open quote, nothing.
 Result<std::vector<std::string>> split_command(std::string_view command);
 
-}  // namespace lbf
+}  // namespace lbf::tools

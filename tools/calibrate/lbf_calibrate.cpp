@@ -24,6 +24,7 @@
 #include <iostream>
 #include <memory>
 
+#include "base/io_error.h"
 #include "base/result.h"
 #include "base/scoped_fd.h"
 #include "predictor/engine/network/network.h"
@@ -31,7 +32,7 @@
 
 extern char** environ;
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr int kExitFailure = 1;
@@ -333,7 +334,7 @@ Result<void> write_file(const std::string& path, const std::string& text) {
   }
   (void)::chmod(part.c_str(), 0644);  // lbfd is another user, whatever the umask is
   if (std::rename(part.c_str(), path.c_str()) != 0) {
-    return Error{ErrorCode::kIo, "cannot write " + path + ": " + std::strerror(errno)};
+    return io_error("cannot write " + path);
   }
   return {};
 }
@@ -353,7 +354,7 @@ int calibrate(const Options& given, const std::string& typed) {
   if (!is_network_name(options.name)) {
     return fail(invalid_input("--name '" + options.name + "' must be letters, digits, '-', '_' and '.'"));
   }
-  if (options.name.starts_with(lbf::kNominalPrefix)) {
+  if (options.name.starts_with(engine::kNominalPrefix)) {
     return fail(invalid_input("--name '" + options.name +
                               "': names with 'nominal-' are for networks that nobody measured here"));
   }
@@ -539,8 +540,8 @@ int main_of(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::tools
 
 int main(int argc, char** argv) {
-  return lbf::main_of(argc, argv);
+  return lbf::tools::main_of(argc, argv);
 }

@@ -48,6 +48,7 @@
 namespace {
 
 using namespace lbf;          // NOLINT(google-build-using-namespace): a main of the project
+using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
 using namespace lbf::report;  // NOLINT(google-build-using-namespace)
 
 constexpr int kExitFailure = 1;
@@ -164,7 +165,7 @@ void declare(CLI::App& app, Options& options) {
       ->type_name("WHEN");
   app.add_option("--server", options.server,
                  std::string("where lbfd is: unix:PATH or http://HOST:PORT (default: LBF_SERVER, else ") +
-                     kDefaultServer + ")")
+                     tools::kDefaultServer + ")")
       ->type_name("SERVER");
   app.add_flag("-V,--version", options.version, "print the version");
 }
@@ -231,14 +232,14 @@ std::string nothing_in_window(const Selection& selection) {
 int brief(HttpClient& client, Selection& selection, Seconds wait_s) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::duration<Seconds>(wait_s);
   while (true) {
-    const auto joined = ask(client, selection);
+    const auto joined = tools::ask(client, selection);
     if (!joined) return fail(joined.error());
     const auto steps = parse_steps(*joined);
     if (!steps) return fail(steps.error());
     bool ready = !steps->empty();
     for (const Step& step : *steps) ready = ready && !step.running();
     if (ready || std::chrono::steady_clock::now() >= give_up) {
-      if (steps->empty()) return fail(nothing_known(selection));
+      if (steps->empty()) return fail(tools::nothing_known(selection));
       std::string out;
       for (const Step& step : *steps) out += brief_line(step) + '\n';
       return put(out);
@@ -259,7 +260,7 @@ std::size_t terminal_width() {
   struct winsize size {};
   if (isatty(STDOUT_FILENO) != 0 && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
     return size.ws_col;
-  const int columns = std::atoi(from_environment("COLUMNS", "0").c_str());
+  const int columns = std::atoi(tools::from_environment("COLUMNS", "0").c_str());
   return columns > 0 ? static_cast<std::size_t>(columns) : 80;
 }
 
@@ -301,7 +302,7 @@ int write_html(HttpClient& client, const std::vector<Step>& steps, const std::st
   const std::string step_json = step_text(joined, candidates.front());
   page.step_json = step_json;
   if (const auto target = chosen_target(*page.step)) {
-    auto response = client.request("GET", address_of(*page.step) + "/picture?target=" + std::to_string(*target));
+    auto response = client.request("GET", tools::address_of(*page.step) + "/picture?target=" + std::to_string(*target));
     if (!response) {
       page.why_no_picture = response.error().message;
     } else if (response->status != 200) {
@@ -378,7 +379,7 @@ Result<std::optional<std::vector<Column>>> columns_of(const Options& options, co
   std::string format = options.format;
   // As SACCT_FORMAT: instead of the columns of a list, not of what is asked for in full.
   if (format.empty() && !options.long_list && (selection.jobs.empty() || parsable || options.allocations)) {
-    format = from_environment("LBF_FORMAT", "");
+    format = tools::from_environment("LBF_FORMAT", "");
   }
   if (format.empty() && options.long_list) format = long_format();
   if (format.empty() && (selection.jobs.empty() || options.allocations)) {
@@ -392,7 +393,7 @@ Result<std::optional<std::vector<Column>>> columns_of(const Options& options, co
 }
 
 JsonLayout layout_of_json() {
-  return json_layout(from_environment("SLURM_JSON", "pretty"));
+  return json_layout(tools::from_environment("SLURM_JSON", "pretty"));
 }
 
 // A list as JSON or YAML: printed as it comes.
@@ -413,13 +414,13 @@ int print_list(HttpClient& client, Selection& selection, Printer printer) {
       return invalid_input("lbfd answered something that is not JSON");
     return {};
   };
-  if (auto asked = ask_each(client, selection, piece, end); !asked) return fail(asked.error());
+  if (auto asked = tools::ask_each(client, selection, piece, end); !asked) return fail(asked.error());
   return status != 0 ? status : put(printer.text());
 }
 
 // Where there is nothing to show: words for people; scripts get the empty table that they can read.
 int nothing_to_show(const Selection& selection, const Options& options, const std::string& empty_table) {
-  if (!selection.jobs.empty()) return fail(nothing_known(selection));
+  if (!selection.jobs.empty()) return fail(tools::nothing_known(selection));
   if (options.parsable || options.parsable2) {
     if (const int status = put(empty_table); status != 0) return status;
   }
@@ -436,7 +437,7 @@ void say_where_cut(std::size_t steps) {
 // A table: each step's lines are made as it comes.
 int table(HttpClient& client, Selection& selection, const Options& options, const std::vector<Column>& columns) {
   Table lines(columns, table_style(options));
-  if (auto asked = ask_rows(client, selection, [&lines](const Step& step) { lines.add(step); }); !asked)
+  if (auto asked = tools::ask_rows(client, selection, [&lines](const Step& step) { lines.add(step); }); !asked)
     return fail(asked.error());
   const std::size_t steps = lines.steps();
   if (steps == 0) return nothing_to_show(selection, options, lines.take_text());
@@ -446,7 +447,7 @@ int table(HttpClient& client, Selection& selection, const Options& options, cons
 
 Result<std::vector<Step>> steps_in_rows(HttpClient& client, Selection& selection) {
   std::vector<Step> steps;
-  auto asked = ask_rows(client, selection, [&steps](Step& step) { steps.push_back(std::move(step)); });
+  auto asked = tools::ask_rows(client, selection, [&steps](Step& step) { steps.push_back(std::move(step)); });
   if (!asked) return asked.error();
   put_in_order(steps);
   return steps;
@@ -456,7 +457,7 @@ Result<std::vector<Step>> steps_in_rows(HttpClient& client, Selection& selection
 int accuracy(HttpClient& client, const Selection& selection, const Options& options) {
   const auto response = client.request("GET", accuracy_target(selection));
   if (!response) return fail(response.error());
-  if (response->status != 200) return fail(refused(selection, error_of_response(*response)));
+  if (response->status != 200) return fail(tools::refused(selection, error_of_response(*response)));
   if (options.json) {
     const auto text = print_json(response->body, layout_of_json());
     return text ? put(*text) : fail(text.error());
@@ -473,7 +474,7 @@ int accuracy(HttpClient& client, const Selection& selection, const Options& opti
 }
 
 int run(const Options& options) {
-  set_timestamp_format(from_environment("SLURM_TIME_FORMAT", "standard"));
+  set_timestamp_format(tools::from_environment("SLURM_TIME_FORMAT", "standard"));
   auto selection = selection_of(options);
   if (!selection) return fail(selection.error(), kExitUsage);
   const auto columns = columns_of(options, *selection);
@@ -512,7 +513,7 @@ int run(const Options& options) {
     return fail(invalid_input("--overhead --json is the site's summary; of one job `--json -j` has all of it, under \"cost\""), kExitUsage);
   }
 
-  const std::string server = options.server.empty() ? default_server() : options.server;
+  const std::string server = options.server.empty() ? tools::default_server() : options.server;
   HttpClientOptions http;
   if (options.wait_s && !options.brief) return fail(invalid_input("--wait is for --brief"), kExitUsage);
   const Seconds brief_wait_s = options.wait_s.value_or(kBriefWaitS);
@@ -530,11 +531,11 @@ int run(const Options& options) {
   if (options.json && !options.overhead && as_it_comes) return print_list(*client, *selection, JsonPrinter(layout_of_json()));
   if (options.yaml && as_it_comes) return print_list(*client, *selection, YamlPrinter());
 
-  const auto joined = in_rows ? Result<std::string>(std::string()) : ask(*client, *selection);
+  const auto joined = in_rows ? Result<std::string>(std::string()) : tools::ask(*client, *selection);
   if (!joined) return fail(joined.error());
   auto steps = in_rows ? steps_in_rows(*client, *selection) : parse_steps(*joined);
   if (!steps) return fail(steps.error());
-  if (steps->empty() && !selection->jobs.empty()) return fail(nothing_known(*selection));
+  if (steps->empty() && !selection->jobs.empty()) return fail(tools::nothing_known(*selection));
   if (as_sent) {
     const auto text = options.json ? print_json(*joined, layout_of_json()) : print_yaml(*joined);
     return text ? put(*text) : fail(text.error());

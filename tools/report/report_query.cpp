@@ -12,7 +12,7 @@
 #include "report/render.h"
 #include "report/step_rows.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 using namespace report;  // NOLINT(google-build-using-namespace)
 
@@ -92,4 +92,4 @@ std::string address_of(const Step& step) {
   return fmt::format("/v1/steps/{}/{}/{}/{}", step.cluster, step.job, step.step, step.restart);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

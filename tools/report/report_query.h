@@ -10,7 +10,7 @@
 #include "base/http_client.h"
 #include "base/result.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // lbfd's answers, joined to one {"steps":[...]}. Where lbfd says that the caller is no operator, his own jobs are
 // asked for, now and from then on (`selection` is changed). Errors: kUnavailable (no lbfd: names the address and the
@@ -35,4 +35,4 @@ Error nothing_known(const report::Selection& selection);
 // "/v1/steps/CLUSTER/JOB/STEP/RESTART"
 std::string address_of(const report::Step& step);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <optional>
@@ -19,6 +18,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/io_error.h"
 #include "report/step.h"
 #include "base/http_client.h"
 #include "base/static_program.h"
@@ -119,7 +119,7 @@ std::string again(const Options& options, const std::string& dir) {
 Result<std::string> make_ring_dir(const std::string& description) {
   std::string dir = "/dev/shm/lbf-run-" + std::to_string(::getuid()) + "-XXXXXX";
   if (::mkdtemp(dir.data()) == nullptr) {
-    return Error{ErrorCode::kIo, "cannot make " + dir + ": " + std::strerror(errno)};
+    return io_error("cannot make " + dir);
   }
   if (auto written = write_text(dir + "/step.json", description); !written) return written.error();
   return dir;

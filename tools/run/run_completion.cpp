@@ -31,7 +31,7 @@ std::size_t steps_under_way(HttpClient& client) {
 Completion wait_for_predictions(const PrivateDaemon& daemon, const volatile sig_atomic_t& stop) {
   auto client = HttpClient::make(daemon.server());
   if (!client) return Completion::kComplete;
-  Progress progress("lbf-run", "so far to complete the predictions (Ctrl-C: leave the rest to the next lbf-run)");
+  tools::Progress progress("lbf-run", "so far to complete the predictions (Ctrl-C: leave the rest to the next lbf-run)");
   auto busy_until = Clock::now() + kIdleAfter;
   Seconds cpu_s = daemon.cpu_s();
   for (auto pause = kFirstPause; steps_under_way(*client) > 0; pause = std::min(2 * pause, kLongestPause)) {

@@ -12,7 +12,6 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -21,6 +20,7 @@
 #include <utility>
 
 #include "base/http_client.h"
+#include "base/io_error.h"
 
 namespace lbf::run {
 namespace {
@@ -31,13 +31,9 @@ constexpr int kStartTries = 200;
 constexpr std::chrono::milliseconds kStartPoll{50};
 constexpr const char* kSiteNetworks = "/etc/lbf/networks.d";
 
-Error failed(const std::string& what) {
-  return Error{ErrorCode::kIo, what + ": " + std::strerror(errno)};
-}
-
 Result<std::string> make_token() {
   std::array<unsigned char, 32> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return failed("getrandom");
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return io_error("getrandom");
   std::string token;
   for (const unsigned char byte : bytes) {
     constexpr const char* kDigits = "0123456789abcdef";
@@ -82,7 +78,7 @@ Result<PrivateDaemon> PrivateDaemon::start(const Parts& parts, const DaemonOptio
     if (made) ::chmod(daemon.dir_.c_str(), 0700);  // one that was there is its owner's; lbfd's own folder in it is 0700 in any case
     const std::string path = daemon.dir_ + "/lbf-run.lock";
     daemon.lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!daemon.lock_) return failed("cannot open " + path);
+    if (!daemon.lock_) return io_error("cannot open " + path);
     if (::flock(daemon.lock_.get(), LOCK_EX | LOCK_NB) == 0) break;
     if (options.dir_was_given || number == kMostDirectories) {
       return Error{ErrorCode::kUnavailable,
@@ -94,7 +90,7 @@ Result<PrivateDaemon> PrivateDaemon::start(const Parts& parts, const DaemonOptio
   daemon.token_ = std::move(*token);
   // A socket's path may have 107 characters, and a home directory may be on a file system without sockets.
   std::string socket_dir = "/tmp/lbf-run-XXXXXX";
-  if (::mkdtemp(socket_dir.data()) == nullptr) return failed("cannot make a directory in /tmp");
+  if (::mkdtemp(socket_dir.data()) == nullptr) return io_error("cannot make a directory in /tmp");
   daemon.socket_dir_ = socket_dir;
   if (auto launched = daemon.launch(parts, options); !launched) return launched.error();
   return daemon;

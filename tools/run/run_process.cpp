@@ -1,4 +1,5 @@
 // See lbf_run_process.h.
+#include "base/io_error.h"
 #include "tools/run/run_process.h"
 
 #include <fcntl.h>
@@ -22,10 +23,6 @@ namespace {
 constexpr const char* kCaptureName = "liblbf_capture.so";
 constexpr int kLeastUrgent = 19;
 
-Error failed(const std::string& what) {
-  return Error{ErrorCode::kIo, what + ": " + std::strerror(errno)};
-}
-
 std::string first_that_is(const std::vector<std::string>& paths, int mode) {
   for (const std::string& path : paths) {
     if (::access(path.c_str(), mode) == 0) return path;
@@ -38,7 +35,7 @@ std::string first_that_is(const std::vector<std::string>& paths, int mode) {
 Result<Parts> find_parts() {
   std::array<char, PATH_MAX> self{};
   const ssize_t length = ::readlink("/proc/self/exe", self.data(), self.size() - 1);
-  if (length <= 0) return failed("cannot read /proc/self/exe");
+  if (length <= 0) return io_error("cannot read /proc/self/exe");
   const std::string program(self.data(), static_cast<std::size_t>(length));
   Parts parts;
   const std::string own = program.substr(0, program.rfind('/'));
@@ -74,11 +71,11 @@ Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOpti
   ScopedFd output;
   if (!options.output.empty()) {
     output.reset(::open(options.output.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600));
-    if (!output) return failed("cannot write " + options.output);
+    if (!output) return io_error("cannot write " + options.output);
   }
   const pid_t parent = ::getpid();
   const pid_t child = ::fork();
-  if (child < 0) return failed("fork");
+  if (child < 0) return io_error("fork");
   if (child > 0) return child;
   if (options.own_session) {
     ::setsid();
@@ -121,7 +118,7 @@ Result<int> wait_for_child(pid_t child, Seconds timeout_s) {
     int status = 0;
     const pid_t got = ::waitpid(child, &status, timeout_s < 0 ? 0 : WNOHANG);
     if (got == child) return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (got < 0 && errno != EINTR) return failed("waitpid");
+    if (got < 0 && errno != EINTR) return io_error("waitpid");
     if (timeout_s >= 0 && std::chrono::duration<double>(Clock::now() - begun).count() >= timeout_s) {
       return Error{ErrorCode::kUnavailable, "still running"};
     }
@@ -132,7 +129,7 @@ Result<int> wait_for_child(pid_t child, Seconds timeout_s) {
 Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring_dir, const std::string& server,
                                      const std::vector<std::string>& limits) {
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return failed("pipe");
+  if (::pipe2(ends, O_CLOEXEC) != 0) return io_error("pipe");
   const ScopedFd read_end(ends[0]);
   ScopedFd write_end(ends[1]);
   ChildOptions options;
@@ -156,7 +153,7 @@ bool LocalRelay::finish(Seconds timeout_s) {
 Result<void> write_text(const std::string& path, const std::string& text) {
   const ScopedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (!fd || ::write(fd.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) {
-    return failed("cannot write " + path);
+    return io_error("cannot write " + path);
   }
   return {};
 }

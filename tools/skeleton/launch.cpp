@@ -13,7 +13,7 @@
 #include "base/child_process.h"
 #include "base/hostlist.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr std::size_t kMostNodes = 1U << 20;
@@ -208,4 +208,4 @@ Result<std::string> program_of(const std::string& skeleton, const std::string& c
   return program;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

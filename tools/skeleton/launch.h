@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // Where a skeleton runs: named nodes, or any `count` nodes, or (neither) wherever the launcher likes.
 struct RunNodes {
@@ -53,4 +53,4 @@ Result<void> compile_skeleton(const std::string& compiler, const std::string& so
 // where it is not there or older. Errors: those of compile_skeleton; kNotFound.
 Result<std::string> program_of(const std::string& skeleton, const std::string& compiler);
 
-}  // namespace lbf
+}  // namespace lbf::tools

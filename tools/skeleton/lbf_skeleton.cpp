@@ -17,10 +17,11 @@
 #include "tools/skeleton/skeleton_run.h"
 #include "tools/support/environment.h"
 
+using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
+using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
+
 namespace {
 
-using lbf::kSkeletonUsage;
-using lbf::skeleton_fail;
 
 constexpr int kMostRepeats = 10'000;
 
@@ -34,9 +35,9 @@ struct CommandLine {
   std::string application_time;
   std::vector<std::string> node_lists;
   std::vector<std::uint32_t> node_counts;
-  lbf::BuildOptions build;
-  lbf::RunOptions run;
-  lbf::CompareOptions compare;
+  BuildOptions build;
+  RunOptions run;
+  CompareOptions compare;
 };
 
 void add_trace(CLI::App& command, CommandLine& line) {
@@ -58,7 +59,7 @@ void add_signature(CLI::App& command, CommandLine& line) {
   command.add_option("--compression", line.build.compression, "wanted compression Q (default K / 2)")
       ->check(CLI::PositiveNumber);
   command.add_option("--factor,-K", line.build.factor, "scaling factor K")
-      ->check(CLI::Range(std::uint64_t{1}, lbf::kMostFactor));
+      ->check(CLI::Range(std::uint64_t{1}, kMostFactor));
   command.add_option("--time", line.time, "wanted run time of the skeleton, as in 5s, 500ms or 2m");
 }
 
@@ -98,12 +99,12 @@ void add_runs(CLI::App& command, CommandLine& line) {
 // "": nothing is wrong. Puts what was written into the commands' options.
 std::string understand(CommandLine& line, bool has_time) {
   if (!line.time.empty()) {
-    line.build.time_s = lbf::parse_duration(line.time);
+    line.build.time_s = parse_duration(line.time);
     if (!(line.build.time_s > 0)) return "--time " + line.time + " is no time: as in 5s, 500ms or 2m";
     if (line.build.factor > 0) return "--time and --factor: give one of them";
   }
   if (!line.application_time.empty()) {
-    const double seconds = lbf::parse_duration(line.application_time);
+    const double seconds = parse_duration(line.application_time);
     if (!(seconds > 0)) return "--application-time " + line.application_time + " is no time: as in 95s or 2m";
     line.build.application_s = line.run.application_s = seconds;
   }
@@ -112,7 +113,7 @@ std::string understand(CommandLine& line, bool has_time) {
   if (line.run.reference && line.run.nodes.size() > 1)
     return "--reference: one node set, that of the recorded run";
   for (const std::string& launcher : {line.run.launcher, line.compare.launcher}) {
-    if (const auto parsed = lbf::Launcher::parse(launcher); !parsed) return parsed.error().message;
+    if (const auto parsed = Launcher::parse(launcher); !parsed) return parsed.error().message;
   }
   if (has_time && line.build.time_s <= 0 && line.build.factor == 0)
     return "--time or --factor is missing: how long shall the skeleton run?";
@@ -125,7 +126,7 @@ std::string find_trace(CommandLine& line) {
     return "TRACE is missing: what to make a skeleton from (or -j JOB); --help";
   if (!line.jobs.empty() && !line.traces.empty()) return "give one of TRACE and -j JOB";
   for (const std::string& job : line.jobs) {
-    const auto jobs = lbf::report::parse_jobs(job);
+    const auto jobs = report::parse_jobs(job);
     if (!jobs) return "-j: " + jobs.error().message;
     if (jobs->size() != 1) return "-j takes one job";
   }
@@ -139,8 +140,8 @@ std::string find_trace(CommandLine& line) {
 
 int run(int argc, char** argv) {
   CommandLine line;
-  line.build.server = line.compare.server = lbf::default_server();
-  line.build.compiler = line.run.compiler = line.compare.compiler = lbf::from_environment("MPICC", "mpicc");
+  line.build.server = line.compare.server = default_server();
+  line.build.compiler = line.run.compiler = line.compare.compiler = from_environment("MPICC", "mpicc");
   CLI::App app{"Performance skeletons: short programs whose run time follows an application's.",
                "lbf-skeleton"};
   app.set_version_flag("--version", std::string("lbf-skeleton ") + LBF_VERSION);
@@ -197,22 +198,22 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return skeleton_fail(kSkeletonUsage,
+    return tools::skeleton_fail(tools::kSkeletonUsage,
                          std::string(error.what()) + "; lbf-skeleton --help lists the commands");
   }
   if (*show || *build) {
     if (const std::string wrong = find_trace(line); !wrong.empty())
-      return skeleton_fail(kSkeletonUsage, wrong);
+      return tools::skeleton_fail(tools::kSkeletonUsage, wrong);
   }
   if (const std::string wrong = understand(line, static_cast<bool>(*build)); !wrong.empty())
-    return skeleton_fail(kSkeletonUsage, wrong);
-  if (*show) return skeleton_show(line.build);
+    return tools::skeleton_fail(tools::kSkeletonUsage, wrong);
+  if (*show) return tools::skeleton_show(line.build);
   if (*build && line.scalable)
-    return lbf::skeleton_build_scalable({line.build, line.traces, line.time_tolerance});
-  if (*build) return skeleton_build(line.build);
-  if (*runs) return skeleton_run(line.run);
-  if (*predict) return skeleton_predict(line.run);
-  return skeleton_compare(line.compare);
+    return skeleton_build_scalable({line.build, line.traces, line.time_tolerance});
+  if (*build) return tools::skeleton_build(line.build);
+  if (*runs) return tools::skeleton_run(line.run);
+  if (*predict) return tools::skeleton_predict(line.run);
+  return tools::skeleton_compare(line.compare);
 }
 
 }  // namespace
@@ -221,6 +222,6 @@ int main(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const std::exception& error) {
-    return skeleton_fail(lbf::kSkeletonFailure, error.what());
+    return tools::skeleton_fail(kSkeletonFailure, error.what());
   }
 }

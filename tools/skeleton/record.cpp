@@ -9,7 +9,7 @@
 
 #include "tools/skeleton/statistics.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr int kVersion = 1;
@@ -95,4 +95,4 @@ Result<void> write_record(const std::string& path, const SkeletonRecord& record)
   return {};
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // Runs of the skeleton on one node set.
 struct SkeletonTimes {
@@ -40,4 +40,4 @@ Result<SkeletonRecord> read_record(const std::string& path, const std::string& i
 // All or nothing; keeps the last 200 runs. Errors: kIo.
 Result<void> write_record(const std::string& path, const SkeletonRecord& record);
 
-}  // namespace lbf
+}  // namespace lbf::tools

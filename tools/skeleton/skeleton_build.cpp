@@ -22,7 +22,7 @@
 #include "tools/whatif/step_query.h"
 #include "tools/whatif/whatif_trace.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 using skeleton::DominantSequence;
@@ -167,4 +167,4 @@ int skeleton_build(const BuildOptions& options) {
   return write_skeleton(*text, options, built->factor, signature.application_s);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

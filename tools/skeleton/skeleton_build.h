@@ -11,7 +11,7 @@
 #include "skeleton/operation.h"
 #include "skeleton/signature.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct BuildOptions {
   std::string trace;  // a path, or a job
@@ -64,4 +64,4 @@ int skeleton_show(const BuildOptions& options);
 int skeleton_build(const BuildOptions& options);
 int skeleton_build_scalable(const ScalableBuildOptions& options);
 
-}  // namespace lbf
+}  // namespace lbf::tools

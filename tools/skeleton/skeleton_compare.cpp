@@ -16,7 +16,7 @@
 #include "tools/skeleton/skeleton_build.h"
 #include "tools/skeleton/skeleton_message.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 namespace fs = std::filesystem;
@@ -193,4 +193,4 @@ int skeleton_compare(const CompareOptions& options) {
                                  "cannot write to standard output; is the disk full or the pipe closed?");
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

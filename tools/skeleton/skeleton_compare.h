@@ -7,7 +7,7 @@
 
 #include "tools/skeleton/launch.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct CompareOptions {
   std::string trace;                // of the application
@@ -24,4 +24,4 @@ struct CompareOptions {
 
 int skeleton_compare(const CompareOptions& options);
 
-}  // namespace lbf
+}  // namespace lbf::tools

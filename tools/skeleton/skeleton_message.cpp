@@ -6,7 +6,7 @@
 
 #include "report/text.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // File names and traces have others' words in them: one line, nothing that acts on a terminal.
 int skeleton_fail(int status, const std::string& what) {
@@ -35,4 +35,4 @@ Seconds parse_duration(const std::string& text) {
   return 0;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

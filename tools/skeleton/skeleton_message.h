@@ -5,7 +5,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 inline constexpr int kSkeletonFailure = 1;
 inline constexpr int kSkeletonUsage = 2;
@@ -19,4 +19,4 @@ std::string short_number(double value);
 // "5s", "500ms", "2m" or "5": seconds; not positive: not understood.
 Seconds parse_duration(const std::string& text);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -15,7 +15,7 @@
 #include "tools/skeleton/statistics.h"
 #include "tools/support/progress.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr std::size_t kNodesWidth = 24;
@@ -306,4 +306,4 @@ int skeleton_predict(const RunOptions& options) {
   return printed != 0 ? printed : status;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "tools/skeleton/launch.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct RunOptions {
   std::string skeleton;         // a source (.c) or a program
@@ -42,4 +42,4 @@ std::vector<NodeTimes> run_in_turn(const std::string& program, Rank ranks, const
 int skeleton_run(const RunOptions& options);
 int skeleton_predict(const RunOptions& options);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -6,7 +6,7 @@
 #include "tools/skeleton/skeleton_build.h"
 #include "tools/skeleton/skeleton_message.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 int skeleton_build_scalable(const ScalableBuildOptions& options) {
   const BuildOptions& build = options.build;
@@ -42,4 +42,4 @@ int skeleton_build_scalable(const ScalableBuildOptions& options) {
   return write_skeleton(scalable_c_program(*program, *factor, names), build, *factor, application_s);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

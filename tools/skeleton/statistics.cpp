@@ -6,7 +6,7 @@
 
 #include "base/student.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 struct Sample {  // of logarithms
@@ -60,4 +60,4 @@ Estimate scaled_ratio(double scale, std::span<const Seconds> now, std::span<cons
   return estimate;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

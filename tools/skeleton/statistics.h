@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct Quartiles {
   Seconds first = 0;
@@ -33,4 +33,4 @@ struct Estimate {
 // scale > 0.
 Estimate scaled_ratio(double scale, std::span<const Seconds> now, std::span<const Seconds> reference);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <string>
 
-namespace lbf {
+namespace lbf::tools {
 
 // The variable's value; `otherwise` where it is not set or empty.
 inline std::string from_environment(const char* name, const char* otherwise) {
@@ -17,4 +17,4 @@ inline std::string default_server() {
   return from_environment("LBF_SERVER", kDefaultServer);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace lbf {
+namespace lbf::tools {
 
 class Progress {
  public:
@@ -50,4 +50,4 @@ class Progress {
   std::chrono::steady_clock::time_point last_ = start_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

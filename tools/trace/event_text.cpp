@@ -6,7 +6,7 @@
 
 #include "event/mpi_function_table.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr std::array<std::string_view, kEventKindCount> kKinds{
@@ -170,4 +170,4 @@ std::string event_line(Rank rank, const Event& event) {
   return line;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

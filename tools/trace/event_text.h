@@ -6,7 +6,7 @@
 
 #include "event/event.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 std::string_view kind_name(EventKind kind);         // "startRecv"
 std::string_view collective_name(CollectiveOp op);  // "allreduce"
@@ -17,4 +17,4 @@ std::string_view call_name(const Event& event);
 // is in the event; not the text format (ranks are world ranks, there is more of it).
 std::string event_line(Rank rank, const Event& event);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -7,7 +7,7 @@
 #include "tools/trace/op_walk.h"
 #include "tools/trace/rank_spool.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 // A later line of the rank waits for the end (requires) or only for the start (irequires) of line `label`.
@@ -17,16 +17,16 @@ struct Dependency {
   bool operator==(const Dependency&) const = default;
 };
 
-class Export final : public GoalExport, private OpWalk::Visitor {
+class GoalWriter final : public GoalExport, private OpWalk::Visitor {
  public:
-  Export(Rank ranks, TraceOutput& output, RankSpool spool)
+  GoalWriter(Rank ranks, TraceOutput& output, RankSpool spool)
       : ranks_(ranks),
         output_(output),
         spool_(std::move(spool)),
         labels_(static_cast<std::size_t>(ranks)),
         walk_(ranks, 0, *this) {}
 
-  void set_mpi(const MpiSetup& setup) override { walk_.set_mpi(setup); }
+  void set_mpi(const engine::MpiSetup& setup) override { walk_.set_mpi(setup); }
   Result<void> feed(Rank rank, const Event& event) override {
     if (event.kind == EventKind::kProbe) ++notes_.left_out_probes;
     if ((event.flags & kFlagSync) != 0) ++notes_.synchronous_sends;
@@ -60,12 +60,12 @@ class Export final : public GoalExport, private OpWalk::Visitor {
     std::vector<Dependency> tail;  // internal messages: where the fork or the join was
   };
 
-  Note& note(const Op& op, const Message& message) {
+  Note& note(const engine::Op& op, const engine::Message& message) {
     if (notes_of_message_.size() <= op.message) notes_of_message_.resize(walk_.store().message_slots());
-    return current(notes_of_message_[op.message], message);
+    return engine::current(notes_of_message_[op.message], message);
   }
 
-  Result<void> visit(ProcessIndex index, const Op& op, const Message* message, bool sent) override {
+  Result<void> visit(engine::ProcessIndex index, const engine::Op& op, const engine::Message* message, bool sent) override {
     if (processes_.size() <= index) processes_.resize(walk_.store().processes());
     Process& process = processes_[index];
     lines_.clear();
@@ -74,8 +74,8 @@ class Export final : public GoalExport, private OpWalk::Visitor {
     return lines_.empty() ? Result<void>() : spool_.add(walk_.store().rank_of(index), lines_);
   }
 
-  void visit_time(Process& process, Rank rank, const Op& op) {
-    process.rounded_s += op.work_s + (op.kind == OpKind::kBlocked ? op.call_s : 0);
+  void visit_time(Process& process, Rank rank, const engine::Op& op) {
+    process.rounded_s += op.work_s + (op.kind == engine::OpKind::kBlocked ? op.call_s : 0);
     const double nanoseconds = std::floor(process.rounded_s * 1e9 + 0.5);
     if (nanoseconds < 1) return;
     process.rounded_s -= nanoseconds * 1e-9;
@@ -84,31 +84,31 @@ class Export final : public GoalExport, private OpWalk::Visitor {
     process.tail.assign(1, {label, false});
   }
 
-  void visit_message(Process& process, Rank rank, const Op& op, const Message& message, bool sent) {
-    const bool internal = (op.flags & kOpInternal) != 0;
+  void visit_message(Process& process, Rank rank, const engine::Op& op, const engine::Message& message, bool sent) {
+    const bool internal = (op.flags & engine::kOpInternal) != 0;
     const auto message_line = [&](const char* action, Rank peer) {
-      return action + std::to_string(message.bytes) + (op.kind == OpKind::kSend ? "b to " : "b from ") +
+      return action + std::to_string(message.bytes) + (op.kind == engine::OpKind::kSend ? "b to " : "b from ") +
              std::to_string(peer) + " tag " + std::to_string(flat_tag(message));
     };
     switch (op.kind) {
-      case OpKind::kSend: {
+      case engine::OpKind::kSend: {
         if (internal) {
           note(op, message).tail = process.tail;
           break;
         }
         const std::uint64_t label = add_line(rank, message_line("send ", message.dst), process.tail);
         note(op, message).label = label;
-        process.tail.assign(1, {label, (op.flags & kOpNonblocking) != 0});
+        process.tail.assign(1, {label, (op.flags & engine::kOpNonblocking) != 0});
         break;
       }
-      case OpKind::kWaitSend:
+      case engine::OpKind::kWaitSend:
         process.tail.push_back({note(op, message).label, false});
         break;
-      case OpKind::kPost:
+      case engine::OpKind::kPost:
         note(op, message).posted = true;
         note(op, message).tail = process.tail;
         break;
-      case OpKind::kRecv: {
+      case engine::OpKind::kRecv: {
         if (!sent) break;
         Note& known = note(op, message);
         if (internal) {
@@ -155,7 +155,7 @@ Result<std::unique_ptr<GoalExport>> GoalExport::make(Rank ranks, TraceOutput& ou
                                                      const std::string& spool_folder) {
   Result<RankSpool> spool = RankSpool::make(ranks, spool_folder);
   if (!spool) return spool.error();
-  return std::unique_ptr<GoalExport>(std::make_unique<Export>(ranks, output, std::move(*spool)));
+  return std::unique_ptr<GoalExport>(std::make_unique<GoalWriter>(ranks, output, std::move(*spool)));
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

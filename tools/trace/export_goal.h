@@ -12,7 +12,7 @@
 #include "tools/trace/export_notes.h"
 #include "tools/trace/trace_output.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 class GoalExport {
  public:
@@ -21,10 +21,10 @@ class GoalExport {
                                                   const std::string& spool_folder);
   virtual ~GoalExport() = default;
   // As Predictor::set_mpi.
-  virtual void set_mpi(const MpiSetup& setup) = 0;
+  virtual void set_mpi(const engine::MpiSetup& setup) = 0;
   virtual Result<void> feed(Rank rank, const Event& event) = 0;
   // Writes the schedule; the output is not committed.
   virtual Result<ExportNotes> finish() = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace lbf {
+namespace lbf::tools {
 
 struct ExportNotes {
   std::uint64_t left_out_probes = 0;
@@ -16,4 +16,4 @@ struct ExportNotes {
   std::string why_partial;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -14,7 +14,7 @@
 #include "tools/trace/otf2_archive.h"
 #include "tools/trace/otf2_records.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 OTF2_TimeStamp ticks(Seconds time_s) {
@@ -40,9 +40,9 @@ bool is_call(const Event& event) {
   }
 }
 
-class Export final : public TimelineExport, private TimelineObserver {
+class Otf2Writer final : public TimelineExport, private engine::TimelineObserver {
  public:
-  Export(std::unique_ptr<Predictor> predictor, std::unique_ptr<Otf2Archive> archive, Rank ranks)
+  Otf2Writer(std::unique_ptr<engine::Predictor> predictor, std::unique_ptr<Otf2Archive> archive, Rank ranks)
       : predictor_(std::move(predictor)),
         target_(predictor_->targets().front()),
         archive_(std::move(archive)),
@@ -54,7 +54,7 @@ class Export final : public TimelineExport, private TimelineObserver {
     predictor_->observe_timeline(*this);
   }
 
-  void set_mpi(const MpiSetup& setup) override { predictor_->set_mpi(setup); }
+  void set_mpi(const engine::MpiSetup& setup) override { predictor_->set_mpi(setup); }
 
   Result<void> feed(Rank rank, const Event& event) override {
     if (rank >= 0 && static_cast<std::size_t>(rank) < ranks_.size() && event.kind != EventKind::kKeepAlive) {
@@ -151,12 +151,12 @@ class Export final : public TimelineExport, private TimelineObserver {
     state.inside = false;
   }
 
-  void on_op(const TimelineOp& op) override {
+  void on_op(const engine::TimelineOp& op) override {
     if (op.actor) return;  // a non-blocking collective's: its request says when it began and ended
     RankState& state = ranks_[static_cast<std::size_t>(op.rank)];
-    const bool ends = (op.flags & kOpEndsEvent) != 0;
+    const bool ends = (op.flags & engine::kOpEndsEvent) != 0;
     Call* const call = state.calls.empty() ? nullptr : &state.calls.front();
-    const bool only_time = call == nullptr || (op.kind == OpKind::kCompute && !ends && !call->started);
+    const bool only_time = call == nullptr || (op.kind == engine::OpKind::kCompute && !ends && !call->started);
     if (call == nullptr || !call->started) {
       const bool same_call =
           call != nullptr && !call->begins && call->is_call && state.inside && state.region == call->region;
@@ -190,15 +190,15 @@ class Export final : public TimelineExport, private TimelineObserver {
       check(OTF2_EvtWriter_NonBlockingCollectiveRequest(events, nullptr, now, add_request(state, call)));
   }
 
-  void act(const TimelineOp& op, RankState& state, const Call& call) {
+  void act(const engine::TimelineOp& op, RankState& state, const Call& call) {
     const bool is_message = op.message_id != 0 && !op.message.internal && !op.message.collective;
-    if (is_message && op.kind == OpKind::kSend) send(op, state, call);
-    region(op.rank, op.kind == OpKind::kBlocked && !call.is_call ? blocked_ : waiting_, op.acted_s,
+    if (is_message && op.kind == engine::OpKind::kSend) send(op, state, call);
+    region(op.rank, op.kind == engine::OpKind::kBlocked && !call.is_call ? blocked_ : waiting_, op.acted_s,
            op.waited_s);
-    if (is_message && op.kind == OpKind::kRecv) receive(op, state, call);
+    if (is_message && op.kind == engine::OpKind::kRecv) receive(op, state, call);
   }
 
-  void send(const TimelineOp& op, RankState& state, const Call& call) {
+  void send(const engine::TimelineOp& op, RankState& state, const Call& call) {
     const std::uint32_t receiver = communicators_.place(call.comm, op.message.dst).rank;
     const OTF2_CommRef comm = communicators_.ref(call.comm);
     const auto tag = static_cast<std::uint32_t>(op.message.tag);
@@ -209,7 +209,7 @@ class Export final : public TimelineExport, private TimelineObserver {
                                                     op.message.bytes));
   }
 
-  void receive(const TimelineOp& op, RankState& state, const Call& call) {
+  void receive(const engine::TimelineOp& op, RankState& state, const Call& call) {
     const std::uint32_t sender = communicators_.place(call.comm, op.message.src).rank;
     const OTF2_CommRef comm = communicators_.ref(call.comm);
     const auto tag = static_cast<std::uint32_t>(op.message.tag);
@@ -263,8 +263,8 @@ class Export final : public TimelineExport, private TimelineObserver {
     return id;
   }
 
-  std::unique_ptr<Predictor> predictor_;
-  const Target& target_;
+  std::unique_ptr<engine::Predictor> predictor_;
+  const engine::Target& target_;
   std::unique_ptr<Otf2Archive> archive_;
   Otf2Communicators communicators_;
   OTF2_RegionRef work_;
@@ -275,14 +275,14 @@ class Export final : public TimelineExport, private TimelineObserver {
 
 }  // namespace
 
-Result<std::unique_ptr<TimelineExport>> make_otf2_export(Rank ranks, const Target& target,
+Result<std::unique_ptr<TimelineExport>> make_otf2_export(Rank ranks, const engine::Target& target,
                                                          const std::string& folder) {
-  Result<std::unique_ptr<Predictor>> predictor = Predictor::make(ranks, {target});
+  Result<std::unique_ptr<engine::Predictor>> predictor = engine::Predictor::make(ranks, {target});
   if (!predictor) return predictor.error();
   Result<std::unique_ptr<Otf2Archive>> archive = Otf2Archive::create(folder, ranks);
   if (!archive) return archive.error();
   return std::unique_ptr<TimelineExport>(
-      std::make_unique<Export>(std::move(*predictor), std::move(*archive), ranks));
+      std::make_unique<Otf2Writer>(std::move(*predictor), std::move(*archive), ranks));
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

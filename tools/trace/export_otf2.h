@@ -8,11 +8,11 @@
 
 #include "tools/trace/export_timeline.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // As TimelineExport::make; the archive is in `folder` once finish() was called. Errors: those of
 // Predictor::make, kIo, kLimit, kInvalidInput where `folder` is there already or this build has no OTF2.
-Result<std::unique_ptr<TimelineExport>> make_otf2_export(Rank ranks, const Target& target,
+Result<std::unique_ptr<TimelineExport>> make_otf2_export(Rank ranks, const engine::Target& target,
                                                          const std::string& folder);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -19,10 +19,10 @@
 #include "tools/trace/op_walk.h"
 #include "tools/trace/trace_output.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
-constexpr std::size_t kMemory = std::size_t{64} << 20;
+constexpr std::size_t kLinesMemory = std::size_t{64} << 20;
 constexpr Bytes kMaxCount = std::numeric_limits<std::int32_t>::max();
 // Lines of a rank that wait for the size of a receive before them.
 constexpr std::size_t kMaxWaitingLines = 65536;
@@ -99,13 +99,13 @@ std::string action_of(const Event& event, Rank ranks) {
   }
 }
 
-class Export final : public TiExport, private OpWalk::Visitor {
+class TiWriter final : public TiExport, private OpWalk::Visitor {
  public:
-  Export(Rank ranks, std::string path, double flops_per_second)
+  TiWriter(Rank ranks, std::string path, double flops_per_second)
       : path_(std::move(path)),
         flops_per_second_(flops_per_second),
         limit_(
-            std::clamp<std::size_t>(kMemory / static_cast<std::size_t>(ranks), 512, std::size_t{256} << 10)),
+            std::clamp<std::size_t>(kLinesMemory / static_cast<std::size_t>(ranks), 512, std::size_t{256} << 10)),
         ranks_(static_cast<std::size_t>(ranks)),
         walk_(ranks, 0, *this) {}
 
@@ -122,7 +122,7 @@ class Export final : public TiExport, private OpWalk::Visitor {
     return {};
   }
 
-  void set_mpi(const MpiSetup& setup) override { walk_.set_mpi(setup); }
+  void set_mpi(const engine::MpiSetup& setup) override { walk_.set_mpi(setup); }
   Result<void> feed(Rank rank, const Event& event) override {
     if (event.kind == EventKind::kOneSided) {
       return invalid_input("SimGrid's time-independent traces have no one-sided communication");
@@ -190,7 +190,7 @@ class Export final : public TiExport, private OpWalk::Visitor {
     return {ErrorCode::kIo, name_of(rank) + ": cannot be written: " + std::strerror(errno)};
   }
 
-  Note& note(const Op& op, const Message& message) {
+  Note& note(const engine::Op& op, const engine::Message& message) {
     if (notes_of_message_.size() <= op.message) notes_of_message_.resize(walk_.store().message_slots());
     Note& known = notes_of_message_[op.message];
     if (known.generation != message.generation) {
@@ -241,7 +241,7 @@ class Export final : public TiExport, private OpWalk::Visitor {
 
   // --- ops
 
-  Result<void> visit(ProcessIndex index, const Op& op, const Message* message, bool sent) override {
+  Result<void> visit(engine::ProcessIndex index, const engine::Op& op, const engine::Message* message, bool sent) override {
     const Rank rank = walk_.store().rank_of(index);
     if (walk_.store().is_actor(index)) {
       visit_actor(index, op, message);
@@ -249,7 +249,7 @@ class Export final : public TiExport, private OpWalk::Visitor {
     }
     RankState& state = ranks_[static_cast<std::size_t>(rank)];
     if (op.work_s > 0) add_line(rank, "compute " + number(op.work_s * flops_per_second_));
-    const bool ends_event = (op.flags & kOpEndsEvent) != 0;
+    const bool ends_event = (op.flags & engine::kOpEndsEvent) != 0;
     const bool is_special = !state.special.empty() && state.special.front().event == state.events_done + 1;
     if (!is_special || state.special.front().action.empty()) {
       visit_op(rank, op, message, sent, is_special);
@@ -261,58 +261,58 @@ class Export final : public TiExport, private OpWalk::Visitor {
     return state.pending.size() >= limit_ ? flush(rank) : Result<void>();
   }
 
-  std::string send_action(const Op& op, const Message& message, bool buffered) {
+  std::string send_action(const engine::Op& op, const engine::Message& message, bool buffered) {
     // SimGrid keeps the requests that no wait takes: what is not waited for is written as a send.
-    const bool starts = (op.flags & kOpNonblocking) != 0 && !buffered && (message.bytes > 0 || message.sync);
+    const bool starts = (op.flags & engine::kOpNonblocking) != 0 && !buffered && (message.bytes > 0 || message.sync);
     note(op, message).started = starts;
     return (starts ? "isend " : "send ") + std::to_string(message.dst) + ' ' +
            std::to_string(flat_tag(message)) + count_of(message.bytes);
   }
-  static std::string wait_action(const Message& message) {
+  static std::string wait_action(const engine::Message& message) {
     return "wait " + std::to_string(message.src) + ' ' + std::to_string(message.dst) + ' ' +
            std::to_string(flat_tag(message));
   }
-  static std::string source_and_tag(const Message& message) {
+  static std::string source_and_tag(const engine::Message& message) {
     return std::to_string(message.src) + ' ' + std::to_string(flat_tag(message));
   }
 
-  void visit_op(Rank rank, const Op& op, const Message* message, bool sent, bool buffered) {
-    const bool internal = (op.flags & kOpInternal) != 0;
+  void visit_op(Rank rank, const engine::Op& op, const engine::Message* message, bool sent, bool buffered) {
+    const bool internal = (op.flags & engine::kOpInternal) != 0;
     switch (op.kind) {
-      case OpKind::kSend:
+      case engine::OpKind::kSend:
         if (!internal) add_line(rank, send_action(op, *message, buffered));
         break;
-      case OpKind::kWaitSend:
+      case engine::OpKind::kWaitSend:
         if (note(op, *message).started) add_line(rank, wait_action(*message));
         break;
-      case OpKind::kPost:
+      case engine::OpKind::kPost:
         if (message == nullptr) break;
         note(op, *message).posted = true;
         note(op, *message).post_line = add_line(rank, "irecv " + source_and_tag(*message), false);
         break;
-      case OpKind::kRecv:
+      case engine::OpKind::kRecv:
         visit_receive(rank, op, *message, sent);
         break;
-      case OpKind::kBlocked:
+      case engine::OpKind::kBlocked:
         if (op.call_s > 0) add_line(rank, "sleep " + number(op.call_s));
         break;
-      case OpKind::kExit:
+      case engine::OpKind::kExit:
         add_line(rank, "finalize");
         break;
-      case OpKind::kPeek:
-      case OpKind::kCompute:
-      case OpKind::kWindowOpen:
-      case OpKind::kWindowClose:
-      case OpKind::kBlockEnd:
-      case OpKind::kCopy:
-      case OpKind::kReduce:
+      case engine::OpKind::kPeek:
+      case engine::OpKind::kCompute:
+      case engine::OpKind::kWindowOpen:
+      case engine::OpKind::kWindowClose:
+      case engine::OpKind::kBlockEnd:
+      case engine::OpKind::kCopy:
+      case engine::OpKind::kReduce:
         break;
     }
   }
 
-  void visit_receive(Rank rank, const Op& op, const Message& message, bool sent) {
+  void visit_receive(Rank rank, const engine::Op& op, const engine::Message& message, bool sent) {
     Note& known = note(op, message);
-    if ((op.flags & kOpInternal) != 0) {
+    if ((op.flags & engine::kOpInternal) != 0) {
       for (const std::string& line : known.lines) add_line(rank, line);
       return;
     }
@@ -329,27 +329,27 @@ class Export final : public TiExport, private OpWalk::Visitor {
   }
 
   // A non-blocking collective happens where it is waited for: a rank is one sequence of actions in SimGrid.
-  void visit_actor(ProcessIndex index, const Op& op, const Message* message) {
+  void visit_actor(engine::ProcessIndex index, const engine::Op& op, const engine::Message* message) {
     if (actor_lines_.size() <= index) actor_lines_.resize(walk_.store().processes());
     std::vector<std::string>& lines = actor_lines_[index];
-    const bool internal = (op.flags & kOpInternal) != 0;
+    const bool internal = (op.flags & engine::kOpInternal) != 0;
     switch (op.kind) {
-      case OpKind::kSend:
+      case engine::OpKind::kSend:
         if (internal) {
           note(op, *message).lines = std::exchange(lines, {});
         } else {
           lines.push_back(send_action(op, *message, false));
         }
         break;
-      case OpKind::kWaitSend:
+      case engine::OpKind::kWaitSend:
         if (note(op, *message).started) lines.push_back(wait_action(*message));
         break;
-      case OpKind::kPost:
+      case engine::OpKind::kPost:
         note(op, *message).posted = true;
         note(op, *message).post_line = lines.size();
         lines.push_back("irecv " + source_and_tag(*message));
         break;
-      case OpKind::kRecv:
+      case engine::OpKind::kRecv:
         if (internal) break;
         if (note(op, *message).posted) {
           lines[static_cast<std::size_t>(note(op, *message).post_line)] += count_of(message->bytes);
@@ -378,9 +378,9 @@ class Export final : public TiExport, private OpWalk::Visitor {
 
 Result<std::unique_ptr<TiExport>> TiExport::make(Rank ranks, const std::string& path,
                                                  double flops_per_second) {
-  auto made = std::make_unique<Export>(ranks, path, flops_per_second);
+  auto made = std::make_unique<TiWriter>(ranks, path, flops_per_second);
   if (Result<void> started = made->start(); !started) return started.error();
   return std::unique_ptr<TiExport>(std::move(made));
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -10,7 +10,7 @@
 #include "predictor/engine/match/mpi_library.h"
 #include "tools/trace/export_notes.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 inline constexpr double kDefaultFlopsPerSecond = 1e9;
 
@@ -21,9 +21,9 @@ class TiExport {
   static Result<std::unique_ptr<TiExport>> make(Rank ranks, const std::string& path, double flops_per_second);
   virtual ~TiExport() = default;
   // As Predictor::set_mpi.
-  virtual void set_mpi(const MpiSetup& setup) = 0;
+  virtual void set_mpi(const engine::MpiSetup& setup) = 0;
   virtual Result<void> feed(Rank rank, const Event& event) = 0;
   virtual Result<ExportNotes> finish() = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

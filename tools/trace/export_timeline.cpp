@@ -11,12 +11,12 @@
 #include "predictor/engine/replay/timeline.h"
 #include "tools/trace/event_text.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
-class Export final : public TimelineExport, private TimelineObserver {
+class TimelineWriter final : public TimelineExport, private engine::TimelineObserver {
  public:
-  Export(std::unique_ptr<Predictor> predictor, Rank ranks, TraceOutput& output)
+  TimelineWriter(std::unique_ptr<engine::Predictor> predictor, Rank ranks, TraceOutput& output)
       : predictor_(std::move(predictor)),
         output_(output),
         target_(predictor_->targets().front()),
@@ -30,14 +30,14 @@ class Export final : public TimelineExport, private TimelineObserver {
       metadata("process_name", node, 0, R"("name":"node )" + std::to_string(node) + '"');
       metadata("process_sort_index", node, 0, R"("sort_index":)" + std::to_string(node));
     }
-    for (ProcessIndex rank = 0; rank < static_cast<ProcessIndex>(ranks_.size()); ++rank) {
+    for (engine::ProcessIndex rank = 0; rank < static_cast<engine::ProcessIndex>(ranks_.size()); ++rank) {
       metadata("thread_name", node_of(static_cast<Rank>(rank)), rank,
                R"("name":"rank )" + std::to_string(rank) + '"');
     }
     return flush(0);
   }
 
-  void set_mpi(const MpiSetup& setup) override { predictor_->set_mpi(setup); }
+  void set_mpi(const engine::MpiSetup& setup) override { predictor_->set_mpi(setup); }
   Result<void> feed(Rank rank, const Event& event) override {
     if (rank >= 0 && static_cast<std::size_t>(rank) < ranks_.size() && event.kind != EventKind::kKeepAlive) {
       ranks_[static_cast<std::size_t>(rank)].names.push_back(call_name(event));
@@ -81,7 +81,7 @@ class Export final : public TimelineExport, private TimelineObserver {
     text_ += first_ ? "\n{" : ",\n{";
     first_ = false;
   }
-  void metadata(const char* name, std::uint32_t node, ProcessIndex row, const std::string& arguments) {
+  void metadata(const char* name, std::uint32_t node, engine::ProcessIndex row, const std::string& arguments) {
     begin_entry();
     text_ += R"("ph":"M","name":")" + std::string(name) + R"(","pid":)" + std::to_string(node) +
              R"(,"tid":)" + std::to_string(row) + R"(,"args":{)" + arguments + "}}";
@@ -93,13 +93,13 @@ class Export final : public TimelineExport, private TimelineObserver {
                                               std::chars_format::fixed, 3)
                                     .ptr);
   }
-  void place(const TimelineOp& op, Seconds time_s) {
+  void place(const engine::TimelineOp& op, Seconds time_s) {
     text_ += R"(,"pid":)" + std::to_string(node_of(op.rank)) + R"(,"tid":)" + std::to_string(op.process) +
              R"(,"ts":)";
     append_us(time_s);
   }
 
-  void slice(const TimelineOp& op, const std::string& name, const char* category, Seconds begin_s,
+  void slice(const engine::TimelineOp& op, const std::string& name, const char* category, Seconds begin_s,
              Seconds end_s, bool also_empty = false) {
     if (end_s <= begin_s && !also_empty) return;
     begin_entry();
@@ -111,14 +111,14 @@ class Export final : public TimelineExport, private TimelineObserver {
       text_ += R"(,"args":{"from":)" + std::to_string(op.message.src) + R"(,"to":)" +
                std::to_string(op.message.dst) + R"(,"bytes":)" + std::to_string(op.message.bytes) +
                R"(,"comm":)" + std::to_string(op.message.comm) +
-               (op.message.collective ? R"(,"collective":)" : R"(,"tag":)") + std::to_string(op.message.tag) +
+               (op.message.collective ? R"(,"engine::collective":)" : R"(,"tag":)") + std::to_string(op.message.tag) +
                '}';
     }
     text_ += '}';
   }
 
   // An arrow's end lies in the slice that is there at its time.
-  void arrow(const TimelineOp& op, char phase, Seconds time_s) {
+  void arrow(const engine::TimelineOp& op, char phase, Seconds time_s) {
     begin_entry();
     text_ += std::string(R"("ph":")") + phase + R"(","name":"message","cat":"message","id":")" +
              std::to_string(op.message_id) + (phase == 'f' ? R"(","bp":"e")" : "\"");
@@ -126,7 +126,7 @@ class Export final : public TimelineExport, private TimelineObserver {
     text_ += '}';
   }
 
-  std::string name_of(const TimelineOp& op) {
+  std::string name_of(const engine::TimelineOp& op) {
     if (op.actor) return "collective";
     RankState& state = ranks_[static_cast<std::size_t>(op.rank)];
     while (state.first_event < op.event && !state.names.empty()) {
@@ -137,7 +137,7 @@ class Export final : public TimelineExport, private TimelineObserver {
                                                                 : std::string(state.names.front());
   }
 
-  void on_op(const TimelineOp& op) override {
+  void on_op(const engine::TimelineOp& op) override {
     if (op.actor && rows_.size() <= op.process) rows_.resize(op.process + std::size_t{1});
     if (op.actor && !rows_[op.process]) {
       rows_[op.process] = true;
@@ -145,24 +145,24 @@ class Export final : public TimelineExport, private TimelineObserver {
                R"("name":"rank )" + std::to_string(op.rank) + R"(, collectives under way")");
     }
     const std::string name = name_of(op);
-    const bool internal = (op.flags & kOpInternal) != 0;
+    const bool internal = (op.flags & engine::kOpInternal) != 0;
     slice(op, "process", "process", op.begin_s, op.acted_s);
     // A send that waits for nothing takes no time: its arrow needs a slice all the same.
     const bool has_arrow =
-        !internal && op.message_id != 0 && (op.kind == OpKind::kSend || op.kind == OpKind::kRecv);
+        !internal && op.message_id != 0 && (op.kind == engine::OpKind::kSend || op.kind == engine::OpKind::kRecv);
     if (!(op.actor && internal)) {
-      slice(op, name, op.kind == OpKind::kBlocked ? "blocked" : "waiting", op.acted_s, op.waited_s,
+      slice(op, name, op.kind == engine::OpKind::kBlocked ? "blocked" : "waiting", op.acted_s, op.waited_s,
             has_arrow);
     }
     slice(op, name, "protocol", op.waited_s, op.end_s);
     if (!has_arrow) return;
-    if (op.kind == OpKind::kSend) arrow(op, 's', op.acted_s);
-    if (op.kind == OpKind::kRecv) arrow(op, 'f', op.waited_s);
+    if (op.kind == engine::OpKind::kSend) arrow(op, 's', op.acted_s);
+    if (op.kind == engine::OpKind::kRecv) arrow(op, 'f', op.waited_s);
   }
 
-  std::unique_ptr<Predictor> predictor_;
+  std::unique_ptr<engine::Predictor> predictor_;
   TraceOutput& output_;
-  const Target& target_;
+  const engine::Target& target_;
   std::vector<RankState> ranks_;
   std::vector<bool> rows_;  // by process: an actor's row has its name
   std::string text_;
@@ -171,13 +171,13 @@ class Export final : public TimelineExport, private TimelineObserver {
 
 }  // namespace
 
-Result<std::unique_ptr<TimelineExport>> TimelineExport::make(Rank ranks, const Target& target,
+Result<std::unique_ptr<TimelineExport>> TimelineExport::make(Rank ranks, const engine::Target& target,
                                                              TraceOutput& output) {
-  Result<std::unique_ptr<Predictor>> predictor = Predictor::make(ranks, {target});
+  Result<std::unique_ptr<engine::Predictor>> predictor = engine::Predictor::make(ranks, {target});
   if (!predictor) return predictor.error();
-  auto made = std::make_unique<Export>(std::move(*predictor), ranks, output);
+  auto made = std::make_unique<TimelineWriter>(std::move(*predictor), ranks, output);
   if (Result<void> started = made->start(); !started) return started.error();
   return std::unique_ptr<TimelineExport>(std::move(made));
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

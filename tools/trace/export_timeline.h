@@ -11,7 +11,7 @@
 #include "predictor/engine/metric/predictor.h"
 #include "tools/trace/trace_output.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct TimelineResult {
   Seconds lbf_s = 0;
@@ -21,13 +21,13 @@ struct TimelineResult {
 class TimelineExport {
  public:
   // REQUIRES: `output` outlives the export. Errors: those of Predictor::make, kIo.
-  static Result<std::unique_ptr<TimelineExport>> make(Rank ranks, const Target& target, TraceOutput& output);
+  static Result<std::unique_ptr<TimelineExport>> make(Rank ranks, const engine::Target& target, TraceOutput& output);
   virtual ~TimelineExport() = default;
   // As Predictor::set_mpi.
-  virtual void set_mpi(const MpiSetup& setup) = 0;
+  virtual void set_mpi(const engine::MpiSetup& setup) = 0;
   virtual Result<void> feed(Rank rank, const Event& event) = 0;
   // The output is not committed.
   virtual Result<TimelineResult> finish() = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -16,10 +16,9 @@
 
 #include "base/number.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
-constexpr Rank kMaxRanks = 1 << 24;
 constexpr Bytes kMaxBytes = Bytes{1} << 50;
 constexpr Seconds kMaxTimeS = 1e9;
 constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;
@@ -685,4 +684,4 @@ Result<std::unique_ptr<TiTrace>> TiTrace::open(const std::string& path, double f
   return std::unique_ptr<TiTrace>(std::move(reader));
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

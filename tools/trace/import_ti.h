@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "event/text_trace.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 class TiTrace {
  public:
@@ -26,4 +26,4 @@ class TiTrace {
   virtual std::vector<std::string> notes() const = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -26,36 +26,35 @@
 #include "tools/trace/trace_output.h"
 #include "tools/whatif/whatif_trace.h"
 
+using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
+using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
+
 namespace {
 
-using lbf::Error;
-using lbf::Event;
-using lbf::Rank;
-using lbf::Result;
 
 constexpr int kFailure = 1;
 constexpr int kUsage = 2;
 
 // `what` may have a file's name or a trace's words in it: one line, nothing that acts on a terminal.
 int fail(int status, const std::string& what) {
-  std::fprintf(stderr, "lbf-trace: error: %s\n", lbf::report::printable(what).c_str());
+  std::fprintf(stderr, "lbf-trace: error: %s\n", report::printable(what).c_str());
   return status;
 }
 void warn(const std::string& what) {
-  std::fprintf(stderr, "lbf-trace: warning: %s\n", lbf::report::printable(what).c_str());
+  std::fprintf(stderr, "lbf-trace: warning: %s\n", report::printable(what).c_str());
 }
 
 struct Options {
   std::string trace;
-  std::string server = lbf::default_server();
+  std::string server = default_server();
   std::string output = "-";
   std::string to;  // "text", "stored"
   bool json = false;
   std::vector<Rank> ranks;  // dump
   std::uint64_t limit = 0;
   std::string import_format;
-  double flops_per_second = lbf::kDefaultFlopsPerSecond;  // import
-  lbf::TraceExportOptions exported;
+  double flops_per_second = kDefaultFlopsPerSecond;  // import
+  TraceExportOptions exported;
   std::string pattern;
   Rank synth_ranks = 0;
   std::uint64_t iterations = 0;
@@ -99,18 +98,18 @@ class TraceSink {
                                                  const std::vector<std::uint32_t>& node_of_rank = {},
                                                  const std::set<std::string>& switched_off = {}) {
     if (form == "stored" && path == "-" && ::isatty(STDOUT_FILENO) == 1) {
-      return lbf::invalid_input(
+      return invalid_input(
           "a stored trace is not for a terminal: name a file with -o FILE, or --to text");
     }
-    Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(path);
+    Result<std::unique_ptr<TraceOutput>> output = TraceOutput::open(path);
     if (!output) return output.error();
     auto sink = std::make_unique<TraceSink>();
     sink->output_ = std::move(*output);
     if (form == "text") {
       sink->text_.emplace(sink->output_->stream(), ranks, procedures, library, node_of_rank);
     } else {
-      lbf::TraceOutput* out = sink->output_.get();
-      lbf::StoredTraceOptions stored;
+      TraceOutput* out = sink->output_.get();
+      StoredTraceOptions stored;
       stored.library = library;
       stored.procedures = procedures;
       stored.node_of_rank = node_of_rank;
@@ -123,8 +122,8 @@ class TraceSink {
   Result<void> add(Rank rank, const Event& event) {
     if (!text_) return stored_->add(rank, event);
     Result<void> added = text_->add(rank, event);
-    if (added || added.error().code != lbf::ErrorCode::kInvalidInput) return added;
-    return lbf::invalid_input(added.error().message + "; --to stored and lbf-trace dump keep everything");
+    if (added || added.error().code != ErrorCode::kInvalidInput) return added;
+    return invalid_input(added.error().message + "; --to stored and lbf-trace dump keep everything");
   }
   Result<void> finish() {
     if (stored_) {
@@ -134,69 +133,69 @@ class TraceSink {
   }
 
  private:
-  std::unique_ptr<lbf::TraceOutput> output_;
-  std::optional<lbf::TextTraceWriter> text_;
-  std::optional<lbf::StoredTraceWriter> stored_;
+  std::unique_ptr<TraceOutput> output_;
+  std::optional<TextTraceWriter> text_;
+  std::optional<StoredTraceWriter> stored_;
 };
 
 Result<void> print(const std::string& text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return Error{lbf::ErrorCode::kIo,
+    return Error{ErrorCode::kIo,
                  "cannot write the result to standard output; is the disk full or the pipe closed?"};
   }
   return {};
 }
 
-Result<void> read(lbf::WhatIfTrace& trace, const char* what, const lbf::EventSink& sink) {
-  lbf::Progress progress("lbf-trace", what);
-  return trace.read(lbf::one_by_one(sink), [&progress](double share) { progress.show(share); });
+Result<void> read(WhatIfTrace& trace, const char* what, const EventSink& sink) {
+  Progress progress("lbf-trace", what);
+  return trace.read(one_by_one(sink), [&progress](double share) { progress.show(share); });
 }
 
 // --- the subcommands
 
 Result<void> info(const Options& options) {
-  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(options.trace, options.server);
   if (!trace) return trace.error();
-  lbf::TraceInfoCount count((*trace)->ranks());
+  TraceInfoCount count((*trace)->ranks());
   Result<void> done =
       read(**trace, "read", [&count](Rank rank, const Event& event) { return count.add(rank, event); });
   if (!done) return done;
   const TraceForm form = form_of(options.trace);
-  const lbf::TraceSource source{options.trace, form.name, form.bytes, (*trace)->library(), (*trace)->node_of_rank()};
+  const TraceSource source{options.trace, form.name, form.bytes, (*trace)->library(), (*trace)->node_of_rank()};
   return print(options.json ? count.json(source) : count.table(source));
 }
 
 Result<void> dump(const Options& options) {
-  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(options.trace, options.server);
   if (!trace) return trace.error();
   std::vector<bool> wanted(static_cast<std::size_t>((*trace)->ranks()), options.ranks.empty());
   for (Rank rank : options.ranks) {
     if (rank >= (*trace)->ranks()) {
-      return lbf::invalid_input("--rank " + std::to_string(rank) + ": the trace has ranks 0 to " +
+      return invalid_input("--rank " + std::to_string(rank) + ": the trace has ranks 0 to " +
                                 std::to_string((*trace)->ranks() - 1));
     }
     wanted[static_cast<std::size_t>(rank)] = true;
   }
-  Result<std::unique_ptr<lbf::TraceOutput>> output = lbf::TraceOutput::open(options.output);
+  Result<std::unique_ptr<TraceOutput>> output = TraceOutput::open(options.output);
   if (!output) return output.error();
   std::uint64_t lines = 0;
   bool enough = false;
   const auto sink = [&](Rank rank, const Event& event) -> Result<void> {
     if (!wanted[static_cast<std::size_t>(rank)]) return {};
-    if (Result<void> done = (*output)->write(lbf::event_line(rank, event) + "\n"); !done) return done;
+    if (Result<void> done = (*output)->write(event_line(rank, event) + "\n"); !done) return done;
     enough = options.limit > 0 && ++lines >= options.limit;
-    return enough ? Result<void>(Error{lbf::ErrorCode::kLimit, "--limit"}) : Result<void>();
+    return enough ? Result<void>(Error{ErrorCode::kLimit, "--limit"}) : Result<void>();
   };
   if (Result<void> done = read(**trace, "dumped", sink); !done && !enough) return done;
   return (*output)->commit();
 }
 
 Result<void> convert(const Options& options) {
-  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(options.trace, options.server);
   if (!trace) return trace.error();
   const bool from_text = form_of(options.trace).name == "text";
   const std::string to = !options.to.empty() ? options.to : from_text ? "stored" : "text";
-  const Result<std::vector<std::string>> procedures = (*trace)->procedures(lbf::WhatIfTrace::Samples::kLeftOut);
+  const Result<std::vector<std::string>> procedures = (*trace)->procedures(WhatIfTrace::Samples::kLeftOut);
   if (!procedures) return procedures.error();
   Result<std::unique_ptr<TraceSink>> sink =
       TraceSink::open(options.output, to, (*trace)->ranks(), (*trace)->library(), *procedures, (*trace)->node_of_rank(),
@@ -209,13 +208,13 @@ Result<void> convert(const Options& options) {
 }
 
 Result<void> import_trace(const Options& options) {
-  Result<std::unique_ptr<lbf::TiTrace>> trace = lbf::TiTrace::open(options.trace, options.flops_per_second);
+  Result<std::unique_ptr<TiTrace>> trace = TiTrace::open(options.trace, options.flops_per_second);
   if (!trace) return trace.error();
   Result<std::unique_ptr<TraceSink>> sink =
       TraceSink::open(options.output, options.to.empty() ? "stored" : options.to, (*trace)->ranks());
   if (!sink) return sink.error();
   {
-    lbf::Progress progress("lbf-trace", "imported");
+    Progress progress("lbf-trace", "imported");
     Result<void> done =
         (*trace)->read([&](Rank rank, const Event& event) { return (*sink)->add(rank, event); },
                        [&progress](double share) { progress.show(share); });
@@ -227,9 +226,9 @@ Result<void> import_trace(const Options& options) {
 }
 
 Result<void> export_trace(const Options& options) {
-  Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(options.trace, options.server);
+  Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(options.trace, options.server);
   if (!trace) return trace.error();
-  const Result<std::vector<std::string>> warnings = lbf::export_trace(options.exported, **trace);
+  const Result<std::vector<std::string>> warnings = export_trace(options.exported, **trace);
   if (!warnings) return warnings.error();
   for (const std::string& warning : *warnings) warn(warning);
   return {};
@@ -240,12 +239,12 @@ Result<void> synth(const Options& options) {
       TraceSink::open(options.output, options.to.empty() ? "stored" : options.to, options.synth_ranks);
   if (!sink) return sink.error();
   {
-    lbf::Progress progress("lbf-trace", "made");
+    Progress progress("lbf-trace", "made");
     const double all =
-        static_cast<double>(lbf::synth_events_per_iteration(options.pattern, options.synth_ranks)) *
+        static_cast<double>(synth_events_per_iteration(options.pattern, options.synth_ranks)) *
         static_cast<double>(options.iterations);
     std::uint64_t events = 0;
-    Result<void> done = lbf::synthesize(options.pattern, options.synth_ranks, options.iterations,
+    Result<void> done = synthesize(options.pattern, options.synth_ranks, options.iterations,
                                         [&](Rank rank, const Event& event) {
                                           constexpr std::uint64_t kEventsPerTick = 1 << 16;
                                           if (++events % kEventsPerTick == 0)
@@ -267,7 +266,7 @@ void add_trace(CLI::App& command, Options& options) {
   command
       .add_option("--server", options.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)")
       ->check([](const std::string& server) {
-        const auto client = lbf::HttpClient::make(server);
+        const auto client = HttpClient::make(server);
         return client ? std::string() : client.error().message;
       });
 }
@@ -278,16 +277,16 @@ void add_form(CLI::App& command, Options& options, const char* help) {
   command.add_option("--to", options.to, help)->check(CLI::IsMember({"text", "stored"}));
 }
 void add_flops(CLI::App& command, double& flops_per_second, const char* help) {
-  command.add_option("--flops-per-second", flops_per_second, help)->check(lbf::check_positive);
+  command.add_option("--flops-per-second", flops_per_second, help)->check(check_positive);
 }
 
 // What is wrong with the options of export; empty: nothing.
-std::string check_export(const CLI::App& command, const lbf::TraceExportOptions& options) {
+std::string check_export(const CLI::App& command, const TraceExportOptions& options) {
   if (options.output == "-" && options.format == "ti")
     return "--format ti writes a list and a folder of files: name the list with -o FILE";
   if (options.output == "-" && options.format == "otf2")
     return "--format otf2 makes a folder: name it with -o DIR";
-  return lbf::exports_a_prediction(options.format) ? lbf::check_target_options(command, options.target) : "";
+  return exports_a_prediction(options.format) ? check_target_options(command, options.target) : "";
 }
 
 int run(int argc, char** argv) {
@@ -342,16 +341,16 @@ int run(int argc, char** argv) {
              "file to write (default standard output; ti needs a file), otf2: folder to make");
   add_flops(*export_command, options.exported.flops_per_second,
             "ti: flops of one second of process time (default 1e9)");
-  lbf::add_target_options(*export_command, options.exported.target, "Target (timeline, otf2)");
+  add_target_options(*export_command, options.exported.target, "Target (timeline, otf2)");
 
   CLI::App* synth_command = app.add_subcommand("synth", "makes a trace of a well-known pattern");
-  std::vector<std::string> patterns(lbf::kSynthPatterns.begin(), lbf::kSynthPatterns.end());
+  std::vector<std::string> patterns(kSynthPatterns.begin(), kSynthPatterns.end());
   synth_command->add_option("--pattern", options.pattern, "ring, stencil2d, alltoall or allreduce")
       ->required()
       ->check(CLI::IsMember(patterns));
   synth_command->add_option("--ranks", options.synth_ranks, "ranks of the program")
       ->required()
-      ->check(CLI::Range(lbf::kMinSynthRanks, lbf::kMaxSynthRanks));
+      ->check(CLI::Range(kMinSynthRanks, kMaxSynthRanks));
   synth_command->add_option("--iterations", options.iterations, "how often the pattern is repeated")
       ->required()
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40));

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 constexpr std::uint32_t kEventsPerRound = 4096;
 }
@@ -26,7 +26,7 @@ Result<void> OpWalk::finish() {
   if (Result<void> done = advance(); !done) return done;
   for (bool forced = true; forced;) {
     forced = false;
-    for (ProcessIndex process = 0; process < static_cast<ProcessIndex>(processes_.size()); ++process) {
+    for (engine::ProcessIndex process = 0; process < static_cast<engine::ProcessIndex>(processes_.size()); ++process) {
       if (!processes_[process].waits) continue;
       forced = true;
       processes_[process].waits = false;
@@ -43,12 +43,12 @@ Result<void> OpWalk::advance() {
   processes_.resize(store_.processes());
   if (slots_.size() < store_.message_slots())
     slots_.resize(std::max(store_.message_slots(), 2 * slots_.size()));
-  for (ProcessIndex process : store_.touched()) {
+  for (engine::ProcessIndex process : store_.touched()) {
     if (!processes_[process].waits) ready_.push_back(process);
   }
   store_.clear_touched();
   while (!ready_.empty()) {
-    const ProcessIndex process = ready_.back();
+    const engine::ProcessIndex process = ready_.back();
     ready_.pop_back();
     if (processes_[process].waits) continue;
     if (Result<void> done = run(process, false); !done) return done;
@@ -63,20 +63,20 @@ void OpWalk::add_to(ExportNotes& notes) const {
   notes.why_partial = matcher_.why_partial();
 }
 
-OpWalk::Slot& OpWalk::slot_of(MessageIndex message) {
-  return current(slots_[message], store_.message(message));
+OpWalk::Slot& OpWalk::slot_of(engine::MessageIndex message) {
+  return engine::current(slots_[message], store_.message(message));
 }
 
-Result<void> OpWalk::run(ProcessIndex index, bool force) {
+Result<void> OpWalk::run(engine::ProcessIndex index, bool force) {
   Process& process = processes_[index];
-  while (const Op* op = store_.front(index, process.cursor)) {
-    if (op->kind == OpKind::kBlockEnd) {
-      OpStore::pop(process.cursor);
+  while (const engine::Op* op = store_.front(index, process.cursor)) {
+    if (op->kind == engine::OpKind::kBlockEnd) {
+      engine::OpStore::pop(process.cursor);
       continue;
     }
-    const Message* message = op->message != kNoMessage ? &store_.message(op->message) : nullptr;
+    const engine::Message* message = op->message != engine::kNoMessage ? &store_.message(op->message) : nullptr;
     bool sent = true;
-    if (message != nullptr && (op->kind == OpKind::kRecv || op->kind == OpKind::kPeek)) {
+    if (message != nullptr && (op->kind == engine::OpKind::kRecv || op->kind == engine::OpKind::kPeek)) {
       Slot& slot = slot_of(op->message);
       sent = slot.sent;
       if (!sent && !force) {
@@ -87,19 +87,19 @@ Result<void> OpWalk::run(ProcessIndex index, bool force) {
       force = false;
     }
     if (Result<void> done = visitor_.visit(index, *op, message, sent); !done) return done;
-    if (message != nullptr && op->kind == OpKind::kSend) {
+    if (message != nullptr && op->kind == engine::OpKind::kSend) {
       Slot& slot = slot_of(op->message);
       slot.sent = true;
-      if (slot.waiter != kNobody) {
+      if (slot.waiter != engine::kNobody) {
         processes_[slot.waiter].waits = false;
         ready_.push_back(slot.waiter);
-        slot.waiter = kNobody;
+        slot.waiter = engine::kNobody;
       }
     }
     if (message != nullptr) store_.used(op->message);
-    OpStore::pop(process.cursor);
+    engine::OpStore::pop(process.cursor);
   }
   return {};
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

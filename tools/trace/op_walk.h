@@ -15,7 +15,7 @@
 #include "predictor/engine/match/op_store.h"
 #include "tools/trace/export_notes.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 class OpWalk {
  public:
@@ -24,44 +24,44 @@ class OpWalk {
     virtual ~Visitor() = default;
     // `message`: nullptr, or what the op names. `sent` is false for a receive or a probe whose message was
     // never sent (a partial trace). REQUIRES of the visitor: it keeps no reference.
-    virtual Result<void> visit(ProcessIndex process, const Op& op, const Message* message, bool sent) = 0;
+    virtual Result<void> visit(engine::ProcessIndex process, const engine::Op& op, const engine::Message* message, bool sent) = 0;
   };
 
   // Messages above `eager_up_to` bytes say when their receive is posted and when their send's buffer is free.
   OpWalk(Rank ranks, Bytes eager_up_to, Visitor& visitor);
 
   // As Predictor::set_mpi.
-  void set_mpi(const MpiSetup& setup) { matcher_.set_mpi(setup); }
+  void set_mpi(const engine::MpiSetup& setup) { matcher_.set_mpi(setup); }
   // As Predictor::feed; also the visitor's errors.
   Result<void> feed(Rank rank, const Event& event);
   // No more events will come: visits what waits for messages that were never sent, too.
   Result<void> finish();
 
-  const OpStore& store() const { return store_; }
-  const Matcher& matcher() const { return matcher_; }
+  const engine::OpStore& store() const { return store_; }
+  const engine::Matcher& matcher() const { return matcher_; }
   // What it met that an export has to tell. REQUIRES: after finish().
   void add_to(ExportNotes& notes) const;
 
  private:
   struct Process {
-    OpStore::Cursor cursor;
+    engine::OpStore::Cursor cursor;
     bool waits = false;
   };
   struct Slot {
     std::uint32_t generation = ~std::uint32_t{0};
     bool sent = false;
-    ProcessIndex waiter = kNobody;
+    engine::ProcessIndex waiter = engine::kNobody;
   };
   Result<void> advance();
-  Result<void> run(ProcessIndex process, bool force);
-  Slot& slot_of(MessageIndex message);
+  Result<void> run(engine::ProcessIndex process, bool force);
+  Slot& slot_of(engine::MessageIndex message);
 
-  OpStore store_;
-  Matcher matcher_;
+  engine::OpStore store_;
+  engine::Matcher matcher_;
   Visitor& visitor_;
   std::vector<Process> processes_;
   std::vector<Slot> slots_;
-  std::vector<ProcessIndex> ready_;
+  std::vector<engine::ProcessIndex> ready_;
   std::uint32_t events_in_round_ = 0;
   std::uint64_t never_sent_ = 0;  // receives and probes
 };
@@ -69,11 +69,11 @@ class OpWalk {
 // A tag for formats that have neither communicators nor messages of collectives: messages that this maps to
 // one tag are on one channel, but for chance collisions between communicators. Point-to-point messages of
 // MPI_COMM_WORLD keep theirs; the others get tags from 2^30 on, which programs hardly use.
-constexpr std::uint32_t flat_tag(const Message& message) {
+constexpr std::uint32_t flat_tag(const engine::Message& message) {
   const auto tag = static_cast<std::uint32_t>(message.tag);
   if (message.collective) return 0x60000000U | ((message.comm * 0x9E3779B1U + tag) & 0x1FFFFFFFU);
   if (message.comm != 0) return 0x40000000U | (((message.comm - 1) * 0x9E3779B1U + tag) & 0x1FFFFFFFU);
   return tag;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -9,7 +9,7 @@
 #include <system_error>
 #include <utility>
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr const char* kAnchor = "traces";  // traces.otf2, as Score-P names it
@@ -228,4 +228,4 @@ void Otf2Archive::write_communicators(OTF2_GlobalDefWriter* writer) {
   }
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

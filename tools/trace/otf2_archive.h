@@ -16,7 +16,7 @@
 #include "base/result.h"
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 class Otf2Archive {
  public:
@@ -83,4 +83,4 @@ class Otf2Archive {
   OTF2_ErrorCode failed_ = OTF2_SUCCESS;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -5,7 +5,7 @@
 
 #include "event/collective_op.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 std::optional<OTF2_CollectiveOp> operation(CollectiveOp op) {
@@ -192,4 +192,4 @@ Otf2Communicators::Place Otf2Communicators::place(std::uint32_t comm, Rank world
   return found->place;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -14,7 +14,7 @@
 #include "event/event.h"
 #include "tools/trace/otf2_archive.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct Otf2Collective {
   OTF2_CollectiveOp op = OTF2_COLLECTIVE_OP_BARRIER;
@@ -61,4 +61,4 @@ class Otf2Communicators {
   std::map<std::vector<std::uint64_t>, std::shared_ptr<const Members>> known_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

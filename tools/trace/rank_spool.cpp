@@ -9,7 +9,7 @@
 #include <cstring>
 #include <utility>
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr std::size_t kMemory = std::size_t{64} << 20;
@@ -20,7 +20,7 @@ struct ChunkHeader {
   std::uint64_t bytes;
 };
 
-Error io_error(const char* what) {
+Error spool_error(const char* what) {
   return {ErrorCode::kIo, std::string("the temporary file cannot be ") + what + ": " + std::strerror(errno) +
                               " (TMPDIR names another folder for it)"};
 }
@@ -64,7 +64,7 @@ Result<RankSpool> RankSpool::make(Rank ranks, const std::string& folder) {
   }
   path += "/lbf-trace-XXXXXX";
   ScopedFd fd(::mkostemp(path.data(), O_CLOEXEC));
-  if (fd.get() < 0) return io_error("made");
+  if (fd.get() < 0) return spool_error("made");
   ::unlink(path.c_str());
   return RankSpool(std::move(fd), ranks);
 }
@@ -80,13 +80,13 @@ Result<void> RankSpool::flush(Part& part) {
   const ChunkHeader header{0, part.pending.size()};
   std::string chunk(reinterpret_cast<const char*>(&header), sizeof(header));
   chunk += part.pending;
-  if (!write_all(fd_.get(), chunk.data(), chunk.size(), at)) return io_error("written");
+  if (!write_all(fd_.get(), chunk.data(), chunk.size(), at)) return spool_error("written");
   end_ += chunk.size();
   const std::uint64_t link = at + 1;
   if (part.first == 0) {
     part.first = link;
   } else if (!write_all(fd_.get(), reinterpret_cast<const char*>(&link), sizeof(link), part.last - 1)) {
-    return io_error("written");
+    return spool_error("written");
   }
   part.last = link;
   part.pending.clear();
@@ -99,13 +99,13 @@ Result<void> RankSpool::read(Rank rank, const std::function<Result<void>(std::st
   for (std::uint64_t link = part.first; link != 0;) {
     ChunkHeader header{};
     if (!read_all(fd_.get(), reinterpret_cast<char*>(&header), sizeof(header), link - 1))
-      return io_error("read");
+      return spool_error("read");
     text.resize(static_cast<std::size_t>(header.bytes));
-    if (!read_all(fd_.get(), text.data(), text.size(), link - 1 + sizeof(header))) return io_error("read");
+    if (!read_all(fd_.get(), text.data(), text.size(), link - 1 + sizeof(header))) return spool_error("read");
     if (Result<void> done = sink(text); !done) return done;
     link = header.next;
   }
   return part.pending.empty() ? Result<void>() : sink(part.pending);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

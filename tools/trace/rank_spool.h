@@ -12,7 +12,7 @@
 #include "base/scoped_fd.h"
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 class RankSpool {
  public:
@@ -38,4 +38,4 @@ class RankSpool {
   std::vector<Part> parts_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -9,7 +9,7 @@
 #include "tools/support/progress.h"
 #include "tools/trace/trace_output.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 using Warnings = std::vector<std::string>;
@@ -17,7 +17,7 @@ using Warnings = std::vector<std::string>;
 // Feeds the whole trace to one of the exports.
 template <typename Export>
 Result<void> feed(WhatIfTrace& trace, const char* done, Export& into) {
-  into.set_mpi(mpi_setup(trace.library(), trace.node_of_rank()));
+  into.set_mpi(engine::mpi_setup(trace.library(), trace.node_of_rank()));
   Progress progress("lbf-trace", done);
   return trace.read(one_by_one([&into](Rank rank, const Event& event) { return into.feed(rank, event); }),
                     [&progress](double share) { progress.show(share); });
@@ -40,8 +40,8 @@ Warnings warnings_of(const ExportNotes& notes) {
   return warnings;
 }
 
-Result<Target> only_target(const TraceExportOptions& options, Rank ranks) {
-  Result<std::vector<Target>> targets = make_targets(options.target, ranks);
+Result<engine::Target> only_target(const TraceExportOptions& options, Rank ranks) {
+  Result<std::vector<engine::Target>> targets = make_targets(options.target, ranks);
   if (!targets) return targets.error();
   if (targets->size() != 1) {
     return invalid_input((options.format == "otf2" ? "an OTF2 archive" : "a timeline") +
@@ -53,7 +53,7 @@ Result<Target> only_target(const TraceExportOptions& options, Rank ranks) {
 }
 
 Result<Warnings> export_prediction(const TraceExportOptions& options, WhatIfTrace& trace) {
-  const Result<Target> target = only_target(options, trace.ranks());
+  const Result<engine::Target> target = only_target(options, trace.ranks());
   if (!target) return target.error();
   std::unique_ptr<TraceOutput> output;  // otf2 makes its folder itself
   if (options.format == "timeline") {
@@ -106,4 +106,4 @@ Result<Warnings> export_trace(const TraceExportOptions& options, WhatIfTrace& tr
   return export_prediction(options, trace);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

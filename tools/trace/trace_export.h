@@ -9,7 +9,7 @@
 #include "tools/whatif/whatif_targets.h"
 #include "tools/whatif/whatif_trace.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct TraceExportOptions {
   std::string format;  // "goal", "ti", "timeline", "otf2"
@@ -26,4 +26,4 @@ inline bool exports_a_prediction(const std::string& format) {
 // What the other format cannot say, a line each. Errors: those of reading and writing, and of the target.
 Result<std::vector<std::string>> export_trace(const TraceExportOptions& options, WhatIfTrace& trace);
 
-}  // namespace lbf
+}  // namespace lbf::tools

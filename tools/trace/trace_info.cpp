@@ -11,7 +11,7 @@
 #include "event/unseen_time.h"
 #include "tools/trace/event_text.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 void append_format(std::string& text, const char* format, ...) __attribute__((format(printf, 2, 3)));
@@ -174,4 +174,4 @@ std::string TraceInfoCount::json(const TraceSource& source) const {
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "event/event.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // What is known of a trace beside its events.
 struct TraceSource {
@@ -60,4 +60,4 @@ class TraceInfoCount {
   std::map<std::uint32_t, std::uint64_t> communicators_;  // by number: members
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

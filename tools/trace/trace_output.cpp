@@ -8,7 +8,7 @@
 #include <filesystem>
 #include <iostream>
 
-namespace lbf {
+namespace lbf::tools {
 
 Result<std::unique_ptr<TraceOutput>> TraceOutput::open(const std::string& path) {
   std::unique_ptr<TraceOutput> output(new TraceOutput());
@@ -74,4 +74,4 @@ Result<void> TraceOutput::commit() {
   return {};
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

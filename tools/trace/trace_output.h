@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 class TraceOutput {
  public:
@@ -37,4 +37,4 @@ class TraceOutput {
   std::ostream* stream_ = nullptr;
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -28,6 +28,7 @@
 namespace {
 
 using namespace lbf;          // NOLINT(google-build-using-namespace): a main of the project
+using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
 using namespace lbf::report;  // NOLINT(google-build-using-namespace)
 
 constexpr int kExitFailure = 1;

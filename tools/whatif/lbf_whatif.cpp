@@ -22,6 +22,9 @@
 #include "tools/whatif/whatif_output.h"
 #include "tools/whatif/whatif_trace.h"
 
+using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
+using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
+
 namespace {
 
 constexpr int kFailure = 1;
@@ -29,27 +32,27 @@ constexpr int kUsage = 2;
 
 // `what` may have a file's name or lbfd's words in it: one line, nothing that acts on a terminal.
 int fail(int status, const std::string& what) {
-  std::fprintf(stderr, "lbf-whatif: error: %s\n", lbf::report::printable(what).c_str());
+  std::fprintf(stderr, "lbf-whatif: error: %s\n", report::printable(what).c_str());
   return status;
 }
 
-void warn_of_stuck_targets(const lbf::WhatIfResult& result) {
+void warn_of_stuck_targets(const WhatIfResult& result) {
   std::size_t stuck = 0;
   std::string why;
-  for (const lbf::Prediction& prediction : result.predictions) {
-    if (!lbf::is_stuck(result, prediction)) continue;
+  for (const engine::Prediction& prediction : result.predictions) {
+    if (!is_stuck(result, prediction)) continue;
     if (++stuck == 1) why = prediction.why_stuck;
   }
   if (stuck == 0) return;
   std::fprintf(stderr, "lbf-whatif: warning: on %zu of %zu targets the program would not end: %s\n", stuck,
-               result.predictions.size(), lbf::report::printable(why).c_str());
+               result.predictions.size(), report::printable(why).c_str());
 }
 
 // Takes the scenarios' predictions out of `predictions`, which keeps those of the targets as they ran.
-lbf::ProcedureAnswer answer_of(lbf::ProcedureQuestion question, const lbf::Predictor& predictor,
-                               const lbf::Predictor& of_path, const lbf::CriticalPath& path,
-                               std::vector<lbf::Prediction>& predictions) {
-  lbf::ProcedureAnswer answer;
+ProcedureAnswer answer_of(ProcedureQuestion question, const engine::Predictor& predictor,
+                               const engine::Predictor& of_path, const engine::CriticalPath& path,
+                               std::vector<engine::Prediction>& predictions) {
+  ProcedureAnswer answer;
   const std::size_t targets = predictions.size() / (question.scenarios.size() + 1);
   for (std::size_t v = 1; v <= question.scenarios.size(); ++v) {
     const auto first = predictions.begin() + static_cast<std::ptrdiff_t>(v * targets);
@@ -72,8 +75,8 @@ int write_page(const std::string& path, const std::string& text) {
 }
 
 int run(int argc, char** argv) {
-  lbf::WhatIfOptions options;
-  std::string server = lbf::default_server();
+  WhatIfOptions options;
+  std::string server = default_server();
   std::string trace_name;
   bool json = false;
 
@@ -83,13 +86,13 @@ int run(int argc, char** argv) {
   app.add_option("TRACE", trace_name,
                  "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
                  "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
-  lbf::add_target_options(app, options);
-  lbf::ProcedureOptions procedures;
-  lbf::add_procedure_options(app, procedures);
+  add_target_options(app, options);
+  ProcedureOptions procedures;
+  add_procedure_options(app, procedures);
   std::string mpi_library;
   std::vector<std::string> mpi_libraries;
-  for (int i = 0; i < lbf::kMpiLibraryCount; ++i) {
-    mpi_libraries.emplace_back(lbf::mpi_library_name(static_cast<lbf::MpiLibrary>(i)));
+  for (int i = 0; i < engine::kMpiLibraryCount; ++i) {
+    mpi_libraries.emplace_back(engine::mpi_library_name(static_cast<engine::MpiLibrary>(i)));
   }
   app.add_option("--mpi-library", mpi_library,
                  "whose algorithms the collectives follow: openmpi-4.1, openmpi-5.0 or mpich-4.0 (default: "
@@ -107,105 +110,105 @@ int run(int argc, char** argv) {
     return fail(kUsage, std::string(error.what()) + "; lbf-whatif --help lists the options");
   }
   if (trace_name.empty()) return fail(kUsage, "TRACE is missing: what to replay; lbf-whatif --help");
-  std::string wrong = lbf::check_procedure_options(procedures);
+  std::string wrong = check_procedure_options(procedures);
   // Asked for procedures alone, the targets are a processor for each rank: the critical path's.
   const bool one_each = procedures.given() && options.nodes.empty() && app.count("--placement") == 0;
-  if (wrong.empty() && !one_each) wrong = lbf::check_target_options(app, options);
+  if (wrong.empty() && !one_each) wrong = check_target_options(app, options);
   if (!wrong.empty()) return fail(kUsage, wrong);
 
   if (server_option->count() > 0) {
-    if (const auto client = lbf::HttpClient::make(server); !client) {
+    if (const auto client = HttpClient::make(server); !client) {
       return fail(kUsage, "--server " + client.error().message);
     }
   }
-  lbf::Result<std::unique_ptr<lbf::WhatIfTrace>> trace = lbf::open_trace(trace_name, server);
+  Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(trace_name, server);
   if (!trace) return fail(kFailure, trace.error().message);
-  lbf::WhatIfResult result;
+  WhatIfResult result;
   result.trace = trace_name;
   result.ranks = (*trace)->ranks();
   if (one_each) options.nodes.push_back(static_cast<std::uint32_t>(result.ranks));
-  std::optional<lbf::ProcedureQuestion> question;
+  std::optional<ProcedureQuestion> question;
   if (procedures.given()) {
-    lbf::Result<std::vector<std::string>> known = (*trace)->procedures(lbf::WhatIfTrace::Samples::kStandIn);
+    Result<std::vector<std::string>> known = (*trace)->procedures(WhatIfTrace::Samples::kStandIn);
     if (!known) return fail(kFailure, known.error().message);
-    lbf::Result<lbf::ProcedureQuestion> made =
-        lbf::make_procedure_question(procedures, *known, result.ranks, (*trace)->switched_off());
+    Result<ProcedureQuestion> made =
+        make_procedure_question(procedures, *known, result.ranks, (*trace)->switched_off());
     if (!made) return fail(kFailure, made.error().message);
     question = std::move(*made);
     for (const std::string& name : question->left_out) {
       std::fprintf(stderr,
                    "lbf-whatif: note: %s is left out: it was switched off while it ran, its times are a part of what they "
                    "were\n",
-                   lbf::report::printable(name).c_str());
+                   report::printable(name).c_str());
     }
     for (const std::string& name : question->names) {
       if (!(*trace)->sampled().contains(name)) continue;
       question->sampled.insert(name);
       std::fprintf(stderr,
                    "lbf-whatif: note: the time of %s is sampled: an average share of the time between MPI calls on each rank\n",
-                   lbf::report::printable(name).c_str());
+                   report::printable(name).c_str());
     }
   }
-  lbf::Result<std::vector<lbf::Target>> targets = lbf::make_targets(options, result.ranks);
+  Result<std::vector<engine::Target>> targets = make_targets(options, result.ranks);
   if (!targets) return fail(kFailure, targets.error().message);
   result.targets = *targets;
-  lbf::ProcedurePlan plan;
-  std::unique_ptr<lbf::Predictor> of_path;
-  std::optional<lbf::CriticalPath> path;
+  engine::ProcedurePlan plan;
+  std::unique_ptr<engine::Predictor> of_path;
+  std::optional<engine::CriticalPath> path;
   if (question) {
     plan = question->plan;
-    *targets = lbf::with_scenarios(*targets, *question);
-    lbf::Result<std::unique_ptr<lbf::Predictor>> made =
-        lbf::Predictor::make(result.ranks, {result.targets.front()}, {{}, plan.profiled});
+    *targets = with_scenarios(*targets, *question);
+    Result<std::unique_ptr<engine::Predictor>> made =
+        engine::Predictor::make(result.ranks, {result.targets.front()}, {{}, plan.profiled});
     if (!made) return fail(kFailure, made.error().message);
     of_path = std::move(*made);
     path.emplace(plan.profiled.size());
     of_path->observe_timeline(*path);
   }
-  lbf::Result<std::unique_ptr<lbf::Predictor>> predictor =
-      lbf::Predictor::make(result.ranks, std::move(*targets), plan);
+  Result<std::unique_ptr<engine::Predictor>> predictor =
+      engine::Predictor::make(result.ranks, std::move(*targets), plan);
   if (!predictor) return fail(kFailure, predictor.error().message);
-  lbf::MpiSetup mpi = lbf::mpi_setup((*trace)->library(), (*trace)->node_of_rank());
-  if (const auto asked = lbf::mpi_library_named(mpi_library)) mpi.rules = {*asked, true};
+  engine::MpiSetup mpi = engine::mpi_setup((*trace)->library(), (*trace)->node_of_rank());
+  if (const auto asked = engine::mpi_library_named(mpi_library)) mpi.rules = {*asked, true};
   result.mpi_rules = mpi.rules;
-  result.mpi_note = lbf::mpi_rules_note(mpi.rules, (*trace)->library());
+  result.mpi_note = engine::mpi_rules_note(mpi.rules, (*trace)->library());
   if (!result.mpi_note.empty()) {
-    std::fprintf(stderr, "lbf-whatif: note: %s\n", lbf::report::printable(result.mpi_note).c_str());
+    std::fprintf(stderr, "lbf-whatif: note: %s\n", report::printable(result.mpi_note).c_str());
   }
   (*predictor)->set_mpi(mpi);
   if (of_path) of_path->set_mpi(mpi);
   {
-    lbf::Progress progress("lbf-whatif", "replayed");
-    const auto sink = [&](lbf::Rank rank, std::span<const lbf::Event> events) -> lbf::Result<void> {
+    Progress progress("lbf-whatif", "replayed");
+    const auto sink = [&](Rank rank, std::span<const Event> events) -> Result<void> {
       if (of_path) {
-        if (lbf::Result<void> fed = of_path->feed(rank, events); !fed) return fed;
+        if (Result<void> fed = of_path->feed(rank, events); !fed) return fed;
       }
       return (*predictor)->feed(rank, events);
     };
-    const lbf::Result<void> read = (*trace)->read(sink, [&](double share) { progress.show(share); });
+    const Result<void> read = (*trace)->read(sink, [&](double share) { progress.show(share); });
     if (!read) return fail(kFailure, read.error().message);
     (*predictor)->set_capture_cost((*trace)->capture_cost());
     if (of_path) of_path->set_capture_cost((*trace)->capture_cost());
-    for (lbf::Rank rank = 0; rank < result.ranks; ++rank) {
+    for (Rank rank = 0; rank < result.ranks; ++rank) {
       (*predictor)->close(rank);
       if (of_path) of_path->close(rank);
     }
     (*predictor)->advance();
     if (of_path) of_path->advance();
   }
-  if (const lbf::Result<void> whole = (*predictor)->diagnosis(); !whole) {
+  if (const Result<void> whole = (*predictor)->diagnosis(); !whole) {
     result.why_partial = whole.error().message;
     std::fprintf(stderr, "lbf-whatif: warning: the prediction is partial: %s\n",
-                 lbf::report::printable(result.why_partial).c_str());
+                 report::printable(result.why_partial).c_str());
   }
   result.predictions = (*predictor)->predictions();
   result.stats = (*predictor)->stats();
   if (question) result.procedures = answer_of(std::move(*question), **predictor, *of_path, *path, result.predictions);
   warn_of_stuck_targets(result);
-  if (!html.empty() && html != "-") return write_page(html, lbf::whatif_html(result, LBF_VERSION));
-  const std::string text = json            ? lbf::whatif_json(result)
-                           : html.empty() ? lbf::whatif_table(result)
-                                          : lbf::whatif_html(result, LBF_VERSION);
+  if (!html.empty() && html != "-") return write_page(html, whatif_html(result, LBF_VERSION));
+  const std::string text = json            ? whatif_json(result)
+                           : html.empty() ? whatif_table(result)
+                                          : whatif_html(result, LBF_VERSION);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     return fail(kFailure, "cannot write the result to standard output; is the disk full or the pipe closed?");
   }

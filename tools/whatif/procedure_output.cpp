@@ -5,33 +5,23 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "base/number.h"
 #include "event/mpi_function_table.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 using Kind = ProcedureScenario::Kind;
 constexpr std::size_t kMaxPathEntries = 5;
 constexpr std::size_t kMaxNameWidth = 48;
 
-std::string number(double value, const char* format) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
+std::string seconds(const engine::Prediction& prediction) {
+  return prediction.complete ? format_number(prediction.lbf_s, "%.6f") : "stuck";
 }
 
-std::string seconds(const Prediction& prediction) {
-  return prediction.complete ? number(prediction.lbf_s, "%.6f") : "stuck";
-}
-
-// How much shorter, in percent of the run as it was.
-double gain_percent(const Prediction& as_it_ran, const Prediction& changed) {
-  return as_it_ran.lbf_s > 0 ? 100 * (1 - changed.lbf_s / as_it_ran.lbf_s) : 0;
-}
-
-std::string gain(const Prediction& as_it_ran, const Prediction& changed) {
+std::string gain(const engine::Prediction& as_it_ran, const engine::Prediction& changed) {
   if (!changed.complete || !as_it_ran.complete) return "-";
-  return number(gain_percent(as_it_ran, changed), "%.1f%%");
+  return format_number(gain_percent(as_it_ran, changed).value_or(0), "%.1f%%");
 }
 
 double part(Seconds of_s, Seconds all_s) {
@@ -43,7 +33,7 @@ std::string shown_name(const std::string& name) {
 }
 
 std::string function_name(std::int32_t function) {
-  if (function == PathProfile::kOthers) return "others";
+  if (function == engine::PathProfile::kOthers) return "others";
   return function == 0 ? "(not said)" : std::string(mpi_function_name(static_cast<std::uint16_t>(function)));
 }
 
@@ -65,24 +55,24 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::size_t
   return text;
 }
 
-std::string target_name(const Target& target) {
+std::string target_name(const engine::Target& target) {
   return std::to_string(target.nodes) + (target.nodes == 1 ? " node, " : " nodes, ") +
          target.placement.substr(0, 32) + ", network " + target.network->name();
 }
 
 std::string path_text(const ProcedureAnswer& answer) {
-  const PathProfile& path = answer.path;
+  const engine::PathProfile& path = answer.path;
   const auto share = [&](Seconds part_s) {
-    return number(part_s, "%.6f") + " s (" + number(part(part_s, path.length_s), "%.1f") + " %)";
+    return format_number(part_s, "%.6f") + " s (" + format_number(part(part_s, path.length_s), "%.1f") + " %)";
   };
-  std::string text = "  " + number(path.length_s, "%.6f") + " s to the end of rank " + std::to_string(path.ends_at) +
+  std::string text = "  " + format_number(path.length_s, "%.6f") + " s to the end of rank " + std::to_string(path.ends_at) +
                      ": other process time " + share(path.other_work_s) + ", MPI " + share(path.mpi_s);
   if (path.blocked_s > 0) text += ", blocked " + share(path.blocked_s);
   if (path.unseen_s > 0) text += ", not captured " + share(path.unseen_s);
   text += "\n  ranks:";
   for (std::size_t i = 0; i < std::min(kMaxPathEntries, path.rank_s.size()); ++i) {
     const auto& [rank, rank_s] = path.rank_s[i];
-    text += (i > 0 ? ", " : " ") + (rank == PathProfile::kOthers ? "others" : std::to_string(rank)) + " " + share(rank_s);
+    text += (i > 0 ? ", " : " ") + (rank == engine::PathProfile::kOthers ? "others" : std::to_string(rank)) + " " + share(rank_s);
   }
   if (path.rank_s.size() > kMaxPathEntries) text += ", ...";
   text += "\n";
@@ -94,19 +84,19 @@ std::string path_text(const ProcedureAnswer& answer) {
   return text + "\n";
 }
 
-const Prediction& of(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent, std::size_t t) {
+const engine::Prediction& of(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent, std::size_t t) {
   for (std::size_t v = 0; v < answer.question.scenarios.size(); ++v) {
     const ProcedureScenario& scenario = answer.question.scenarios[v];
     if (scenario.kind == kind && scenario.procedure == procedure && scenario.percent == percent) {
       return answer.predictions[v][t];
     }
   }
-  static const Prediction none;
+  static const engine::Prediction none;
   return none;
 }
 
 // A line per percent: the gain, for each curve that was asked for.
-std::string curve_table(const ProcedureAnswer& answer, std::size_t t, const Prediction& as_it_ran) {
+std::string curve_table(const ProcedureAnswer& answer, std::size_t t, const engine::Prediction& as_it_ran) {
   const ProcedureQuestion& question = answer.question;
   std::vector<std::vector<std::string>> rows{{"PERCENT"}};
   std::vector<std::pair<Kind, std::size_t>> columns;
@@ -151,26 +141,31 @@ const char* kind_name(Kind kind) {
 
 }  // namespace
 
-std::string procedure_table(const ProcedureAnswer& answer, const std::vector<Target>& targets,
-                            const std::vector<Prediction>& as_it_ran) {
+std::optional<double> gain_percent(const engine::Prediction& as_it_ran, const engine::Prediction& changed) {
+  if (!as_it_ran.complete || !changed.complete || !(as_it_ran.lbf_s > 0)) return std::nullopt;
+  return 100 * (1 - changed.lbf_s / as_it_ran.lbf_s);
+}
+
+std::string procedure_table(const ProcedureAnswer& answer, const std::vector<engine::Target>& targets,
+                            const std::vector<engine::Prediction>& as_it_ran) {
   const ProcedureQuestion& question = answer.question;
   std::string text = "\nprocedures, and the critical path of " + target_name(targets.front()) + "\n";
   std::vector<std::vector<std::string>> rows{{"PROCEDURE", "CALLS", "TIME_S", "SELF_S", "ON_PATH_S", "ON_PATH"}};
   for (std::size_t p = 0; p < question.names.size(); ++p) {
-    const ProcedureStats& stats = answer.procedure_stats[p];
+    const engine::ProcedureStats& stats = answer.procedure_stats[p];
     const Seconds on_path_s = p < answer.path.procedure_s.size() ? answer.path.procedure_s[p] : 0;
     const bool is_sampled = question.sampled.contains(question.names[p]);
-    rows.push_back({shown_name(question.names[p]), is_sampled ? "sampled" : std::to_string(stats.calls), number(stats.inclusive_s, "%.6f"),
-                    number(stats.exclusive_s, "%.6f"), number(on_path_s, "%.6f"),
-                    number(part(on_path_s, answer.path.seen_s()), "%.1f%%")});
+    rows.push_back({shown_name(question.names[p]), is_sampled ? "sampled" : std::to_string(stats.calls), format_number(stats.inclusive_s, "%.6f"),
+                    format_number(stats.exclusive_s, "%.6f"), format_number(on_path_s, "%.6f"),
+                    format_number(part(on_path_s, answer.path.seen_s()), "%.1f%%")});
   }
   text += table(rows, 1) + path_text(answer);
   for (std::size_t t = 0; t < targets.size(); ++t) {
     text += "\n" + target_name(targets[t]) + ": " + seconds(as_it_ran[t]) + " s as it ran\n";
     rows = {{"PROCEDURE", "PROCEDURE_LBF_S", "IMPROVEMENT", "PATH_ZEROING_S", "IMPROVEMENT"}};
     for (std::size_t p = 0; p < question.names.size(); ++p) {
-      const Prediction& moved = of(answer, Kind::kLbf, p, 100, t);
-      const Prediction& zeroed = of(answer, Kind::kZeroing, p, 100, t);
+      const engine::Prediction& moved = of(answer, Kind::kLbf, p, 100, t);
+      const engine::Prediction& zeroed = of(answer, Kind::kZeroing, p, 100, t);
       if (moved.rank_finish_s.empty()) continue;
       rows.push_back({shown_name(question.names[p]), seconds(moved), gain(as_it_ran[t], moved), seconds(zeroed),
                       gain(as_it_ran[t], zeroed)});
@@ -178,10 +173,10 @@ std::string procedure_table(const ProcedureAnswer& answer, const std::vector<Tar
     if (rows.size() > 1) text += table(rows, 1);
     for (std::size_t v = 0; v < question.scenarios.size(); ++v) {
       if (question.scenarios[v].kind != Kind::kAsked) continue;
-      const Prediction& changed = answer.predictions[v][t];
+      const engine::Prediction& changed = answer.predictions[v][t];
       text += question.asked + ": " + seconds(changed) + " s, " + gain(as_it_ran[t], changed) + " shorter\n";
       if (answer.scenario_stats[v].stayed_s > 0) {
-        text += "  " + number(answer.scenario_stats[v].stayed_s, "%.6f") +
+        text += "  " + format_number(answer.scenario_stats[v].stayed_s, "%.6f") +
                 " s of it stayed: no message to go with\n";
       }
     }
@@ -190,13 +185,13 @@ std::string procedure_table(const ProcedureAnswer& answer, const std::vector<Tar
   return text;
 }
 
-void add_procedure_json(const ProcedureAnswer& answer, const std::vector<Prediction>& as_it_ran,
+void add_procedure_json(const ProcedureAnswer& answer, const std::vector<engine::Prediction>& as_it_ran,
                         nlohmann::ordered_json& root) {
   const ProcedureQuestion& question = answer.question;
-  const PathProfile& path = answer.path;
+  const engine::PathProfile& path = answer.path;
   nlohmann::ordered_json procedures = nlohmann::ordered_json::array();
   for (std::size_t p = 0; p < question.names.size(); ++p) {
-    const ProcedureStats& stats = answer.procedure_stats[p];
+    const engine::ProcedureStats& stats = answer.procedure_stats[p];
     procedures.push_back({{"name", question.names[p]},
                           {"calls", stats.calls},
                           {"inclusive_s", stats.inclusive_s},
@@ -208,7 +203,7 @@ void add_procedure_json(const ProcedureAnswer& answer, const std::vector<Predict
   root["procedures_left_out"] = question.left_out;  // switched off while they ran
   nlohmann::ordered_json ranks = nlohmann::ordered_json::array();
   for (const auto& [rank, rank_s] : path.rank_s) {
-    ranks.push_back({{"rank", rank == PathProfile::kOthers ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(rank)},
+    ranks.push_back({{"rank", rank == engine::PathProfile::kOthers ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(rank)},
                      {"seconds", rank_s}});
   }
   nlohmann::ordered_json functions = nlohmann::ordered_json::array();
@@ -224,7 +219,7 @@ void add_procedure_json(const ProcedureAnswer& answer, const std::vector<Predict
     const ProcedureScenario& scenario = question.scenarios[v];
     const bool is_asked = scenario.kind == Kind::kAsked || scenario.kind == Kind::kCurveAsked;
     for (std::size_t t = 0; t < as_it_ran.size(); ++t) {
-      const Prediction& changed = answer.predictions[v][t];
+      const engine::Prediction& changed = answer.predictions[v][t];
       const bool is_whole = changed.complete && as_it_ran[t].complete;
       nlohmann::ordered_json entry;
       entry["kind"] = kind_name(scenario.kind);
@@ -232,7 +227,7 @@ void add_procedure_json(const ProcedureAnswer& answer, const std::vector<Predict
       entry["percent"] = scenario.percent;
       entry["prediction"] = t;
       entry["lbf_s"] = changed.complete ? nlohmann::ordered_json(changed.lbf_s) : nlohmann::ordered_json(nullptr);
-      entry["gain_percent"] = is_whole ? nlohmann::ordered_json(gain_percent(as_it_ran[t], changed))
+      entry["gain_percent"] = is_whole ? nlohmann::ordered_json(gain_percent(as_it_ran[t], changed).value_or(0))
                                        : nlohmann::ordered_json(nullptr);
       entry["moved_s"] = answer.scenario_stats[v].moved_s;
       entry["removed_s"] = answer.scenario_stats[v].removed_s;
@@ -243,4 +238,4 @@ void add_procedure_json(const ProcedureAnswer& answer, const std::vector<Predict
   root["scenarios"] = std::move(scenarios);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -2,19 +2,23 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/whatif/procedure_question.h"
 
-namespace lbf {
+namespace lbf::tools {
+
+// How much shorter `changed` is, in percent of the run as it was; nothing where one of them is stuck.
+std::optional<double> gain_percent(const engine::Prediction& as_it_ran, const engine::Prediction& changed);
 
 // Tables in the form of TR Figs. 3 and 4; `targets`, `as_it_ran` without scenarios.
-std::string procedure_table(const ProcedureAnswer& answer, const std::vector<Target>& targets,
-                            const std::vector<Prediction>& as_it_ran);
+std::string procedure_table(const ProcedureAnswer& answer, const std::vector<engine::Target>& targets,
+                            const std::vector<engine::Prediction>& as_it_ran);
 
 // Adds the keys `procedures`, `critical_path` and `scenarios` to lbf-whatif's JSON (docs/man/lbf-whatif.1).
-void add_procedure_json(const ProcedureAnswer& answer, const std::vector<Prediction>& as_it_ran,
+void add_procedure_json(const ProcedureAnswer& answer, const std::vector<engine::Prediction>& as_it_ran,
                         nlohmann::ordered_json& root);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -10,7 +10,7 @@
 
 #include "base/number.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr std::size_t kMaxScenarios = 1024;
@@ -24,16 +24,16 @@ std::optional<double> percent_of(const std::string& text) {
 
 // "receiver", "sender", "rank:N"
 struct Destination {
-  MoveTo to;
+  engine::MoveTo to;
   Rank rank;
 };
 std::optional<Destination> parse_destination(const std::string& text) {
-  if (text == "receiver") return Destination{MoveTo::kReceiver, kAnyRank};
-  if (text == "sender") return Destination{MoveTo::kSender, kAnyRank};
+  if (text == "receiver") return Destination{engine::MoveTo::kReceiver, kAnyRank};
+  if (text == "sender") return Destination{engine::MoveTo::kSender, kAnyRank};
   if (!text.starts_with("rank:")) return std::nullopt;
   const auto rank = parse_number<Rank>(std::string_view(text).substr(5));
   if (!rank || *rank < 0) return std::nullopt;
-  return Destination{MoveTo::kRank, *rank};
+  return Destination{engine::MoveTo::kRank, *rank};
 }
 
 std::string destination_words(const std::string& to) {
@@ -146,7 +146,7 @@ class Builder {
     question_.names.push_back(known_[procedure]);
     return profiled.size() - 1;
   }
-  void add(ProcedureScenario what, Scenario scenario) {
+  void add(ProcedureScenario what, engine::Scenario scenario) {
     question_.scenarios.push_back(what);
     question_.plan.scenarios.push_back(std::move(scenario));
   }
@@ -221,7 +221,7 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
   Builder builder(known, switched_off);
   const Destination to = *parse_destination(options.to);
   builder.question().to = destination_words(options.to);
-  if (to.to == MoveTo::kRank && to.rank >= ranks) {
+  if (to.to == engine::MoveTo::kRank && to.rank >= ranks) {
     return invalid_input("--to rank:" + std::to_string(to.rank) + ": the program has ranks 0 to " +
                          std::to_string(ranks - 1));
   }
@@ -234,12 +234,12 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
       if (std::find(listed.begin(), listed.end(), at) == listed.end()) listed.push_back(at);
     }
   }
-  Scenario asked;
+  engine::Scenario asked;
   asked.rank = to.rank;
   std::string& words = builder.question().asked;
-  const auto change = [&](std::uint32_t procedure, MoveTo where, double share) -> Result<void> {
+  const auto change = [&](std::uint32_t procedure, engine::MoveTo where, double share) -> Result<void> {
     builder.look_at(procedure);
-    for (const ProcedureChange& other : asked.changes) {
+    for (const engine::ProcedureChange& other : asked.changes) {
       if (other.procedure == procedure) {
         return invalid_input(known[procedure] + " is named twice by --move and --faster");
       }
@@ -261,15 +261,15 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
     const Result<std::vector<std::uint32_t>> found = builder.usable(name);
     if (!found) return found.error();
     for (const std::uint32_t procedure : *found) {
-      if (Result<void> ok = change(procedure, MoveTo::kNowhere, *percent_of(percent) / 100); !ok) return ok.error();
+      if (Result<void> ok = change(procedure, engine::MoveTo::kNowhere, *percent_of(percent) / 100); !ok) return ok.error();
       words += (words.empty() ? "" : ", ") + known[procedure] + " faster by " + percent + " %";
     }
   }
   using Kind = ProcedureScenario::Kind;
   for (const std::size_t at : listed) {
     const std::uint32_t procedure = builder.question().plan.profiled[at];
-    builder.add({Kind::kLbf, at, 100}, {{{procedure, MoveTo::kReceiver, 1}}, kAnyRank});
-    builder.add({Kind::kZeroing, at, 100}, {{{procedure, MoveTo::kNowhere, 1}}, kAnyRank});
+    builder.add({Kind::kLbf, at, 100}, {{{procedure, engine::MoveTo::kReceiver, 1}}, kAnyRank});
+    builder.add({Kind::kZeroing, at, 100}, {{{procedure, engine::MoveTo::kNowhere, 1}}, kAnyRank});
   }
   if (!asked.changes.empty()) builder.add({Kind::kAsked, 0, 100}, asked);
   for (int percent = kCurveStep; options.curve && percent <= 100; percent += kCurveStep) {
@@ -277,11 +277,11 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
     for (const std::size_t at : listed) {
       const std::uint32_t procedure = builder.question().plan.profiled[at];
       builder.add({Kind::kCurveMoved, at, percent}, {{{procedure, to.to, share}}, to.rank});
-      builder.add({Kind::kCurveFaster, at, percent}, {{{procedure, MoveTo::kNowhere, share}}, kAnyRank});
+      builder.add({Kind::kCurveFaster, at, percent}, {{{procedure, engine::MoveTo::kNowhere, share}}, kAnyRank});
     }
     if (asked.changes.empty()) continue;
-    Scenario part = asked;
-    for (ProcedureChange& each : part.changes) each.share *= share;
+    engine::Scenario part = asked;
+    for (engine::ProcedureChange& each : part.changes) each.share *= share;
     builder.add({Kind::kCurveAsked, 0, percent}, std::move(part));
   }
   if (builder.question().scenarios.size() > kMaxScenarios) {
@@ -291,10 +291,10 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
   return std::move(builder.question());
 }
 
-std::vector<Target> with_scenarios(const std::vector<Target>& targets, const ProcedureQuestion& question) {
-  std::vector<Target> all = targets;
+std::vector<engine::Target> with_scenarios(const std::vector<engine::Target>& targets, const ProcedureQuestion& question) {
+  std::vector<engine::Target> all = targets;
   for (std::uint32_t v = 1; v <= question.scenarios.size(); ++v) {
-    for (const Target& target : targets) {
+    for (const engine::Target& target : targets) {
       all.push_back(target);
       all.back().scenario = v;
     }
@@ -302,4 +302,4 @@ std::vector<Target> with_scenarios(const std::vector<Target>& targets, const Pro
   return all;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

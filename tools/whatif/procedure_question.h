@@ -14,7 +14,7 @@ namespace CLI {
 class App;
 }
 
-namespace lbf {
+namespace lbf::tools {
 
 struct ProcedureOptions {
   std::vector<std::string> procedures;  // names or shell patterns
@@ -44,7 +44,7 @@ struct ProcedureQuestion {
   std::string asked;                         // what --move and --faster say, in words; empty: nothing
   std::string to;                            // where the curves move to
   std::vector<ProcedureScenario> scenarios;  // by scenario of the plan
-  ProcedurePlan plan;
+  engine::ProcedurePlan plan;
 };
 
 // `known`: the trace's procedures by number; `switched_off`: those whose times are a part of what they were, of which
@@ -58,14 +58,14 @@ Result<ProcedureQuestion> make_procedure_question(const ProcedureOptions& option
 std::vector<std::string> near_names(const std::string& name, const std::vector<std::string>& known);
 
 // `targets` as they are, then all of them for each scenario.
-std::vector<Target> with_scenarios(const std::vector<Target>& targets, const ProcedureQuestion& question);
+std::vector<engine::Target> with_scenarios(const std::vector<engine::Target>& targets, const ProcedureQuestion& question);
 
 struct ProcedureAnswer {
   ProcedureQuestion question;
-  std::vector<std::vector<Prediction>> predictions;  // [scenario][target]
-  std::vector<ScenarioStats> scenario_stats;
-  std::vector<ProcedureStats> procedure_stats;  // by name
-  PathProfile path;                             // of the first target
+  std::vector<std::vector<engine::Prediction>> predictions;  // [scenario][target]
+  std::vector<engine::ScenarioStats> scenario_stats;
+  std::vector<engine::ProcedureStats> procedure_stats;  // by name
+  engine::PathProfile path;                             // of the first target
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

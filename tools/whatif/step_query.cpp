@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 bool has_no_steps(const std::string& body) {
@@ -22,4 +22,4 @@ Result<HttpResponse> ask_for_steps(HttpClient& client, const std::string& query)
   return everybodys;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -5,7 +5,7 @@
 #include "base/number.h"
 #include "tools/support/environment.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 std::string check_positive(const std::string& text) {
   const auto value = parse_number<double>(text);
@@ -45,7 +45,7 @@ void add_target_options(CLI::App& command, WhatIfOptions& options, const std::st
           .add_option_function<std::string>(
               "--waiting",
               [&options](const std::string& name) {
-                options.waiting = parse_waiting(name).value_or(options.waiting);
+                options.waiting = engine::parse_waiting(name).value_or(options.waiting);
               },
               "what a rank does that waits for a message: yield polls and lets the others have their turns, "
               "block gives its processor away, spin keeps its share (default yield)")
@@ -77,4 +77,4 @@ std::string check_target_options(const CLI::App& command, const WhatIfOptions& o
   return {};
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

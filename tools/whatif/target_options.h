@@ -6,7 +6,7 @@
 
 #include "tools/whatif/whatif_targets.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // `group`: the heading in --help; empty: the command's own. REQUIRES: `options` outlives `command`.
 void add_target_options(CLI::App& command, WhatIfOptions& options, const std::string& group = "");
@@ -17,4 +17,4 @@ std::string check_target_options(const CLI::App& command, const WhatIfOptions& o
 // A CLI11 check: a number above 0.
 std::string check_positive(const std::string& text);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -4,10 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
-
-constexpr std::int64_t kMaxRanks = 1 << 24;
 
 // The record's words and numbers; of another type: as if they were not there. They come from the user's program.
 std::string word(const nlohmann::json& record, const char* key) {
@@ -81,7 +79,7 @@ void StoredProcedures::finish(bool with_samples) {
     switched_off_.erase(name);
     sampled_.insert(name);
   }
-  times_ = SampledTimes(said_.sampled_shares(table_.names()));
+  times_ = daemon::SampledTimes(said_.sampled_shares(table_.names()));
 }
 
 std::span<const Event> StoredProcedures::translated(Rank rank, std::span<const Event> events) {
@@ -104,4 +102,4 @@ std::span<const Event> StoredProcedures::translated(Rank rank, std::span<const E
   return times_.put_into(rank, translated_);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

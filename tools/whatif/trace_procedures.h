@@ -19,7 +19,7 @@
 #include "predictor/daemon/steps/sampled_times.h"
 #include "predictor/daemon/steps/step_procedures.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 class StoredProcedures {
  public:
@@ -44,14 +44,14 @@ class StoredProcedures {
   void take_list(const std::vector<std::string>& names, std::uint64_t generation);
 
   ProcedureTable table_;
-  StepProcedures said_;
+  daemon::StepProcedures said_;
   std::uint64_t list_generation_ = 0;  // of the newest list of all ranks
   std::set<std::string> listed_;
   std::set<std::string> switched_off_;
   std::set<std::string> sampled_;
-  SampledTimes times_;
+  daemon::SampledTimes times_;
   std::vector<Event> translated_;                  // scratch
   std::deque<std::vector<std::uint64_t>> numbers_;  // scratch: what translated_ points to
 };
 
-}  // namespace lbf
+}  // namespace lbf::tools

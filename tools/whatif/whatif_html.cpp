@@ -12,14 +12,14 @@
 #include "report/html_parts.h"
 #include "event/mpi_function_table.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 using report::html::escaped;
 using Kind = ProcedureScenario::Kind;
 
 constexpr std::size_t kColors = 8;  // of the style sheet
-constexpr std::size_t kMaxPathEntries = 8;
+constexpr std::size_t kMostPathRows = 8;
 constexpr int kPercentStep = 10;
 
 std::string section(std::string_view id, std::string_view title, const std::string& body) {
@@ -41,35 +41,30 @@ std::string table(const std::vector<std::string>& head, const std::vector<std::v
   return out + "</tbody></table></div>";
 }
 
-std::string seconds(const Prediction& prediction) {
+std::string seconds_cell(const engine::Prediction& prediction) {
   return prediction.complete ? fmt::format("{:.6g}", prediction.lbf_s) : "stuck";
 }
 
-std::optional<double> gain_percent(const Prediction& as_it_ran, const Prediction& changed) {
-  if (!as_it_ran.complete || !changed.complete || !(as_it_ran.lbf_s > 0)) return std::nullopt;
-  return 100 * (1 - changed.lbf_s / as_it_ran.lbf_s);
-}
-
-std::string gain(const Prediction& as_it_ran, const Prediction& changed) {
+std::string gain_cell(const engine::Prediction& as_it_ran, const engine::Prediction& changed) {
   const auto percent = gain_percent(as_it_ran, changed);
   return percent ? fmt::format("{:.1f} %", *percent) : "-";
 }
 
-std::string name_of(const Target& target) {
+std::string name_of(const engine::Target& target) {
   return fmt::format("{} {}, {}, network {}", target.nodes, target.nodes == 1 ? "node" : "nodes", target.placement, target.network->name());
 }
 
 std::string targets_body(const WhatIfResult& result) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
-    const Target& target = result.targets[t];
+    const engine::Target& target = result.targets[t];
     rows.push_back({std::to_string(target.nodes), target.placement.substr(0, 48), target.network->name(), contention_name(target.network->contention()),
-                    seconds(result.predictions[t])});
+                    seconds_cell(result.predictions[t])});
   }
   return table({"Nodes", "Placement", "Network", "Contention", "Predicted, s"}, rows, 4);
 }
 
-const Prediction* find(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent, std::size_t target) {
+const engine::Prediction* find(const ProcedureAnswer& answer, Kind kind, std::size_t procedure, int percent, std::size_t target) {
   for (std::size_t v = 0; v < answer.question.scenarios.size(); ++v) {
     const ProcedureScenario& one = answer.question.scenarios[v];
     if (one.kind == kind && one.procedure == procedure && one.percent == percent) return &answer.predictions[v][target];
@@ -79,11 +74,11 @@ const Prediction* find(const ProcedureAnswer& answer, Kind kind, std::size_t pro
 
 std::string procedures_body(const ProcedureAnswer& answer) {
   const ProcedureQuestion& question = answer.question;
-  const PathProfile& path = answer.path;
+  const engine::PathProfile& path = answer.path;
   const auto share = [&](Seconds part_s) { return fmt::format("{:.1f} %", path.length_s > 0 ? 100 * part_s / path.length_s : 0); };
   std::vector<std::vector<std::string>> rows;
   for (std::size_t p = 0; p < question.names.size(); ++p) {
-    const ProcedureStats& stats = answer.procedure_stats[p];
+    const engine::ProcedureStats& stats = answer.procedure_stats[p];
     const Seconds on_path_s = p < path.procedure_s.size() ? path.procedure_s[p] : 0;
     const std::string calls = question.sampled.contains(question.names[p]) ? "sampled" : std::to_string(stats.calls);
     rows.push_back({question.names[p], calls, fmt::format("{:.6g}", stats.inclusive_s), fmt::format("{:.6g}", stats.exclusive_s),
@@ -96,14 +91,14 @@ std::string procedures_body(const ProcedureAnswer& answer) {
   const auto list = [&](std::string_view what, const auto& entries, const auto& name) {
     if (entries.empty()) return;
     out += fmt::format("<p>{}: ", what);
-    for (std::size_t i = 0; i < std::min(kMaxPathEntries, entries.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMostPathRows, entries.size()); ++i) {
       out += (i > 0 ? ", " : "") + escaped(name(entries[i].first)) + " " + share(entries[i].second);
     }
-    out += entries.size() > kMaxPathEntries ? ", ...</p>" : "</p>";
+    out += entries.size() > kMostPathRows ? ", ...</p>" : "</p>";
   };
-  list("Ranks", path.rank_s, [](std::int32_t rank) { return rank == PathProfile::kOthers ? std::string("others") : std::to_string(rank); });
+  list("Ranks", path.rank_s, [](std::int32_t rank) { return rank == engine::PathProfile::kOthers ? std::string("others") : std::to_string(rank); });
   list("MPI functions", path.function_s, [](std::int32_t function) {
-    if (function == PathProfile::kOthers) return std::string("others");
+    if (function == engine::PathProfile::kOthers) return std::string("others");
     return function == 0 ? std::string("(not said)") : std::string(mpi_function_name(static_cast<std::uint16_t>(function)));
   });
   if (!question.left_out.empty()) {
@@ -120,7 +115,7 @@ struct Curve {
   std::vector<std::pair<int, double>> points;
 };
 
-std::vector<Curve> curves_of(const ProcedureAnswer& answer, const Prediction& as_it_ran, std::size_t target) {
+std::vector<Curve> curves_of(const ProcedureAnswer& answer, const engine::Prediction& as_it_ran, std::size_t target) {
   const ProcedureQuestion& question = answer.question;
   std::vector<Curve> curves;
   for (const ProcedureScenario& scenario : question.scenarios) {
@@ -130,7 +125,7 @@ std::vector<Curve> curves_of(const ProcedureAnswer& answer, const Prediction& as
     curve.name = is_asked ? question.asked : question.names[scenario.procedure] + (scenario.kind == Kind::kCurveMoved ? ", moved to the " + question.to : ", faster");
     curve.points.emplace_back(0, 0.0);
     for (int percent = kPercentStep; percent <= 100; percent += kPercentStep) {
-      const Prediction* const changed = find(answer, scenario.kind, scenario.procedure, percent, target);
+      const engine::Prediction* const changed = find(answer, scenario.kind, scenario.procedure, percent, target);
       const auto gained = changed == nullptr ? std::nullopt : gain_percent(as_it_ran, *changed);
       if (gained) curve.points.emplace_back(percent, *gained);
     }
@@ -201,20 +196,20 @@ std::string curve_table(const std::vector<Curve>& curves) {
 
 std::string target_body(const WhatIfResult& result, const ProcedureAnswer& answer, std::size_t t) {
   const ProcedureQuestion& question = answer.question;
-  const Prediction& as_it_ran = result.predictions[t];
-  std::string out = fmt::format("<p>As it ran: {} s.</p>", seconds(as_it_ran));
+  const engine::Prediction& as_it_ran = result.predictions[t];
+  std::string out = fmt::format("<p>As it ran: {} s.</p>", seconds_cell(as_it_ran));
   std::vector<std::vector<std::string>> rows;
   for (std::size_t p = 0; p < question.names.size(); ++p) {
-    const Prediction* const moved = find(answer, Kind::kLbf, p, 100, t);
-    const Prediction* const zeroed = find(answer, Kind::kZeroing, p, 100, t);
+    const engine::Prediction* const moved = find(answer, Kind::kLbf, p, 100, t);
+    const engine::Prediction* const zeroed = find(answer, Kind::kZeroing, p, 100, t);
     if (moved == nullptr || zeroed == nullptr) continue;
-    rows.push_back({question.names[p], seconds(*moved), gain(as_it_ran, *moved), seconds(*zeroed), gain(as_it_ran, *zeroed)});
+    rows.push_back({question.names[p], seconds_cell(*moved), gain_cell(as_it_ran, *moved), seconds_cell(*zeroed), gain_cell(as_it_ran, *zeroed)});
   }
   if (!rows.empty()) out += table({"Procedure", "Procedure LBF, s", "Shorter", "Critical Path Zeroing, s", "Shorter"}, rows, 1);
   for (std::size_t v = 0; v < question.scenarios.size(); ++v) {
     if (question.scenarios[v].kind != Kind::kAsked) continue;
-    const Prediction& changed = answer.predictions[v][t];
-    out += fmt::format("<p>{}: {} s, {} shorter", escaped(question.asked), seconds(changed), gain(as_it_ran, changed));
+    const engine::Prediction& changed = answer.predictions[v][t];
+    out += fmt::format("<p>{}: {} s, {} shorter", escaped(question.asked), seconds_cell(changed), gain_cell(as_it_ran, changed));
     if (const Seconds stayed_s = answer.scenario_stats[v].stayed_s; stayed_s > 0)
       out += fmt::format("; {:.6g} s of it stayed where they ran, because there is no message to go with", stayed_s);
     out += ".</p>";
@@ -244,4 +239,4 @@ std::string whatif_html(const WhatIfResult& result, const std::string& version) 
   return out + "<footer>Made by lbf-whatif " + escaped(version) + ". Predictions are replays of the recorded messages.</footer>\n</main>\n</body>\n</html>\n";
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -5,11 +5,11 @@
 
 #include "tools/whatif/whatif_output.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 // The targets; where procedures were asked for, procedure LBF and Critical Path Zeroing of each, what was asked, the critical
 // path, and the gain over the part of the time that is moved or saved, drawn as Coz does (docs/procedure-lbf.md).
 // `version`: of lbf.
 std::string whatif_html(const WhatIfResult& result, const std::string& version);
 
-}  // namespace lbf
+}  // namespace lbf::tools

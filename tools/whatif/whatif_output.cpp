@@ -6,16 +6,11 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/number.h"
 #include "tools/whatif/procedure_output.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
-
-std::string number(double value, const char* format) {
-  std::array<char, 64> text{};
-  std::snprintf(text.data(), text.size(), format, value);
-  return text.data();
-}
 
 std::string count(std::uint64_t value, const char* one, const char* many) {
   return std::to_string(value) + " " + (value == 1 ? one : many);
@@ -30,15 +25,15 @@ nlohmann::ordered_json by_node_or(const std::vector<Value>& by_node, Value every
 template <typename Value>
 std::string listed(const std::vector<Value>& by_node, Value everywhere) {
   constexpr std::size_t kMaxShown = 4;
-  if (by_node.empty()) return number(static_cast<double>(everywhere), "%g");
+  if (by_node.empty()) return format_number(static_cast<double>(everywhere), "%g");
   std::string text;
   for (std::size_t i = 0; i < std::min(kMaxShown, by_node.size()); ++i) {
-    text += (i > 0 ? "," : "") + number(static_cast<double>(by_node[i]), "%g");
+    text += (i > 0 ? "," : "") + format_number(static_cast<double>(by_node[i]), "%g");
   }
   return text + (by_node.size() > kMaxShown ? ",..." : "");
 }
 
-nlohmann::ordered_json topology_json(const Target& target) {
+nlohmann::ordered_json topology_json(const engine::Target& target) {
   nlohmann::ordered_json nodes = nlohmann::ordered_json::array();
   for (const std::uint32_t node : target.topology_node_of_node)
     nodes.push_back(target.topology->node_name(node));
@@ -47,17 +42,17 @@ nlohmann::ordered_json topology_json(const Target& target) {
 
 }  // namespace
 
-bool is_stuck(const WhatIfResult& result, const Prediction& prediction) {
+bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction) {
   return result.why_partial.empty() && !prediction.why_stuck.empty();
 }
 
-const char* contention_name(Contention contention) {
+const char* contention_name(engine::Contention contention) {
   switch (contention) {
-    case Contention::kNone:
+    case engine::Contention::kNone:
       return "none";
-    case Contention::kBus:
+    case engine::Contention::kBus:
       return "bus";
-    case Contention::kNic:
+    case engine::Contention::kNic:
       return "nic";
   }
   return "none";
@@ -66,8 +61,8 @@ const char* contention_name(Contention contention) {
 std::string whatif_json(const WhatIfResult& result) {
   nlohmann::ordered_json predictions = nlohmann::ordered_json::array();
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
-    const Target& target = result.targets[t];
-    const Prediction& prediction = result.predictions[t];
+    const engine::Target& target = result.targets[t];
+    const engine::Prediction& prediction = result.predictions[t];
     nlohmann::ordered_json entry;
     entry["nodes"] = target.nodes;
     entry["cores"] = by_node_or(target.cores_of_node, target.cores_per_node);
@@ -75,7 +70,7 @@ std::string whatif_json(const WhatIfResult& result) {
     entry["network"] = target.network->name();
     entry["contention"] = contention_name(target.network->contention());
     entry["speed"] = by_node_or(target.speed_of_node, target.speed);
-    entry["waiting"] = waiting_name(target.waiting);
+    entry["waiting"] = engine::waiting_name(target.waiting);
     if (target.topology != nullptr) entry["topology"] = topology_json(target);
     if (is_stuck(result, prediction)) {
       entry["lbf_s"] = nullptr;
@@ -100,7 +95,7 @@ std::string whatif_json(const WhatIfResult& result) {
   root["messages"] = result.stats.messages;
   root["collectives"] = result.stats.collectives;
   root["approximated_collectives"] = result.stats.approximated_collectives;
-  root["mpi_library"] = mpi_library_name(result.mpi_rules.library);
+  root["mpi_library"] = engine::mpi_library_name(result.mpi_rules.library);
   root["mpi_note"] = result.mpi_note;
   root["wildcard_receives"] = result.stats.wildcard_receives;
   root["one_sided_operations"] = result.stats.one_sided_operations;
@@ -126,27 +121,27 @@ std::string whatif_table(const WhatIfResult& result) {
   }
   if (result.stats.io_calls > 0) {
     text += "  " + count(result.stats.io_calls, "MPI-IO call", "MPI-IO calls") + ", " +
-            number(result.stats.io_s, "%.3f") + " s kept as measured; " +
+            format_number(result.stats.io_s, "%.3f") + " s kept as measured; " +
             std::to_string(result.stats.bytes_read) + " bytes read, " +
             std::to_string(result.stats.bytes_written) + " written\n";
   }
   if (result.stats.unmodelled_calls > 0) {
     text += "  " + count(result.stats.unmodelled_calls, "call is", "calls are") + " not modelled, " +
-            number(result.stats.unmodelled_s, "%.3f") + " s kept as measured\n";
+            format_number(result.stats.unmodelled_s, "%.3f") + " s kept as measured\n";
   }
   if (result.stats.approximated_collectives > 0) {
     text += "  " +
             count(result.stats.approximated_collectives, "collective call is", "collective calls are") +
-            " approximated (rules of " + mpi_library_name(result.mpi_rules.library) + ")\n";
+            " approximated (rules of " + engine::mpi_library_name(result.mpi_rules.library) + ")\n";
   }
-  if (!result.targets.empty() && result.targets.front().waiting == Waiting::kSpin) {
+  if (!result.targets.empty() && result.targets.front().waiting == engine::Waiting::kSpin) {
     text += "  ranks that wait for a message keep their share of the processor\n";
   }
   if (!result.targets.empty() && result.targets.front().topology != nullptr) {
     text += "  switch hops between nodes as in " + result.targets.front().topology->file() + "\n";
   }
   std::set<std::string> nominal;
-  for (const Target& target : result.targets) {
+  for (const engine::Target& target : result.targets) {
     if (target.network->nominal()) nominal.insert(target.network->name());
   }
   for (const std::string& name : nominal)
@@ -155,12 +150,12 @@ std::string whatif_table(const WhatIfResult& result) {
   std::vector<std::string> titles{"NODES", "CORES", "PLACEMENT", "NETWORK", "CONTENTION", "SPEED", "PREDICTED_S"};
   const double seen_share = result.predictions.empty() ? 1 : result.predictions.front().seen_share;
   if (seen_share < 1) {
-    text += "  " + number(100 * seen_share, "%.1f") + " % of the run was captured: times are extrapolated from it\n";
+    text += "  " + format_number(100 * seen_share, "%.1f") + " % of the run was captured: times are extrapolated from it\n";
     titles.insert(titles.end(), {"LOW_S", "HIGH_S"});  // 95 % interval
   }
   std::vector<std::vector<std::string>> rows{titles};
   for (std::size_t t = 0; t < result.targets.size(); ++t) {
-    const Target& target = result.targets[t];
+    const engine::Target& target = result.targets[t];
     std::string placement = target.placement;
     if (placement.size() > kMaxPlacementWidth)
       placement = placement.substr(0, kMaxPlacementWidth - 3) + "...";
@@ -170,12 +165,12 @@ std::string whatif_table(const WhatIfResult& result) {
          listed(target.speed_of_node, target.speed),
          is_stuck(result, result.predictions[t])
              ? "stuck"
-             : number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
+             : format_number(result.predictions[t].lbf_s, "%.6f") + (result.why_partial.empty() ? "" : " partial")});
     if (seen_share < 1) {
-      const Prediction& prediction = result.predictions[t];
+      const engine::Prediction& prediction = result.predictions[t];
       const bool told = !is_stuck(result, prediction) && prediction.high_s != kNeverS;
-      rows.back().push_back(told ? number(prediction.low_s, "%.6f") : "-");
-      rows.back().push_back(told ? number(prediction.high_s, "%.6f") : "-");
+      rows.back().push_back(told ? format_number(prediction.low_s, "%.6f") : "-");
+      rows.back().push_back(told ? format_number(prediction.high_s, "%.6f") : "-");
     }
   }
   std::vector<std::size_t> width(titles.size(), 0);
@@ -195,4 +190,4 @@ std::string whatif_table(const WhatIfResult& result) {
   return text;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

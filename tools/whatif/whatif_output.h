@@ -8,25 +8,25 @@
 #include "predictor/engine/metric/predictor.h"
 #include "tools/whatif/procedure_question.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct WhatIfResult {
   std::string trace;  // as the user named it
   Rank ranks = 0;
-  std::vector<Target> targets;
-  std::vector<Prediction> predictions;
-  PredictorStats stats;
-  MpiRules mpi_rules;
+  std::vector<engine::Target> targets;
+  std::vector<engine::Prediction> predictions;
+  engine::PredictorStats stats;
+  engine::MpiRules mpi_rules;
   std::string mpi_note;     // not empty: the library's own rules are not known here (mpi_rules_note)
   std::optional<ProcedureAnswer> procedures;  // where they were asked for
   std::string why_partial;  // empty: the predictions are whole, or the program would not end on that target
 };
 
 // On this target the program would wait for ever, although the trace is whole: there is no run time.
-bool is_stuck(const WhatIfResult& result, const Prediction& prediction);
+bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction);
 
-const char* contention_name(Contention contention);
+const char* contention_name(engine::Contention contention);
 std::string whatif_json(const WhatIfResult& result);
 std::string whatif_table(const WhatIfResult& result);
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr std::string_view kMap = "map=";
@@ -41,7 +41,7 @@ void add_names(const std::string& folder, std::vector<std::string>& names, std::
 }
 
 // Which nodes of the topology a target of `nodes` nodes has.
-Result<std::vector<std::uint32_t>> nodes_of(const Topology& topology,
+Result<std::vector<std::uint32_t>> nodes_of(const engine::Topology& topology,
                                             const std::vector<std::uint32_t>& nodelist, std::uint32_t nodes) {
   if (nodelist.empty()) return topology.choose(nodes);
   if (nodelist.size() < nodes) {
@@ -53,10 +53,10 @@ Result<std::vector<std::uint32_t>> nodes_of(const Topology& topology,
 
 }  // namespace
 
-Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file,
+Result<std::shared_ptr<const engine::Network>> find_network(const std::string& name_or_file,
                                                     const std::string& networks_dir) {
   const bool is_file = name_or_file.find('/') != std::string::npos || name_or_file.ends_with(".toml");
-  if (name_or_file == "zero") return std::make_shared<const Network>(Network::zero());
+  if (name_or_file == "zero") return std::make_shared<const engine::Network>(engine::Network::zero());
   std::error_code error;
   std::string path = is_file ? name_or_file : networks_dir + "/" + name_or_file + ".toml";
   const std::string nominal = networks_dir + "/nominal";
@@ -78,38 +78,38 @@ Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_f
                                            ": there are " + list +
                                            " (another folder: --networks-dir; a file: its path)"};
   }
-  Result<Network> network = Network::load(path);
+  Result<engine::Network> network = engine::Network::load(path);
   if (!network) return network.error();
-  return std::make_shared<const Network>(std::move(*network));
+  return std::make_shared<const engine::Network>(std::move(*network));
 }
 
-Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank ranks) {
-  std::vector<std::shared_ptr<const Network>> networks;
+Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks) {
+  std::vector<std::shared_ptr<const engine::Network>> networks;
   for (const std::string& name : options.networks) {
-    Result<std::shared_ptr<const Network>> network = find_network(name, options.networks_dir);
+    Result<std::shared_ptr<const engine::Network>> network = find_network(name, options.networks_dir);
     if (!network) return network.error();
     if (!options.contention.empty()) {
-      auto changed = std::make_shared<Network>(**network);
-      changed->set_contention(options.contention == "bus"   ? Contention::kBus
-                              : options.contention == "nic" ? Contention::kNic
-                                                            : Contention::kNone);
+      auto changed = std::make_shared<engine::Network>(**network);
+      changed->set_contention(options.contention == "bus"   ? engine::Contention::kBus
+                              : options.contention == "nic" ? engine::Contention::kNic
+                                                            : engine::Contention::kNone);
       *network = std::move(changed);
     }
     networks.push_back(std::move(*network));
   }
-  std::shared_ptr<const Topology> topology;
+  std::shared_ptr<const engine::Topology> topology;
   std::vector<std::uint32_t> nodelist;
   if (!options.topology.empty()) {
-    Result<Topology> loaded = Topology::load(options.topology);
+    Result<engine::Topology> loaded = engine::Topology::load(options.topology);
     if (!loaded) return loaded.error();
-    topology = std::make_shared<const Topology>(std::move(*loaded));
+    topology = std::make_shared<const engine::Topology>(std::move(*loaded));
     if (!options.nodelist.empty()) {
       Result<std::vector<std::uint32_t>> found = topology->find_all(options.nodelist);
       if (!found) return Error{found.error().code, "--nodelist: " + found.error().message};
       nodelist = std::move(*found);
     }
   }
-  std::vector<Target> targets;
+  std::vector<engine::Target> targets;
   for (const std::string& placement : options.placements) {
     std::vector<std::uint32_t> node_counts = options.nodes;
     if (node_counts.empty()) {
@@ -119,7 +119,7 @@ Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank rank
       node_counts.push_back(std::max(1U, nodes_of_map(placement)));
     }
     for (std::uint32_t nodes : node_counts) {
-      Result<std::vector<std::uint32_t>> placed = place_ranks(placement, ranks, nodes);
+      Result<std::vector<std::uint32_t>> placed = engine::place_ranks(placement, ranks, nodes);
       if (!placed) return placed.error();
       if (auto fits = check_by_node("--cores", options.cores, nodes); !fits) return fits.error();
       if (auto fits = check_by_node("--speed", options.speeds, nodes); !fits) return fits.error();
@@ -130,7 +130,7 @@ Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank rank
         topology_nodes = std::move(*chosen);
       }
       for (const auto& network : networks) {
-        Target target;
+        engine::Target target;
         target.topology = topology;
         target.topology_node_of_node = topology_nodes;
         target.node_of_rank = *placed;
@@ -149,4 +149,4 @@ Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank rank
   return targets;
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "predictor/engine/replay/target.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 struct WhatIfOptions {
   std::vector<std::uint32_t> nodes;     // empty: as many as map=... names
@@ -17,7 +17,7 @@ struct WhatIfOptions {
   std::vector<std::string> placements{"block"};
   std::vector<std::string> networks{"zero"};
   std::vector<double> speeds{1.0};  // of every node, or by node
-  Waiting waiting = Waiting::kYield;
+  engine::Waiting waiting = engine::Waiting::kYield;
   std::string contention;  // empty: what the network file says
   std::string networks_dir;
   std::string topology;  // Slurm's topology.conf or topology.yaml; empty: none
@@ -28,10 +28,10 @@ struct WhatIfOptions {
 
 // A network by name (NAME.toml in `networks_dir`, else in its folder nominal; `zero` is built in) or by file
 // (has a '/' or ends in .toml).
-Result<std::shared_ptr<const Network>> find_network(const std::string& name_or_file,
+Result<std::shared_ptr<const engine::Network>> find_network(const std::string& name_or_file,
                                                     const std::string& networks_dir);
 
 // Errors: kInvalidInput names the option; those of find_network, place_ranks and Topology.
-Result<std::vector<Target>> make_targets(const WhatIfOptions& options, Rank ranks);
+Result<std::vector<engine::Target>> make_targets(const WhatIfOptions& options, Rank ranks);
 
-}  // namespace lbf
+}  // namespace lbf::tools

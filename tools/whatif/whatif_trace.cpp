@@ -18,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/io_error.h"
 #include "report/selection.h"
 #include "report/step.h"
 #include "base/http_client.h"
@@ -28,11 +29,10 @@
 #include "tools/whatif/step_query.h"
 #include "tools/whatif/trace_procedures.h"
 
-namespace lbf {
+namespace lbf::tools {
 namespace {
 
 constexpr std::string_view kTextMagic = "lbf-trace";
-constexpr Rank kMaxRanks = 1 << 24;
 
 // --- text
 
@@ -43,7 +43,7 @@ class TextTrace final : public WhatIfTrace {
   Rank ranks() const override { return header_.ranks; }
   const std::string& library() const override { return header_.library; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return header_.node_of_rank; }
-  CaptureCost capture_cost() const override { return {}; }  // text traces do not say
+  engine::CaptureCost capture_cost() const override { return {}; }  // text traces do not say
 
   Result<std::vector<std::string>> procedures(Samples) override {
     std::ifstream in(path_, std::ios::binary);
@@ -89,7 +89,7 @@ class TraceBytes {
     ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (fd.get() < 0) return Error{ErrorCode::kIo, path + ": cannot open: " + std::strerror(errno)};
     struct stat status {};
-    if (::fstat(fd.get(), &status) != 0) return Error{ErrorCode::kIo, path + ": " + std::strerror(errno)};
+    if (::fstat(fd.get(), &status) != 0) return io_error(path);
     auto bytes = std::make_shared<TraceBytes>();
     if (status.st_size == 0) return bytes;
     const std::size_t size = static_cast<std::size_t>(status.st_size);
@@ -136,10 +136,10 @@ class StoredTrace final : public WhatIfTrace {
   Rank ranks() const override { return ranks_; }
   const std::string& library() const override { return library_; }
   const std::vector<std::uint32_t>& node_of_rank() const override { return node_of_rank_; }
-  CaptureCost capture_cost() const override {
-    std::vector<StreamCost> costs;
+  engine::CaptureCost capture_cost() const override {
+    std::vector<daemon::StreamCost> costs;
     for (const auto& [node, cost] : costs_) costs.push_back(cost);
-    return capture_cost_of(costs);
+    return daemon::capture_cost_of(costs);
   }
 
   Result<std::vector<std::string>> procedures(Samples samples) override {
@@ -166,11 +166,11 @@ class StoredTrace final : public WhatIfTrace {
   Result<void> read(const EventBlockSink& sink, const std::function<void(double)>& progress) override {
     CommunicatorTable communicators;
     std::size_t bytes_done = 0;
-    std::vector<std::unique_ptr<BatchSource>> sources;
+    std::vector<std::unique_ptr<daemon::BatchSource>> sources;
     for (const auto& [stream, batches] : streams_) {
       sources.push_back(std::make_unique<StreamBatches>(*this, batches, bytes_done));
     }
-    StreamMerge merge(communicators, ranks_, std::move(sources));
+    daemon::StreamMerge merge(communicators, ranks_, std::move(sources));
     BatchSink batch_sink;
     batch_sink.on_events = sink;
     costs_.clear();
@@ -198,7 +198,7 @@ class StoredTrace final : public WhatIfTrace {
     std::span<const std::byte> bytes;
   };
 
-  class StreamBatches final : public BatchSource {
+  class StreamBatches final : public daemon::BatchSource {
    public:
     // Adds the size of each batch to `bytes_done`.
     StreamBatches(const StoredTrace& trace, const std::vector<Batch>& batches, std::size_t& bytes_done)
@@ -235,7 +235,7 @@ class StoredTrace final : public WhatIfTrace {
     const auto node = record.find("node_index");
     if (node == record.end() || !node->is_number_unsigned()) return;
     const auto index = static_cast<std::uint32_t>(std::min<std::uint64_t>(node->get<std::uint64_t>(), kMaxRanks));
-    costs_[index] = stream_cost_of(record, index, ranks_);
+    costs_[index] = daemon::stream_cost_of(record, index, ranks_);
   }
 
   Result<void> index() {
@@ -326,7 +326,7 @@ class StoredTrace final : public WhatIfTrace {
   Rank ranks_ = 0;
   std::string library_;
   std::vector<std::uint32_t> node_of_rank_;
-  std::map<std::uint32_t, StreamCost> costs_;  // by node
+  std::map<std::uint32_t, daemon::StreamCost> costs_;  // by node
 };
 
 Result<std::unique_ptr<WhatIfTrace>> open_path(const std::string& path) {
@@ -444,4 +444,4 @@ Result<std::unique_ptr<WhatIfTrace>> open_job_trace(const std::string& job, cons
   return fetch(*named, server);
 }
 
-}  // namespace lbf
+}  // namespace lbf::tools

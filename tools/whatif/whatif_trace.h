@@ -15,7 +15,7 @@
 #include "event/text_trace.h"
 #include "predictor/engine/metric/predictor.h"
 
-namespace lbf {
+namespace lbf::tools {
 
 class WhatIfTrace {
  public:
@@ -33,7 +33,7 @@ class WhatIfTrace {
   virtual Result<std::vector<std::string>> procedures(Samples samples) = 0;
   // What the capture took of the ranks' measured time, as the relays said last; nothing of a trace that does not know.
   // REQUIRES: read() was called.
-  virtual CaptureCost capture_cost() const = 0;
+  virtual engine::CaptureCost capture_cost() const = 0;
   // Those of them whose measuring the overhead limit ended while they ran, in some rank or in all: the trace has a part
   // of their times. Known once procedures() was called, empty with kStandIn for those in
   // sampled(). Text traces do not say it.
@@ -51,4 +51,4 @@ Result<std::unique_ptr<WhatIfTrace>> open_trace(const std::string& what, const s
 // The same of a job, whatever files there are.
 Result<std::unique_ptr<WhatIfTrace>> open_job_trace(const std::string& job, const std::string& server);
 
-}  // namespace lbf
+}  // namespace lbf::tools

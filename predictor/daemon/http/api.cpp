@@ -19,7 +19,7 @@
 #include "predictor/daemon/http/step_rows.h"
 #include "predictor/daemon/users.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 using nlohmann::json;
@@ -86,7 +86,7 @@ std::string_view name_of(ErrorCode code) {
 }
 
 ApiResponse error_response(const Error& error) {
-  return lbf::error_response(status_of(error.code), name_of(error.code), error.message);
+  return daemon::error_response(status_of(error.code), name_of(error.code), error.message);
 }
 
 ApiResponse json_response(const json& value) {
@@ -210,12 +210,12 @@ ApiResponse error_response(int status, std::string_view code, std::string_view m
 }
 
 // A request's target, taken apart.
-struct Api::Target {
+struct Api::RequestTarget {
   std::vector<std::string_view> path;  // without "/v1/"
   std::map<std::string, std::string> query;
 
-  static Result<Target> parse(std::string_view text) {
-    Target target;
+  static Result<RequestTarget> parse(std::string_view text) {
+    RequestTarget target;
     const std::size_t mark = text.find('?');
     const std::string_view path = text.substr(0, mark);
     if (!path.starts_with(kPrefix)) {
@@ -283,7 +283,7 @@ Result<Caller> Api::authenticate(const ApiRequest& request, int& status) const {
 
 ApiResponse Api::handle(const ApiRequest& request) {
   try {
-    const auto target = Target::parse(request.target);
+    const auto target = RequestTarget::parse(request.target);
     if (!target) return error_response(target.error());
     if (is_open_to_all(request.method, request.target)) {
       return json_response({{"status", "ok"},
@@ -294,18 +294,18 @@ ApiResponse Api::handle(const ApiRequest& request) {
     int status = 401;
     const auto caller = authenticate(request, status);
     if (!caller) {
-      return lbf::error_response(status, status == 401 ? "permission" : name_of(caller.error().code),
+      return daemon::error_response(status, status == 401 ? "permission" : name_of(caller.error().code),
                                  caller.error().message);
     }
     return route(*caller, request, *target);
   } catch (const std::bad_alloc&) {
-    return lbf::error_response(503, "unavailable", "lbfd is out of memory: try again later");
+    return daemon::error_response(503, "unavailable", "lbfd is out of memory: try again later");
   } catch (const std::exception& exception) {
-    return lbf::error_response(500, "internal", std::string("lbfd: ") + exception.what());
+    return daemon::error_response(500, "internal", std::string("lbfd: ") + exception.what());
   }
 }
 
-ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const Target& target) {
+ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const RequestTarget& target) {
   const auto& path = target.path;
   const auto nothing_here = [&] {
     return error_response(Error{ErrorCode::kNotFound, "no " + request.method.substr(0, 16) + " " +
@@ -337,7 +337,7 @@ ApiResponse Api::route(const Caller& caller, const ApiRequest& request, const Ta
   return {200, "application/x-lbf-trace", {}, std::make_unique<TraceSource>(std::move(trace).value())};
 }
 
-ApiResponse Api::picture(const Caller& caller, const StepKey& key, const Target& target) {
+ApiResponse Api::picture(const Caller& caller, const StepKey& key, const RequestTarget& target) {
   PictureSize size;
   std::uint64_t number = 0;
   for (const auto& [name, value] : target.query) {
@@ -360,7 +360,7 @@ ApiResponse Api::picture(const Caller& caller, const StepKey& key, const Target&
   return made ? json_response(*made) : error_response(made.error());
 }
 
-ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request, const Target& target) {
+ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request, const RequestTarget& target) {
   const auto& path = target.path;
   const auto key = make_step_key(path[1], path[2], path[3], path[4]);
   if (!key) return error_response(key.error());
@@ -408,7 +408,7 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
   return error_response(Error{ErrorCode::kNotFound, "streams take PUT, POST .../batches/N and POST .../end"});
 }
 
-ApiResponse Api::accuracy(const Caller& caller, const Target& target) {
+ApiResponse Api::accuracy(const Caller& caller, const RequestTarget& target) {
   db::OutcomeQuery query;
   query.uid = caller.uid;
   if (target.is_set("all")) {
@@ -440,7 +440,7 @@ ApiResponse Api::accuracy(const Caller& caller, const Target& target) {
   return found ? json_response(accuracy_json(*found)) : error_response(found.error());
 }
 
-ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
+ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
   db::StepQuery query;
   query.limit = kDefaultListLimit;
   const bool all = target.is_set("all");
@@ -525,4 +525,4 @@ ApiResponse Api::list_steps(const Caller& caller, const Target& target) {
   return in_pieces(step_pieces(steps_, std::move(*found), detail));
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

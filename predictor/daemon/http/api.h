@@ -14,7 +14,7 @@
 #include "base/result.h"
 #include "predictor/daemon/steps/steps.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct ApiRequest {
   std::string method;
@@ -57,13 +57,13 @@ class Api {
   static bool is_open_to_all(std::string_view method, std::string_view target);
 
  private:
-  struct Target;
+  struct RequestTarget;
   Result<Caller> authenticate(const ApiRequest& request, int& status) const;
-  ApiResponse route(const Caller& caller, const ApiRequest& request, const Target& target);
-  ApiResponse stream_request(const Caller& caller, const ApiRequest& request, const Target& target);
-  ApiResponse accuracy(const Caller& caller, const Target& target);
-  ApiResponse picture(const Caller& caller, const StepKey& key, const Target& target);
-  ApiResponse list_steps(const Caller& caller, const Target& target);
+  ApiResponse route(const Caller& caller, const ApiRequest& request, const RequestTarget& target);
+  ApiResponse stream_request(const Caller& caller, const ApiRequest& request, const RequestTarget& target);
+  ApiResponse accuracy(const Caller& caller, const RequestTarget& target);
+  ApiResponse picture(const Caller& caller, const StepKey& key, const RequestTarget& target);
+  ApiResponse list_steps(const Caller& caller, const RequestTarget& target);
 
   Steps& steps_;
   const std::set<uid_t> operators_;
@@ -71,4 +71,4 @@ class Api {
   const std::string token_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -20,7 +20,7 @@
 #include <utility>
 #include <vector>
 
-namespace lbf {
+namespace lbf::daemon {
 
 namespace asio = boost::asio;
 namespace beast = boost::beast;
@@ -212,7 +212,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void refuse(int status, std::string_view code, std::string_view message) {
     keep_alive_ = false;  // the body, if any, stays unread
-    respond(error_response(status, code, message));
+    respond(daemon::error_response(status, code, message));
   }
 
   void respond(ApiResponse response) {
@@ -445,4 +445,4 @@ void HttpServer::stop(std::function<void()> on_idle) {
   if (impl_->sessions.empty() && impl_->on_idle) std::exchange(impl_->on_idle, nullptr)();
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

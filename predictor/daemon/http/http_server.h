@@ -17,7 +17,7 @@
 #include "predictor/daemon/http/api.h"
 #include "predictor/daemon/config.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct HttpLimits {
   std::uint32_t max_connections = 1024;               // more wait in the listen queue
@@ -52,4 +52,4 @@ class HttpServer {
   std::shared_ptr<Impl> impl_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

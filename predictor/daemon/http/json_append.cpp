@@ -7,7 +7,7 @@
 
 #include "predictor/daemon/http/step_json.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 void append_json(std::string& out, const std::string& text) {
   const bool plain = std::all_of(text.begin(), text.end(),
@@ -40,4 +40,4 @@ void append_json(std::string& out, double number) {
   if (text.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace lbf {
+namespace lbf::daemon {
 
 // Bytes that are not UTF-8 become U+FFFD, as in json_text().
 void append_json(std::string& out, const std::string& text);
@@ -23,4 +23,4 @@ inline void append_json(std::string& out, std::integral auto number) {
   out.append(digits.data(), end);
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

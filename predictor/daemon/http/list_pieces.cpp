@@ -8,7 +8,7 @@
 #include "predictor/daemon/http/step_json.h"
 #include "predictor/daemon/http/step_text.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 constexpr std::size_t kFirstSteps = 8;
@@ -100,4 +100,4 @@ std::unique_ptr<ListPieces> step_pieces(const Steps& steps, std::vector<FoundSte
   return std::make_unique<StepPieces>(steps, std::move(found), detail);
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

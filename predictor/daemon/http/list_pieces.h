@@ -13,7 +13,7 @@
 #include "predictor/daemon/http/api.h"
 #include "predictor/daemon/http/step_rows.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 class ListPieces : public BodySource {
  public:
@@ -46,4 +46,4 @@ std::unique_ptr<ListPieces> row_pieces(const Steps& steps, std::vector<db::Liste
 // {"steps":[STEP,...]}
 std::unique_ptr<ListPieces> step_pieces(const Steps& steps, std::vector<FoundStep> found, StepDetail detail);
 
-}  // namespace lbf
+}  // namespace lbf::daemon

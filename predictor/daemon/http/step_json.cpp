@@ -1,7 +1,7 @@
 // STEP and PREDICTION as JSON, see step_json.h.
 #include "predictor/daemon/http/step_json.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 using nlohmann::json;
@@ -244,4 +244,4 @@ std::string json_text(const json& value) {
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -6,7 +6,7 @@
 #include "db/accuracy.h"
 #include "predictor/daemon/steps/step_run.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 nlohmann::json step_json(const StepView& step, StepDetail detail);
 // PROCEDURES.
@@ -19,4 +19,4 @@ nlohmann::json error_fit_json(const db::ErrorFit& fit);
 // Bytes that are not UTF-8 (a user's command line may have them) become U+FFFD.
 std::string json_text(const nlohmann::json& value);
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -8,7 +8,7 @@
 
 #include "predictor/daemon/http/json_append.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct StepColumn {
   std::string_view name;
@@ -265,4 +265,4 @@ void append_row(const db::ListedStep& step, const RowColumns& columns, std::stri
   out += ']';
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "db/step_list.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct StepColumn;
 struct PredictionColumn;
@@ -34,4 +34,4 @@ void append_rows_head(const RowColumns& columns, std::string& out);
 // REQUIRES: the columns are not empty.
 void append_row(const db::ListedStep& step, const RowColumns& columns, std::string& out);
 
-}  // namespace lbf
+}  // namespace lbf::daemon

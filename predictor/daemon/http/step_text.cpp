@@ -10,7 +10,7 @@
 #include "predictor/daemon/http/json_append.h"
 #include "predictor/daemon/http/step_json.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 enum class Obvious { kLeftOut, kWritten };  // null, "", false, empty lists
@@ -206,4 +206,4 @@ void append_step_text(const StepView& step, StepDetail detail, std::string& out)
   });
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

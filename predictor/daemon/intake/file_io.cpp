@@ -10,7 +10,7 @@
 
 #include "base/scoped_fd.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 std::string directory_of(const std::string& path) {
@@ -121,4 +121,4 @@ Result<void> make_directory_durably(const std::string& path) {
   return sync_directory(directory_of(path));
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -9,7 +9,7 @@
 
 #include "base/result.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // The operating system's error as one line. A full disk, quota or file size limit is kLimit (try again when
 // there is room), ENOENT kNotFound, the rest kIo: the store's own rights are no matter of the caller's.
@@ -34,4 +34,4 @@ Result<void> write_all_at(int fd, std::span<const std::byte> bytes, std::uint64_
 // Exactly `bytes.size()` bytes from `offset`. Errors: kIo, also when the file ends before.
 Result<void> read_all_at(int fd, std::span<std::byte> bytes, std::uint64_t offset, const std::string& path);
 
-}  // namespace lbf
+}  // namespace lbf::daemon

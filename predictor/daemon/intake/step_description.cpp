@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 using nlohmann::json;
@@ -227,4 +227,4 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
   return description;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

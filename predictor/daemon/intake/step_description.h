@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "cost/limits.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 inline constexpr std::size_t kMaxStepNodes = 65536;
 inline constexpr Rank kMaxStepTasks = 1 << 20;
@@ -70,4 +70,4 @@ struct StreamDescription {
   static Result<StreamDescription> parse(const nlohmann::json& own, const StepDescription& step);
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -6,7 +6,7 @@
 
 #include "base/number.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 constexpr std::uint64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
@@ -81,4 +81,4 @@ Result<StepKey> step_key_of_directory(std::string_view cluster, std::string_view
   return key;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -10,7 +10,7 @@
 
 #include "base/result.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 inline constexpr std::size_t kMaxClusterNameBytes = 64;
 
@@ -45,4 +45,4 @@ Result<StepKey> step_key_of_directory(std::string_view cluster, std::string_view
 // Plain decimal without sign, spaces or anything behind it; `what` names the number in the error.
 Result<std::uint64_t> parse_decimal(std::string_view text, std::uint64_t maximum, std::string_view what);
 
-}  // namespace lbf
+}  // namespace lbf::daemon

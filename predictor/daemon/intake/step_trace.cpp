@@ -14,7 +14,7 @@
 #include "base/scoped_fd.h"
 #include "predictor/daemon/intake/file_io.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 using nlohmann::json;
@@ -543,4 +543,4 @@ Result<void> StepTrace::read_raw(std::uint32_t number, std::uint64_t offset, std
   return read_all_at(stream->fd.get(), std::as_writable_bytes(std::span(buffer)), offset, stream->path);
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

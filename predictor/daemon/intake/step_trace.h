@@ -22,7 +22,7 @@
 #include "predictor/daemon/intake/step_description.h"
 #include "predictor/daemon/intake/step_key.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // Ranks that one trace may hold; a batch with a higher one is refused.
 inline constexpr Rank kMaxTraceRanks = kMaxStepTasks;
@@ -141,4 +141,4 @@ class StepTrace {
   std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

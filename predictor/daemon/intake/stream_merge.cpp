@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lbf {
+namespace lbf::daemon {
 
 StreamMerge::StreamMerge(CommunicatorTable& communicators, Rank max_ranks,
                          std::vector<std::unique_ptr<BatchSource>> sources)
@@ -66,4 +66,4 @@ Result<bool> StreamMerge::next(const BatchSink& sink) {
   return true;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

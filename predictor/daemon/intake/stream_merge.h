@@ -13,7 +13,7 @@
 #include "base/result.h"
 #include "event/wire.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // The batches of one stream, in order.
 class BatchSource {
@@ -65,4 +65,4 @@ class StreamMerge {
   bool started_ = false;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

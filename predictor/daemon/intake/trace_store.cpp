@@ -9,7 +9,7 @@
 
 #include "predictor/daemon/intake/file_io.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 namespace fs = std::filesystem;
@@ -141,4 +141,4 @@ PruneResult TraceStore::prune(const Retention& retention, const std::function<bo
   return result;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

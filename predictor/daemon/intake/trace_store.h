@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "predictor/daemon/intake/step_trace.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct Retention {
   std::chrono::hours age{24 * 30};  // finished traces older than this are removed; 0: none by age
@@ -55,4 +55,4 @@ class TraceStore {
   std::string directory_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

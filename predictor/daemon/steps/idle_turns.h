@@ -3,7 +3,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // A thread that has a processor to itself takes as much processor time as time passes; one that others push aside takes
 // less, and every moment of it holds one of them up (in ranks that wait for each other, all of them). So a replay looks at its
@@ -32,4 +32,4 @@ class IdleTurns {
   Seconds wall_s_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

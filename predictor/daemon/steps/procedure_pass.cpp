@@ -5,9 +5,9 @@
 
 #include "event/mpi_function_table.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
-Result<std::unique_ptr<ProcedurePass>> ProcedurePass::make(std::shared_ptr<const StepTrace> trace, const Target& ran,
+Result<std::unique_ptr<ProcedurePass>> ProcedurePass::make(std::shared_ptr<const StepTrace> trace, const engine::Target& ran,
                                                            std::vector<std::string> names,
                                                            std::vector<std::uint32_t> predicted,
                                                            ReplayMemory* memory,
@@ -19,9 +19,9 @@ Result<std::unique_ptr<ProcedurePass>> ProcedurePass::make(std::shared_ptr<const
   TraceProcedures scenarios;
   scenarios.names = pass->names_;
   scenarios.sampled = sampled;
-  std::vector<Target> targets{ran};
+  std::vector<engine::Target> targets{ran};
   for (const std::uint32_t procedure : pass->predicted_) {
-    for (const MoveTo to : {MoveTo::kReceiver, MoveTo::kSender, MoveTo::kNowhere}) {
+    for (const engine::MoveTo to : {engine::MoveTo::kReceiver, engine::MoveTo::kSender, engine::MoveTo::kNowhere}) {
       scenarios.plan.scenarios.push_back({{{procedure, to, 1}}, kAnyRank});
       targets.push_back(ran);
       targets.back().scenario = static_cast<std::uint32_t>(scenarios.plan.scenarios.size());
@@ -51,18 +51,18 @@ void ProcedurePass::work(const std::vector<StreamState>& streams, bool trace_is_
   }
 }
 
-PathProfile ProcedurePass::path() {
+engine::PathProfile ProcedurePass::path() {
   (void)path_->predictions();
   return critical_path_.profile();
 }
 
 void ProcedurePass::describe(db::ProcedureReport& report, bool whole) {
-  const std::vector<Prediction> predictions = moved_->predictions();
-  const Prediction& as_it_ran = predictions.front();
-  const PathProfile profile = path();
-  const std::vector<ScenarioStats> stats = moved_->predictor().scenario_stats();
+  const std::vector<engine::Prediction> predictions = moved_->predictions();
+  const engine::Prediction& as_it_ran = predictions.front();
+  const engine::PathProfile profile = path();
+  const std::vector<engine::ScenarioStats> stats = moved_->predictor().scenario_stats();
   const auto time_of = [&](std::size_t scenario) {
-    const Prediction& prediction = predictions[scenario + 1];
+    const engine::Prediction& prediction = predictions[scenario + 1];
     return whole && !prediction.why_stuck.empty() ? std::optional<Seconds>() : std::optional(prediction.lbf_s);
   };
   for (std::size_t p = 0; p < predicted_.size(); ++p) {
@@ -87,7 +87,7 @@ void ProcedurePass::describe(db::ProcedureReport& report, bool whole) {
   path.unseen_s = profile.unseen_s;
   path.ranks = profile.rank_s;
   for (const auto& [function, function_s] : profile.function_s) {
-    path.functions.emplace_back(function == PathProfile::kOthers
+    path.functions.emplace_back(function == engine::PathProfile::kOthers
                                     ? "others"
                                     : std::string(mpi_function_name(static_cast<std::uint16_t>(function))),
                                 function_s);
@@ -96,4 +96,4 @@ void ProcedurePass::describe(db::ProcedureReport& report, bool whole) {
   report.path = std::move(path);
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -18,7 +18,7 @@
 #include "predictor/daemon/steps/step_procedures.h"
 #include "predictor/daemon/steps/trace_pass.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 class ProcedurePass {
  public:
@@ -27,7 +27,7 @@ class ProcedurePass {
   // `names`: of the step's procedures so far; `predicted`: the numbers of those that the replay is about, at most
   // kMostPredicted (none: only the path and its ranks are wanted); `sampled`: as TraceProcedures::sampled. Errors: those
   // of Predictor::make.
-  static Result<std::unique_ptr<ProcedurePass>> make(std::shared_ptr<const StepTrace> trace, const Target& ran,
+  static Result<std::unique_ptr<ProcedurePass>> make(std::shared_ptr<const StepTrace> trace, const engine::Target& ran,
                                                      std::vector<std::string> names,
                                                      std::vector<std::uint32_t> predicted, ReplayMemory* memory,
                                                      std::map<Rank, std::vector<SampledShare>> sampled = {});
@@ -38,12 +38,12 @@ class ProcedurePass {
   // One batch of each replay, or the end. REQUIRES: has_work().
   void work(const std::vector<StreamState>& streams, bool trace_is_complete);
   // As Predictor::set_capture_cost: what was recorded in windows is extrapolated without it.
-  void set_capture_cost(const CaptureCost& cost) { moved_->set_capture_cost(cost); }
+  void set_capture_cost(const engine::CaptureCost& cost) { moved_->set_capture_cost(cost); }
   bool is_done() const { return moved_->is_done() && path_->is_done(); }
   const std::string& failure() const { return moved_->failure().empty() ? path_->failure() : moved_->failure(); }
 
   // The critical path of what was replayed so far; procedures by their place in predicted().
-  PathProfile path();
+  engine::PathProfile path();
 
   // Adds what is predicted to the procedures in `report`, by name, and the path; of what was switched off it predicts
   // nothing, unless it was sampled: its times end somewhere. `whole`: the step is over and
@@ -56,10 +56,10 @@ class ProcedurePass {
 
   const std::vector<std::string> names_;
   const std::vector<std::uint32_t> predicted_;
-  CriticalPath critical_path_;
+  engine::CriticalPath critical_path_;
   std::set<std::string> sampled_;
   std::unique_ptr<TracePass> moved_;  // as it ran, then three scenarios for each
   std::unique_ptr<TracePass> path_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 constexpr std::size_t kMostNameBytes = 500;
@@ -180,4 +180,4 @@ bool ProcedureSearch::decide(const Evidence& evidence) {
   return true;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

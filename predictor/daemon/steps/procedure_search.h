@@ -20,7 +20,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct ProcedureList {
   std::uint64_t generation = 0;    // a later list has a higher one; from 1
@@ -102,4 +102,4 @@ class ProcedureSearch {
   Seconds decided_s_ = 0;   // when that was
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -5,7 +5,7 @@
 
 #include "event/mpi_function_table.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 constexpr std::size_t kMostWordBytes = 200;
@@ -135,4 +135,4 @@ std::optional<db::ProgramRun> ProgramProfile::run(
   return out;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -12,7 +12,7 @@
 #include "db/records.h"
 #include "event/event.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 class ProgramProfile {
  public:
@@ -48,4 +48,4 @@ class ProgramProfile {
   bool capture_ended_ = false;  // ... or ended before the program
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

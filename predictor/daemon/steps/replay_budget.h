@@ -10,7 +10,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // Processor time of one step's replays, while it runs, against that of its program.
 struct ReplayBudget {
@@ -65,4 +65,4 @@ constexpr Bytes replay_bytes(Rank ranks, std::size_t targets, std::uint64_t even
   return static_cast<Bytes>(ranks) * targets * kOfRankAndTarget + events_in_flight * kOfEvent;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

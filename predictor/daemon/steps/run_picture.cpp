@@ -7,7 +7,7 @@
 
 #include "event/unseen_time.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 using nlohmann::json;
@@ -73,7 +73,7 @@ RunPicture::Matrix RunPicture::make_matrix(const std::vector<std::uint32_t>& nod
   return matrix;
 }
 
-void RunPicture::start(const Target& ran, const Target& target) {
+void RunPicture::start(const engine::Target& ran, const engine::Target& target) {
   ranks_ = static_cast<std::uint32_t>(target.node_of_rank.size());
   ranks_per_row_ = (ranks_ + size_.rows - 1) / size_.rows;
   const std::uint32_t rows = (ranks_ + ranks_per_row_ - 1) / ranks_per_row_;
@@ -109,8 +109,8 @@ void RunPicture::add_message(Matrix& matrix, Rank from, Rank to, Bytes bytes) {
   (inside ? matrix.inside_bytes : matrix.between_bytes) += bytes;
 }
 
-void RunPicture::on_op(const TimelineOp& op) {
-  const bool is_message = op.kind == OpKind::kSend && op.message_id != 0 && !op.message.internal &&
+void RunPicture::on_op(const engine::TimelineOp& op) {
+  const bool is_message = op.kind == engine::OpKind::kSend && op.message_id != 0 && !op.message.internal &&
                           !op.message.is_run && op.message.src >= 0 && op.message.dst >= 0;
   if (is_message) {
     ++messages_;
@@ -120,7 +120,7 @@ void RunPicture::on_op(const TimelineOp& op) {
   BinnedTimeline& timeline = timelines_[kPredicted];
   const std::uint32_t row = row_of(op.rank);
   timeline.add(row, BinnedTimeline::kComputing, op.begin_s, op.acted_s);
-  timeline.add(row, op.kind == OpKind::kBlocked ? BinnedTimeline::kBlocked : BinnedTimeline::kMpi, op.acted_s,
+  timeline.add(row, op.kind == engine::OpKind::kBlocked ? BinnedTimeline::kBlocked : BinnedTimeline::kMpi, op.acted_s,
                op.waited_s);
   timeline.add(row, BinnedTimeline::kMpi, op.waited_s, op.end_s);
 }
@@ -176,4 +176,4 @@ json RunPicture::to_json() const {
           {"matrix_target", matrix_json(matrices_[kTarget])}};
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

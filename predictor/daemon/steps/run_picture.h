@@ -17,7 +17,7 @@
 #include "predictor/engine/replay/target.h"
 #include "predictor/engine/replay/timeline.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct PictureSize {
   std::uint32_t blocks = 64;    // of ranks, along each side of a matrix, at most
@@ -55,7 +55,7 @@ class BinnedTimeline {
   std::vector<Seconds> seconds_;
 };
 
-class RunPicture : public TimelineObserver {
+class RunPicture : public engine::TimelineObserver {
  public:
   // `target`: the number of the step's prediction.
   RunPicture(std::size_t target, PictureSize size) : target_(target), size_(size) {}
@@ -63,10 +63,10 @@ class RunPicture : public TimelineObserver {
   std::size_t target() const { return target_; }
   bool started() const { return !timelines_.empty(); }
   // Before the first event. `ran`: the configuration that ran.
-  void start(const Target& ran, const Target& target);
+  void start(const engine::Target& ran, const engine::Target& target);
   // REQUIRES: started; 0 <= rank < ranks of the target.
   void measured(Rank rank, std::span<const Event> events);
-  void on_op(const TimelineOp& op) override;
+  void on_op(const engine::TimelineOp& op) override;
 
   // docs/formats/http-v1.md, PICTURE, without "why_partial". REQUIRES: started.
   nlohmann::json to_json() const;
@@ -97,4 +97,4 @@ class RunPicture : public TimelineObserver {
   std::uint64_t messages_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

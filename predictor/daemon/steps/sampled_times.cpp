@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lbf {
+namespace lbf::daemon {
 
 SampledTimes::SampledTimes(std::map<Rank, std::vector<SampledShare>> shares) {
   for (auto& [rank, of_rank] : shares) ranks_[rank].shares = std::move(of_rank);
@@ -56,4 +56,4 @@ std::span<const Event> SampledTimes::put_into(Rank rank, std::span<const Event> 
   return out_;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

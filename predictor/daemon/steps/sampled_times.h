@@ -15,7 +15,7 @@
 #include "event/event.h"
 #include "predictor/daemon/steps/step_procedures.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 class SampledTimes {
  public:
@@ -38,4 +38,4 @@ class SampledTimes {
   std::vector<std::array<std::uint64_t, kProcedureValues>> numbers_;  // scratch: what out_ points to
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 using nlohmann::json;
@@ -102,8 +102,8 @@ StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
   return cost;
 }
 
-CaptureCost capture_cost_of(const std::vector<StreamCost>& streams) {
-  CaptureCost cost;
+engine::CaptureCost capture_cost_of(const std::vector<StreamCost>& streams) {
+  engine::CaptureCost cost;
   for (const StreamCost& stream : streams) {
     cost.recording_s += stream.recording_s;
     cost.counting_s += std::max(stream.node.direct_s - stream.recording_s - stream.procedures_s, 0.0);
@@ -195,4 +195,4 @@ std::vector<std::string> cost_notes(const db::CostRecord& cost, Seconds run_s) {
   return notes;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -12,7 +12,7 @@
 #include "db/cost_record.h"
 #include "predictor/engine/metric/predictor.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct StreamCost {
   std::optional<double> limit_percent;
@@ -34,7 +34,7 @@ StreamCost stream_cost_of(const nlohmann::json& record, std::uint32_t node, Rank
 
 // What extrapolation leaves out (Predictor::set_capture_cost): of all nodes together. lbfd, lbf-whatif and lbf-advise
 // predict alike because they ask this.
-CaptureCost capture_cost_of(const std::vector<StreamCost>& streams);
+engine::CaptureCost capture_cost_of(const std::vector<StreamCost>& streams);
 
 // Of all nodes together. REQUIRES: not empty. SEEN_SHARE: of the ranks' measured time, as replayed. TO_THE_END: the
 // replay knows of all of that time; else, where the capture ended for good, it knows nothing of what came after it.
@@ -43,4 +43,4 @@ db::CostRecord cost_of_step(const std::vector<StreamCost>& streams, double seen_
 // What people should know of it, for the step's notes. RUN_S: measured time of the run so far; 0: not known.
 std::vector<std::string> cost_notes(const db::CostRecord& cost, Seconds run_s);
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 constexpr std::size_t kMaxRemarks = 2048;  // a hostile stream could give one per record
@@ -314,4 +314,4 @@ std::vector<std::string> StepProcedures::notes() const {
   return out;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -18,7 +18,7 @@
 #include "event/event.h"
 #include "event/procedure_table.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // Calls of a procedure that the user named per second of a rank's time, before anything is known of it (docs/procedures.md,
 // "Predicted and observed cost"): as cost/predicted_cost.h's for MPI calls.
@@ -127,4 +127,4 @@ class StepProcedures {
   double call_ns_ = 0;  // the dearest that a rank said
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -8,11 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/cpu_time.h"
 #include "event/mpi_function_table.h"
 #include "predictor/daemon/steps/step_run_state.h"
 #include "predictor/daemon/steps/target_ranking.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 using nlohmann::json;
@@ -54,12 +55,6 @@ bool add_remark(std::vector<std::string>& remarks, std::string remark) {
   return true;
 }
 
-Seconds thread_cpu_s() {
-  timespec now{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<Seconds>(now.tv_sec) + 1e-9 * static_cast<Seconds>(now.tv_nsec);
-}
-
 StepRunOptions with_clock(StepRunOptions options) {
   if (!options.cpu_clock) options.cpu_clock = thread_cpu_s;
   options.targets_per_pass = std::max<std::size_t>(1, options.targets_per_pass);
@@ -77,7 +72,7 @@ std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::
                      node_of_rank.begin();
   if (plane > 1 && plane < ranks) names.push_back("plane=" + std::to_string(plane));
   for (const std::string& name : names) {
-    const auto placed = place_ranks(name, ranks, nodes);
+    const auto placed = engine::place_ranks(name, ranks, nodes);
     if (placed && *placed == node_of_rank) return name;
   }
   std::string map = "map=";
@@ -186,14 +181,14 @@ void StepRun::find_topology_nodes() {
   ran_.topology_node_of_node = std::move(nodes);
 }
 
-std::vector<Target> StepRun::make_targets() {
+std::vector<engine::Target> StepRun::make_targets() {
   if (!networks_.own_note().empty()) add_note(networks_.own_note());
   auto selection = networks_.select(trace_->description().networks);
   for (std::string& note : selection.notes) add_note(std::move(note));
-  std::vector<Target> targets = default_targets(ran_, selection.networks);
-  if ((targets.size() + 1) * static_cast<std::size_t>(ranks_) > kMostDefaultPlaces)
+  std::vector<engine::Target> targets = engine::default_targets(ran_, selection.networks);
+  if ((targets.size() + 1) * static_cast<std::size_t>(ranks_) > engine::kMostDefaultPlaces)
     add_note("so many ranks have more node counts than are predicted by themselves: lbf-whatif predicts any");
-  for (const Target& target : targets) {
+  for (const engine::Target& target : targets) {
     if (target.network->nominal()) {
       add_note(fmt::format("network {} is from public figures, not measured here", target.network->name()));
     }
@@ -248,7 +243,7 @@ void StepRun::build() {
   const bool limited = options_.budget.is_limited() || (options_.memory && options_.memory->is_limited());
   main_targets_ = limited ? 1 : targets_.size();
   const auto last = targets_.begin() + static_cast<std::ptrdiff_t>(main_targets_);
-  auto predictor = Predictor::make(ranks_, {targets_.begin(), last});
+  auto predictor = engine::Predictor::make(ranks_, {targets_.begin(), last});
   memory_share_ = std::make_unique<ReplayMemoryShare>(options_.memory.get());
   if (predictor) {
     predictor_ = std::move(predictor).value();
@@ -495,12 +490,12 @@ void StepRun::take_process(Stream& stream, Rank rank, const json& record) {
 void StepRun::take_library(const std::string& version) {
   if (library_seen_ || events_ > 0) return;
   library_seen_ = true;
-  const MpiSetup setup = mpi_setup(version, ran_.node_of_rank);
+  const engine::MpiSetup setup = engine::mpi_setup(version, ran_.node_of_rank);
   if (predictor_ != nullptr) predictor_->set_mpi(setup);
-  if (std::string note = mpi_rules_note(setup.rules, version); !note.empty()) {
+  if (std::string note = engine::mpi_rules_note(setup.rules, version); !note.empty()) {
     add_note(std::move(note));
-  } else if (setup.rules.library != MpiRules{}.library) {
-    add_note(fmt::format("collectives follow the rules of {}", mpi_library_name(setup.rules.library)));
+  } else if (setup.rules.library != engine::MpiRules{}.library) {
+    add_note(fmt::format("collectives follow the rules of {}", engine::mpi_library_name(setup.rules.library)));
   }
 }
 
@@ -573,4 +568,4 @@ void StepRun::close_rank(Rank rank) {
   if (predictor_ != nullptr) predictor_->close(rank);
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -31,7 +31,7 @@
 #include "predictor/daemon/steps/run_picture.h"
 #include "predictor/daemon/steps/step_procedures.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct StreamCost;
 
@@ -42,7 +42,7 @@ struct StepRunOptions {
   // Above it, streams that are ahead of another one are left on disk until the other one has caught up.
   std::uint64_t events_in_flight_limit = 20'000'000;
   // Which switches the cluster's nodes are on; nullptr: nobody said, all nodes are equally far apart.
-  std::shared_ptr<const Topology> topology;
+  std::shared_ptr<const engine::Topology> topology;
   // What the targets beside the configuration that ran may take while the step runs (docs/lbfd.md, "Budgets").
   ReplayBudget budget;
   std::size_t targets_per_pass = 8;  // of those that have passes of their own
@@ -111,7 +111,7 @@ class StepRun {
   std::vector<std::uint32_t> place_tasks(const std::map<std::uint32_t, StreamDescription>& streams);
   void find_topology_nodes();
   void leave_out_idle_nodes();
-  std::vector<Target> make_targets();
+  std::vector<engine::Target> make_targets();
   std::size_t first_late_target(std::size_t pass) const {
     return main_targets_ + pass * options_.targets_per_pass;
   }
@@ -147,7 +147,7 @@ class StepRun {
   void describe_calls(db::StepRecord& record, std::vector<std::string>& notes) const;
   // Of one target, and why it is deferred ('': it is not).
   struct Predicted {
-    Prediction prediction;
+    engine::Prediction prediction;
     std::string why_deferred;
   };
   std::vector<StreamCost> stream_costs() const;
@@ -165,11 +165,11 @@ class StepRun {
   bool finished_ = false;
   bool changed_ = true;
   Rank ranks_ = 0;
-  Target ran_;
+  engine::Target ran_;
   std::vector<std::uint32_t> nodes_;  // ran_'s nodes: their indices among the description's nodes, ascending
   CommunicatorTable communicators_;
-  std::vector<Target> targets_;           // ranked; the configuration that ran first
-  std::unique_ptr<Predictor> predictor_;  // of the first `main_targets_` of them
+  std::vector<engine::Target> targets_;           // ranked; the configuration that ran first
+  std::unique_ptr<engine::Predictor> predictor_;  // of the first `main_targets_` of them
   std::size_t main_targets_ = 0;
   std::vector<std::unique_ptr<TracePass>> late_passes_;  // of the next ones, `targets_per_pass` each
   std::string why_deferred_;                             // of those for which there was no room at the last look
@@ -214,4 +214,4 @@ class StepRun {
 // The placement's name where it has one: "block", "cyclic", "plane=K", else "map=N0,N1,...".
 std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::uint32_t nodes);
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -8,7 +8,7 @@
 #include "predictor/daemon/steps/step_run.h"
 #include "predictor/daemon/steps/step_run_state.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 // While the step runs. Each begins at the first batch: names that come one by one must not cost a replay each.
@@ -90,7 +90,7 @@ void StepRun::search_procedures() {
   ProcedureSearch::Evidence evidence;
   evidence.now_s = now_s;
   evidence.ranks = static_cast<std::size_t>(ranks_);
-  PathProfile profile;
+  engine::PathProfile profile;
   if (procedure_pass_ != nullptr && procedure_pass_->failure().empty()) {
     profile = procedure_pass_->path();
     evidence.path_s = profile.length_s;
@@ -213,4 +213,4 @@ void StepRun::describe_procedures(db::StepRecord& record, std::vector<std::strin
   record.procedures = std::move(report);
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -10,7 +10,7 @@
 #include "predictor/daemon/steps/step_cost.h"
 #include "predictor/daemon/steps/step_run.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct StepRun::Stream {
   explicit Stream(std::uint32_t stream_number, CommunicatorTable& communicators)
@@ -46,4 +46,4 @@ struct StepRun::RankState {
   std::vector<std::pair<std::uint64_t, Seconds>> calls;  // by function id
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -9,7 +9,7 @@
 #include "predictor/daemon/steps/step_run_state.h"
 #include "predictor/daemon/users.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 // "3", "3, 5", "3, 5, 6 and 12 more"
@@ -33,7 +33,7 @@ std::string command_line(const std::vector<std::string>& command) {
   return line;
 }
 
-db::TopologyRecord topology_of(const Target& target) {
+db::TopologyRecord topology_of(const engine::Target& target) {
   db::TopologyRecord out;
   if (target.topology == nullptr) return out;
   out.file = target.topology->file();
@@ -58,13 +58,13 @@ ProgramProfile::Watched watched_of(const std::vector<StreamCost>& costs) {
   return out;
 }
 
-const char* contention_name(Contention contention) {
+const char* contention_name(engine::Contention contention) {
   switch (contention) {
-    case Contention::kNone:
+    case engine::Contention::kNone:
       return "none";
-    case Contention::kBus:
+    case engine::Contention::kBus:
       return "bus";
-    case Contention::kNic:
+    case engine::Contention::kNic:
       return "nic";
   }
   return "none";
@@ -153,7 +153,7 @@ std::vector<StreamCost> StepRun::stream_costs() const {
 
 // Extrapolation leaves out what the capture itself took.
 void StepRun::tell_capture_cost() {
-  const CaptureCost cost = capture_cost_of(stream_costs());
+  const engine::CaptureCost cost = capture_cost_of(stream_costs());
   predictor_->set_capture_cost(cost);
   for (const auto& pass : late_passes_) pass->set_capture_cost(cost);
   if (procedure_pass_ != nullptr) procedure_pass_->set_capture_cost(cost);
@@ -162,13 +162,13 @@ void StepRun::tell_capture_cost() {
 // In the order of targets_.
 std::vector<StepRun::Predicted> StepRun::predicted() const {
   std::vector<Predicted> all;
-  for (Prediction& prediction : predictor_->predictions()) all.push_back({std::move(prediction), {}});
+  for (engine::Prediction& prediction : predictor_->predictions()) all.push_back({std::move(prediction), {}});
   const std::vector<StreamState> states = trace_->streams();
   const std::string waits = why_deferred_.empty() ? "its turn has not come yet" : why_deferred_;
   for (const auto& pass : late_passes_) {
     // Behind: of a step that is over, whatever is not whole; of one under way, what rests.
     const bool behind = !pass->is_done() && (finished_ || (!why_deferred_.empty() && pass->has_work(states, false)));
-    for (Prediction& prediction : pass->predictions())
+    for (engine::Prediction& prediction : pass->predictions())
       all.push_back({std::move(prediction), behind ? waits : std::string()});
   }
   while (all.size() < targets_.size()) {
@@ -278,7 +278,7 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
   // What a prediction is compared with: the measured run where both are whole, else the measured time of the
   // same events; without the time that a suspended job stood still. A run that was ended by force may have no message under
   // way: then only the step's reasons tell.
-  const auto measured_for = [&](const Prediction& prediction) {
+  const auto measured_for = [&](const engine::Prediction& prediction) {
     const bool whole =
         finished_ && reasons_.empty() && prediction.complete && record.measured_s.value_or(0) > 0;
     const Seconds measured_s = whole ? *record.measured_s : largest(prediction.rank_measured_s);
@@ -286,8 +286,8 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
   };
   std::optional<double> self_error_percent;
   for (std::size_t i = 0; i < targets.size() && i < predictions.size(); ++i) {
-    const Target& target = targets[i];
-    const Prediction& prediction = predictions[i].prediction;
+    const engine::Target& target = targets[i];
+    const engine::Prediction& prediction = predictions[i].prediction;
     const std::string& why_deferred = predictions[i].why_deferred;
     const Seconds measured_s = measured_for(prediction);
     // The step is whole, so it ends on some target: what holds it up on this one is the target.
@@ -383,7 +383,7 @@ void StepRun::publish() {
   if (predictor_ != nullptr) {
     predictor_->advance();
     tell_capture_cost();
-    const PredictorStats stats = predictor_->stats();
+    const engine::PredictorStats stats = predictor_->stats();
     record.messages = stats.messages;
     record.collectives = stats.collectives;
     record.wildcard_receives = stats.wildcard_receives;
@@ -456,4 +456,4 @@ std::shared_ptr<const StepView> StepRun::view() {
   return view_;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

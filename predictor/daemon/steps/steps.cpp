@@ -10,9 +10,10 @@
 #include <memory>
 #include <utility>
 
+#include "base/cpu_time.h"
 #include "predictor/daemon/steps/steps_entry.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 // A finished step is kept in memory so long: late retries of its relays are answered without reading the
@@ -25,12 +26,6 @@ constexpr std::size_t kBacklogInMemory = 4;
 constexpr std::size_t kEndedPerTick = 64;
 // A resting replay looks so often whether the programs have ended.
 constexpr std::chrono::milliseconds kLookDuringRest{100};
-
-Seconds thread_cpu_s() {
-  timespec used{};
-  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return static_cast<Seconds>(used.tv_sec) + 1e-9 * static_cast<Seconds>(used.tv_nsec);
-}
 
 }  // namespace
 
@@ -425,4 +420,4 @@ std::size_t Steps::running() const {
   return count;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -30,7 +30,7 @@
 #include "predictor/daemon/network_catalog.h"
 #include "predictor/daemon/steps/step_run.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct Caller {
   uid_t uid = 0;
@@ -188,4 +188,4 @@ class Steps {
   boost::asio::thread_pool replay_pool_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -9,7 +9,7 @@
 #include "predictor/daemon/steps/steps_entry.h"
 #include "predictor/daemon/users.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 StepView copy_of(const StepView& view, StepDetail detail) {
@@ -225,4 +225,4 @@ Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, 
   return json;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

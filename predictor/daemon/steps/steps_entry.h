@@ -12,7 +12,7 @@
 #include "predictor/daemon/steps/idle_turns.h"
 #include "predictor/daemon/steps/steps.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 struct Steps::Entry {
   std::shared_ptr<StepTrace> trace;
@@ -51,4 +51,4 @@ struct Steps::Entry {
   }
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -7,7 +7,7 @@
 #include "predictor/daemon/steps/steps_entry.h"
 #include "predictor/daemon/users.h"
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 // Memory of a step grows with its ranks before anything of it has run: of all of a user's steps at a time so many.
@@ -249,4 +249,4 @@ Result<AppendResult> Steps::end_stream(const Caller& caller, const StepKey& key,
   return result;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

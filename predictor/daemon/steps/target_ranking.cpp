@@ -5,12 +5,12 @@
 #include <cmath>
 #include <tuple>
 
-namespace lbf {
+namespace lbf::daemon {
 
-std::vector<Target> ranked_targets(std::vector<Target> targets, const std::vector<std::string>& asked_networks) {
+std::vector<engine::Target> ranked_targets(std::vector<engine::Target> targets, const std::vector<std::string>& asked_networks) {
   if (targets.empty()) return targets;
-  const Target ran = targets.front();
-  const auto key = [&](const Target& target) {
+  const engine::Target ran = targets.front();
+  const auto key = [&](const engine::Target& target) {
     const bool asked = std::find(asked_networks.begin(), asked_networks.end(), target.network->name()) !=
                        asked_networks.end();
     const bool network = target.network->name() != ran.network->name();
@@ -20,8 +20,8 @@ std::vector<Target> ranked_targets(std::vector<Target> targets, const std::vecto
     return std::make_tuple(!asked, int{network} + int{nodes} + int{placement}, network, ratio);
   };
   std::stable_sort(targets.begin() + 1, targets.end(),
-                   [&](const Target& a, const Target& b) { return key(a) < key(b); });
+                   [&](const engine::Target& a, const engine::Target& b) { return key(a) < key(b); });
   return targets;
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

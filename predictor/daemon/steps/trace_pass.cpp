@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-namespace lbf {
+namespace lbf::daemon {
 namespace {
 
 constexpr std::uint64_t kMostEventsInFlight = 20'000'000;
@@ -26,7 +26,7 @@ struct TracePass::Stream {
 };
 
 TracePass::TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
-                     std::unique_ptr<Predictor> predictor, std::size_t targets, ReplayMemory* memory,
+                     std::unique_ptr<engine::Predictor> predictor, std::size_t targets, ReplayMemory* memory,
                      const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled)
     : trace_(std::move(trace)),
       node_of_rank_(std::move(node_of_rank)),
@@ -46,11 +46,11 @@ TracePass::~TracePass() = default;
 
 Result<std::unique_ptr<TracePass>> TracePass::make(std::shared_ptr<const StepTrace> trace,
                                                    const std::vector<std::uint32_t>& node_of_rank,
-                                                   std::vector<Target> targets, ReplayMemory* memory,
+                                                   std::vector<engine::Target> targets, ReplayMemory* memory,
                                                    TraceProcedures procedures) {
   const std::size_t count = targets.size();
   auto predictor =
-      Predictor::make(static_cast<Rank>(node_of_rank.size()), std::move(targets), std::move(procedures.plan));
+      engine::Predictor::make(static_cast<Rank>(node_of_rank.size()), std::move(targets), std::move(procedures.plan));
   if (!predictor) return predictor.error();
   if (procedures.observer != nullptr) (*predictor)->observe_timeline(*procedures.observer);
   return std::unique_ptr<TracePass>(
@@ -113,7 +113,7 @@ void TracePass::work(const std::vector<StreamState>& streams) {
   memory_.set(replay_bytes(ranks_, targets_, predictor_->stats().events_in_flight));
 }
 
-std::vector<Prediction> TracePass::predictions() {
+std::vector<engine::Prediction> TracePass::predictions() {
   predictor_->advance();
   return predictor_->predictions();
 }
@@ -176,7 +176,7 @@ Result<void> TracePass::take_control(Stream& /*stream*/, std::string_view text) 
   if (type == "process" && !library_seen_ && !any_event_) {
     if (const std::string library = word("library"); !library.empty()) {
       library_seen_ = true;
-      predictor_->set_mpi(mpi_setup(library, node_of_rank_));
+      predictor_->set_mpi(engine::mpi_setup(library, node_of_rank_));
     }
   } else if (type == "procedure" && planned_procedures_ > 0) {
     const auto id = record.find("id");
@@ -190,4 +190,4 @@ Result<void> TracePass::take_control(Stream& /*stream*/, std::string_view text) 
   return {};
 }
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -19,13 +19,13 @@
 #include "predictor/daemon/steps/replay_budget.h"
 #include "predictor/daemon/steps/sampled_times.h"
 
-namespace lbf {
+namespace lbf::daemon {
 
 // Procedures that a pass is about (docs/procedure-lbf.md). Without any their times are process time like other.
 struct TraceProcedures {
-  ProcedurePlan plan{};
+  engine::ProcedurePlan plan{};
   std::vector<std::string> names{};  // of the plan's numbers
-  TimelineObserver* observer = nullptr;  // of the only target; outlives the pass
+  engine::TimelineObserver* observer = nullptr;  // of the only target; outlives the pass
   // By rank: of procedures (the plan's numbers) whose time is not in the trace: it is this share of the process time of every
   // interval between two events. What the trace says of them on that rank is left out.
   std::map<Rank, std::vector<SampledShare>> sampled{};
@@ -37,7 +37,7 @@ class TracePass {
   // pass. Errors: those of Predictor::make.
   static Result<std::unique_ptr<TracePass>> make(std::shared_ptr<const StepTrace> trace,
                                                  const std::vector<std::uint32_t>& node_of_rank,
-                                                 std::vector<Target> targets, ReplayMemory* memory,
+                                                 std::vector<engine::Target> targets, ReplayMemory* memory,
                                                  TraceProcedures procedures = {});
   ~TracePass();
   TracePass(const TracePass&) = delete;
@@ -51,16 +51,16 @@ class TracePass {
   bool is_done() const { return done_; }
   // Not empty: it stopped there.
   const std::string& failure() const { return failure_; }
-  std::vector<Prediction> predictions();
-  const Predictor& predictor() const { return *predictor_; }
-  void set_capture_cost(const CaptureCost& cost) { predictor_->set_capture_cost(cost); }
+  std::vector<engine::Prediction> predictions();
+  const engine::Predictor& predictor() const { return *predictor_; }
+  void set_capture_cost(const engine::CaptureCost& cost) { predictor_->set_capture_cost(cost); }
   // Of the program as these targets see it (Predictor::diagnosis). REQUIRES: is_done().
   Result<void> diagnosis() const { return predictor_->diagnosis(); }
 
  private:
   struct Stream;
   TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
-            std::unique_ptr<Predictor> predictor, std::size_t targets, ReplayMemory* memory,
+            std::unique_ptr<engine::Predictor> predictor, std::size_t targets, ReplayMemory* memory,
             const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled);
   Stream* next(const std::vector<StreamState>& streams);
   Result<void> take_control(Stream& stream, std::string_view text);
@@ -73,7 +73,7 @@ class TracePass {
   const Rank ranks_;
   const std::size_t targets_;
   CommunicatorTable communicators_;
-  std::unique_ptr<Predictor> predictor_;
+  std::unique_ptr<engine::Predictor> predictor_;
   std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
   std::vector<std::int64_t> stream_of_rank_;  // -1: none yet
   std::vector<bool> closed_;
@@ -90,4 +90,4 @@ class TracePass {
   ReplayMemoryShare memory_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::daemon

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lbf {
+namespace lbf::engine {
 
 void ChannelTable::rebuild(Table& table) {
   std::size_t busy = 0;
@@ -175,4 +175,4 @@ bool ChannelTable::cancel_send(const ChannelKey& key, MessageIndex index) {
   return true;
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

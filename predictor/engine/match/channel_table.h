@@ -16,7 +16,7 @@
 #include "predictor/engine/match/ghosts.h"
 #include "predictor/engine/match/op_store.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 inline constexpr std::uint32_t kCollectiveChannel = 0x80000000U;
 
@@ -213,4 +213,4 @@ class ChannelTable {
   std::vector<Table> tables_;  // by destination
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -10,7 +10,7 @@
 #include "predictor/engine/match/collective_expand.h"
 #include "predictor/engine/match/collective_rules.h"
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 using collective::Algorithm;
@@ -425,4 +425,4 @@ const char* collective_algorithm_name(const CollectiveCall& call) {
   return collective::algorithm_name(collective::choose(call).algorithm);
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

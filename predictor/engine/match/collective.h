@@ -15,7 +15,7 @@
 #include "predictor/engine/match/mpi_library.h"
 #include "predictor/engine/match/node_layout.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // One step of one rank's part. The algorithms' "send and receive at once" (sendrecv) is kSend, then kRecv: an
 // eager send does not wait. kStepPost/kWaitAll are not needed: a receive waits for its own message only.
@@ -73,4 +73,4 @@ Result<CollectiveSteps> expand_collective(const CollectiveCall& call, std::vecto
 // The algorithm's name as the library names it ("recursive_doubling"), for docs, tests and lbf-trace.
 const char* collective_algorithm_name(const CollectiveCall& call);
 
-}  // namespace lbf
+}  // namespace lbf::engine

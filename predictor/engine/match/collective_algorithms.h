@@ -14,7 +14,7 @@
 #include "predictor/engine/match/collective.h"
 #include "predictor/engine/match/collective_rules.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 
 // Bytes of the block of each rank, blocks lying one behind the other in rank order.
 class Blocks {
@@ -200,4 +200,4 @@ class GroupSteps {
   LocalWork local_work_;
 };
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

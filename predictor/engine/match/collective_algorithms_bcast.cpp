@@ -7,7 +7,7 @@
 #include "predictor/engine/match/collective_algorithms.h"
 #include "predictor/engine/match/collective_arithmetic.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
 constexpr std::uint32_t kKnomialRadix = 4;
@@ -203,4 +203,4 @@ void GroupSteps::bcast_swapped_binomial(std::uint32_t root, Bytes bytes) {
   }
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

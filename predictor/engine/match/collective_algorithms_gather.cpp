@@ -7,7 +7,7 @@
 #include "predictor/engine/match/collective_algorithms.h"
 #include "predictor/engine/match/collective_arithmetic.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
 constexpr Bytes kShortGather = 1024;  // MPIR_CVAR_GATHER_VSMALL_MSG_SIZE
@@ -295,4 +295,4 @@ void GroupSteps::alltoallv_in_place(std::span<const std::uint64_t> exchanged, bo
   }
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

@@ -6,11 +6,10 @@
 #include "predictor/engine/match/collective_algorithms.h"
 #include "predictor/engine/match/collective_arithmetic.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
 constexpr std::uint32_t kAlltoallThrottle = 32;  // MPIR_CVAR_ALLTOALL_THROTTLE
-constexpr std::uint32_t kMaxLog2Ranks = 32;
 
 // Halving of a vector among 2^k ranks: in step i the partner is the rank that differs in bit i, and each
 // keeps the lower or the upper half of the blocks that it had.
@@ -271,4 +270,4 @@ void GroupSteps::scan_recursive_doubling(Bytes bytes, bool exclusive, bool commu
   }
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

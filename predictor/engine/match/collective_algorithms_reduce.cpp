@@ -7,10 +7,9 @@
 #include "predictor/engine/match/collective_algorithms.h"
 #include "predictor/engine/match/collective_arithmetic.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
-constexpr std::uint32_t kMaxLog2Ranks = 32;
 
 }  // namespace
 
@@ -415,4 +414,4 @@ void GroupSteps::scan(Bytes bytes, bool exclusive) {
   if (!is_last) send(rank_ + 1, bytes);
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

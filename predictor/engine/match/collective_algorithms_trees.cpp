@@ -4,7 +4,7 @@
 
 #include "predictor/engine/match/collective_algorithms.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 
 Blocks::Blocks(std::span<const std::uint64_t> bytes_of_rank) {
   offsets_.resize(bytes_of_rank.size() + 1, 0);
@@ -125,4 +125,4 @@ void GroupSteps::up(const Tree& tree, Bytes bytes) {
   if (tree.parent >= 0) send(static_cast<std::uint32_t>(tree.parent), bytes);
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

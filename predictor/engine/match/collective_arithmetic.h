@@ -6,10 +6,22 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <span>
 
 #include "base/units.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
+
+inline constexpr std::uint32_t kMaxLog2Ranks = 32;
+inline constexpr Bytes kIntBytes = 4;     // a C int: a count, a communicator's number
+inline constexpr Bytes kSignalBytes = 1;  // what MPICH's barriers broadcast
+inline constexpr std::uint32_t kMpichBcastManyRanks = 8;  // MPIR_CVAR_BCAST_MIN_PROCS
+
+inline Bytes sum(std::span<const std::uint64_t> values) {
+  Bytes total = 0;
+  for (const std::uint64_t value : values) total += value;
+  return total;
+}
 
 inline std::uint32_t round_down(std::uint32_t value, std::uint32_t multiple) {
   return value - value % multiple;
@@ -58,4 +70,4 @@ inline std::uint32_t swap_with_zero(std::uint32_t rank, std::uint32_t root) {
   return rank == root ? 0 : rank;
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

@@ -2,12 +2,12 @@
 // collective_expand.h and docs/collectives.md, "Creating communicators".
 #include <vector>
 
+#include "predictor/engine/match/collective_arithmetic.h"
 #include "predictor/engine/match/collective_inter.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
-constexpr Bytes kIntBytes = 4;
 constexpr Bytes kColorAndKeyBytes = 8;
 
 // ompi/communicator/comm.c and comm_cid.c. Every rank proposes a number; all take the largest, and ask each
@@ -273,4 +273,4 @@ bool expand_creation(const CollectiveCall& call, std::vector<CollectiveStep>& ou
   return OpenMpiCreation(call, out).expand();
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

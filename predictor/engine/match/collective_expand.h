@@ -8,18 +8,13 @@
 
 #include "predictor/engine/match/collective.h"
 #include "predictor/engine/match/collective_algorithms.h"
+#include "predictor/engine/match/collective_arithmetic.h"
 #include "predictor/engine/match/collective_rules.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 
 using Values = std::span<const std::uint64_t>;
 inline constexpr Rank kMpiRoot = kRootIsMe;
-
-inline Bytes sum(Values values) {
-  Bytes total = 0;
-  for (const std::uint64_t value : values) total += value;
-  return total;
-}
 
 // REQUIRES of all: a call whose arguments were checked, and that has something to do.
 
@@ -42,4 +37,4 @@ bool expand_creation(const CollectiveCall& call, std::vector<CollectiveStep>& ou
 // In the order of the neighbours, sends first; a message to oneself is a copy in memory.
 void expand_neighbours(const CollectiveCall& call, GroupSteps& steps);
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

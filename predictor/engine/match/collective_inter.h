@@ -10,7 +10,7 @@
 
 #include "predictor/engine/match/collective_expand.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 
 class InterSteps {
  protected:
@@ -79,4 +79,4 @@ class InterSteps {
   GroupSteps local_;
 };
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

@@ -2,12 +2,12 @@
 // collective_expand.h; which one: collective_rules_openmpi.cpp.
 #include <vector>
 
+#include "predictor/engine/match/collective_arithmetic.h"
 #include "predictor/engine/match/collective_inter.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
-constexpr Bytes kIntBytes = 4;  // a count; what coll/basic's barrier is an allreduce of
 
 class OpenMpiInter : private InterSteps {
  public:
@@ -178,4 +178,4 @@ void expand_inter_openmpi(const CollectiveCall& call, Algorithm algorithm, std::
   return algorithm == Algorithm::kInterLeaders ? steps.by_leaders() : steps.linear();
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

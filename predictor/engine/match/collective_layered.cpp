@@ -7,15 +7,13 @@
 #include "predictor/engine/match/collective_expand.h"
 #include "predictor/engine/match/collective_rules_common.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
 constexpr Bytes kHanSegmentBytes = 64 * kKiB;
-constexpr std::uint32_t kBcastManyRanks = 8;
 constexpr Bytes kSmpBcastShort = 12 * kKiB;
 constexpr Bytes kSmpBcastLong = 512 * kKiB;
 constexpr Bytes kSmpReduceShort = 2 * kKiB;
-constexpr Bytes kSignalBytes = 1;  // what releases the ranks of a node from MPICH's barrier
 
 bool han_handles(const CollectiveCall& call) {
   if (call.nonblocking) return false;
@@ -45,7 +43,7 @@ bool smp_handles(const CollectiveCall& call) {
     case CollectiveOp::kBarrier:
       return !call.nonblocking;
     case CollectiveOp::kBcast: {
-      if (call.nonblocking || call.size < kBcastManyRanks || call.bytes < kSmpBcastShort) return true;
+      if (call.nonblocking || call.size < kMpichBcastManyRanks || call.bytes < kSmpBcastShort) return true;
       const bool power_of_two = (call.size & (call.size - 1)) == 0;
       return power_of_two && call.bytes < kSmpBcastLong;
     }
@@ -128,7 +126,7 @@ class Layers {
         return low(CollectiveOp::kBcast, 0, bytes);
       case CollectiveOp::kBcast: {
         const bool straight_to_leader =
-            call_.nonblocking || call_.size < kBcastManyRanks || bytes < kSmpBcastShort;
+            call_.nonblocking || call_.size < kMpichBcastManyRanks || bytes < kSmpBcastShort;
         const bool first_on_root_node = !straight_to_leader && root_local > 0;
         if (straight_to_leader && root_local > 0) pass(root, leader_of(root));
         if (first_on_root_node && on_root_node) low(CollectiveOp::kBcast, root_local, bytes);
@@ -234,4 +232,4 @@ void expand_by_nodes(const CollectiveCall& call, std::vector<CollectiveStep>& ou
   return call.library == MpiLibrary::kOpenMpi5 ? layers.han() : layers.smp();
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

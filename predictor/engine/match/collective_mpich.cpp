@@ -5,11 +5,10 @@
 #include "predictor/engine/match/collective_arithmetic.h"
 #include "predictor/engine/match/collective_inter.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
 constexpr Bytes kPieceBytes = 32 * 1024;  // MPIR_CVAR_ALLGATHERV_PIPELINE_MSG_SIZE
-constexpr Bytes kSignalBytes = 1;         // what an intercommunicator's barrier broadcasts
 
 // How allgatherv's ring cuts its blocks.
 Bytes piece_bytes(Values blocks, bool nonblocking) {
@@ -234,4 +233,4 @@ void expand_mpich(const CollectiveCall& call, Algorithm algorithm, std::span<con
   steps.by_leaders();
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

@@ -6,7 +6,7 @@
 
 #include "predictor/engine/match/collective_rules_common.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 
 Bytes likely_element_bytes(Bytes bytes) {
   if (bytes == 0) return 1;
@@ -124,4 +124,4 @@ const char* algorithm_name(Algorithm algorithm) {
   return "unknown";
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

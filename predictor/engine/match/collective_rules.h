@@ -8,7 +8,7 @@
 
 #include "predictor/engine/match/collective.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 
 // Every algorithm that a default installation can choose, under the library's own names (algorithm_name);
 // what Open MPI and MPICH both have is named as in Open MPI.
@@ -84,4 +84,4 @@ Choice choose_intra(MpiLibrary library, CollectiveOp op, std::uint32_t ranks, By
 // (double, float and int make up nearly all vectors).
 Bytes likely_element_bytes(Bytes bytes);
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

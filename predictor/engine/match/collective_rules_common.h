@@ -9,7 +9,7 @@
 
 #include "predictor/engine/match/collective_rules.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 
 inline constexpr Bytes kKiB = 1024;
 inline constexpr Bytes kMiB = 1024 * kKiB;
@@ -53,4 +53,4 @@ Choice choose_openmpi(const CollectiveCall& call);
 Choice choose_intra_mpich(CollectiveOp op, std::uint32_t ranks, Bytes bytes, bool commutative);
 Choice choose_mpich(const CollectiveCall& call);
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

@@ -6,13 +6,13 @@
 #include <bit>
 #include <span>
 
+#include "predictor/engine/match/collective_arithmetic.h"
 #include "predictor/engine/match/collective_rules.h"
 #include "predictor/engine/match/collective_rules_common.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
-constexpr std::uint32_t kBcastManyRanks = 8;
 constexpr std::uint32_t kAlltoallManyRanks = 9;  // alltoall's "< 8" takes 8 in
 constexpr Bytes kBcastShort = 12 * kKiB;
 constexpr Bytes kBcastLong = 512 * kKiB;
@@ -27,16 +27,10 @@ constexpr Bytes kAlltoallMedium = 32 * kKiB;
 constexpr Bytes kReduceScatterLong = 512 * kKiB;  // in all; ireduce_scatter_block takes elements for bytes
 constexpr std::uint64_t kInterManyElements = 2 * kKiB;  // in all; elements, not bytes
 
-Bytes sum(std::span<const std::uint64_t> values) {
-  Bytes total = 0;
-  for (const std::uint64_t value : values) total += value;
-  return total;
-}
-
 // Blocking ones take bounds in, non-blocking ones do not.
 Algorithm bcast(std::uint32_t ranks, Bytes bytes, bool nonblocking) {
   const Bytes excluded = nonblocking ? 0 : 1;
-  if (ranks < kBcastManyRanks || bytes < kBcastShort + excluded) return Algorithm::kSubtreeBinomial;
+  if (ranks < kMpichBcastManyRanks || bytes < kBcastShort + excluded) return Algorithm::kSubtreeBinomial;
   if (std::has_single_bit(ranks) && bytes < kBcastLong + excluded) {
     return Algorithm::kScatterDoublingAllgather;
   }
@@ -192,4 +186,4 @@ Choice choose_mpich(const CollectiveCall& call) {
   return choose_intra_mpich(call.op, ranks, call.bytes, call.commutative);
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

@@ -6,10 +6,11 @@
 #include <cstddef>
 #include <span>
 
+#include "predictor/engine/match/collective_arithmetic.h"
 #include "predictor/engine/match/collective_rules.h"
 #include "predictor/engine/match/collective_rules_common.h"
 
-namespace lbf::collective {
+namespace lbf::engine::collective {
 namespace {
 
 // clang-format off
@@ -407,12 +408,6 @@ Choice choose_inter(const CollectiveCall& call) {
   }
 }
 
-Bytes sum(std::span<const std::uint64_t> values) {
-  Bytes total = 0;
-  for (const std::uint64_t value : values) total += value;
-  return total;
-}
-
 }  // namespace
 
 Choice choose_intra_openmpi(CollectiveOp op, std::uint32_t ranks, Bytes bytes, Bytes element_bytes,
@@ -489,4 +484,4 @@ Choice choose_openmpi(const CollectiveCall& call) {
   return choice;
 }
 
-}  // namespace lbf::collective
+}  // namespace lbf::engine::collective

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace lbf {
+namespace lbf::engine {
 
 class FlatMap {
  public:
@@ -81,4 +81,4 @@ class FlatMap {
   std::size_t size_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

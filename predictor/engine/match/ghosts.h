@@ -13,7 +13,7 @@
 
 #include "predictor/engine/match/op_store.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class Ghosts {
  public:
@@ -75,4 +75,4 @@ class Ghosts {
   std::unordered_map<Rank, std::vector<ProcessIndex>> idle_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -9,7 +9,7 @@
 
 #include "event/mpi_function_table.h"
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 constexpr std::uint64_t kMaxLostEvents = std::uint64_t{1} << 60;
@@ -460,4 +460,4 @@ void Matcher::close(Rank rank) {
   store_.touch(static_cast<ProcessIndex>(rank));
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

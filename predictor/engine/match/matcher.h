@@ -30,7 +30,7 @@
 #include "predictor/engine/match/procedure_shift.h"
 #include "predictor/engine/match/request_table.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 struct MatchStats {
   std::uint64_t events = 0;  // without keep-alives
@@ -298,4 +298,4 @@ class Matcher {
   std::vector<std::uint64_t> values_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

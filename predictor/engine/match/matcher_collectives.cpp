@@ -4,7 +4,7 @@
 #include "event/collective_op.h"
 #include "predictor/engine/match/matcher.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
   if (event.comm == 0 || event.comm >= kMaxCommunicators) {
@@ -292,4 +292,4 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
   return {};
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -5,7 +5,7 @@
 
 #include "predictor/engine/match/matcher.h"
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 constexpr const char* kAfterLoss = " (after events of this rank were lost)";
@@ -284,4 +284,4 @@ Result<void> Matcher::feed_request_free(Rank rank, const Event& event) {
   return {};
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -4,7 +4,7 @@
 
 #include "predictor/engine/match/matcher.h"
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 constexpr std::uint64_t kMostSkipped = std::uint64_t{1} << 60;
@@ -216,4 +216,4 @@ ProcessIndex Matcher::ghost_of_collective(std::uint32_t comm, Rank peer, std::ui
   return number < skipped.end ? skipped.ghost : kNobody;
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -6,7 +6,7 @@
 #include <cctype>
 #include <utility>
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 constexpr std::array<const char*, kMpiLibraryCount> kNames = {"openmpi-4.1", "openmpi-5.0", "mpich-4.0"};
@@ -84,4 +84,4 @@ std::string mpi_rules_note(const MpiRules& rules, std::string_view library_versi
          mpi_library_name(rules.library) + " were taken, and all collectives count as approximated";
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

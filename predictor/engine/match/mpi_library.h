@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace lbf {
+namespace lbf::engine {
 
 enum class MpiLibrary : std::uint8_t { kOpenMpi4, kOpenMpi5, kMpich4 };
 inline constexpr int kMpiLibraryCount = 3;
@@ -46,4 +46,4 @@ MpiSetup mpi_setup(std::string_view library_version, std::vector<std::uint32_t> 
 // One line for people when the rules are not those of the library that ran; empty when they are.
 std::string mpi_rules_note(const MpiRules& rules, std::string_view library_version);
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 // `ranks` sorted by `key`, in rank order where it is equal; `first`: where each key begins, and the end.
@@ -41,4 +41,4 @@ NodeLayout::NodeLayout(std::span<const std::uint32_t> node_of_rank) {
   }
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace lbf {
+namespace lbf::engine {
 
 // Nodes count in the order of their first ranks. Immutable: any number of threads may read it.
 class NodeLayout {
@@ -42,4 +42,4 @@ class NodeLayout {
   std::vector<std::uint32_t> by_local_rank_, first_of_local_rank_;          // ranks, sorted by local rank
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

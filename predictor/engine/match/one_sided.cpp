@@ -1,6 +1,6 @@
 #include "predictor/engine/match/one_sided.h"
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 // On a window, beside the empty messages of post and complete (spank_plugin/capture/recorder_windows.cpp).
@@ -171,4 +171,4 @@ void OneSided::receive(std::uint32_t record, Seconds work_s) {
   free_.push_back(record);
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

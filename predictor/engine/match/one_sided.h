@@ -18,7 +18,7 @@
 #include "event/event.h"
 #include "predictor/engine/match/op_store.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class OneSided {
  public:
@@ -99,4 +99,4 @@ class OneSided {
   std::uint64_t operations_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

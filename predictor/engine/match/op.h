@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 using ProcessIndex =
     std::uint32_t;  // 0 .. ranks-1: the ranks; above: background actors (non-blocking collectives)
@@ -69,4 +69,4 @@ constexpr bool is_local_work(OpKind kind) {
   return kind == OpKind::kCopy || kind == OpKind::kReduce;
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

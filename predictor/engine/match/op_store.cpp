@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 constexpr std::size_t kChunksPerSlab = 128;
 }  // namespace
@@ -117,4 +117,4 @@ void OpStore::add_reader_of(ProcessIndex process, const Cursor& cursor) {
   });
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

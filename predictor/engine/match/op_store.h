@@ -16,7 +16,7 @@
 #include "base/units.h"
 #include "predictor/engine/match/op.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // A cache line: most uses of a message touch most of it, and nothing near it.
 struct alignas(64) Message {
@@ -268,4 +268,4 @@ class OpStore {
   std::uint64_t chunks_in_use_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // Where a procedure's time goes.
 enum class MoveTo : std::uint8_t {
@@ -55,4 +55,4 @@ struct ProcedureStats {
   Seconds exclusive_s = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

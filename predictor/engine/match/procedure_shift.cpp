@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 // Ops of an interval that wait for its end. In a longer one, what ran before stays where it ran.
@@ -381,4 +381,4 @@ void ProcedureShift::finish() {
   in_flight_.clear();
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -22,7 +22,7 @@
 #include "predictor/engine/match/op_store.h"
 #include "predictor/engine/match/procedure_plan.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class ProcedureShift {
  public:
@@ -127,4 +127,4 @@ class ProcedureShift {
   std::vector<ProcedureStats> profiled_stats_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -15,7 +15,7 @@
 
 #include "predictor/engine/match/op.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 enum class RequestKind : std::uint8_t {
   kNone,         // not a request
@@ -130,4 +130,4 @@ class RequestTable {
   std::size_t size_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

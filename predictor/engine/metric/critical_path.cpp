@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lbf {
+namespace lbf::engine {
 
 void CriticalPath::add(std::vector<std::pair<std::int32_t, Seconds>>& entries, std::int32_t key,
                        Seconds seconds) {
@@ -119,4 +119,4 @@ PathProfile CriticalPath::profile() const {
   return profile;
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "predictor/engine/replay/timeline.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // The parts sum up to `length_s`.
 struct PathProfile {
@@ -65,4 +65,4 @@ class CriticalPath final : public TimelineObserver {
   std::unordered_map<std::uint32_t, Sent> sent_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

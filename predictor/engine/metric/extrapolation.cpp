@@ -5,7 +5,7 @@
 
 #include "base/student.h"
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 SeenStretch sum_of(std::span<const SeenStretch> parts) {
@@ -62,4 +62,4 @@ Extrapolated extrapolate(const SeenStretch& start, std::span<const SeenStretch> 
   return {predicted_s, std::max(predicted_s - half_s, known_s), predicted_s + half_s, seen_share};
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

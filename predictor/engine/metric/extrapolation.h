@@ -18,7 +18,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // One window, one block, or one stretch that was captured whole.
 struct SeenStretch {
@@ -47,4 +47,4 @@ inline constexpr std::size_t kBlocksThatMayAgree = 4;
 Extrapolated extrapolate(const SeenStretch& start, std::span<const SeenStretch> windows, Seconds run_s,
                          std::span<const SeenStretch> blocks = {});
 
-}  // namespace lbf
+}  // namespace lbf::engine

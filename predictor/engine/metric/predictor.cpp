@@ -20,13 +20,12 @@
 #include "predictor/engine/replay/shared_replay.h"
 #include "predictor/engine/replay/timeline.h"
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 // Events between two rounds of replay: few enough that their ops are still in the cache, many enough that a
 // round's own cost does not show.
 constexpr std::uint32_t kEventsPerRound = 4096;
-constexpr Rank kMaxRanks = 1 << 24;
 constexpr std::size_t kMaxChainInMessage = 8;
 // Of the time in windows the capture itself took this much at most, whatever it says.
 constexpr double kMostCaptureShare = 0.9;
@@ -582,4 +581,4 @@ Result<std::unique_ptr<Predictor>> Predictor::make(Rank ranks, std::vector<Targe
       std::make_unique<PredictorOfTargets>(ranks, std::move(targets), std::move(plan)));
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -14,7 +14,7 @@
 #include "predictor/engine/match/procedure_plan.h"
 #include "predictor/engine/replay/target.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 struct Prediction {
   Seconds lbf_s = 0;                   // predicted run time: LBF, NF or both combined (TSE Sec. 2, 3)
@@ -108,4 +108,4 @@ class Predictor {
   virtual void observe_timeline(TimelineObserver& /*observer*/) {}
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

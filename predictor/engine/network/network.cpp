@@ -17,7 +17,7 @@
 #include <sstream>
 #include <utility>
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 constexpr double kSecondsPerMicrosecond = 1e-6;
@@ -349,4 +349,4 @@ Result<Network> Network::load(const std::string& path) {
   return parse(text, path);
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // Bytes -> seconds: linear interpolation between the two nearest measured sizes (TSE Sec. 2.2); beyond the
 // largest a least-squares line through the last measured points ("extrapolated via curve fitting"), never
@@ -108,4 +108,4 @@ class Network {
   double contention_bytes_per_s_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -14,7 +14,7 @@
 #include "base/quoted.h"
 #include "base/hostlist.h"
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 constexpr std::size_t kMaxSwitchNameBytes = 64;  // topology.conf(5)
@@ -550,4 +550,4 @@ Result<std::vector<std::uint32_t>> Topology::choose(std::uint32_t count) const {
   return chosen;
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

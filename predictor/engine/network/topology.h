@@ -15,7 +15,7 @@
 #include "base/result.h"
 #include "predictor/engine/network/network.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class Topology {
  public:
@@ -76,4 +76,4 @@ class Topology {
   std::uint32_t levels_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace lbf {
+namespace lbf::engine {
 
 CostTable::CostTable(const std::vector<const Target*>& targets)
     : bytes_of_slot_(std::size_t{1} << kSlotBits, 0), filled_(std::size_t{1} << kSlotBits, 0) {
@@ -43,4 +43,4 @@ void CostTable::fill(std::size_t slot, Bytes bytes) {
   filled_[slot] = 1;
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

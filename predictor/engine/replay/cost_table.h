@@ -12,7 +12,7 @@
 #include "predictor/engine/replay/localities.h"
 #include "predictor/engine/replay/target.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class CostTable {
  public:
@@ -61,4 +61,4 @@ class CostTable {
   bool has_recv_cpu_ = false;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

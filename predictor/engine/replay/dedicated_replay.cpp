@@ -5,7 +5,7 @@
 
 #include "predictor/engine/replay/rendezvous.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 static constexpr Seconds kSettled = -1;
 
@@ -488,4 +488,4 @@ void DedicatedReplay::go_on() {
   advance();
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

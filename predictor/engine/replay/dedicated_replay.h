@@ -18,7 +18,7 @@
 #include "predictor/engine/replay/replay.h"
 #include "predictor/engine/replay/timeline.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class DedicatedReplay final : public Replay {
  public:
@@ -159,4 +159,4 @@ class DedicatedReplay final : public Replay {
   TimelineRecorder* timeline_ = nullptr;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

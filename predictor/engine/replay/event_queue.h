@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class EventQueue {
  public:
@@ -90,4 +90,4 @@ class EventQueue {
   std::vector<std::size_t> position_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "predictor/engine/match/op_store.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // A cache line.
 struct Flight {
@@ -85,4 +85,4 @@ class Flights {
   std::uint32_t free_ = kNone;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

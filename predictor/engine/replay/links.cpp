@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-namespace lbf {
+namespace lbf::engine {
 
 Links::Links(const Target& target)
     : model_(target.network->contention()),
@@ -133,4 +133,4 @@ MessageIndex Links::advance(Seconds& latency_s, std::uint32_t& generation) {
   return message;
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

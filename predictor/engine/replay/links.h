@@ -18,7 +18,7 @@
 #include "predictor/engine/replay/event_queue.h"
 #include "predictor/engine/replay/target.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class Links {
  public:
@@ -85,4 +85,4 @@ class Links {
   EventQueue start_queue_;  // sources: transfers that start later
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

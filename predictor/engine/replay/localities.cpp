@@ -4,7 +4,7 @@
 #include <unordered_set>
 #include <utility>
 
-namespace lbf {
+namespace lbf::engine {
 
 Localities::Localities(const Target& target) {
   const Network& network = *target.network;
@@ -41,4 +41,4 @@ Localities::Localities(const Target& target) {
   paths_.insert(paths_.begin() + kSelfNode, &network.path(0));
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -10,7 +10,7 @@
 
 #include "predictor/engine/replay/target.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class Localities {
  public:
@@ -39,4 +39,4 @@ class Localities {
   std::vector<std::vector<std::uint32_t>> groups_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -14,7 +14,7 @@
 #include "base/units.h"
 #include "predictor/engine/match/op_store.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class MessageTimes {
  public:
@@ -96,4 +96,4 @@ class MessageTimes {
   PagedMemory memory_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // An event that arrived and is not reported (TSE Sec. 2.1).
 struct ObservedEvent {
@@ -38,4 +38,4 @@ class ReplayObserver {
   virtual void on_row(const ObservedRow& row) = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -9,7 +9,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 struct Rendezvous {
   Seconds handshake_s;  // one way of the announcement
@@ -25,4 +25,4 @@ struct Rendezvous {
   }
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -11,7 +11,7 @@
 #include "predictor/engine/replay/target.h"
 #include "predictor/engine/replay/window_clocks.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // Before, and not only by rounding: what depends on the order of two times must be the same for times that
 // are the same but were computed on different ways.
@@ -55,4 +55,4 @@ class Replay {
 // waits for a processor or a link.
 bool is_dedicated(const Target& target);
 
-}  // namespace lbf
+}  // namespace lbf::engine

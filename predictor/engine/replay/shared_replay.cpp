@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-namespace lbf {
+namespace lbf::engine {
 
 SharedReplay::SharedReplay(const Target& target, OpStore& store)
     : store_(store),
@@ -513,4 +513,4 @@ ProcessStatus SharedReplay::status(ProcessIndex index) const {
   return status;
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

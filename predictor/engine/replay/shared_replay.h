@@ -22,7 +22,7 @@
 #include "predictor/engine/replay/timeline.h"
 #include "predictor/engine/replay/winner_tree.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class SharedReplay final : public Replay {
  public:
@@ -190,4 +190,4 @@ class SharedReplay final : public Replay {
   std::uint64_t arrived_number_ = 0;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -3,7 +3,7 @@
 
 #include "predictor/engine/replay/shared_replay.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 void SharedReplay::observe(ReplayObserver* observer) {
   observer_ = observer;
@@ -91,4 +91,4 @@ void SharedReplay::observe_events(Rank rank, ObservedRow& row) {
   });
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

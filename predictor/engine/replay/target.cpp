@@ -8,7 +8,7 @@
 #include "base/number.h"
 #include "base/quoted.h"
 
-namespace lbf {
+namespace lbf::engine {
 namespace {
 
 Result<std::vector<std::uint32_t>> place_by_map(std::string_view list, Rank ranks, std::uint32_t nodes) {
@@ -151,4 +151,4 @@ std::vector<Target> default_targets(const Target& ran,
   return targets;
 }
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -13,7 +13,7 @@
 #include "predictor/engine/network/network.h"
 #include "predictor/engine/network/topology.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // What a process does while it waits for a message: it polls and gives its processor away each time that it
 // polled in vain, which takes turns (Open MPI's mpi_yield_when_idle; PathCost::turn_s); it gives it away and
@@ -66,4 +66,4 @@ inline constexpr std::size_t kMostDefaultPlaces = std::size_t{1} << 24;
 std::vector<Target> default_targets(const Target& ran,
                                     const std::vector<std::shared_ptr<const Network>>& networks);
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "predictor/engine/match/op_store.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 // One op of one process. begin_s <= acted_s <= waited_s <= end_s.
 struct TimelineOp {
@@ -97,4 +97,4 @@ class TimelineRecorder {
   std::vector<MessageIndex> row_of_;   // ... and the row of its op
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

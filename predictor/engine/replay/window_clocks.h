@@ -13,7 +13,7 @@
 #include "base/units.h"
 #include "predictor/engine/match/op.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class WindowClocks {
  public:
@@ -99,4 +99,4 @@ class WindowClocks {
   std::vector<Window> blocks_;
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -12,7 +12,7 @@
 
 #include "base/units.h"
 
-namespace lbf {
+namespace lbf::engine {
 
 class WinnerTree {
  public:
@@ -50,4 +50,4 @@ class WinnerTree {
   std::vector<Entry> entries_;  // [1]: the root, [2 i] and [2 i + 1]: below [i], [leaves_ + s]: source s
 };
 
-}  // namespace lbf
+}  // namespace lbf::engine

@@ -15,14 +15,14 @@
 
 namespace lbf::advisor::test {
 
-inline std::shared_ptr<const Network> network(const std::string& toml) {
-  Result<Network> parsed = Network::parse(toml, "test.toml");
+inline std::shared_ptr<const engine::Network> network(const std::string& toml) {
+  Result<engine::Network> parsed = engine::Network::parse(toml, "test.toml");
   EXPECT_TRUE(parsed.ok()) << (parsed.ok() ? "" : parsed.error().message);
-  return std::make_shared<const Network>(parsed.ok() ? std::move(*parsed) : Network::zero());
+  return std::make_shared<const engine::Network>(parsed.ok() ? std::move(*parsed) : engine::Network::zero());
 }
 
 // 1 s for every message between nodes and 1 s more per 1000 bytes, none within a node.
-inline std::shared_ptr<const Network> slow_network(const std::string& more = "") {
+inline std::shared_ptr<const engine::Network> slow_network(const std::string& more = "") {
   return network(
       "name = \"slow\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n[[path]]\nlocality = "
       "\"remote\"\n"

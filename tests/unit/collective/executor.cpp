@@ -6,16 +6,16 @@
 
 namespace lbf {
 
-Outcome run(const std::vector<CollectiveCall>& calls, std::uint32_t group_size) {
+Outcome run(const std::vector<engine::CollectiveCall>& calls, std::uint32_t group_size) {
   struct InFlight {
     Bytes bytes;
     Members knows;
   };
   const auto members = static_cast<std::uint32_t>(calls.size());
   Outcome outcome;
-  std::vector<std::vector<CollectiveStep>> steps(members);
+  std::vector<std::vector<engine::CollectiveStep>> steps(members);
   for (std::uint32_t member = 0; member < members; ++member) {
-    auto expanded = expand_collective(calls[member], steps[member]);
+    auto expanded = engine::expand_collective(calls[member], steps[member]);
     if (!expanded) {
       outcome.problem = "member " + std::to_string(member) + ": " + expanded.error().message;
       return outcome;
@@ -26,7 +26,7 @@ Outcome run(const std::vector<CollectiveCall>& calls, std::uint32_t group_size) 
     outcome.knows.back().set(member);
   }
 
-  const auto peer_of = [&](std::uint32_t member, const CollectiveStep& step) {
+  const auto peer_of = [&](std::uint32_t member, const engine::CollectiveStep& step) {
     const bool inter = calls[member].remote_size > 0;
     const bool first_group = member < group_size;
     return step.peer + (inter && first_group != step.local_group ? group_size : 0);
@@ -45,13 +45,13 @@ Outcome run(const std::vector<CollectiveCall>& calls, std::uint32_t group_size) 
     runnable.pop_front();
     queued[member] = false;
     while (next[member] < steps[member].size()) {
-      const CollectiveStep& step = steps[member][next[member]];
+      const engine::CollectiveStep& step = steps[member][next[member]];
       const std::uint32_t peer = peer_of(member, step);
       if (peer >= members || peer == member) {
         outcome.problem = "member " + std::to_string(member) + " talks to " + std::to_string(peer);
         return outcome;
       }
-      if (step.kind == CollectiveStep::Kind::kSend) {
+      if (step.kind == engine::CollectiveStep::Kind::kSend) {
         channel(member, peer).push_back({step.bytes, outcome.knows[member]});
         outcome.bytes += step.bytes;
         ++outcome.messages;

@@ -25,6 +25,6 @@ struct Outcome {
 };
 
 // `calls`: one per member. `group_size`: members of the first group (intracommunicator: all).
-Outcome run(const std::vector<CollectiveCall>& calls, std::uint32_t group_size);
+Outcome run(const std::vector<engine::CollectiveCall>& calls, std::uint32_t group_size);
 
 }  // namespace lbf

@@ -6,7 +6,7 @@
 namespace lbf {
 namespace {
 
-using Op = CollectiveOp;
+using engine::Op = CollectiveOp;
 constexpr Rank kMpiRoot = -4;
 constexpr Rank kMpiProcNull = -2;
 
@@ -18,7 +18,7 @@ std::vector<std::uint64_t> grid_values(const LibraryCase& c, std::uint32_t rank,
   const std::uint64_t other = (1 - row) * columns + column;
   const std::uint64_t left = row * columns + (column + columns - 1) % columns;
   const std::uint64_t right = row * columns + (column + 1) % columns;
-  const bool each_its_own = c.op == Op::kNeighborAlltoallv;
+  const bool each_its_own = c.op == engine::Op::kNeighborAlltoallv;
   std::vector<std::uint64_t> values;
   for (const bool sends : {true, false}) {
     values.insert(values.end(), {4, other, other, left, right});
@@ -31,9 +31,9 @@ std::vector<std::uint64_t> grid_values(const LibraryCase& c, std::uint32_t rank,
 }  // namespace
 
 std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t world, std::uint32_t ranks,
-                                           MpiLibrary library, const NodeLayout* layout) {
+                                           engine::MpiLibrary library, const engine::NodeLayout* layout) {
   const bool inter = (c.flags & kInter) != 0;
-  CollectiveCall call;
+  engine::CollectiveCall call;
   call.op = c.op;
   call.library = library;
   if (!inter) call.layout = layout;
@@ -57,27 +57,27 @@ std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t w
   };
   std::vector<std::uint64_t> values;
   switch (c.op) {
-    case Op::kGatherv:
-    case Op::kScatterv:
+    case engine::Op::kGatherv:
+    case engine::Op::kScatterv:
       call.bytes = uneven(call.rank, c.bytes);
       [[fallthrough]];
-    case Op::kAllgatherv:
-      if (c.op == Op::kAllgatherv) call.bytes = uneven(call.rank, c.bytes);
+    case engine::Op::kAllgatherv:
+      if (c.op == engine::Op::kAllgatherv) call.bytes = uneven(call.rank, c.bytes);
       for (std::uint32_t peer = 0; peer < peers; ++peer) values.push_back(uneven(peer, c.bytes));
       break;
-    case Op::kReduceScatter:
+    case engine::Op::kReduceScatter:
       for (std::uint32_t peer = 0; peer < call.size; ++peer) values.push_back(uneven(peer, c.bytes));
       break;
-    case Op::kAlltoallv:
-    case Op::kAlltoallw:
+    case engine::Op::kAlltoallv:
+    case engine::Op::kAlltoallw:
       values.assign(peers, uneven(call.rank, c.bytes));
       for (std::uint32_t peer = 0; peer < peers; ++peer) values.push_back(uneven(peer, c.bytes));
       break;
-    case Op::kNeighborAlltoall:
-    case Op::kNeighborAlltoallv:
+    case engine::Op::kNeighborAlltoall:
+    case engine::Op::kNeighborAlltoallv:
       values = grid_values(c, world, ranks);
       break;
-    case Op::kCommCreate:
+    case engine::Op::kCommCreate:
       call.creation = static_cast<CommCreation>(c.root);
       call.root = 0;
       break;
@@ -85,12 +85,12 @@ std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t w
       break;
   }
   call.values = values;
-  std::vector<CollectiveStep> steps;
-  const auto expanded = expand_collective(call, steps);
+  std::vector<engine::CollectiveStep> steps;
+  const auto expanded = engine::expand_collective(call, steps);
   EXPECT_TRUE(expanded.ok()) << expanded.error().message;
   std::vector<SentMessage> messages;
-  for (const CollectiveStep& step : steps) {
-    if (step.kind != CollectiveStep::Kind::kSend) continue;
+  for (const engine::CollectiveStep& step : steps) {
+    if (step.kind != engine::CollectiveStep::Kind::kSend) continue;
     std::uint32_t peer = step.peer;
     if (inter) peer = 2 * peer + (even == step.local_group ? 0 : 1);
     messages.push_back({peer, step.bytes});

@@ -32,8 +32,8 @@ struct SentMessage {
 // What `world_rank` of `ranks` sends, in order. An expansion that fails is a failure of the test. `layout`:
 // of the world, as CollectiveCall::layout.
 std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t world_rank,
-                                           std::uint32_t ranks, MpiLibrary library,
-                                           const NodeLayout* layout = nullptr);
+                                           std::uint32_t ranks, engine::MpiLibrary library,
+                                           const engine::NodeLayout* layout = nullptr);
 
 // The argument of collective_monitor.
 std::string argument_of(const LibraryCase& c);

@@ -12,29 +12,29 @@
 namespace lbf {
 namespace {
 
-using Op = CollectiveOp;
-using Kind = CollectiveStep::Kind;
+using engine::Op = CollectiveOp;
+using Kind = engine::CollectiveStep::Kind;
 
 struct Work {
   Bytes copied = 0;
   Bytes combined = 0;
 };
 
-std::vector<CollectiveStep> steps_of(const CollectiveCall& call) {
-  std::vector<CollectiveStep> steps;
-  const auto expanded = expand_collective(call, steps);
+std::vector<engine::CollectiveStep> steps_of(const engine::CollectiveCall& call) {
+  std::vector<engine::CollectiveStep> steps;
+  const auto expanded = engine::expand_collective(call, steps);
   EXPECT_TRUE(expanded.ok());
   return steps;
 }
 
-bool is_message(const CollectiveStep& step) {
+bool is_message(const engine::CollectiveStep& step) {
   return step.kind == Kind::kSend || step.kind == Kind::kRecv;
 }
 
-Work work_of(CollectiveCall call) {
+Work work_of(engine::CollectiveCall call) {
   call.local_work = true;
   Work work;
-  for (const CollectiveStep& step : steps_of(call)) {
+  for (const engine::CollectiveStep& step : steps_of(call)) {
     EXPECT_TRUE(is_message(step) || step.bytes > 0);
     if (step.kind == Kind::kCopy) work.copied += step.bytes;
     if (step.kind == Kind::kReduce) work.combined += step.bytes;
@@ -42,7 +42,7 @@ Work work_of(CollectiveCall call) {
   return work;
 }
 
-Work work_of_all(CollectiveCall call) {
+Work work_of_all(engine::CollectiveCall call) {
   Work sum;
   for (call.rank = 0; call.rank < call.size; ++call.rank) {
     const Work work = work_of(call);
@@ -52,23 +52,23 @@ Work work_of_all(CollectiveCall call) {
   return sum;
 }
 
-std::string describe(const CollectiveCall& call) {
-  return std::string(mpi_library_name(call.library)) + " op " + std::to_string(static_cast<int>(call.op)) +
-         " " + collective_algorithm_name(call) + " ranks " + std::to_string(call.size) + " bytes " +
+std::string describe(const engine::CollectiveCall& call) {
+  return std::string(engine::mpi_library_name(call.library)) + " op " + std::to_string(static_cast<int>(call.op)) +
+         " " + engine::collective_algorithm_name(call) + " ranks " + std::to_string(call.size) + " bytes " +
          std::to_string(call.bytes) + (call.nonblocking ? " nonblocking" : "") +
          (call.in_place ? " in place" : "") + (call.commutative ? "" : " not commutative");
 }
 
 // All shapes of a call on communicators of 2 to 20 ranks, vectors of whole elements for all of them.
 template <typename Check>
-void for_all(Op op, Check check) {
-  for (const MpiLibrary library : {MpiLibrary::kOpenMpi4, MpiLibrary::kMpich4}) {
+void for_all(engine::Op op, Check check) {
+  for (const engine::MpiLibrary library : {engine::MpiLibrary::kOpenMpi4, engine::MpiLibrary::kMpich4}) {
     for (std::uint32_t size = 2; size <= 20; ++size) {
       for (const Bytes bytes :
            {Bytes{8}, Bytes{64}, Bytes{800}, Bytes{4096}, Bytes{50000}, Bytes{300000}, Bytes{2000000}}) {
         for (const int shape : {0, 1, 2, 3, 4, 5, 6, 7}) {
           for (const std::uint32_t root : {0U, size / 2, size - 1}) {
-            CollectiveCall call;
+            engine::CollectiveCall call;
             call.library = library;
             call.op = op;
             call.size = size;
@@ -86,14 +86,14 @@ void for_all(Op op, Check check) {
 }
 
 TEST(LocalWork, LeavesTheMessagesAsTheyAre) {
-  for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter,
-                      Op::kAllgather, Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan}) {
-    for_all(op, [](CollectiveCall call) {
+  for (const engine::Op op : {engine::Op::kBarrier, engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter,
+                      engine::Op::kAllgather, engine::Op::kAlltoall, engine::Op::kReduceScatterBlock, engine::Op::kScan, engine::Op::kExscan}) {
+    for_all(op, [](engine::CollectiveCall call) {
       call.rank = call.size / 3;
-      const std::vector<CollectiveStep> messages = steps_of(call);
+      const std::vector<engine::CollectiveStep> messages = steps_of(call);
       call.local_work = true;
       std::size_t at = 0;
-      for (const CollectiveStep& step : steps_of(call)) {
+      for (const engine::CollectiveStep& step : steps_of(call)) {
         if (!is_message(step)) continue;
         ASSERT_LT(at, messages.size()) << describe(call);
         ASSERT_TRUE(step.kind == messages[at].kind && step.peer == messages[at].peer &&
@@ -109,12 +109,12 @@ TEST(LocalWork, LeavesTheMessagesAsTheyAre) {
 // Combining two vectors of n bytes leaves one: to make one of P takes (P - 1) n bytes, unless several ranks
 // do the same.
 TEST(LocalWork, OneResultOfPVectors) {
-  for_all(Op::kReduce, [](const CollectiveCall& call) {
+  for_all(engine::Op::kReduce, [](const engine::CollectiveCall& call) {
     ASSERT_EQ(work_of_all(call).combined, (call.size - 1) * call.bytes) << describe(call);
   });
-  for_all(Op::kReduceScatterBlock, [](const CollectiveCall& call) {
+  for_all(engine::Op::kReduceScatterBlock, [](const engine::CollectiveCall& call) {
     const Bytes least = (call.size - 1) * call.size * call.bytes;
-    const std::string name = collective_algorithm_name(call);
+    const std::string name = engine::collective_algorithm_name(call);
     if (name == "recursive_doubling") {
       ASSERT_GE(work_of_all(call).combined, least) << describe(call);
     } else {
@@ -125,9 +125,9 @@ TEST(LocalWork, OneResultOfPVectors) {
 
 TEST(LocalWork, RecursiveDoublingCombinesEverywhere) {
   int seen = 0;
-  for_all(Op::kAllreduce, [&](const CollectiveCall& call) {
+  for_all(engine::Op::kAllreduce, [&](const engine::CollectiveCall& call) {
     const Bytes once = (call.size - 1) * call.bytes;
-    if (std::string(collective_algorithm_name(call)) != "recursive_doubling") {
+    if (std::string(engine::collective_algorithm_name(call)) != "recursive_doubling") {
       ASSERT_EQ(work_of_all(call).combined, once) << describe(call);
       return;
     }
@@ -141,10 +141,10 @@ TEST(LocalWork, RecursiveDoublingCombinesEverywhere) {
 }
 
 TEST(LocalWork, ScansCombineWhatCameFromBelow) {
-  for (const Op op : {Op::kScan, Op::kExscan}) {
-    for_all(op, [&](const CollectiveCall& call) {
-      if (call.library == MpiLibrary::kMpich4) return;
-      const Bytes who_combine = call.size - (op == Op::kScan ? 1 : 2);
+  for (const engine::Op op : {engine::Op::kScan, engine::Op::kExscan}) {
+    for_all(op, [&](const engine::CollectiveCall& call) {
+      if (call.library == engine::MpiLibrary::kMpich4) return;
+      const Bytes who_combine = call.size - (op == engine::Op::kScan ? 1 : 2);
       ASSERT_EQ(work_of_all(call).combined, who_combine * call.bytes) << describe(call);
     });
   }
@@ -152,8 +152,8 @@ TEST(LocalWork, ScansCombineWhatCameFromBelow) {
 
 // Every rank's own block goes from one of its buffers to the other; MPI_IN_PLACE there is but one.
 TEST(LocalWork, OwnBlocksAreCopied) {
-  for_all(Op::kAlltoall, [](const CollectiveCall& call) {
-    const std::string name = collective_algorithm_name(call);
+  for_all(engine::Op::kAlltoall, [](const engine::CollectiveCall& call) {
+    const std::string name = engine::collective_algorithm_name(call);
     const Bytes copied = work_of_all(call).copied;
     const Bytes own = call.size * call.bytes;
     if (name == "in_place") {
@@ -167,10 +167,10 @@ TEST(LocalWork, OwnBlocksAreCopied) {
       ASSERT_EQ(copied, own) << describe(call);
     }
   });
-  for_all(Op::kAllgather, [](const CollectiveCall& call) {
+  for_all(engine::Op::kAllgather, [](const engine::CollectiveCall& call) {
     const Bytes own = call.in_place ? 0 : call.size * call.bytes;
     const Bytes copied = work_of_all(call).copied;
-    if (std::string(collective_algorithm_name(call)) == "bruck") {
+    if (std::string(engine::collective_algorithm_name(call)) == "bruck") {
       ASSERT_GT(copied, own) << describe(call);
     } else {
       ASSERT_EQ(copied, own) << describe(call);
@@ -179,9 +179,9 @@ TEST(LocalWork, OwnBlocksAreCopied) {
 }
 
 TEST(LocalWork, RootsCopyTheirOwnBlock) {
-  for (const Op op : {Op::kGather, Op::kScatter}) {
-    for_all(op, [&](CollectiveCall call) {
-      if (std::string(collective_algorithm_name(call)) == "binomial") return;
+  for (const engine::Op op : {engine::Op::kGather, engine::Op::kScatter}) {
+    for_all(op, [&](engine::CollectiveCall call) {
+      if (std::string(engine::collective_algorithm_name(call)) == "binomial") return;
       const Bytes copied = work_of_all(call).copied;
       ASSERT_EQ(copied, call.in_place ? 0 : call.bytes) << describe(call);
       call.rank = static_cast<std::uint32_t>(call.root);
@@ -193,12 +193,12 @@ TEST(LocalWork, RootsCopyTheirOwnBlock) {
 // A tree of 4 from rank 2: 2 has 3 and 0, 0 has 1. Ranks with children collect in memory of their own, the
 // root turns the blocks round.
 TEST(LocalWork, ABinomialGatherCollects) {
-  CollectiveCall call;
-  call.op = Op::kGather;
+  engine::CollectiveCall call;
+  call.op = engine::Op::kGather;
   call.size = 4;
   call.bytes = 10;
   call.root = 2;
-  ASSERT_STREQ(collective_algorithm_name(call), "binomial");
+  ASSERT_STREQ(engine::collective_algorithm_name(call), "binomial");
   const Bytes copied[] = {10, 0, 10 + 40, 0};
   for (call.rank = 0; call.rank < 4; ++call.rank) EXPECT_EQ(work_of(call).copied, copied[call.rank]);
 }
@@ -206,9 +206,9 @@ TEST(LocalWork, ABinomialGatherCollects) {
 // Vectors of their own: 1000, 2000, 3000 bytes to the ranks.
 TEST(LocalWork, VectorOperationsCopyWhatTheRankHasForItself) {
   const std::vector<std::uint64_t> counts{1000, 2000, 3000, 1000, 2000, 3000};
-  for (const MpiLibrary library : {MpiLibrary::kOpenMpi4, MpiLibrary::kMpich4}) {
+  for (const engine::MpiLibrary library : {engine::MpiLibrary::kOpenMpi4, engine::MpiLibrary::kMpich4}) {
     for (const bool nonblocking : {false, true}) {
-      CollectiveCall call;
+      engine::CollectiveCall call;
       call.library = library;
       call.size = 3;
       call.rank = 1;
@@ -216,34 +216,34 @@ TEST(LocalWork, VectorOperationsCopyWhatTheRankHasForItself) {
       call.bytes = 2000;
       call.nonblocking = nonblocking;
       call.values = counts;
-      for (const Op op : {Op::kAlltoallv, Op::kAlltoallw, Op::kGatherv, Op::kScatterv, Op::kAllgatherv}) {
+      for (const engine::Op op : {engine::Op::kAlltoallv, engine::Op::kAlltoallw, engine::Op::kGatherv, engine::Op::kScatterv, engine::Op::kAllgatherv}) {
         call.op = op;
         // MPICH's bruck collects elsewhere and copies all that there is in the end.
-        const bool collects = op == Op::kAllgatherv && library == MpiLibrary::kMpich4;
+        const bool collects = op == engine::Op::kAllgatherv && library == engine::MpiLibrary::kMpich4;
         EXPECT_EQ(work_of(call).copied, collects ? 8000U : 2000U) << describe(call);
       }
-      call.op = Op::kReduceScatter;
+      call.op = engine::Op::kReduceScatter;
       EXPECT_EQ(work_of_all(call).combined, 2 * Bytes{6000}) << describe(call);
     }
   }
 }
 
 TEST(LocalWork, MessagesAloneUnlessAskedFor) {
-  CollectiveCall call;
-  call.op = Op::kAllreduce;
+  engine::CollectiveCall call;
+  call.op = engine::Op::kAllreduce;
   call.size = 4;
   call.bytes = 800;
-  for (const CollectiveStep& step : steps_of(call)) EXPECT_TRUE(is_message(step));
+  for (const engine::CollectiveStep& step : steps_of(call)) EXPECT_TRUE(is_message(step));
 }
 
 TEST(LocalWork, TheOnlyRankCopies) {
-  CollectiveCall call;
-  call.op = Op::kAllreduce;
+  engine::CollectiveCall call;
+  call.op = engine::Op::kAllreduce;
   call.bytes = 800;
   EXPECT_EQ(work_of(call).copied, 800U);
   call.in_place = true;
   EXPECT_EQ(work_of(call).copied, 0U);
-  call.op = Op::kBcast;
+  call.op = engine::Op::kBcast;
   call.in_place = false;
   EXPECT_EQ(work_of(call).copied, 0U);
 }

@@ -13,8 +13,8 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(DaemonConfig, TakesEveryKey) {
-  const auto config = DaemonConfig::parse(
+TEST(daemon::DaemonConfig, TakesEveryKey) {
+  const auto config = daemon::DaemonConfig::parse(
       "listen = [\"unix:/a/b.sock\", \"tcp:0.0.0.0:7000\", \"tcp:[::1]:7001\"]\nstate_dir = \"/s\"\n"
       "networks_dir = \"/n\"\nnetwork = \"ib\"\ntopology = \"/t.conf\"\noperators = [\"root\"]\nlog_level = "
       "\"debug\"\n"
@@ -40,8 +40,8 @@ TEST(DaemonConfig, TakesEveryKey) {
   EXPECT_TRUE(config->replay_when_idle);
 }
 
-TEST(DaemonConfig, AnEmptyFileIsTheDefaults) {
-  const auto config = DaemonConfig::parse("", "f");
+TEST(daemon::DaemonConfig, AnEmptyFileIsTheDefaults) {
+  const auto config = daemon::DaemonConfig::parse("", "f");
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config->listen.size(), 2u);
   EXPECT_EQ(config->trace_retention_days, 30u);
@@ -49,18 +49,18 @@ TEST(DaemonConfig, AnEmptyFileIsTheDefaults) {
   EXPECT_EQ(config->stream_timeout.count(), 120);
 }
 
-TEST(DaemonConfig, AFileOfNoBytesIsTheDefaults) {
+TEST(daemon::DaemonConfig, AFileOfNoBytesIsTheDefaults) {
   const test::TemporaryDirectory directory;
   const std::string path = directory.path() + "/lbfd.toml";
   std::ofstream(path).flush();
-  const auto config = DaemonConfig::load(path);
+  const auto config = daemon::DaemonConfig::load(path);
   ASSERT_TRUE(config.ok()) << config.error().message;
   EXPECT_EQ(config->listen.size(), 2u);
-  EXPECT_FALSE(DaemonConfig::load(directory.path() + "/none.toml").ok());
-  EXPECT_FALSE(DaemonConfig::load(directory.path()).ok()) << "a folder";
+  EXPECT_FALSE(daemon::DaemonConfig::load(directory.path() + "/none.toml").ok());
+  EXPECT_FALSE(daemon::DaemonConfig::load(directory.path()).ok()) << "a folder";
 }
 
-TEST(DaemonConfig, ErrorsNameFileLineAndKey) {
+TEST(daemon::DaemonConfig, ErrorsNameFileLineAndKey) {
   const std::pair<const char*, const char*> wrong[] = {
       {"\nstate_dirr = \"/x\"\n", "f:2: state_dirr: unknown key"},
       {"state_dir = \"relative\"", "f:1: state_dir: must be an absolute path"},
@@ -77,7 +77,7 @@ TEST(DaemonConfig, ErrorsNameFileLineAndKey) {
       {"operators = \"root\"", "array of strings"},
       {"state_dir = ", "f:1:"}};
   for (const auto& [text, message] : wrong) {
-    const auto config = DaemonConfig::parse(text, "f");
+    const auto config = daemon::DaemonConfig::parse(text, "f");
     ASSERT_FALSE(config.ok()) << text;
     EXPECT_THAT(config.error().message, HasSubstr(message)) << text;
   }

@@ -33,8 +33,8 @@ class DiskWatchTest : public testing::Test {
 
   std::ostringstream text_;
   std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
-  DiskWatch watch_{"traces", "it is tried again"};
-  const DiskWatch::Clock::time_point start_{1000s};
+  daemon::DiskWatch watch_{"traces", "it is tried again"};
+  const daemon::DiskWatch::Clock::time_point start_{1000s};
   const Error full_{ErrorCode::kLimit, "cannot write /x: No space left on device"};
 };
 

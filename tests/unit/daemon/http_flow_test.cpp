@@ -51,13 +51,13 @@ TEST_F(HttpFlow, AStepFromItsFirstStreamToItsPredictions) {
   EXPECT_GT(step["bytes_stored"].get<int>(), 100);
 
   // The same events, fed to the replay core directly.
-  Target ran;
+  engine::Target ran;
   ran.node_of_rank = {0, 0, 1, 1};
   ran.nodes = 2;
   ran.cores_per_node = 2;
   ran.placement = "block";
-  ran.network = std::make_shared<const Network>(Network::load(path("networks.d/lan.toml")).value());
-  auto predictor = std::move(Predictor::make(4, default_targets(ran, {ran.network})).value());
+  ran.network = std::make_shared<const engine::Network>(engine::Network::load(path("networks.d/lan.toml")).value());
+  auto predictor = std::move(engine::Predictor::make(4, engine::default_targets(ran, {ran.network})).value());
   CommunicatorTable communicators;
   BatchSink sink;
   sink.on_events = one_by_one([&](Rank rank, const Event& event) { return predictor->feed(rank, event); });
@@ -558,7 +558,7 @@ TEST_F(HttpFlow, RanksOfAUserHaveALimit) {
   constexpr uid_t kOther = 65533;
   write_config("stream_start_timeout_s = 600\n");  // nothing is built of them
   start();
-  json description = {{"job", 1},   {"step", 0}, {"node_index", 0}, {"tasks", kMaxStepTasks}, {"uid", kOther},
+  json description = {{"job", 1},   {"step", 0}, {"node_index", 0}, {"tasks", daemon::kMaxStepTasks}, {"uid", kOther},
                       {"nodes", {"a", "b"}}};
   int taken = 0;
   HttpResponse last;

@@ -20,8 +20,8 @@ class NetworkCatalogTest : public testing::Test {
     std::ofstream(directory_.path() + "/" + file)
         << "name = \"" << name << "\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n";
   }
-  NetworkCatalog load(const std::string& own = "") {
-    auto catalog = NetworkCatalog::load(directory_.path(), own);
+  daemon::NetworkCatalog load(const std::string& own = "") {
+    auto catalog = daemon::NetworkCatalog::load(directory_.path(), own);
     EXPECT_TRUE(catalog.ok()) << catalog.error().message;
     return std::move(catalog).value();
   }
@@ -29,7 +29,7 @@ class NetworkCatalogTest : public testing::Test {
 };
 
 TEST_F(NetworkCatalogTest, WithoutFilesItIsZeroWithANote) {
-  const auto catalog = NetworkCatalog::load(directory_.path() + "/none", "");
+  const auto catalog = daemon::NetworkCatalog::load(directory_.path() + "/none", "");
   ASSERT_TRUE(catalog.ok());
   EXPECT_EQ(catalog->own()->name(), "zero");
   EXPECT_FALSE(catalog->own_note().empty());
@@ -49,7 +49,7 @@ TEST_F(NetworkCatalogTest, OwnIsTheNamedElseTheDefaultElseTheOnlyOne) {
   EXPECT_EQ(load().own()->name(), "default");
   add("default.toml", "gamma");
   EXPECT_EQ(load().own()->name(), "gamma");
-  const auto unknown = NetworkCatalog::load(directory_.path(), "delta");
+  const auto unknown = daemon::NetworkCatalog::load(directory_.path(), "delta");
   ASSERT_FALSE(unknown.ok());
   EXPECT_THAT(unknown.error().message, HasSubstr("delta"));
 }
@@ -57,7 +57,7 @@ TEST_F(NetworkCatalogTest, OwnIsTheNamedElseTheDefaultElseTheOnlyOne) {
 TEST_F(NetworkCatalogTest, TwoFilesWithOneNameAreRefused) {
   add("a.toml", "same");
   add("b.toml", "same");
-  const auto catalog = NetworkCatalog::load(directory_.path(), "");
+  const auto catalog = daemon::NetworkCatalog::load(directory_.path(), "");
   ASSERT_FALSE(catalog.ok());
   EXPECT_THAT(catalog.error().message, HasSubstr("b.toml"));
 }
@@ -67,7 +67,7 @@ TEST_F(NetworkCatalogTest, TakesNetworksWithContention) {
   add("b.toml", "beta");
   std::ofstream(directory_.path() + "/b.toml", std::ios::app)
       << "[contention]\nmodel = \"nic\"\nbandwidth_MBps = 10.0\n";
-  EXPECT_EQ(load("beta").own()->contention(), Contention::kNic);
+  EXPECT_EQ(load("beta").own()->contention(), engine::Contention::kNic);
   const auto selection = load("alpha").select({});
   ASSERT_EQ(selection.networks.size(), 2u);
   EXPECT_EQ(selection.networks[1]->name(), "beta");
@@ -101,7 +101,7 @@ TEST_F(NetworkCatalogTest, NominalOnesAreUsedWhereTheyAreNamed) {
   EXPECT_EQ(catalog.select({"nominal-x"}).networks[0]->name(), "nominal-x");
   EXPECT_THAT(catalog.select({"other"}).notes[0], HasSubstr("there are zero, alpha, nominal-x"));
   add("nominal/y.toml", "nominal-x");
-  EXPECT_THAT(NetworkCatalog::load(directory_.path(), "").error().message, HasSubstr("y.toml"));
+  EXPECT_THAT(daemon::NetworkCatalog::load(directory_.path(), "").error().message, HasSubstr("y.toml"));
 }
 
 }  // namespace

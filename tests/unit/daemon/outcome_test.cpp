@@ -27,10 +27,10 @@ class OutcomeTest : public testing::Test {
     std::filesystem::create_directory(directory_.path() + "/networks");
     std::ofstream(directory_.path() + "/networks/default.toml")
         << "name = \"own\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 50.0], [1000, 90.0]]\n";
-    networks_ = std::make_unique<NetworkCatalog>(
-        std::move(NetworkCatalog::load(directory_.path() + "/networks", "")).value());
+    networks_ = std::make_unique<daemon::NetworkCatalog>(
+        std::move(daemon::NetworkCatalog::load(directory_.path() + "/networks", "")).value());
     database_ = std::move(db::Database::open(directory_.path() + "/lbf.db")).value();
-    traces_ = std::move(TraceStore::open(directory_.path() + "/traces")).value();
+    traces_ = std::move(daemon::TraceStore::open(directory_.path() + "/traces")).value();
     program_.build_id = "gnu:aa";
     start();
   }
@@ -39,14 +39,14 @@ class OutcomeTest : public testing::Test {
   void start() {
     steps_.reset();
     options_.retention.age = 0h;
-    steps_ = std::make_unique<Steps>(*traces_, *database_, *networks_, options_);
+    steps_ = std::make_unique<daemon::Steps>(*traces_, *database_, *networks_, options_);
     steps_->recover();
   }
-  StepKey key(std::uint32_t job) const { return {"c", job, 0, 0}; }
+  daemon::StepKey key(std::uint32_t job) const { return {"c", job, 0, 0}; }
 
   // The whole program as a step; returns the answer to its first relay.
-  Registered run(std::uint32_t job, const nlohmann::json& limits = nullptr) {
-    Registered first;
+  daemon::Registered run(std::uint32_t job, const nlohmann::json& limits = nullptr) {
+    daemon::Registered first;
     const auto nodes = static_cast<std::uint32_t>(program_.ranks_of_node.size());
     for (std::uint32_t node = 0; node < nodes; ++node) {
       nlohmann::json description = program_.description(node, job);
@@ -66,10 +66,10 @@ class OutcomeTest : public testing::Test {
     }
     return first;
   }
-  StepView wait_for(std::uint32_t job, const std::function<bool(const StepView&)>& is_reached) {
-    StepView view;
+  daemon::StepView wait_for(std::uint32_t job, const std::function<bool(const daemon::StepView&)>& is_reached) {
+    daemon::StepView view;
     for (int i = 0; i < 2000; ++i) {
-      auto found = steps_->get(caller_, key(job), StepDetail::kFull);
+      auto found = steps_->get(caller_, key(job), daemon::StepDetail::kFull);
       if (found) view = std::move(found).value();
       if (found && is_reached(view)) return view;
       std::this_thread::sleep_for(10ms);
@@ -77,8 +77,8 @@ class OutcomeTest : public testing::Test {
     ADD_FAILURE() << "job " << job << " does not get there";
     return view;
   }
-  StepView finished(std::uint32_t job) {
-    StepView view = wait_for(job, [](const StepView& v) { return v.record.state != db::StepState::kRunning; });
+  daemon::StepView finished(std::uint32_t job) {
+    daemon::StepView view = wait_for(job, [](const daemon::StepView& v) { return v.record.state != db::StepState::kRunning; });
     EXPECT_EQ(view.record.state, db::StepState::kComplete) << view.record.why_partial;
     // The database has it a moment later.
     for (int i = 0; i < 2000; ++i) {
@@ -89,25 +89,25 @@ class OutcomeTest : public testing::Test {
     return view;
   }
   db::Accuracy accuracy() { return steps_->accuracy({}).value(); }
-  static std::size_t deferred(const StepView& view) {
+  static std::size_t deferred(const daemon::StepView& view) {
     return static_cast<std::size_t>(std::count_if(view.predictions.begin(), view.predictions.end(),
                                                   [](const auto& p) { return !p.why_deferred.empty(); }));
   }
 
   test::TemporaryDirectory directory_;
-  std::unique_ptr<NetworkCatalog> networks_;
+  std::unique_ptr<daemon::NetworkCatalog> networks_;
   std::unique_ptr<db::Database> database_;
-  std::unique_ptr<TraceStore> traces_;
-  StepsOptions options_;
-  std::unique_ptr<Steps> steps_;
+  std::unique_ptr<daemon::TraceStore> traces_;
+  daemon::StepsOptions options_;
+  std::unique_ptr<daemon::Steps> steps_;
   test::RingProgram program_;
-  const Caller caller_{::getuid(), true};
+  const daemon::Caller caller_{::getuid(), true};
   std::atomic<int> clock_{0};
 };
 
 TEST_F(OutcomeTest, AProgramThatRunsAgainElsewhereHasAnOutcome) {
   EXPECT_FALSE(run(1).expected_calls_per_s) << "it never ran";
-  const StepView first = finished(1);
+  const daemon::StepView first = finished(1);
   const auto four = std::find_if(first.predictions.begin(), first.predictions.end(),
                                  [](const auto& p) { return p.nodes == 4; });
   ASSERT_NE(four, first.predictions.end());
@@ -119,7 +119,7 @@ TEST_F(OutcomeTest, AProgramThatRunsAgainElsewhereHasAnOutcome) {
   for (const db::CallRecord& call : first.record.calls) calls += static_cast<double>(call.calls);
   // RingProgram's ranks take 0.5 + 0.1 rank + (batches - 1) seconds.
   EXPECT_NEAR(*expected, calls / (4 * 3.5 + 0.6), 1e-9);
-  const StepView second = finished(2);
+  const daemon::StepView second = finished(2);
 
   const db::Accuracy found = accuracy();
   EXPECT_EQ(found.all.outcomes, 3u) << "two for themselves, one of four nodes predicted from two";
@@ -130,12 +130,12 @@ TEST_F(OutcomeTest, AProgramThatRunsAgainElsewhereHasAnOutcome) {
   ASSERT_EQ(found.by_program.size(), 1u);
   EXPECT_EQ(found.by_program[0].name, "ring");
 
-  const nlohmann::json json = accuracy_json(found);
+  const nlohmann::json json = daemon::accuracy_json(found);
   EXPECT_EQ(json["by_distance"][1]["distance"], "nodes");
   EXPECT_EQ(json["by_program"][0]["build_id"], "gnu:aa");
   const auto fit = steps_->fit_of(caller_, key(2));
   ASSERT_TRUE(fit.ok());
-  EXPECT_EQ(error_fit_json(*fit)["program"]["outcomes"], 1);
+  EXPECT_EQ(daemon::error_fit_json(*fit)["program"]["outcomes"], 1);
 }
 
 // Two nodes, each with 3,000 calls recorded, which took 0.05 s, in the ranks' time in events.
@@ -200,16 +200,16 @@ TEST_F(OutcomeTest, WithoutABuildIdThereIsNoProgram) {
 
 TEST_F(OutcomeTest, DeferredTargetsAreTakenUpAfterARestart) {
   run(1);
-  const StepView whole = finished(1);
+  const daemon::StepView whole = finished(1);
   options_.run.budget.cpu_percent = 1;
   options_.run.cpu_clock = [this] { return 1000.0 * ++clock_; };
   start();
   run(2);
-  const StepView second = finished(2);
+  const daemon::StepView second = finished(2);
   EXPECT_EQ(deferred(second), second.predictions.size() - 1);
   start();
   steps_->tick();
-  const StepView later = wait_for(2, [&](const StepView& v) {
+  const daemon::StepView later = wait_for(2, [&](const daemon::StepView& v) {
     steps_->tick();
     return deferred(v) == 0;
   });
@@ -236,12 +236,12 @@ TEST_F(OutcomeTest, WhatRetentionTookIsGivenUp) {
   options_.run.cpu_clock = [this] { return 1000.0 * ++clock_; };
   start();
   run(1);
-  const StepView before = finished(1);
+  const daemon::StepView before = finished(1);
   ASSERT_GT(deferred(before), 0u);
   std::filesystem::remove_all(directory_.path() + "/traces/c/1.0.0");
   start();
   steps_->tick();
-  const StepView after = wait_for(1, [&](const StepView& v) { return v.predictions.back().deferred_for_good; });
+  const daemon::StepView after = wait_for(1, [&](const daemon::StepView& v) { return v.predictions.back().deferred_for_good; });
   EXPECT_EQ(deferred(after), deferred(before));
   EXPECT_THAT(after.predictions.back().why_deferred, testing::HasSubstr("retention"));
   EXPECT_EQ(after.predictions.front().predicted_s, before.predictions.front().predicted_s);
@@ -253,7 +253,7 @@ TEST_F(OutcomeTest, AStepsTracesHaveALimit) {
   options_.step_trace_limit_bytes = first_batches;
   start();
   run(1);
-  const StepView view = wait_for(1, [](const StepView& v) { return v.record.state != db::StepState::kRunning; });
+  const daemon::StepView view = wait_for(1, [](const daemon::StepView& v) { return v.record.state != db::StepState::kRunning; });
   EXPECT_EQ(view.record.state, db::StepState::kPartial);
   EXPECT_THAT(view.record.why_partial, testing::HasSubstr("step_trace_limit_mb"));
   EXPECT_LE(view.record.stored_bytes, first_batches);
@@ -266,7 +266,7 @@ TEST_F(OutcomeTest, AUsersStepMayBeWorthLessOfLbfdsTime) {
   run(1);
   EXPECT_EQ(deferred(finished(1)), 0u);
   run(2, {{"step_cpu_percent", 1}});
-  const StepView limited = finished(2);
+  const daemon::StepView limited = finished(2);
   EXPECT_EQ(deferred(limited), limited.predictions.size() - 1);
   EXPECT_EQ(limited.predictions.front().why_deferred, "");
   EXPECT_THAT(limited.record.notes, testing::Not(testing::Contains(testing::HasSubstr("more than this lbfd allows"))));
@@ -278,7 +278,7 @@ TEST_F(OutcomeTest, NoUsersStepGetsMoreOfLbfdThanOthers) {
   options_.step_trace_limit_bytes = 2 << 20;
   start();
   run(1, {{"step_cpu_percent", 10000}, {"step_trace_limit_mb", 3}});
-  const StepView view = finished(1);
+  const daemon::StepView view = finished(1);
   EXPECT_EQ(deferred(view), view.predictions.size() - 1);
   EXPECT_THAT(view.record.notes, testing::IsSupersetOf(
                                      {std::string("step_cpu_percent=10000: more than this lbfd allows; 10 % is used"),
@@ -297,11 +297,11 @@ TEST_F(OutcomeTest, AUsersTraceLimitIsItsStepsOnly) {
     ASSERT_TRUE(steps_->append(caller_, key(job), 0, 2, test::bytes_of(test::make_batch(0, 2, 200'000))).ok());
     ASSERT_TRUE(steps_->end_stream(caller_, key(job), 0, {2, 0, "step_end", 0}).ok());
   }
-  const auto is_over = [](const StepView& v) { return v.record.state != db::StepState::kRunning; };
-  const StepView free = wait_for(1, is_over);
+  const auto is_over = [](const daemon::StepView& v) { return v.record.state != db::StepState::kRunning; };
+  const daemon::StepView free = wait_for(1, is_over);
   EXPECT_THAT(free.record.why_partial, testing::Not(testing::HasSubstr("step_trace_limit_mb")));
   EXPECT_GT(free.record.stored_bytes, 1u << 20);
-  const StepView limited = wait_for(2, is_over);
+  const daemon::StepView limited = wait_for(2, is_over);
   EXPECT_EQ(limited.record.state, db::StepState::kPartial);
   EXPECT_THAT(limited.record.why_partial, testing::HasSubstr("step_trace_limit_mb"));
   EXPECT_LE(limited.record.stored_bytes, 1u << 20);

@@ -14,14 +14,14 @@ namespace {
 using nlohmann::json;
 using testing::HasSubstr;
 
-TEST(BinnedTimeline, ColumnsGetWiderAndNothingIsLost) {
-  BinnedTimeline timeline(2, 8);
-  timeline.add(0, BinnedTimeline::kComputing, 0, 2);
-  timeline.add(1, BinnedTimeline::kMpi, 0.5, 0.75);
-  timeline.add(0, BinnedTimeline::kBlocked, 2, 11);
+TEST(daemon::BinnedTimeline, ColumnsGetWiderAndNothingIsLost) {
+  daemon::BinnedTimeline timeline(2, 8);
+  timeline.add(0, daemon::BinnedTimeline::kComputing, 0, 2);
+  timeline.add(1, daemon::BinnedTimeline::kMpi, 0.5, 0.75);
+  timeline.add(0, daemon::BinnedTimeline::kBlocked, 2, 11);
   EXPECT_GE(timeline.columns_used(), 4U);
   EXPECT_LE(timeline.columns_used(), 8U);
-  const auto sum = [&](std::uint32_t row, BinnedTimeline::Kind kind) {
+  const auto sum = [&](std::uint32_t row, daemon::BinnedTimeline::Kind kind) {
     Seconds total_s = 0;
     for (std::uint32_t i = 0; i < 8; ++i) {
       EXPECT_LE(timeline.seconds(row, kind, i), timeline.column_s() * (1 + 1e-9));
@@ -29,14 +29,14 @@ TEST(BinnedTimeline, ColumnsGetWiderAndNothingIsLost) {
     }
     return total_s;
   };
-  EXPECT_NEAR(sum(0, BinnedTimeline::kComputing), 2, 1e-9);
-  EXPECT_NEAR(sum(1, BinnedTimeline::kMpi), 0.25, 1e-9);
-  EXPECT_NEAR(sum(0, BinnedTimeline::kBlocked), 9, 1e-9);
-  EXPECT_EQ(sum(1, BinnedTimeline::kComputing), 0);
+  EXPECT_NEAR(sum(0, daemon::BinnedTimeline::kComputing), 2, 1e-9);
+  EXPECT_NEAR(sum(1, daemon::BinnedTimeline::kMpi), 0.25, 1e-9);
+  EXPECT_NEAR(sum(0, daemon::BinnedTimeline::kBlocked), 9, 1e-9);
+  EXPECT_EQ(sum(1, daemon::BinnedTimeline::kComputing), 0);
   const Seconds before_s = timeline.column_s();
   timeline.widen_to(3 * before_s);
   EXPECT_EQ(timeline.column_s(), 4 * before_s);
-  EXPECT_NEAR(sum(0, BinnedTimeline::kBlocked), 9, 1e-9);
+  EXPECT_NEAR(sum(0, daemon::BinnedTimeline::kBlocked), 9, 1e-9);
 }
 
 using PictureTest = DaemonTest;

@@ -22,7 +22,7 @@ class ProcedureSearchTest : public testing::Test {
       return found == cost_.end() ? std::nullopt : std::optional(found->second);
     };
   }
-  void tell(std::int32_t rank, const std::vector<ProcedureCandidate>& candidates, std::uint64_t own = 100) {
+  void tell(std::int32_t rank, const std::vector<daemon::ProcedureCandidate>& candidates, std::uint64_t own = 100) {
     if (candidates.empty()) search_.take_candidate(rank, 0, 0, own, {});
     for (std::size_t i = 0; i < candidates.size(); ++i) search_.take_candidate(rank, i, candidates.size(), own, candidates[i]);
   }
@@ -34,8 +34,8 @@ class ProcedureSearchTest : public testing::Test {
   }
   Names decided() { return search_.decide(evidence_) ? search_.list().names : Names{"(nothing new)"}; }
 
-  ProcedureSearch search_;
-  ProcedureSearch::Evidence evidence_;
+  daemon::ProcedureSearch search_;
+  daemon::ProcedureSearch::Evidence evidence_;
   std::map<std::string, double> cost_;
   std::vector<std::pair<std::int32_t, Seconds>> ranks_;
 };
@@ -68,7 +68,7 @@ TEST_F(ProcedureSearchTest, OffThePathIsNotMeasured) {
 TEST_F(ProcedureSearchTest, AWholeListIsNotWaitedForForEver) {
   tell(0, {{{"a"}, 90}});
   EXPECT_THAT(decided(), ElementsAre("(nothing new)"));
-  evidence_.now_s += ProcedureSearch::kPatienceS;
+  evidence_.now_s += daemon::ProcedureSearch::kPatienceS;
   EXPECT_THAT(decided(), ElementsAre("a"));
   tell(1, {{{"b"}, 90}});
   EXPECT_THAT(decided(), ElementsAre("a", "b")) << "who is late is heard, too";
@@ -78,7 +78,7 @@ TEST_F(ProcedureSearchTest, TheOrderOfRecordsDoesNotCount) {
   tell(0, {{{"x"}, 30}, {{"y"}, 30}, {{"z"}, 30}});
   tell(1, {{{"y"}, 30}, {{"z"}, 30}, {{"x"}, 30}});
   const Names one = decided();
-  ProcedureSearch other;
+  daemon::ProcedureSearch other;
   other.take_candidate(1, 2, 3, 100, {{"x"}, 30});
   other.take_candidate(1, 0, 3, 100, {{"y"}, 30});
   other.take_candidate(0, 1, 3, 100, {{"y"}, 30});
@@ -124,16 +124,16 @@ TEST_F(ProcedureSearchTest, WhatNobodyKnowsTheCostOfIsTried) {
 
 // Hollingsworth and Miller: what is tested and found wrong makes room for the next hypothesis.
 TEST_F(ProcedureSearchTest, WhatThePathHardlyRunsThroughMakesRoom) {
-  std::vector<ProcedureCandidate> many;
+  std::vector<daemon::ProcedureCandidate> many;
   for (int i = 0; i < 6; ++i) many.push_back({{"p" + std::to_string(i)}, static_cast<std::uint64_t>(20 - i)});
   tell(0, many);
   tell(1, {});
   EXPECT_THAT(decided(), ElementsAre("p0", "p1", "p2", "p3", "p4"));
   for (int i = 0; i < 5; ++i) evidence_.path_of_procedure["p" + std::to_string(i)] = i == 2 ? 0.01 : 1;
-  evidence_.path_s = ProcedureSearch::kTestS - 1;
+  evidence_.path_s = daemon::ProcedureSearch::kTestS - 1;
   evidence_.now_s += 2;
   EXPECT_THAT(decided(), ElementsAre("(nothing new)")) << "too early to tell";
-  evidence_.path_s = ProcedureSearch::kTestS + 1;
+  evidence_.path_s = daemon::ProcedureSearch::kTestS + 1;
   evidence_.now_s += 2;
   EXPECT_THAT(decided(), ElementsAre("p0", "p1", "p3", "p4", "p5"));
   evidence_.now_s += 20;

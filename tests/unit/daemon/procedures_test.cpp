@@ -32,19 +32,19 @@ class ProceduresTest : public testing::Test {
   ProceduresTest() {
     std::ofstream(directory_.path() + "/zero.toml")
         << "name = \"zero-like\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0]]\n";
-    auto catalog = NetworkCatalog::load(directory_.path(), "");
+    auto catalog = daemon::NetworkCatalog::load(directory_.path(), "");
     EXPECT_TRUE(catalog.ok());
-    networks_ = std::make_unique<NetworkCatalog>(std::move(catalog).value());
+    networks_ = std::make_unique<daemon::NetworkCatalog>(std::move(catalog).value());
   }
 
-  static StepDescription description(std::uint32_t node) {
+  static daemon::StepDescription description(std::uint32_t node) {
     const json text = {{"job", 7}, {"step", 0}, {"node_index", node}, {"nodes", {"n0", "n1"}}, {"tasks", 2},
                        {"task_ids", {node}}, {"cpus_on_node", 1}};
-    return StepDescription::parse(text.dump()).value();
+    return daemon::StepDescription::parse(text.dump()).value();
   }
-  std::shared_ptr<StepTrace> make_trace(const std::string& name) {
+  std::shared_ptr<daemon::StepTrace> make_trace(const std::string& name) {
     auto trace =
-        std::move(StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/" + name, description(0), 1)).value();
+        std::move(daemon::StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/" + name, description(0), 1)).value();
     for (const std::uint32_t node : {0U, 1U}) EXPECT_TRUE(trace->register_stream(description(node)).ok());
     return trace;
   }
@@ -94,12 +94,12 @@ class ProceduresTest : public testing::Test {
       event(EventKind::kExit, 0);
       control({{"type", "process_end"}, {"rank", rank_}, {"how", "finalized"}, {"elapsed_s", 6.0}});
     }
-    void append_to(StepTrace& trace) {
+    void append_to(daemon::StepTrace& trace) {
       const auto stream = static_cast<std::uint32_t>(rank_);
       const std::string batch = encoder_.finish(stream, ++sequence_);
       EXPECT_TRUE(trace.append(stream, sequence_, test::bytes_of(batch)).ok());
     }
-    void end(StepTrace& trace) {
+    void end(daemon::StepTrace& trace) {
       EXPECT_TRUE(trace.end_stream(static_cast<std::uint32_t>(rank_), {sequence_, 0, "step_end", 0}).ok());
     }
 
@@ -128,12 +128,12 @@ class ProceduresTest : public testing::Test {
     zero.ends();
     one.ends();
   }
-  static StepRun::Progress drain(StepRun& run) {
-    StepRun::Progress progress = StepRun::Progress::kMore;
-    while (progress == StepRun::Progress::kMore) progress = run.work();
+  static daemon::StepRun::Progress drain(daemon::StepRun& run) {
+    daemon::StepRun::Progress progress = daemon::StepRun::Progress::kMore;
+    while (progress == daemon::StepRun::Progress::kMore) progress = run.work();
     return progress;
   }
-  static const db::ProcedureRecord& named(const StepView& view, const std::string& name) {
+  static const db::ProcedureRecord& named(const daemon::StepView& view, const std::string& name) {
     static const db::ProcedureRecord none;
     EXPECT_TRUE(view.record.procedures.has_value());
     if (!view.record.procedures) return none;
@@ -143,7 +143,7 @@ class ProceduresTest : public testing::Test {
     ADD_FAILURE() << "no procedure " << name;
     return none;
   }
-  static void expect_predicted(const StepView& view) {
+  static void expect_predicted(const daemon::StepView& view) {
     ASSERT_TRUE(view.record.procedures && view.record.procedures->path);
     const db::CriticalPathRecord& path = *view.record.procedures->path;
     EXPECT_NEAR(path.as_it_ran_s, 6, 1e-6);
@@ -170,17 +170,17 @@ class ProceduresTest : public testing::Test {
   }
 
   test::TemporaryDirectory directory_;
-  std::unique_ptr<NetworkCatalog> networks_;
+  std::unique_ptr<daemon::NetworkCatalog> networks_;
 };
 
 TEST_F(ProceduresTest, ArePredictedWhileTheStepRunsAndAtItsEnd) {
   auto trace = make_trace("whole");
-  StepRun run(trace, *networks_, {});
+  daemon::StepRun run(trace, *networks_, {});
   Rank_ zero(0), one(1);
   first_half(zero, one, true);
   zero.append_to(*trace);
   one.append_to(*trace);
-  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kIdle);
   {
     const auto view = run.view();
     ASSERT_TRUE(view->record.procedures && view->record.procedures->path);
@@ -193,30 +193,30 @@ TEST_F(ProceduresTest, ArePredictedWhileTheStepRunsAndAtItsEnd) {
     rank->append_to(*trace);
     rank->end(*trace);
   }
-  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
   const auto view = run.view();
   EXPECT_EQ(view->record.state, db::StepState::kComplete) << view->record.why_partial;
   expect_predicted(*view);
   EXPECT_EQ(view->record.procedures->why_deferred, "");
   EXPECT_EQ(view->record.procedures->procedures.front().name, "F") << "most exclusive time first";
 
-  const json full = step_json(*view, StepDetail::kFull)["procedures"];
+  const json full = daemon::step_json(*view, daemon::StepDetail::kFull)["procedures"];
   EXPECT_NEAR(full["procedures"][0]["receiver_s"].get<double>(), 5.5, 1e-6);
   EXPECT_NEAR(full["critical_path"]["length_s"].get<double>(), 6, 1e-6);
   EXPECT_EQ(full["critical_path"]["partial"], false);
-  EXPECT_FALSE(step_json(*view, StepDetail::kBrief).contains("procedures"));
-  EXPECT_FALSE(step_json(*view, StepDetail::kSummary).contains("procedures"));
+  EXPECT_FALSE(daemon::step_json(*view, daemon::StepDetail::kBrief).contains("procedures"));
+  EXPECT_FALSE(daemon::step_json(*view, daemon::StepDetail::kSummary).contains("procedures"));
 }
 
 TEST_F(ProceduresTest, NamesThatComeLateBeginAnotherReplay) {  // --lbf-procedures=auto
   auto trace = make_trace("late");
-  StepRun run(trace, *networks_, {});
+  daemon::StepRun run(trace, *networks_, {});
   Rank_ zero(0), one(1);
   zero.name(3, "F");
   first_half(zero, one, false);
   zero.append_to(*trace);
   one.append_to(*trace);
-  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kIdle);
   EXPECT_NEAR(named(*run.view(), "F").receiver_s.value_or(-1), 3.5, 1e-6);
   one.name(0, "G");
   one.name(1, "H");
@@ -226,18 +226,18 @@ TEST_F(ProceduresTest, NamesThatComeLateBeginAnotherReplay) {  // --lbf-procedur
     rank->append_to(*trace);
     rank->end(*trace);
   }
-  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
   expect_predicted(*run.view());
 }
 
 TEST_F(ProceduresTest, WithoutRoomTheyAreDeferredAndTakenUpFromTheStoredTrace) {
   auto trace = make_trace("dear");
-  StepRunOptions options;
+  daemon::StepRunOptions options;
   options.budget.cpu_percent = 1;
   options.budget.free_cpu_s = 0;
   double now_s = 0;
   options.cpu_clock = [&now_s] { return now_s += 1000; };
-  StepRun run(trace, *networks_, options);
+  daemon::StepRun run(trace, *networks_, options);
   Rank_ zero(0), one(1);
   first_half(zero, one, true);
   second_half(zero, one);
@@ -245,22 +245,22 @@ TEST_F(ProceduresTest, WithoutRoomTheyAreDeferredAndTakenUpFromTheStoredTrace) {
     rank->append_to(*trace);
     rank->end(*trace);
   }
-  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
   const auto view = run.view();
   EXPECT_EQ(view->record.state, db::StepState::kComplete);
   EXPECT_THAT(view->record.procedures->why_deferred, HasSubstr("step_cpu_percent"));
   EXPECT_THAT(view->record.notes, testing::Contains(testing::StartsWith("procedures are deferred: ")));
   EXPECT_EQ(named(*view, "F").calls, 5u) << "what was measured is known all the same";
   EXPECT_FALSE(named(*view, "F").receiver_s);
-  EXPECT_TRUE(step_json(*view, StepDetail::kFull)["procedures"]["procedures"][0]["receiver_s"].is_null());
-  StepRun again(trace, *networks_, {});
-  EXPECT_EQ(drain(again), StepRun::Progress::kFinished);
+  EXPECT_TRUE(daemon::step_json(*view, daemon::StepDetail::kFull)["procedures"]["procedures"][0]["receiver_s"].is_null());
+  daemon::StepRun again(trace, *networks_, {});
+  EXPECT_EQ(drain(again), daemon::StepRun::Progress::kFinished);
   expect_predicted(*again.view());
 }
 
 TEST_F(ProceduresTest, WhatIsNotMeasuredSaysWhy) {
   auto trace = make_trace("remarks");
-  StepRun run(trace, *networks_, {});
+  daemon::StepRun run(trace, *networks_, {});
   Rank_ zero(0), one(1);
   for (Rank_* const rank : {&zero, &one}) {
     rank->remark("refused", "memcpy", "'memcpy' cannot be measured");
@@ -274,7 +274,7 @@ TEST_F(ProceduresTest, WhatIsNotMeasuredSaysWhy) {
     rank->append_to(*trace);
     rank->end(*trace);
   }
-  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
   const auto view = run.view();
   const db::ProcedureRecord& refused = named(*view, "memcpy");
   EXPECT_EQ(refused.state, "refused");
@@ -294,7 +294,7 @@ TEST_F(ProceduresTest, WhatIsNotMeasuredSaysWhy) {
 
 TEST_F(ProceduresTest, AStepWithoutProceduresSaysNothingOfThem) {
   auto trace = make_trace("none");
-  StepRun run(trace, *networks_, {});
+  daemon::StepRun run(trace, *networks_, {});
   Rank_ zero(0), one(1);
   zero.event(EventKind::kSend, 1);
   one.event(EventKind::kRecv, 1);
@@ -303,15 +303,15 @@ TEST_F(ProceduresTest, AStepWithoutProceduresSaysNothingOfThem) {
     rank->append_to(*trace);
     rank->end(*trace);
   }
-  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
   EXPECT_FALSE(run.view()->record.procedures);
-  EXPECT_TRUE(step_json(*run.view(), StepDetail::kFull)["procedures"].is_null());
+  EXPECT_TRUE(daemon::step_json(*run.view(), daemon::StepDetail::kFull)["procedures"].is_null());
 }
 
 // --lbf-procedures=auto: two ranks that would measure other procedures get one list; what is not on it any more is not predicted.
 TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
   auto trace = make_trace("auto");
-  StepRun run(trace, *networks_, {});
+  daemon::StepRun run(trace, *networks_, {});
   Rank_ zero(0), one(1);
   const auto candidate = [](Rank_& rank, std::int32_t number, const json& names, std::uint64_t samples) {
     rank.control({{"type", "procedure_candidate"}, {"rank", number}, {"number", 0}, {"of", 1}, {"samples", samples},
@@ -321,18 +321,18 @@ TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
   candidate(zero, 0, {"F", "caller_of_F"}, 80);
   zero.append_to(*trace);
   one.append_to(*trace);
-  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kIdle);
   EXPECT_EQ(run.procedure_list(), nullptr) << "rank 1 has said nothing yet";
   candidate(one, 1, {"G"}, 90);
   one.append_to(*trace);
-  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kIdle);
   auto list = run.procedure_list();
   ASSERT_NE(list, nullptr);
   EXPECT_EQ(list->generation, 1u);
   // So far the path runs through rank 0 only: 4 s, of which its samples say 80 % F.
   EXPECT_THAT(list->names, testing::ElementsAre("F"));
   EXPECT_THAT(list->text, HasSubstr("F 80.0 %"));
-  const auto given = [&](Rank_& rank, std::int32_t number, const ProcedureList& what) {
+  const auto given = [&](Rank_& rank, std::int32_t number, const daemon::ProcedureList& what) {
     rank.control({{"type", "procedure_list"}, {"rank", number}, {"generation", what.generation}, {"names", what.names}, {"text", what.text}});
   };
   given(zero, 0, *list);
@@ -341,7 +341,7 @@ TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
   zero.remark("off", "F", "it is called too often");
   zero.append_to(*trace);
   one.append_to(*trace);
-  EXPECT_EQ(drain(run), StepRun::Progress::kIdle);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kIdle);
   list = run.procedure_list();
   EXPECT_EQ(list->generation, 2u);
   EXPECT_THAT(list->names, testing::ElementsAre("caller_of_F"));
@@ -353,7 +353,7 @@ TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
     rank->append_to(*trace);
     rank->end(*trace);
   }
-  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
   const auto view = run.view();
   EXPECT_EQ(named(*view, "F").state, "off");
   EXPECT_FALSE(named(*view, "F").receiver_s);
@@ -366,8 +366,8 @@ TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
   EXPECT_EQ(named(*view, "caller_of_F").predicted_cost, 0.01);
 
   // Replayed anew from the stored batches, as after a crash: the same lists, and no further one.
-  StepRun again(trace, *networks_, {});
-  EXPECT_EQ(drain(again), StepRun::Progress::kFinished);
+  daemon::StepRun again(trace, *networks_, {});
+  EXPECT_EQ(drain(again), daemon::StepRun::Progress::kFinished);
   EXPECT_EQ(again.procedure_list(), nullptr);
   EXPECT_EQ(named(*again.view(), "F").state, "off");
   EXPECT_EQ(named(*again.view(), "F").predicted_from, "limit");
@@ -377,7 +377,7 @@ TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
 // What could not be patched: its time by samples, 75 % of rank 0's 4 s; what moving it would gain from these.
 TEST_F(ProceduresTest, SamplesStandInForWhatIsNotMeasured) {
   auto trace = make_trace("sampled");
-  StepRun run(trace, *networks_, {});
+  daemon::StepRun run(trace, *networks_, {});
   Rank_ zero(0), one(1);
   for (Rank_* const rank : {&zero, &one}) rank->remark("refused", "F", "'F' cannot be measured: it is shorter than 5 bytes");
   const auto samples = [](Rank_& rank, std::int32_t number, std::uint64_t inclusive, std::uint64_t of) {
@@ -397,7 +397,7 @@ TEST_F(ProceduresTest, SamplesStandInForWhatIsNotMeasured) {
     rank->append_to(*trace);
     rank->end(*trace);
   }
-  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
   const db::ProcedureRecord& f = named(*run.view(), "F");
   EXPECT_EQ(f.state, "refused");
   EXPECT_EQ(f.samples, 750u);
@@ -416,7 +416,7 @@ TEST_F(ProceduresTest, TooFewSamplesAreRefused) {
   for (const auto& [name, inclusive, of, why] : std::vector<std::tuple<std::string, std::uint64_t, std::uint64_t, std::string>>{
            {"few", 3, 1000, "too few samples"}, {"part", 300, 400, "was sampled in 40 % of its time"}, {"none", 0, 1000, "no sample was in it"}}) {
     auto trace = make_trace(name);
-    StepRun run(trace, *networks_, {});
+    daemon::StepRun run(trace, *networks_, {});
     Rank_ zero(0), one(1);
     zero.name(0, "F");
     if (name == "part") {  // switched off after 2.4 of 4 s
@@ -435,7 +435,7 @@ TEST_F(ProceduresTest, TooFewSamplesAreRefused) {
       rank->append_to(*trace);
       rank->end(*trace);
     }
-    EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+    EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
     const db::ProcedureRecord& f = named(*run.view(), "F");
     EXPECT_EQ(f.state, "off");
     EXPECT_FALSE(f.receiver_s) << name;
@@ -445,9 +445,9 @@ TEST_F(ProceduresTest, TooFewSamplesAreRefused) {
 
 TEST_F(ProceduresTest, CostsArePredictedFromHistoryAndObserved) {
   auto trace = make_trace("cost");
-  StepRunOptions options;
+  daemon::StepRunOptions options;
   options.procedure_history = {{"F", 2e6}};
-  StepRun run(trace, *networks_, options);
+  daemon::StepRun run(trace, *networks_, options);
   Rank_ zero(0), one(1);
   zero.control({{"type", "procedure"}, {"rank", 0}, {"id", 3}, {"name", "F"}, {"call_ns", 50.0}});
   one.name(0, "G");
@@ -459,7 +459,7 @@ TEST_F(ProceduresTest, CostsArePredictedFromHistoryAndObserved) {
     rank->append_to(*trace);
     rank->end(*trace);
   }
-  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
   EXPECT_NEAR(named(*run.view(), "H").observed_cost.value_or(-1), 6e6 * 50e-9, 1e-12) << "as often as it was called when it was switched off";
   const db::ProcedureRecord& f = named(*run.view(), "F");
   EXPECT_EQ(f.predicted_from, "history");
@@ -468,14 +468,14 @@ TEST_F(ProceduresTest, CostsArePredictedFromHistoryAndObserved) {
   EXPECT_NEAR(f.observed_cost.value_or(-1), 5 / 4.0 * 50e-9, 1e-15);
   const db::ProcedureRecord& g = named(*run.view(), "G");
   EXPECT_EQ(g.predicted_from, "default");
-  EXPECT_NEAR(g.predicted_cost.value_or(-1), kDefaultProcedureCallsPerS * 50e-9, 1e-12) << "what a call costs, any rank says";
+  EXPECT_NEAR(g.predicted_cost.value_or(-1), daemon::kDefaultProcedureCallsPerS * 50e-9, 1e-12) << "what a call costs, any rank says";
 }
 
 // 2 s of each rank's 8 were recorded, a quarter of that was the recording itself. What is predicted is of the whole run, without
 // it, as every other prediction of the step is; times and the path are of what was recorded.
 TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
   auto trace = make_trace("windows");
-  StepRun run(trace, *networks_, {});
+  daemon::StepRun run(trace, *networks_, {});
   Rank_ zero(0), one(1);
   for (Rank_* const rank : {&zero, &one}) {
     rank->name(0, "F");
@@ -493,8 +493,8 @@ TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
     rank->append_to(*trace);
     rank->end(*trace);
   }
-  EXPECT_EQ(drain(run), StepRun::Progress::kFinished);
-  const StepView& view = *run.view();
+  EXPECT_EQ(drain(run), daemon::StepRun::Progress::kFinished);
+  const daemon::StepView& view = *run.view();
   ASSERT_TRUE(view.record.procedures && view.record.procedures->path);
   const db::CriticalPathRecord& path = *view.record.procedures->path;
   ASSERT_FALSE(view.predictions.empty());
@@ -511,8 +511,8 @@ TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
 
 // What is known of a procedure's cost: observed, when it was measured for half a second on each rank; before that what earlier
 // runs say; else nothing.
-TEST(StepProcedures, CostsAreKnownFromHistoryThenObserved) {
-  StepProcedures procedures;
+TEST(daemon::StepProcedures, CostsAreKnownFromHistoryThenObserved) {
+  daemon::StepProcedures procedures;
   procedures.expect({{"F", 2e6}});
   EXPECT_EQ(procedures.known_cost("G"), std::nullopt);
   for (const Rank rank : {0, 1}) ASSERT_TRUE(procedures.define(rank, 0, "F", 50).ok());
@@ -534,9 +534,9 @@ TEST(StepProcedures, CostsAreKnownFromHistoryThenObserved) {
 }
 
 // Sampled and measured together: no time is two procedures' own, and a procedure's own share is in its whole one.
-TEST(SampledTimes, GiveNoMoreThanTheIntervalHas) {
-  using Shares = std::map<Rank, std::vector<SampledShare>>;
-  SampledTimes times(Shares{{3, {{1, 0.9, 0.9}, {2, 0.5, 0.25}}}});
+TEST(daemon::SampledTimes, GiveNoMoreThanTheIntervalHas) {
+  using Shares = std::map<Rank, std::vector<daemon::SampledShare>>;
+  daemon::SampledTimes times(Shares{{3, {{1, 0.9, 0.9}, {2, 0.5, 0.25}}}});
   const auto event = [](EventKind kind, Seconds process_s, std::span<const std::uint64_t> values = {}) {
     Event out;
     out.kind = kind;
@@ -573,8 +573,8 @@ TEST(SampledTimes, GiveNoMoreThanTheIntervalHas) {
   EXPECT_EQ(out[8].process_s, 1);
 }
 
-TEST(StepProcedures, TheForemostHaveMostTime) {
-  StepProcedures procedures;
+TEST(daemon::StepProcedures, TheForemostHaveMostTime) {
+  daemon::StepProcedures procedures;
   for (std::uint64_t id = 0; id < 5; ++id) ASSERT_TRUE(procedures.define(0, id, "p" + std::to_string(id)).ok());
   EXPECT_FALSE(procedures.define(0, 1, "another").ok());
   const auto spend = [&](std::uint64_t id, std::uint64_t ns) {

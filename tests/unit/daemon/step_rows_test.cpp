@@ -16,8 +16,8 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 
-StepView some_step() {
-  StepView step;
+daemon::StepView some_step() {
+  daemon::StepView step;
   db::StepRecord& record = step.record;
   record.cluster = "c";
   record.job = 4294967295;
@@ -78,17 +78,17 @@ StepView some_step() {
   return step;
 }
 
-std::string rows_text(const std::vector<db::ListedStep>& steps, const RowColumns& columns) {
+std::string rows_text(const std::vector<db::ListedStep>& steps, const daemon::RowColumns& columns) {
   std::string out;
-  append_rows_head(columns, out);
+  daemon::append_rows_head(columns, out);
   for (const db::ListedStep& step : steps) {
     if (&step != &steps.front()) out += ',';
-    append_row(step, columns, out);
+    daemon::append_row(step, columns, out);
   }
   return out + "]}";
 }
 
-db::ListedStep listed(const StepView& step) {
+db::ListedStep listed(const daemon::StepView& step) {
   const auto count = [&](bool (*is)(const db::PredictionRecord&)) {
     return static_cast<std::uint64_t>(std::count_if(step.predictions.begin(), step.predictions.end(), is));
   };
@@ -117,11 +117,11 @@ json value_at(const json& object, const std::string& key) {
   return nullptr;
 }
 
-void expect_same(const StepView& step) {
+void expect_same(const daemon::StepView& step) {
   const std::string of_predictions = "predictions.";
-  const json whole = json::parse(json_text(step_json(step, StepDetail::kList)));
-  for (const std::string_view name : all_row_names()) {
-    const auto columns = parse_rows(name);
+  const json whole = json::parse(daemon::json_text(daemon::step_json(step, daemon::StepDetail::kList)));
+  for (const std::string_view name : daemon::all_row_names()) {
+    const auto columns = daemon::parse_rows(name);
     ASSERT_TRUE(columns.ok()) << columns.error().message;
     const std::string text = rows_text({listed(step)}, *columns);
     const json answer = json::parse(text, nullptr, false);
@@ -147,16 +147,16 @@ TEST(StepRows, SayWhatTheDocumentSays) {
 }
 
 TEST(StepRows, OfAStepOfWhichLittleIsKnown) {
-  expect_same(StepView{});
-  StepView old;
+  expect_same(daemon::StepView{});
+  daemon::StepView old;
   old.record.command = "./old -x";  // stored before the words were kept
   expect_same(old);
 }
 
 TEST(StepRows, ColumnsAreInTheOrderThatWasAskedForAndPredictionsLast) {
-  const auto columns = parse_rows("predictions.kind,job,predictions.nodes,cluster");
+  const auto columns = daemon::parse_rows("predictions.kind,job,predictions.nodes,cluster");
   ASSERT_TRUE(columns.ok());
-  EXPECT_EQ(rows_text({listed(some_step()), listed(StepView{})}, *columns),
+  EXPECT_EQ(rows_text({listed(some_step()), listed(daemon::StepView{})}, *columns),
             R"({"keys":["job","cluster"],"prediction_keys":["kind","nodes"],"rows":[)"
             R"([4294967295,"c",[["self",2],["LBF",2],["LBF",2]]],[0,"",[]]]})");
   EXPECT_EQ(rows_text({}, *columns), R"({"keys":["job","cluster"],"prediction_keys":["kind","nodes"],"rows":[]})");
@@ -164,7 +164,7 @@ TEST(StepRows, ColumnsAreInTheOrderThatWasAskedForAndPredictionsLast) {
 
 TEST(StepRows, OtherNamesAreRefused) {
   for (const char* names : {"", "job,", "nothing", "job,job", "predictions.job", "predictions", "cost", "rank_finish_s"}) {
-    const auto columns = parse_rows(names);
+    const auto columns = daemon::parse_rows(names);
     ASSERT_FALSE(columns.ok()) << names;
     EXPECT_THAT(columns.error().message, HasSubstr("rows"));
   }

@@ -15,47 +15,47 @@ namespace lbf {
 namespace {
 
 TEST(PlacementName, FindsTheNameWhereThereIsOne) {
-  EXPECT_EQ(placement_name({0, 0, 1, 1}, 2), "block");
-  EXPECT_EQ(placement_name({0, 1, 0, 1}, 2), "cyclic");
-  EXPECT_EQ(placement_name({0, 0, 1, 1, 0, 0, 1, 1}, 2), "plane=2");
-  EXPECT_EQ(placement_name({0, 1, 1, 0}, 2), "map=0,1,1,0");
-  EXPECT_EQ(placement_name({0, 0, 0}, 1), "block");
+  EXPECT_EQ(daemon::placement_name({0, 0, 1, 1}, 2), "block");
+  EXPECT_EQ(daemon::placement_name({0, 1, 0, 1}, 2), "cyclic");
+  EXPECT_EQ(daemon::placement_name({0, 0, 1, 1, 0, 0, 1, 1}, 2), "plane=2");
+  EXPECT_EQ(daemon::placement_name({0, 1, 1, 0}, 2), "map=0,1,1,0");
+  EXPECT_EQ(daemon::placement_name({0, 0, 0}, 1), "block");
 }
 
 class StepRunTest : public testing::Test {
  protected:
   // Stores the program's batches in the order of `streams`, working in between, to the end.
-  std::shared_ptr<const StepView> run(const test::RingProgram& program,
+  std::shared_ptr<const daemon::StepView> run(const test::RingProgram& program,
                                       const std::vector<std::uint32_t>& streams, const std::string& name,
-                                      StepRunOptions options = {}) {
+                                      daemon::StepRunOptions options = {}) {
     const auto describe = [&](std::uint32_t node) {
-      return StepDescription::parse(program.description(node, 7).dump()).value();
+      return daemon::StepDescription::parse(program.description(node, 7).dump()).value();
     };
     auto trace =
-        std::move(StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/" + name, describe(0), 1)).value();
+        std::move(daemon::StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/" + name, describe(0), 1)).value();
     for (std::uint32_t node = 0; node < program.ranks_of_node.size(); ++node) {
       EXPECT_TRUE(trace->register_stream(describe(node)).ok());
     }
-    auto catalog = NetworkCatalog::load(directory_.path(), "");
+    auto catalog = daemon::NetworkCatalog::load(directory_.path(), "");
     EXPECT_TRUE(catalog.ok());
-    StepRun step(trace, *catalog, options);
+    daemon::StepRun step(trace, *catalog, options);
     std::vector<std::uint64_t> next(program.ranks_of_node.size(), 1);
     for (const std::uint32_t node : streams) {
       const auto batches = program.batches_of(node);
       EXPECT_TRUE(trace->append(node, next[node], test::bytes_of(batches[next[node] - 1])).ok());
       ++next[node];
-      while (step.work() == StepRun::Progress::kMore) {
+      while (step.work() == daemon::StepRun::Progress::kMore) {
       }
     }
     for (std::uint32_t node = 0; node < next.size(); ++node) {
-      StepRun::Progress progress = StepRun::Progress::kMore;
-      while (progress == StepRun::Progress::kMore) progress = step.work();
-      EXPECT_EQ(progress, StepRun::Progress::kIdle);
+      daemon::StepRun::Progress progress = daemon::StepRun::Progress::kMore;
+      while (progress == daemon::StepRun::Progress::kMore) progress = step.work();
+      EXPECT_EQ(progress, daemon::StepRun::Progress::kIdle);
       EXPECT_TRUE(trace->end_stream(node, {next[node] - 1, 0, "step_end", 0}).ok());
     }
-    StepRun::Progress progress = StepRun::Progress::kMore;
-    while (progress == StepRun::Progress::kMore) progress = step.work();
-    EXPECT_EQ(progress, StepRun::Progress::kFinished);
+    daemon::StepRun::Progress progress = daemon::StepRun::Progress::kMore;
+    while (progress == daemon::StepRun::Progress::kMore) progress = step.work();
+    EXPECT_EQ(progress, daemon::StepRun::Progress::kFinished);
     return step.view();
   }
 
@@ -101,7 +101,7 @@ TEST_F(StepRunTest, ATargetOnWhichTheProgramWouldNotEndIsNotAdvised) {
   EXPECT_THAT(view->record.notes,
               testing::Contains(testing::StartsWith("on 1 of " + std::to_string(view->predictions.size()) +
                                                     " targets the program would not end: cyclic wait: ")));
-  const nlohmann::json json = step_json(*view, StepDetail::kFull);
+  const nlohmann::json json = daemon::step_json(*view, daemon::StepDetail::kFull);
   for (const nlohmann::json& prediction : json["predictions"]) {
     EXPECT_EQ(prediction["predicted_s"].is_null(), prediction["why_stuck"] != "") << prediction;
   }
@@ -119,13 +119,13 @@ TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
   network.close();
   const test::RingProgram program;
   const auto with = [&](const char* topology, const std::string& name) {
-    StepRunOptions options;
+    daemon::StepRunOptions options;
     if (topology != nullptr) {
-      options.topology = std::make_shared<const Topology>(*Topology::parse(topology, "topology.conf"));
+      options.topology = std::make_shared<const engine::Topology>(*engine::Topology::parse(topology, "topology.conf"));
     }
     return run(program, kInTurns, name, options);
   };
-  const auto time_on = [](const StepView& view, std::uint32_t nodes) {
+  const auto time_on = [](const daemon::StepView& view, std::uint32_t nodes) {
     const auto found = std::find_if(
         view.predictions.begin(), view.predictions.end(),
         [&](const auto& prediction) { return prediction.nodes == nodes && prediction.network == "own"; });
@@ -147,9 +147,9 @@ TEST_F(StepRunTest, HopsOfTheRunsNodesAndOfTheTopologysChoice) {
   EXPECT_EQ(time_on(*other, 2), time_on(*none, 2));
   EXPECT_EQ(time_on(*small, 2), time_on(*near, 2));
   EXPECT_EQ(time_on(*small, 4), time_on(*none, 4));
-  const nlohmann::json where = step_json(*near, StepDetail::kFull)["predictions"][0]["topology"];
+  const nlohmann::json where = daemon::step_json(*near, daemon::StepDetail::kFull)["predictions"][0]["topology"];
   EXPECT_EQ(where, (nlohmann::json{{"file", "topology.conf"}, {"nodes", {"n0", "n1"}}}));
-  EXPECT_FALSE(step_json(*none, StepDetail::kFull)["predictions"][0].contains("topology"));
+  EXPECT_FALSE(daemon::step_json(*none, daemon::StepDetail::kFull)["predictions"][0].contains("topology"));
   const auto note = [](const char* text) { return testing::Contains(testing::StartsWith(text)); };
   EXPECT_THAT(other->record.notes,
               note("node n0 is not in topology.conf: all nodes are taken to be equally far apart"));
@@ -183,12 +183,12 @@ TEST_F(StepRunTest, APlacementOfMpirunsNeedsNoStreamOfIdleNodes) {
     json["node_index"] = node == 0 ? 1 : 3;
     json["launcher"] = "mpirun";
     json.erase("tasks_per_node");
-    return StepDescription::parse(json.dump()).value();
+    return daemon::StepDescription::parse(json.dump()).value();
   };
-  auto trace = std::move(StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/mpirun", describe(0), 1)).value();
-  auto catalog = NetworkCatalog::load(directory_.path(), "");
+  auto trace = std::move(daemon::StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/mpirun", describe(0), 1)).value();
+  auto catalog = daemon::NetworkCatalog::load(directory_.path(), "");
   ASSERT_TRUE(catalog.ok());
-  StepRun step(trace, *catalog, {});
+  daemon::StepRun step(trace, *catalog, {});
   ASSERT_TRUE(trace->register_stream(describe(0)).ok());
   EXPECT_FALSE(trace->all_registered());
   ASSERT_TRUE(trace->end_stream(1, {0, 0, "step_end", 0}).ok());
@@ -197,7 +197,7 @@ TEST_F(StepRunTest, APlacementOfMpirunsNeedsNoStreamOfIdleNodes) {
   EXPECT_TRUE(trace->all_registered());
   ASSERT_TRUE(trace->end_stream(3, {0, 0, "step_end", 0}).ok());
   EXPECT_TRUE(trace->all_ended());
-  while (step.work() == StepRun::Progress::kMore) {
+  while (step.work() == daemon::StepRun::Progress::kMore) {
   }
   const auto view = step.view();
   EXPECT_EQ(view->record.nodes, (std::vector<std::string>{"b", "d"}));
@@ -250,7 +250,7 @@ TEST_F(StepRunTest, ALibraryWithoutRulesOfItsOwnIsNoted) {
 
 // With a tiny limit a stream that is ahead waits on disk, and everything still comes out.
 TEST_F(StepRunTest, AStreamThatIsAheadWaitsForTheOthers) {
-  StepRunOptions options;
+  daemon::StepRunOptions options;
   options.events_in_flight_limit = 1;
   const test::RingProgram program;
   const auto limited = run(program, {0, 0, 0, 0, 1, 1, 1, 1}, "limited", options);

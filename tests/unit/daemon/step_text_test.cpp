@@ -28,12 +28,12 @@ json without_the_obvious(const json& value) {
   return out;
 }
 
-void expect_same(const StepView& step) {
-  for (const StepDetail detail : {StepDetail::kBrief, StepDetail::kSummary, StepDetail::kList}) {
+void expect_same(const daemon::StepView& step) {
+  for (const daemon::StepDetail detail : {daemon::StepDetail::kBrief, daemon::StepDetail::kSummary, daemon::StepDetail::kList}) {
     std::string text;
-    append_step_text(step, detail, text);
-    json expected = json::parse(json_text(step_json(step, detail)));
-    if (detail == StepDetail::kSummary) expected = without_the_obvious(expected);
+    daemon::append_step_text(step, detail, text);
+    json expected = json::parse(daemon::json_text(daemon::step_json(step, detail)));
+    if (detail == daemon::StepDetail::kSummary) expected = without_the_obvious(expected);
     EXPECT_EQ(json::parse(text), expected) << text;
     // Types, too: 1.0 is not 1.
     EXPECT_EQ(json::parse(text).dump(), expected.dump());
@@ -55,8 +55,8 @@ db::PredictionRecord prediction() {
   return made;
 }
 
-StepView whole_step() {
-  StepView step;
+daemon::StepView whole_step() {
+  daemon::StepView step;
   db::StepRecord& record = step.record;
   record.cluster = "c";
   record.job = 4294967295;
@@ -108,8 +108,8 @@ TEST(StepText, IsWhatTheDocumentSays) {
 }
 
 TEST(StepText, OfAStepOfWhichLittleIsKnown) {
-  expect_same(StepView{});
-  StepView step;
+  expect_same(daemon::StepView{});
+  daemon::StepView step;
   step.record.command = "./old -x";  // stored before the words were kept
   step.predictions = {prediction()};
   expect_same(step);

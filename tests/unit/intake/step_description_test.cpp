@@ -26,8 +26,8 @@ json good() {
           {"future_key", {{"x", 1}}}};
 }
 
-TEST(StepDescription, ReadsAllAndKeepsUnknownKeys) {
-  const auto description = StepDescription::parse(good().dump());
+TEST(daemon::StepDescription, ReadsAllAndKeepsUnknownKeys) {
+  const auto description = daemon::StepDescription::parse(good().dump());
   ASSERT_TRUE(description.ok()) << description.error().message;
   EXPECT_EQ(description->nodes, (std::vector<std::string>{"n1", "n2"}));
   EXPECT_EQ(description->tasks, 3);
@@ -38,55 +38,55 @@ TEST(StepDescription, ReadsAllAndKeepsUnknownKeys) {
   EXPECT_EQ(description->raw["future_key"]["x"], 1);
 }
 
-TEST(StepDescription, ArrayTasksAndHetComponentsComeInPairs) {
+TEST(daemon::StepDescription, ArrayTasksAndHetComponentsComeInPairs) {
   json description = good();
   description["array_job"] = 40;
-  EXPECT_FALSE(StepDescription::parse(description.dump())->array_job)
+  EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->array_job)
       << "a number without the other: no task";
   description["array_task"] = 0;
-  const auto task = StepDescription::parse(description.dump());
+  const auto task = daemon::StepDescription::parse(description.dump());
   ASSERT_TRUE(task.ok());
   EXPECT_EQ(task->array_job, 40u);
   EXPECT_EQ(task->array_task, 0u);
   EXPECT_FALSE(task->het_job);
   description = good();
   description["het_offset"] = 0;
-  EXPECT_FALSE(StepDescription::parse(description.dump())->het_offset);
+  EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->het_offset);
   description["het_job"] = 7;
-  EXPECT_EQ(StepDescription::parse(description.dump())->het_offset, 0u);
+  EXPECT_EQ(daemon::StepDescription::parse(description.dump())->het_offset, 0u);
 }
 
-TEST(StepDescription, SaysWhetherTheCommandIsWhole) {
+TEST(daemon::StepDescription, SaysWhetherTheCommandIsWhole) {
   json description = good();
-  EXPECT_FALSE(StepDescription::parse(description.dump())->command_cut);
+  EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->command_cut);
   description["command_cut"] = true;
-  EXPECT_TRUE(StepDescription::parse(description.dump())->command_cut);
+  EXPECT_TRUE(daemon::StepDescription::parse(description.dump())->command_cut);
 }
 
-TEST(StepDescription, LimitsAreTheUsers) {
+TEST(daemon::StepDescription, LimitsAreTheUsers) {
   json description = good();
-  EXPECT_FALSE(StepDescription::parse(description.dump())->limits[cost::Limit::kStepCpu]);
+  EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->limits[cost::Limit::kStepCpu]);
   description["limits"] = {{"step_cpu_percent", 2.5}, {"step_trace_limit_mb", 100}, {"network_limit_kBps", 1}, {"later", "x"}};
-  const auto parsed = StepDescription::parse(description.dump());
+  const auto parsed = daemon::StepDescription::parse(description.dump());
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
   EXPECT_EQ(parsed->limits[cost::Limit::kStepCpu], 2.5);
   EXPECT_EQ(parsed->limits[cost::Limit::kStepTrace], 100);
   EXPECT_FALSE(parsed->limits[cost::Limit::kNetwork]) << "the relay's own";
 }
 
-TEST(StepDescription, NeedsTheRequiredKeysOnly) {
+TEST(daemon::StepDescription, NeedsTheRequiredKeysOnly) {
   for (const char* key : {"job", "step", "nodes", "node_index", "tasks"}) {
     json description = good();
     description.erase(key);
-    const auto parsed = StepDescription::parse(description.dump());
+    const auto parsed = daemon::StepDescription::parse(description.dump());
     ASSERT_FALSE(parsed.ok()) << key;
     EXPECT_THAT(parsed.error().message, testing::HasSubstr(key));
   }
   const json minimal = {{"job", 1}, {"step", 0}, {"nodes", {"n"}}, {"node_index", 0}, {"tasks", 1}};
-  EXPECT_TRUE(StepDescription::parse(minimal.dump()).ok());
+  EXPECT_TRUE(daemon::StepDescription::parse(minimal.dump()).ok());
 }
 
-TEST(StepDescription, RefusesWrongTypesAndValues) {
+TEST(daemon::StepDescription, RefusesWrongTypesAndValues) {
   const std::pair<const char*, json> wrong[] = {{"job", "7"},
                                                 {"job", -1},
                                                 {"job", 4294967296},
@@ -121,33 +121,33 @@ TEST(StepDescription, RefusesWrongTypesAndValues) {
   for (const auto& [key, value] : wrong) {
     json description = good();
     description[key] = value;
-    const auto parsed = StepDescription::parse(description.dump());
+    const auto parsed = daemon::StepDescription::parse(description.dump());
     ASSERT_FALSE(parsed.ok()) << key << " " << value;
     EXPECT_THAT(parsed.error().message, testing::HasSubstr(key)) << value;
   }
 }
 
-TEST(StepDescription, EveryTruncationIsAnError) {
+TEST(daemon::StepDescription, EveryTruncationIsAnError) {
   const std::string text = good().dump();
   for (std::size_t length = 0; length < text.size(); ++length) {
-    EXPECT_FALSE(StepDescription::parse(text.substr(0, length)).ok()) << length;
+    EXPECT_FALSE(daemon::StepDescription::parse(text.substr(0, length)).ok()) << length;
   }
 }
 
-TEST(StepDescription, DeepNestingIsAnErrorNotACrash) {
-  EXPECT_FALSE(StepDescription::parse(std::string(1 << 20, '[')).ok());
+TEST(daemon::StepDescription, DeepNestingIsAnErrorNotACrash) {
+  EXPECT_FALSE(daemon::StepDescription::parse(std::string(1 << 20, '[')).ok());
   // Valid JSON, whose copies would recurse.
   const std::string deep = std::string(1 << 20, '[') + std::string(1 << 20, ']');
-  const auto parsed = StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":)" + deep + "}");
+  const auto parsed = daemon::StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":)" + deep + "}");
   ASSERT_FALSE(parsed.ok());
   EXPECT_NE(parsed.error().message.find("nested too deeply"), std::string::npos);
-  EXPECT_TRUE(StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})").ok());
+  EXPECT_TRUE(daemon::StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})").ok());
 }
 
-TEST(StreamDescription, IsWhatIsTheStreamsOwn) {
-  auto step = StepDescription::parse(R"({"job":1,"step":0,"nodes":["a","b"],"node_index":0,"tasks":4,"task_ids":[0,1],"cpus_on_node":8})");
+TEST(daemon::StreamDescription, IsWhatIsTheStreamsOwn) {
+  auto step = daemon::StepDescription::parse(R"({"job":1,"step":0,"nodes":["a","b"],"node_index":0,"tasks":4,"task_ids":[0,1],"cpus_on_node":8})");
   ASSERT_TRUE(step.ok());
-  const auto parse = [&](const char* own) { return StreamDescription::parse(nlohmann::json::parse(own), *step); };
+  const auto parse = [&](const char* own) { return daemon::StreamDescription::parse(nlohmann::json::parse(own), *step); };
   EXPECT_EQ(parse("{}")->task_ids, (std::vector<Rank>{0, 1}));
   EXPECT_EQ(parse("{}")->cpus_on_node, 8u);
   EXPECT_EQ(parse(R"({"task_ids":[2,3],"cpus_on_node":4})")->task_ids, (std::vector<Rank>{2, 3}));

@@ -6,17 +6,17 @@
 namespace lbf {
 namespace {
 
-TEST(StepKey, IsTextAndDirectory) {
-  const auto key = make_step_key("c-1.example_x", "12", "4294967291", "3");
+TEST(daemon::StepKey, IsTextAndDirectory) {
+  const auto key = daemon::make_step_key("c-1.example_x", "12", "4294967291", "3");
   ASSERT_TRUE(key.ok());
   EXPECT_EQ(key->text(), "c-1.example_x/12/4294967291/3");
   EXPECT_EQ(key->directory_name(), "12.4294967291.3");
-  const auto back = step_key_of_directory("c-1.example_x", key->directory_name());
+  const auto back = daemon::step_key_of_directory("c-1.example_x", key->directory_name());
   ASSERT_TRUE(back.ok());
   EXPECT_EQ(*back, *key);
 }
 
-TEST(StepKey, RefusesClusterNamesThatAreNotSafeAsDirectories) {
+TEST(daemon::StepKey, RefusesClusterNamesThatAreNotSafeAsDirectories) {
   const std::string names[] = {"",
                                ".",
                                "..",
@@ -31,30 +31,30 @@ TEST(StepKey, RefusesClusterNamesThatAreNotSafeAsDirectories) {
                                "%2e%2e",
                                "\xc3\xa9"};
   for (const std::string& name : names) {
-    EXPECT_FALSE(make_step_key(name, "1", "0", "0").ok()) << name;
+    EXPECT_FALSE(daemon::make_step_key(name, "1", "0", "0").ok()) << name;
   }
-  EXPECT_TRUE(make_step_key(std::string(64, 'a'), "1", "0", "0").ok());
+  EXPECT_TRUE(daemon::make_step_key(std::string(64, 'a'), "1", "0", "0").ok());
 }
 
-TEST(StepKey, RefusesNumbersThatAreNotPlainDecimal) {
+TEST(daemon::StepKey, RefusesNumbersThatAreNotPlainDecimal) {
   for (const char* number :
        {"", "-1", "+1", " 1", "1 ", "0x1", "1.0", "4294967296", "99999999999999999999999", "one"}) {
-    EXPECT_FALSE(make_step_key("c", number, "0", "0").ok()) << number;
-    EXPECT_FALSE(make_step_key("c", "0", number, "0").ok()) << number;
-    EXPECT_FALSE(make_step_key("c", "0", "0", number).ok()) << number;
+    EXPECT_FALSE(daemon::make_step_key("c", number, "0", "0").ok()) << number;
+    EXPECT_FALSE(daemon::make_step_key("c", "0", number, "0").ok()) << number;
+    EXPECT_FALSE(daemon::make_step_key("c", "0", "0", number).ok()) << number;
   }
 }
 
-TEST(StepKey, OneStepHasOneDirectoryName) {
-  EXPECT_FALSE(step_key_of_directory("c", "007.0.0").ok());
-  EXPECT_FALSE(step_key_of_directory("c", "7.0").ok());
-  EXPECT_FALSE(step_key_of_directory("c", "7.0.0.0").ok());
-  EXPECT_FALSE(step_key_of_directory("c", "7.0.0~").ok());
-  EXPECT_TRUE(step_key_of_directory("c", "7.0.0").ok());
+TEST(daemon::StepKey, OneStepHasOneDirectoryName) {
+  EXPECT_FALSE(daemon::step_key_of_directory("c", "007.0.0").ok());
+  EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0").ok());
+  EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0.0.0").ok());
+  EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0.0~").ok());
+  EXPECT_TRUE(daemon::step_key_of_directory("c", "7.0.0").ok());
 }
 
-TEST(StepKey, ErrorsStayOneLine) {
-  const auto key = make_step_key("evil\nname\x1b[31m", "1", "0", "0");
+TEST(daemon::StepKey, ErrorsStayOneLine) {
+  const auto key = daemon::make_step_key("evil\nname\x1b[31m", "1", "0", "0");
   ASSERT_FALSE(key.ok());
   EXPECT_EQ(key.error().message.find('\n'), std::string::npos);
   EXPECT_EQ(key.error().message.find('\x1b'), std::string::npos);

@@ -27,26 +27,26 @@ using test::make_batch;
 
 class StepTraceTest : public testing::Test {
  protected:
-  std::shared_ptr<StepTrace> create(int nodes = 1) {
-    auto trace = StepTrace::create(key_, path_, describe(0, nodes), 1000);
+  std::shared_ptr<daemon::StepTrace> create(int nodes = 1) {
+    auto trace = daemon::StepTrace::create(key_, path_, describe(0, nodes), 1000);
     EXPECT_TRUE(trace.ok());
     EXPECT_TRUE((*trace)->register_stream(describe(0, nodes)).ok());
     return std::move(trace).value();
   }
-  std::shared_ptr<StepTrace> reopen() {
-    auto trace = StepTrace::open(key_, path_);
+  std::shared_ptr<daemon::StepTrace> reopen() {
+    auto trace = daemon::StepTrace::open(key_, path_);
     EXPECT_TRUE(trace.ok()) << trace.error().message;
     return std::move(trace).value();
   }
   std::string file() const { return path_ + "/stream-0.lbfw"; }
-  static AppendResult append(StepTrace& trace, std::uint64_t sequence, const std::string& batch) {
+  static daemon::AppendResult append(daemon::StepTrace& trace, std::uint64_t sequence, const std::string& batch) {
     const auto result = trace.append(0, sequence, bytes_of(batch));
     EXPECT_TRUE(result.ok()) << result.error().message;
     return *result;
   }
 
   test::TemporaryDirectory directory_;
-  const StepKey key_{"c", 7, 0, 0};
+  const daemon::StepKey key_{"c", 7, 0, 0};
   const std::string path_ = directory_.path() + "/7.0.0";
 };
 
@@ -54,14 +54,14 @@ TEST_F(StepTraceTest, TakesEachBatchExactlyOnce) {
   auto trace = create();
   const std::string first = make_batch(0, 1);
   const std::string second = make_batch(0, 2);
-  EXPECT_EQ(append(*trace, 1, first).outcome, AppendOutcome::kStored);
-  EXPECT_EQ(append(*trace, 1, first).outcome, AppendOutcome::kDuplicate);
-  const AppendResult gap = append(*trace, 3, make_batch(0, 3));
-  EXPECT_EQ(gap.outcome, AppendOutcome::kGap);
+  EXPECT_EQ(append(*trace, 1, first).outcome, daemon::AppendOutcome::kStored);
+  EXPECT_EQ(append(*trace, 1, first).outcome, daemon::AppendOutcome::kDuplicate);
+  const daemon::AppendResult gap = append(*trace, 3, make_batch(0, 3));
+  EXPECT_EQ(gap.outcome, daemon::AppendOutcome::kGap);
   EXPECT_EQ(gap.next_sequence, 2u);
   EXPECT_EQ(append(*trace, 2, second).next_sequence, 3u);
-  EXPECT_EQ(append(*trace, 1, first).outcome, AppendOutcome::kDuplicate);
-  EXPECT_EQ(*read_whole_file(file(), 1 << 20), first + second);
+  EXPECT_EQ(append(*trace, 1, first).outcome, daemon::AppendOutcome::kDuplicate);
+  EXPECT_EQ(*daemon::read_whole_file(file(), 1 << 20), first + second);
 }
 
 TEST_F(StepTraceTest, GoesOnAfterReopening) {
@@ -76,8 +76,8 @@ TEST_F(StepTraceTest, GoesOnAfterReopening) {
   EXPECT_FALSE(trace->stream(1).has_value());
   EXPECT_EQ(*trace->register_stream(describe(0, 2)), 3u);
   EXPECT_EQ(*trace->register_stream(describe(1, 2)), 1u);
-  EXPECT_EQ(append(*trace, 2, make_batch(0, 2)).outcome, AppendOutcome::kDuplicate);
-  EXPECT_EQ(append(*trace, 3, make_batch(0, 3)).outcome, AppendOutcome::kStored);
+  EXPECT_EQ(append(*trace, 2, make_batch(0, 2)).outcome, daemon::AppendOutcome::kDuplicate);
+  EXPECT_EQ(append(*trace, 3, make_batch(0, 3)).outcome, daemon::AppendOutcome::kStored);
   std::string batch;
   ASSERT_TRUE(trace->read_batch(0, 2, batch).ok());
   EXPECT_EQ(batch, make_batch(0, 2));
@@ -96,8 +96,8 @@ TEST_F(StepTraceTest, CutsATornTailAtEveryByte) {
     auto trace = reopen();
     ASSERT_EQ(trace->stream(0)->next_sequence, 2u) << kept;
     ASSERT_EQ(fs::file_size(file()), first.size()) << kept;
-    ASSERT_EQ(append(*trace, 2, second).outcome, AppendOutcome::kStored);
-    ASSERT_EQ(*read_whole_file(file(), 1 << 20), first + second);
+    ASSERT_EQ(append(*trace, 2, second).outcome, daemon::AppendOutcome::kStored);
+    ASSERT_EQ(*daemon::read_whole_file(file(), 1 << 20), first + second);
   }
 }
 
@@ -150,7 +150,7 @@ TEST_F(StepTraceTest, RefusesBadBatchesAndStoresNothing) {
   BatchEncoder encoder;
   encoder.add_control("not json");
   EXPECT_TRUE(refused(encoder.finish(0, 1)));
-  EXPECT_EQ(append(*trace, 1, good).outcome, AppendOutcome::kStored);
+  EXPECT_EQ(append(*trace, 1, good).outcome, daemon::AppendOutcome::kStored);
 }
 
 TEST_F(StepTraceTest, EndsOnceAndRemembers) {
@@ -158,12 +158,12 @@ TEST_F(StepTraceTest, EndsOnceAndRemembers) {
   append(*trace, 1, make_batch(0, 1));
   const auto early = trace->end_stream(0, {2, 0, "step_end", 0});
   ASSERT_TRUE(early.ok());
-  EXPECT_EQ(early->outcome, AppendOutcome::kGap);  // batch 2 is neither here nor lost
+  EXPECT_EQ(early->outcome, daemon::AppendOutcome::kGap);  // batch 2 is neither here nor lost
   EXPECT_FALSE(trace->all_ended());
-  EXPECT_EQ(trace->end_stream(0, {1, 0, "step_end", 0})->outcome, AppendOutcome::kStored);
-  EXPECT_EQ(trace->end_stream(0, {1, 0, "again", 0})->outcome, AppendOutcome::kDuplicate);
-  EXPECT_EQ(append(*trace, 1, make_batch(0, 1)).outcome, AppendOutcome::kDuplicate);
-  EXPECT_EQ(append(*trace, 2, make_batch(0, 2)).outcome, AppendOutcome::kEnded);
+  EXPECT_EQ(trace->end_stream(0, {1, 0, "step_end", 0})->outcome, daemon::AppendOutcome::kStored);
+  EXPECT_EQ(trace->end_stream(0, {1, 0, "again", 0})->outcome, daemon::AppendOutcome::kDuplicate);
+  EXPECT_EQ(append(*trace, 1, make_batch(0, 1)).outcome, daemon::AppendOutcome::kDuplicate);
+  EXPECT_EQ(append(*trace, 2, make_batch(0, 2)).outcome, daemon::AppendOutcome::kEnded);
   EXPECT_TRUE(trace->all_ended());
   trace = reopen();
   EXPECT_TRUE(trace->all_ended());
@@ -175,14 +175,14 @@ TEST_F(StepTraceTest, EndsOnceAndRemembers) {
 TEST_F(StepTraceTest, OnlyLbfdsOwnEndIsTakenBack) {
   auto trace = create(2);
   append(*trace, 1, make_batch(0, 1));
-  ASSERT_TRUE(trace->end_stream(0, {1, 0, std::string(kReasonStreamTimeout), 0}).ok());
+  ASSERT_TRUE(trace->end_stream(0, {1, 0, std::string(daemon::kReasonStreamTimeout), 0}).ok());
   ASSERT_TRUE(trace->end_missing_stream(1).ok());
   EXPECT_TRUE(trace->all_ended());
   trace = reopen();
   EXPECT_TRUE(trace->all_ended());
   ASSERT_TRUE(trace->reopen_stream(0).ok());
   EXPECT_FALSE(trace->all_ended());
-  EXPECT_EQ(append(*trace, 2, make_batch(0, 2)).outcome, AppendOutcome::kStored);
+  EXPECT_EQ(append(*trace, 2, make_batch(0, 2)).outcome, daemon::AppendOutcome::kStored);
   EXPECT_EQ(reopen()->stream(0)->next_sequence, 3u);
   ASSERT_TRUE(trace->reopen_stream(1).ok());
   EXPECT_EQ(*trace->register_stream(describe(1, 2)), 1u);
@@ -195,7 +195,7 @@ TEST_F(StepTraceTest, OnlyLbfdsOwnEndIsTakenBack) {
 TEST_F(StepTraceTest, AStreamThatComesBackGoesOnBeingRead) {
   auto trace = create(1);
   for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) append(*trace, sequence, make_batch(0, sequence));
-  ASSERT_TRUE(trace->end_stream(0, {3, 0, std::string(kReasonStreamTimeout), 0}).ok());
+  ASSERT_TRUE(trace->end_stream(0, {3, 0, std::string(daemon::kReasonStreamTimeout), 0}).ok());
   trace = reopen();
   std::atomic<bool> done{false};
   std::thread reader([&] {
@@ -205,11 +205,11 @@ TEST_F(StepTraceTest, AStreamThatComesBackGoesOnBeingRead) {
     }
   });
   EXPECT_TRUE(trace->reopen_stream(0).ok());
-  EXPECT_EQ(append(*trace, 4, make_batch(0, 4)).outcome, AppendOutcome::kStored);
+  EXPECT_EQ(append(*trace, 4, make_batch(0, 4)).outcome, daemon::AppendOutcome::kStored);
   done = true;
   reader.join();
   // What is damaged is found out when it is read again.
-  ASSERT_TRUE(trace->end_stream(0, {4, 0, std::string(kReasonStreamTimeout), 0}).ok());
+  ASSERT_TRUE(trace->end_stream(0, {4, 0, std::string(daemon::kReasonStreamTimeout), 0}).ok());
   trace = reopen();
   fs::resize_file(file(), fs::file_size(file()) - 1);
   ASSERT_TRUE(trace->reopen_stream(0).ok());
@@ -222,7 +222,7 @@ TEST_F(StepTraceTest, OpenedToReadNothingIsCut) {
   const std::string second = make_batch(0, 2, 5);
   create();
   std::ofstream(file(), std::ios::binary | std::ios::trunc) << first << second.substr(0, second.size() - 1);
-  const auto copy = StepTrace::open_to_read(key_, path_);
+  const auto copy = daemon::StepTrace::open_to_read(key_, path_);
   ASSERT_TRUE(copy.ok()) << copy.error().message;
   EXPECT_EQ((*copy)->stream(0)->durable_bytes, first.size());
   EXPECT_EQ(fs::file_size(file()), first.size() + second.size() - 1);
@@ -255,8 +255,8 @@ TEST_F(StepTraceTest, FullDiskStoresNothingAndRecovers) {
   EXPECT_EQ(refused.error().code, ErrorCode::kLimit);
   EXPECT_EQ(fs::file_size(file()), first.size());
   EXPECT_EQ(trace->stream(0)->next_sequence, 2u);
-  EXPECT_EQ(append(*trace, 2, second).outcome, AppendOutcome::kStored);
-  EXPECT_EQ(*read_whole_file(file(), 1 << 24), first + second);
+  EXPECT_EQ(append(*trace, 2, second).outcome, daemon::AppendOutcome::kStored);
+  EXPECT_EQ(*daemon::read_whole_file(file(), 1 << 24), first + second);
 }
 
 // SIGKILL between and inside writes: what was acknowledged (told through a pipe) is there.
@@ -266,7 +266,7 @@ TEST_F(StepTraceTest, WhatWasAcknowledgedSurvivesSigkill) {
   ASSERT_EQ(::pipe(acknowledged), 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    auto trace = StepTrace::open(key_, path_);
+    auto trace = daemon::StepTrace::open(key_, path_);
     for (std::uint64_t sequence = 1; trace.ok(); ++sequence) {
       if (!trace.value()->append(0, sequence, bytes_of(make_batch(0, sequence, 200))).ok()) break;
       if (::write(acknowledged[1], "x", 1) != 1) break;
@@ -288,17 +288,17 @@ TEST_F(StepTraceTest, WhatWasAcknowledgedSurvivesSigkill) {
   for (std::uint64_t sequence = 1; sequence < trace->stream(0)->next_sequence; ++sequence) {
     expected += make_batch(0, sequence, 200);
   }
-  EXPECT_EQ(*read_whole_file(file(), 1 << 26), expected);
+  EXPECT_EQ(*daemon::read_whole_file(file(), 1 << 26), expected);
 }
 
 TEST_F(StepTraceTest, ANewerStoreIsRefused) {
   create();
-  auto text = *read_whole_file(path_ + "/step.json", 1 << 20);
+  auto text = *daemon::read_whole_file(path_ + "/step.json", 1 << 20);
   const std::size_t at = text.find("\"version\":1");
   ASSERT_NE(at, std::string::npos);
   text.replace(at, 11, "\"version\":2");
-  ASSERT_TRUE(write_file_durably(path_ + "/step.json", text).ok());
-  const auto trace = StepTrace::open(key_, path_);
+  ASSERT_TRUE(daemon::write_file_durably(path_ + "/step.json", text).ok());
+  const auto trace = daemon::StepTrace::open(key_, path_);
   ASSERT_FALSE(trace.ok());
   EXPECT_THAT(trace.error().message, testing::HasSubstr("version 2"));
 }

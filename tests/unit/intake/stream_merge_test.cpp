@@ -10,7 +10,7 @@
 namespace lbf {
 namespace {
 
-class Batches final : public BatchSource {
+class Batches final : public daemon::BatchSource {
  public:
   explicit Batches(std::vector<std::string> batches) : batches_(std::move(batches)) {}
   Result<std::span<const std::byte>> next() override {
@@ -45,7 +45,7 @@ class Merge : public testing::Test {
   }
   // Ranks of the blocks, in the order in which they came.
   Result<std::vector<Rank>> run() {
-    StreamMerge merge(communicators_, 4, std::move(sources_));
+    daemon::StreamMerge merge(communicators_, 4, std::move(sources_));
     std::vector<Rank> blocks;
     BatchSink sink;
     Rank last = kAnyRank;
@@ -67,7 +67,7 @@ class Merge : public testing::Test {
     }
   }
   CommunicatorTable communicators_;
-  std::vector<std::unique_ptr<BatchSource>> sources_;
+  std::vector<std::unique_ptr<daemon::BatchSource>> sources_;
   int events_ = 0;
   int records_ = 0;
 };
@@ -88,7 +88,7 @@ TEST_F(Merge, RanksOfOneBatchTakeTurns) {
   BatchEncoder encoder;
   constexpr int kSlices = 5;
   for (const Rank rank : {0, 1}) {
-    for (std::uint64_t i = 0; i < kSlices * StreamMerge::kMostEvents; ++i) {
+    for (std::uint64_t i = 0; i < kSlices * daemon::StreamMerge::kMostEvents; ++i) {
       Event event;
       event.process_s = 1;
       encoder.add(rank, event);

@@ -19,13 +19,13 @@ using test::make_batch;
 
 class TraceStoreTest : public testing::Test {
  protected:
-  std::unique_ptr<TraceStore> open() {
-    auto store = TraceStore::open(path_);
+  std::unique_ptr<daemon::TraceStore> open() {
+    auto store = daemon::TraceStore::open(path_);
     EXPECT_TRUE(store.ok()) << store.error().message;
     return std::move(store).value();
   }
   // A stored step whose files are `age` old.
-  void add(TraceStore& store, const StepKey& key, std::chrono::hours age) {
+  void add(daemon::TraceStore& store, const daemon::StepKey& key, std::chrono::hours age) {
     {
       auto trace = store.create(key, describe(), 1000);
       ASSERT_TRUE(trace.ok()) << trace.error().message;
@@ -49,7 +49,7 @@ TEST_F(TraceStoreTest, ListsWhatIsThere) {
   add(*store, {"a", 10, 1, 0}, std::chrono::hours(0));
   fs::create_directories(path_ + "/a/not-a-step");
   std::ofstream(path_ + "/stray") << "x";
-  EXPECT_EQ(open()->list(), (std::vector<StepKey>{{"a", 10, 1, 0}, {"b", 2, 0, 0}}));
+  EXPECT_EQ(open()->list(), (std::vector<daemon::StepKey>{{"a", 10, 1, 0}, {"b", 2, 0, 0}}));
 }
 
 TEST_F(TraceStoreTest, HostileClusterNamesLeaveTheStoreAlone) {
@@ -64,13 +64,13 @@ TEST_F(TraceStoreTest, RemovesByAgeButNotWhatIsInUse) {
   add(*store, {"c", 1, 0, 0}, std::chrono::hours(48));
   add(*store, {"c", 2, 0, 0}, std::chrono::hours(48));
   add(*store, {"c", 3, 0, 0}, std::chrono::hours(1));
-  Retention retention;
+  daemon::Retention retention;
   retention.age = std::chrono::hours(24);
   const auto pruned = store->prune(
-      retention, [](const StepKey& key) { return key.job == 2; },
+      retention, [](const daemon::StepKey& key) { return key.job == 2; },
       [](const Error& error) { FAIL() << error.message; });
-  EXPECT_EQ(pruned.removed, (std::vector<StepKey>{{"c", 1, 0, 0}}));
-  EXPECT_EQ(store->list(), (std::vector<StepKey>{{"c", 2, 0, 0}, {"c", 3, 0, 0}}));
+  EXPECT_EQ(pruned.removed, (std::vector<daemon::StepKey>{{"c", 1, 0, 0}}));
+  EXPECT_EQ(store->list(), (std::vector<daemon::StepKey>{{"c", 2, 0, 0}, {"c", 3, 0, 0}}));
 }
 
 TEST_F(TraceStoreTest, RemovesTheOldestAboveTheLimit) {
@@ -78,28 +78,28 @@ TEST_F(TraceStoreTest, RemovesTheOldestAboveTheLimit) {
   add(*store, {"c", 1, 0, 0}, std::chrono::hours(1));
   add(*store, {"c", 2, 0, 0}, std::chrono::hours(3));
   add(*store, {"c", 3, 0, 0}, std::chrono::hours(2));
-  Retention retention;
+  daemon::Retention retention;
   retention.age = std::chrono::hours(0);
-  const auto nothing_in_use = [](const StepKey&) { return false; };
+  const auto nothing_in_use = [](const daemon::StepKey&) { return false; };
   const auto no_error = [](const Error& error) { FAIL() << error.message; };
   const auto all = store->prune(retention, nothing_in_use, no_error);
   EXPECT_TRUE(all.removed.empty());
   retention.limit_bytes = all.stored_bytes / 3 + 1;
   const auto pruned = store->prune(retention, nothing_in_use, no_error);
-  EXPECT_EQ(pruned.removed, (std::vector<StepKey>{{"c", 2, 0, 0}, {"c", 3, 0, 0}}));
+  EXPECT_EQ(pruned.removed, (std::vector<daemon::StepKey>{{"c", 2, 0, 0}, {"c", 3, 0, 0}}));
   EXPECT_LE(pruned.stored_bytes, retention.limit_bytes);
 }
 
 TEST_F(TraceStoreTest, KnowsWhoseStreamsHaveNotEnded) {
   const auto store = open();
-  const StepKey key{"c", 1, 0, 0};
+  const daemon::StepKey key{"c", 1, 0, 0};
   auto trace = store->create(key, describe(0, 2), 1000);
   ASSERT_TRUE(trace.ok());
   EXPECT_FALSE(store->has_open_stream(key));
   ASSERT_TRUE((*trace)->register_stream(describe(0, 2)).ok());
   ASSERT_TRUE((*trace)->end_missing_stream(1).ok());
   EXPECT_TRUE(store->has_open_stream(key));
-  ASSERT_TRUE((*trace)->end_stream(0, {0, 0, std::string(kReasonStreamTimeout), 0}).ok());
+  ASSERT_TRUE((*trace)->end_stream(0, {0, 0, std::string(daemon::kReasonStreamTimeout), 0}).ok());
   EXPECT_FALSE(store->has_open_stream(key));
   ASSERT_TRUE((*trace)->reopen_stream(1).ok());
   EXPECT_TRUE(store->has_open_stream(key));

@@ -8,8 +8,8 @@
 namespace lbf {
 namespace {
 
-TEST(FlatMap, DoesWhatAMapDoes) {
-  FlatMap map;
+TEST(engine::FlatMap, DoesWhatAMapDoes) {
+  engine::FlatMap map;
   std::unordered_map<std::uint32_t, std::uint32_t> expected;
   std::mt19937 random(7);
   for (int i = 0; i < 200000; ++i) {
@@ -35,8 +35,8 @@ TEST(FlatMap, DoesWhatAMapDoes) {
   EXPECT_EQ(visited, expected.size());
 }
 
-TEST(FlatMap, ExtremeKeys) {
-  FlatMap map;
+TEST(engine::FlatMap, ExtremeKeys) {
+  engine::FlatMap map;
   map.insert(0, 1);
   map.insert(~std::uint32_t{0}, 2);
   EXPECT_EQ(*map.find(0), 1u);

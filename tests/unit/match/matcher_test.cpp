@@ -50,16 +50,16 @@ class Match : public testing::Test {
   // Bytes of the messages that the rank's receive ops take, in order (tests give each send its own size).
   std::vector<Bytes> received(Rank rank) {
     std::vector<Bytes> bytes;
-    OpStore::Cursor& cursor = cursors_[static_cast<std::size_t>(rank)];
-    while (const Op* op = store_.front(static_cast<ProcessIndex>(rank), cursor)) {
-      if (op->kind == OpKind::kRecv) bytes.push_back(store_.message(op->message).bytes);
-      OpStore::pop(cursor);
+    engine::OpStore::Cursor& cursor = cursors_[static_cast<std::size_t>(rank)];
+    while (const engine::Op* op = store_.front(static_cast<engine::ProcessIndex>(rank), cursor)) {
+      if (op->kind == engine::OpKind::kRecv) bytes.push_back(store_.message(op->message).bytes);
+      engine::OpStore::pop(cursor);
     }
     return bytes;
   }
-  OpStore store_{4, 1};
-  Matcher matcher_{4, store_};
-  std::vector<OpStore::Cursor> cursors_ = std::vector<OpStore::Cursor>(4);
+  engine::OpStore store_{4, 1};
+  engine::Matcher matcher_{4, store_};
+  std::vector<engine::OpStore::Cursor> cursors_ = std::vector<engine::OpStore::Cursor>(4);
 };
 
 TEST_F(Match, PostingOrderDecidesNotCompletionOrder) {
@@ -104,7 +104,7 @@ TEST_F(Match, AFreedRequestOfAnOperationIsLeftToTheSync) {
 }
 
 TEST_F(Match, OperationsThatNobodyWaitsForAreBounded) {
-  const auto limit = static_cast<Bytes>(OneSided::kMaxUnderWay);
+  const auto limit = static_cast<Bytes>(engine::OneSided::kMaxUnderWay);
   for (Bytes i = 0; i < limit + 3; ++i) feed(0, operation(OneSidedOp::kGet, 1, i));
   EXPECT_THAT(received(0), testing::ElementsAre(0, 1, 2));
   feed(0, make(EventKind::kOneSidedSync, 1));
@@ -127,10 +127,10 @@ TEST_F(Match, TimeInMpiIoIsKeptAndCounted) {
   io.bytes = 1000;
   io.call_s = 2;
   feed(0, io);
-  OpStore::Cursor cursor;
-  const Op* op = store_.front(0, cursor);
+  engine::OpStore::Cursor cursor;
+  const engine::Op* op = store_.front(0, cursor);
   ASSERT_NE(op, nullptr);
-  EXPECT_EQ(op->kind, OpKind::kBlocked);
+  EXPECT_EQ(op->kind, engine::OpKind::kBlocked);
   EXPECT_EQ(op->call_s, 2);
   EXPECT_EQ(matcher_.stats().io_s, 2);
   EXPECT_EQ(matcher_.stats().bytes_written, 1000u);
@@ -143,7 +143,7 @@ TEST_F(Match, CollectivesFollowTheLibraryAndTheNodes) {
   bcast.op = CollectiveOp::kBcast;
   bcast.bytes = 64;
   bcast.root = 1;
-  matcher_.set_mpi({{MpiLibrary::kMpich4, true}, {0, 0, 1, 1}});
+  matcher_.set_mpi({{engine::MpiLibrary::kMpich4, true}, {0, 0, 1, 1}});
   for (Rank rank = 0; rank < 4; ++rank) feed(rank, bcast);
   EXPECT_EQ(matcher_.stats().approximated_collectives, 4u);
   EXPECT_THAT(received(0), testing::ElementsAre(64));
@@ -152,12 +152,12 @@ TEST_F(Match, CollectivesFollowTheLibraryAndTheNodes) {
   Event alltoall = make(EventKind::kCollective);
   alltoall.op = CollectiveOp::kAlltoall;
   alltoall.bytes = 8;
-  Matcher exact(4, store_);
-  exact.set_mpi({{MpiLibrary::kMpich4, true}, {}});
+  engine::Matcher exact(4, store_);
+  exact.set_mpi({{engine::MpiLibrary::kMpich4, true}, {}});
   ASSERT_TRUE(exact.feed(0, alltoall).ok());
   EXPECT_EQ(exact.stats().approximated_collectives, 0u);
-  Matcher inexact(4, store_);
-  inexact.set_mpi({{MpiLibrary::kMpich4, false}, {}});
+  engine::Matcher inexact(4, store_);
+  inexact.set_mpi({{engine::MpiLibrary::kMpich4, false}, {}});
   ASSERT_TRUE(inexact.feed(0, alltoall).ok());
   EXPECT_EQ(inexact.stats().approximated_collectives, 1u);
 }
@@ -256,9 +256,9 @@ TEST_F(Match, ContradictionsNameRankAndEvent) {
   EXPECT_THAT(refused(1, post(0, 7, 1)), HasSubstr("active already"));
   EXPECT_THAT(refused(1, make(EventKind::kWait, kAnyRank, kAnyTag, 1)), HasSubstr("is a receive"));
   EXPECT_THAT(refused(1, make(EventKind::kWait, kAnyRank, kAnyTag, 5)), HasSubstr("not active"));
-  Event collective = make(EventKind::kCollective);
-  collective.comm = 9;
-  EXPECT_THAT(refused(1, collective), HasSubstr("communicator 9 is not defined"));
+  Event engine::collective = make(EventKind::kCollective);
+  engine::collective.comm = 9;
+  EXPECT_THAT(refused(1, engine::collective), HasSubstr("communicator 9 is not defined"));
   Event negative = make(EventKind::kCompute);
   negative.process_s = -1;
   EXPECT_THAT(refused(1, negative), HasSubstr("negative"));
@@ -321,8 +321,8 @@ TEST_F(Match, CollectivesOfImpossibleSizes) {
                                 CollectiveOp::kAllgather, CollectiveOp::kReduceScatterBlock}) {
     for (const Bytes bytes : {~Bytes{0}, Bytes{1} << 60, Bytes{1} << 45}) {
       for (const EventKind kind : {EventKind::kCollective, EventKind::kIcollective}) {
-        OpStore store{2, 1};
-        Matcher matcher{2, store};
+        engine::OpStore store{2, 1};
+        engine::Matcher matcher{2, store};
         Event event = make(kind, kAnyRank, kAnyTag, kind == EventKind::kIcollective ? 1 : -1);
         event.op = op;
         event.root = 0;
@@ -337,15 +337,15 @@ TEST_F(Match, CollectivesOfImpossibleSizes) {
   large.op = CollectiveOp::kReduce;
   large.root = 0;
   large.bytes = Bytes{1} << 42;
-  OpStore store{2, 1};
-  Matcher matcher{2, store};
+  engine::OpStore store{2, 1};
+  engine::Matcher matcher{2, store};
   EXPECT_TRUE(matcher.feed(0, large).ok());
 }
 
 TEST_F(Match, AGapSaysWhatIsKnownOfItsReason) {
   const auto reason = [](const Event& gap) {
-    OpStore store{1, 1};
-    Matcher matcher{1, store};
+    engine::OpStore store{1, 1};
+    engine::Matcher matcher{1, store};
     EXPECT_TRUE(matcher.feed(0, gap).ok());
     return matcher.why_partial();
   };
@@ -365,8 +365,8 @@ TEST_F(Match, AGapSaysWhatIsKnownOfItsReason) {
 // Which call made the communicator comes from the event's function.
 TEST_F(Match, CreatingACommunicatorGoesByTheCall) {
   const auto receives = [](const char* function) {
-    OpStore store{2, 1};
-    Matcher matcher{2, store};
+    engine::OpStore store{2, 1};
+    engine::Matcher matcher{2, store};
     for (const Rank rank : {0, 1}) {
       Event create = make(EventKind::kCollective);
       create.op = CollectiveOp::kCommCreate;
@@ -375,10 +375,10 @@ TEST_F(Match, CreatingACommunicatorGoesByTheCall) {
       EXPECT_TRUE(matcher.feed(rank, create).ok());
     }
     std::vector<Bytes> bytes;
-    OpStore::Cursor cursor;
-    while (const Op* op = store.front(0, cursor)) {
-      if (op->kind == OpKind::kRecv) bytes.push_back(store.message(op->message).bytes);
-      OpStore::pop(cursor);
+    engine::OpStore::Cursor cursor;
+    while (const engine::Op* op = store.front(0, cursor)) {
+      if (op->kind == engine::OpKind::kRecv) bytes.push_back(store.message(op->message).bytes);
+      engine::OpStore::pop(cursor);
     }
     return std::pair(bytes, matcher.stats().approximated_collectives);
   };

@@ -5,69 +5,69 @@
 namespace lbf {
 namespace {
 
-Op work(double seconds) {
-  Op op;
+engine::Op work(double seconds) {
+  engine::Op op;
   op.work_s = seconds;
   return op;
 }
 
-TEST(OpStore, EachReaderReadsEverythingInOrder) {
-  OpStore store(2, 2);
-  OpStore::Cursor fast;
-  OpStore::Cursor slow;
+TEST(engine::OpStore, EachReaderReadsEverythingInOrder) {
+  engine::OpStore store(2, 2);
+  engine::OpStore::Cursor fast;
+  engine::OpStore::Cursor slow;
   EXPECT_EQ(store.front(1, fast), nullptr);
   constexpr int kOps = 1000;
   for (int i = 0; i < kOps; ++i) {
     store.push(1, work(i));
     ASSERT_NE(store.front(1, fast), nullptr);
     EXPECT_EQ(store.front(1, fast)->work_s, i);
-    OpStore::pop(fast);
+    engine::OpStore::pop(fast);
     EXPECT_EQ(store.front(1, fast), nullptr);
   }
   for (int i = 0; i < kOps; ++i) {
     ASSERT_EQ(store.front(1, slow)->work_s, i);
-    OpStore::pop(slow);
+    engine::OpStore::pop(slow);
   }
   EXPECT_EQ(store.front(1, slow), nullptr);
   EXPECT_EQ(store.front(0, slow = {}), nullptr);
 }
 
-TEST(OpStore, ChunksReturnWhenAllReadersPassed) {
-  OpStore store(1, 2);
-  OpStore::Cursor a;
-  OpStore::Cursor b;
-  for (std::uint32_t i = 0; i < 100 * OpStore::kChunkOps; ++i) {
+TEST(engine::OpStore, ChunksReturnWhenAllReadersPassed) {
+  engine::OpStore store(1, 2);
+  engine::OpStore::Cursor a;
+  engine::OpStore::Cursor b;
+  for (std::uint32_t i = 0; i < 100 * engine::OpStore::kChunkOps; ++i) {
     store.push(0, work(0));
     ASSERT_NE(store.front(0, a), nullptr);
-    OpStore::pop(a);
+    engine::OpStore::pop(a);
     ASSERT_NE(store.front(0, b), nullptr);
-    OpStore::pop(b);
+    engine::OpStore::pop(b);
   }
-  EXPECT_LE(store.ops_in_flight(), 2 * OpStore::kChunkOps);
+  EXPECT_LE(store.ops_in_flight(), 2 * engine::OpStore::kChunkOps);
 }
 
-Op naming(OpKind kind, MessageIndex message) {
-  Op op;
+engine::Op naming(engine::OpKind kind, engine::MessageIndex message) {
+  engine::Op op;
   op.kind = kind;
   op.message = message;
   return op;
 }
 
-TEST(OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
-  OpStore store(1, 2);
-  const MessageIndex first = store.new_message();
-  store.push(0, naming(OpKind::kSend, first));
-  store.push(0, naming(OpKind::kRecv, first));
+TEST(engine::OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
+  engine::OpStore store(1, 2);
+  const engine::MessageIndex first = store.new_message();
+  store.push(0, naming(engine::OpKind::kSend, first));
+  store.push(0, naming(engine::OpKind::kRecv, first));
   for (int use = 0; use < 3; ++use) store.used(first);
   EXPECT_NE(store.new_message(), first);
   store.used(first);
   EXPECT_EQ(store.new_message(), first);
 }
 
-TEST(OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
-  OpStore store(1, 2);
-  const MessageIndex message = store.new_message();
-  store.push(0, naming(OpKind::kSend, message));
+TEST(engine::OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
+  engine::OpStore store(1, 2);
+  const engine::MessageIndex message = store.new_message();
+  store.push(0, naming(engine::OpKind::kSend, message));
   store.used(message);
   store.withdraw(message, 1);
   EXPECT_NE(store.new_message(), message);
@@ -75,12 +75,12 @@ TEST(OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
   EXPECT_EQ(store.new_message(), message);
 }
 
-TEST(OpStore, AWaitThatWillNotComeFreesTheSlot) {
-  OpStore store(1, 1);
-  const MessageIndex message = store.new_message();
+TEST(engine::OpStore, AWaitThatWillNotComeFreesTheSlot) {
+  engine::OpStore store(1, 1);
+  const engine::MessageIndex message = store.new_message();
   store.expect(message);
-  store.push(0, naming(OpKind::kSend, message));
-  store.push(0, naming(OpKind::kRecv, message));
+  store.push(0, naming(engine::OpKind::kSend, message));
+  store.push(0, naming(engine::OpKind::kRecv, message));
   store.used(message);
   store.used(message);
   const std::uint32_t generation = store.message(message).generation;
@@ -90,15 +90,15 @@ TEST(OpStore, AWaitThatWillNotComeFreesTheSlot) {
   EXPECT_NE(store.message(message).generation, generation);
 }
 
-TEST(OpStore, NobodyPassesAHeldPostUntilItsMessageIsKnown) {
-  OpStore store(1, 1);
-  Op op = naming(OpKind::kPost, kNoMessage);
+TEST(engine::OpStore, NobodyPassesAHeldPostUntilItsMessageIsKnown) {
+  engine::OpStore store(1, 1);
+  engine::Op op = naming(engine::OpKind::kPost, engine::kNoMessage);
   op.flags = kOpHeld;
-  Op& held = store.push(0, op);
+  engine::Op& held = store.push(0, op);
   store.push(0, work(1));
-  OpStore::Cursor cursor;
+  engine::OpStore::Cursor cursor;
   EXPECT_EQ(store.front(0, cursor), nullptr);
-  const MessageIndex message = store.new_message();
+  const engine::MessageIndex message = store.new_message();
   store.clear_touched();
   store.release(0, held, message);
   EXPECT_EQ(store.touched().size(), 1U);
@@ -106,34 +106,34 @@ TEST(OpStore, NobodyPassesAHeldPostUntilItsMessageIsKnown) {
   EXPECT_EQ(store.front(0, cursor)->message, message);
 }
 
-TEST(OpStore, AReaderThatJoinsReadsWhatTheOtherHasLeft) {
-  OpStore store(1, 1);
-  OpStore::Cursor old;
-  for (std::uint32_t i = 0; i < 3 * OpStore::kChunkOps; ++i) store.push(0, work(i));
-  for (std::uint32_t i = 0; i < OpStore::kChunkOps + 5; ++i) {
+TEST(engine::OpStore, AReaderThatJoinsReadsWhatTheOtherHasLeft) {
+  engine::OpStore store(1, 1);
+  engine::OpStore::Cursor old;
+  for (std::uint32_t i = 0; i < 3 * engine::OpStore::kChunkOps; ++i) store.push(0, work(i));
+  for (std::uint32_t i = 0; i < engine::OpStore::kChunkOps + 5; ++i) {
     ASSERT_NE(store.front(0, old), nullptr);
-    OpStore::pop(old);
+    engine::OpStore::pop(old);
   }
-  OpStore::Cursor joined = old;
+  engine::OpStore::Cursor joined = old;
   store.add_reader();
   store.add_reader_of(0, joined);
-  for (OpStore::Cursor* cursor : {&old, &joined}) {
-    for (std::uint32_t i = OpStore::kChunkOps + 5; i < 3 * OpStore::kChunkOps; ++i) {
+  for (engine::OpStore::Cursor* cursor : {&old, &joined}) {
+    for (std::uint32_t i = engine::OpStore::kChunkOps + 5; i < 3 * engine::OpStore::kChunkOps; ++i) {
       ASSERT_NE(store.front(0, *cursor), nullptr);
       EXPECT_EQ(store.front(0, *cursor)->work_s, i);
-      OpStore::pop(*cursor);
+      engine::OpStore::pop(*cursor);
     }
   }
-  EXPECT_LE(store.ops_in_flight(), OpStore::kChunkOps);
+  EXPECT_LE(store.ops_in_flight(), engine::OpStore::kChunkOps);
 }
 
-TEST(OpStore, OrderOfActorsDoesNotDependOnWhenTheyCame) {
-  OpStore one(2, 1);
-  OpStore other(2, 1);
-  const ProcessIndex a0 = one.add_actor(0);
-  const ProcessIndex a1 = one.add_actor(1);
-  const ProcessIndex b1 = other.add_actor(1);
-  const ProcessIndex b0 = other.add_actor(0);
+TEST(engine::OpStore, OrderOfActorsDoesNotDependOnWhenTheyCame) {
+  engine::OpStore one(2, 1);
+  engine::OpStore other(2, 1);
+  const engine::ProcessIndex a0 = one.add_actor(0);
+  const engine::ProcessIndex a1 = one.add_actor(1);
+  const engine::ProcessIndex b1 = other.add_actor(1);
+  const engine::ProcessIndex b0 = other.add_actor(0);
   EXPECT_EQ(one.order_of(a0), other.order_of(b0));
   EXPECT_EQ(one.order_of(a1), other.order_of(b1));
   EXPECT_LT(one.order_of(0), one.order_of(a0));

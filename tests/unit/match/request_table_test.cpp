@@ -12,22 +12,22 @@ namespace {
 // Starts and ends requests whose numbers `next` gives, in any order; the table says what a map says.
 template <typename Next>
 void compare_with_map(Next next, std::size_t active) {
-  RequestTable table;
+  engine::RequestTable table;
   std::unordered_map<std::uint32_t, std::uint32_t> expected;
   std::vector<std::uint32_t> numbers;
   std::mt19937 random(7);
   for (std::uint32_t i = 0; i < 50000; ++i) {
     const std::uint32_t number = next(i);
-    ActiveRequest* const found = table.find(number);
+    engine::ActiveRequest* const found = table.find(number);
     ASSERT_EQ(found != nullptr, expected.contains(number)) << number;
     if (found == nullptr) {
-      table.insert({number, i, RequestKind::kSend, i});
+      table.insert({number, i, engine::RequestKind::kSend, i});
       expected[number] = i;
       numbers.push_back(number);
     } else {
       ASSERT_EQ(found->value, expected[number]);
-      ASSERT_EQ(found->note, ActiveRequest::cut(expected[number]));
-      ASSERT_EQ(found->what(), RequestKind::kSend);
+      ASSERT_EQ(found->note, engine::ActiveRequest::cut(expected[number]));
+      ASSERT_EQ(found->what(), engine::RequestKind::kSend);
     }
     if (numbers.size() > active) {
       std::swap(numbers[random() % numbers.size()], numbers.back());
@@ -39,36 +39,36 @@ void compare_with_map(Next next, std::size_t active) {
     ASSERT_EQ(table.size(), expected.size());
   }
   std::size_t visited = 0;
-  table.for_each([&](const ActiveRequest& request) {
+  table.for_each([&](const engine::ActiveRequest& request) {
     ++visited;
     EXPECT_EQ(request.value, expected.at(request.number));
   });
   EXPECT_EQ(visited, expected.size());
 }
 
-TEST(RequestTable, RunsOfNumbers) {
+TEST(engine::RequestTable, RunsOfNumbers) {
   compare_with_map([](std::uint32_t i) { return i; }, 100);
 }
 
-TEST(RequestTable, NumbersThatAreUsedAgain) {
+TEST(engine::RequestTable, NumbersThatAreUsedAgain) {
   compare_with_map([](std::uint32_t i) { return i * 7919 % 300; }, 200);
 }
 
-TEST(RequestTable, NumbersThatWantTheSamePlace) {
+TEST(engine::RequestTable, NumbersThatWantTheSamePlace) {
   compare_with_map([](std::uint32_t i) { return i % 3000 << 20; }, 50);
 }
 
-TEST(RequestTable, ExtremeNumbers) {
+TEST(engine::RequestTable, ExtremeNumbers) {
   compare_with_map([](std::uint32_t i) { return ~std::uint32_t{0} - i % 40 * (i % 7); }, 30);
 }
 
-TEST(ActiveRequest, PostingOrderGoesOnWhereTheCounterStartsAgain) {
-  EXPECT_TRUE(is_before(3, 4));
-  EXPECT_FALSE(is_before(4, 3));
-  EXPECT_FALSE(is_before(4, 4));
-  const std::uint32_t last = ActiveRequest::cut(~std::uint32_t{0});
-  EXPECT_TRUE(is_before(last, ActiveRequest::cut(last + 1)));
-  EXPECT_TRUE(is_before(~std::uint32_t{0}, 0));
+TEST(engine::ActiveRequest, PostingOrderGoesOnWhereTheCounterStartsAgain) {
+  EXPECT_TRUE(engine::is_before(3, 4));
+  EXPECT_FALSE(engine::is_before(4, 3));
+  EXPECT_FALSE(engine::is_before(4, 4));
+  const std::uint32_t last = engine::ActiveRequest::cut(~std::uint32_t{0});
+  EXPECT_TRUE(engine::is_before(last, engine::ActiveRequest::cut(last + 1)));
+  EXPECT_TRUE(engine::is_before(~std::uint32_t{0}, 0));
 }
 
 }  // namespace

@@ -15,62 +15,62 @@ namespace {
 
 using testing::HasSubstr;
 
-CostCurve curve(std::vector<std::pair<Bytes, Seconds>> points) {
-  Result<CostCurve> made = CostCurve::make(std::move(points));
+engine::CostCurve curve(std::vector<std::pair<Bytes, Seconds>> points) {
+  Result<engine::CostCurve> made = engine::CostCurve::make(std::move(points));
   EXPECT_TRUE(made.ok());
   return std::move(*made);
 }
 
 std::string error_of(const std::string& toml) {
-  const Result<Network> network = Network::parse(toml, "x.toml");
+  const Result<engine::Network> network = engine::Network::parse(toml, "x.toml");
   EXPECT_FALSE(network.ok());
   return network.ok() ? "" : network.error().message;
 }
 
 const std::string kPath = "name = \"a\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n";
 
-TEST(CostCurve, InterpolatesBetweenTheTwoNearestSizes) {
-  const CostCurve c = curve({{0, 0.62}, {2048, 0.90}, {8192, 1.37}});
+TEST(engine::CostCurve, InterpolatesBetweenTheTwoNearestSizes) {
+  const engine::CostCurve c = curve({{0, 0.62}, {2048, 0.90}, {8192, 1.37}});
   EXPECT_DOUBLE_EQ(c.at(0), 0.62);
   EXPECT_DOUBLE_EQ(c.at(1024), 0.76);
   EXPECT_DOUBLE_EQ(c.at(2048), 0.90);
   EXPECT_DOUBLE_EQ(c.at(8192), 1.37);
 }
 
-TEST(CostCurve, BelowTheSmallestSizeItsValue) {
+TEST(engine::CostCurve, BelowTheSmallestSizeItsValue) {
   EXPECT_DOUBLE_EQ(curve({{100, 3}, {200, 5}}).at(0), 3);
 }
 
-TEST(CostCurve, BeyondTheLargestALineThroughTheLastPoints) {
-  const CostCurve line = curve({{0, 100}, {10, 2}, {20, 3}, {30, 4}});  // the last three lie on 1 + x/10
+TEST(engine::CostCurve, BeyondTheLargestALineThroughTheLastPoints) {
+  const engine::CostCurve line = curve({{0, 100}, {10, 2}, {20, 3}, {30, 4}});  // the last three lie on 1 + x/10
   EXPECT_NEAR(line.at(1000), 101, 1e-9);
-  const CostCurve noisy = curve({{0, 0}, {10, 2}, {20, 3}});  // least squares: slope 0.15, through (10, 5/3)
+  const engine::CostCurve noisy = curve({{0, 0}, {10, 2}, {20, 3}});  // least squares: slope 0.15, through (10, 5/3)
   EXPECT_NEAR(noisy.at(100), 5.0 / 3 + 0.15 * 90, 1e-12);
 }
 
-TEST(CostCurve, ExtrapolationNeverFallsBelowTheLastValue) {
+TEST(engine::CostCurve, ExtrapolationNeverFallsBelowTheLastValue) {
   EXPECT_DOUBLE_EQ(curve({{0, 9}, {10, 5}, {20, 4}}).at(1000000), 6);  // flat at the mean of a falling tail
   EXPECT_DOUBLE_EQ(curve({{0, 1}, {10, 1}, {20, 9}}).at(21),
                    9);  // the fitted line is still below the last point
   EXPECT_DOUBLE_EQ(curve({{7, 2}}).at(1000), 2);
 }
 
-TEST(CostCurve, EmptyCostsNothing) {
-  EXPECT_EQ(CostCurve().at(12345), 0);
+TEST(engine::CostCurve, EmptyCostsNothing) {
+  EXPECT_EQ(engine::CostCurve().at(12345), 0);
 }
 
-TEST(CostCurve, RefusesWhatIsNoTable) {
+TEST(engine::CostCurve, RefusesWhatIsNoTable) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_FALSE(CostCurve::make({}).ok());
-  EXPECT_FALSE(CostCurve::make({{0, 1}, {0, 2}}).ok());
-  EXPECT_FALSE(CostCurve::make({{5, 1}, {4, 2}}).ok());
-  EXPECT_FALSE(CostCurve::make({{0, -1}}).ok());
-  EXPECT_FALSE(CostCurve::make({{0, nan}}).ok());
-  EXPECT_FALSE(CostCurve::make({{0, std::numeric_limits<double>::infinity()}}).ok());
+  EXPECT_FALSE(engine::CostCurve::make({}).ok());
+  EXPECT_FALSE(engine::CostCurve::make({{0, 1}, {0, 2}}).ok());
+  EXPECT_FALSE(engine::CostCurve::make({{5, 1}, {4, 2}}).ok());
+  EXPECT_FALSE(engine::CostCurve::make({{0, -1}}).ok());
+  EXPECT_FALSE(engine::CostCurve::make({{0, nan}}).ok());
+  EXPECT_FALSE(engine::CostCurve::make({{0, std::numeric_limits<double>::infinity()}}).ok());
 }
 
-TEST(Network, ReadsEverything) {
-  const Result<Network> network = Network::parse(R"(
+TEST(engine::Network, ReadsEverything) {
+  const Result<engine::Network> network = engine::Network::parse(R"(
 name = "hps-320"
 [about]
 what = "IBM SP switch"
@@ -98,35 +98,35 @@ bandwidth_MBps = 40
   EXPECT_EQ(network->path(1).eager_limit_bytes, 65536u);
   EXPECT_DOUBLE_EQ(network->path(0).flight.at(99), 5e-6);
   EXPECT_EQ(network->path(0).eager_limit_bytes, ~Bytes{0});
-  EXPECT_EQ(network->contention(), Contention::kNic);
+  EXPECT_EQ(network->contention(), engine::Contention::kNic);
 }
 
-TEST(Network, KnowsWhatRanksDoByThemselves) {
-  const Result<Network> network =
-      Network::parse(kPath + "[local]\ncopy = [[0, 0.5], [1000, 2.5]]\nreduce = [[8, 1.0]]\n", "x.toml");
+TEST(engine::Network, KnowsWhatRanksDoByThemselves) {
+  const Result<engine::Network> network =
+      engine::Network::parse(kPath + "[local]\ncopy = [[0, 0.5], [1000, 2.5]]\nreduce = [[8, 1.0]]\n", "x.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
   EXPECT_TRUE(network->local().known());
   EXPECT_DOUBLE_EQ(network->local().copy.at(500), 1.5e-6);
   EXPECT_DOUBLE_EQ(network->local().reduce.at(800), 1e-6);
-  const Result<Network> half = Network::parse(kPath + "[local]\ncopy = [[0, 0.5]]\n", "x.toml");
+  const Result<engine::Network> half = engine::Network::parse(kPath + "[local]\ncopy = [[0, 0.5]]\n", "x.toml");
   ASSERT_TRUE(half.ok());
   EXPECT_EQ(half->local().reduce.at(800), 0);
-  EXPECT_FALSE(Network::parse(kPath, "x.toml")->local().known());
-  EXPECT_FALSE(Network::zero().local().known());
+  EXPECT_FALSE(engine::Network::parse(kPath, "x.toml")->local().known());
+  EXPECT_FALSE(engine::Network::zero().local().known());
   EXPECT_THAT(error_of(kPath + "[local]\ncopies = [[0, 0.5]]\n"), HasSubstr("known are copy, reduce"));
   EXPECT_THAT(error_of(kPath + "[local]\ncopy = [[0, -1.0]]\n"), HasSubstr("'copy'"));
   EXPECT_THAT(error_of("local = 1\n" + kPath), HasSubstr("must be a table: [local]"));
 }
 
-TEST(Network, OneLocalityServesBoth) {
-  const Result<Network> network = Network::parse(kPath, "x.toml");
+TEST(engine::Network, OneLocalityServesBoth) {
+  const Result<engine::Network> network = engine::Network::parse(kPath, "x.toml");
   ASSERT_TRUE(network.ok());
   EXPECT_DOUBLE_EQ(network->path(0).flight.at(0), 1e-6);
 }
 
 // Of each path the time of an empty message in microseconds is 10 * N for hop:N, 5 for remote, 1 for
 // self-node.
-Network with_paths(const std::vector<std::string>& localities) {
+engine::Network with_paths(const std::vector<std::string>& localities) {
   std::string toml = "name = \"h\"\n";
   for (const std::string& locality : localities) {
     const std::string us = locality == "self-node" ? "1.0"
@@ -134,20 +134,20 @@ Network with_paths(const std::vector<std::string>& localities) {
                                                    : locality.substr(4) + "0.0";
     toml += "[[path]]\nlocality = \"" + locality + "\"\ntable = [[0, " + us + "]]\n";
   }
-  Result<Network> network = Network::parse(toml, "x.toml");
+  Result<engine::Network> network = engine::Network::parse(toml, "x.toml");
   EXPECT_TRUE(network.ok()) << network.error().message;
   return std::move(*network);
 }
 
-std::vector<int> microseconds_by_hops(const Network& network) {
+std::vector<int> microseconds_by_hops(const engine::Network& network) {
   std::vector<int> all;
-  for (const std::uint32_t hops : {0U, 1U, 2U, 3U, 4U, kUnknownHops}) {
+  for (const std::uint32_t hops : {0U, 1U, 2U, 3U, 4U, engine::kUnknownHops}) {
     all.push_back(static_cast<int>(std::lround(network.path(hops).flight.at(0) * 1e6)));
   }
   return all;
 }
 
-TEST(Network, APathForEachNumberOfHops) {
+TEST(engine::Network, APathForEachNumberOfHops) {
   using testing::ElementsAre;
   const auto of = [](const std::vector<std::string>& localities) {
     return microseconds_by_hops(with_paths(localities));
@@ -162,20 +162,20 @@ TEST(Network, APathForEachNumberOfHops) {
   EXPECT_THAT(of({"hop:1"}), ElementsAre(10, 10, 10, 10, 10, 10));
 }
 
-TEST(Network, HopsThatShareAPathHaveTheSameReference) {
-  const Network network = with_paths({"hop:3", "hop:1", "self-node"});
+TEST(engine::Network, HopsThatShareAPathHaveTheSameReference) {
+  const engine::Network network = with_paths({"hop:3", "hop:1", "self-node"});
   EXPECT_EQ(&network.path(2), &network.path(3));
-  EXPECT_EQ(&network.path(3), &network.path(kUnknownHops));
+  EXPECT_EQ(&network.path(3), &network.path(engine::kUnknownHops));
   EXPECT_NE(&network.path(1), &network.path(2));
 }
 
-TEST(Network, NominalByName) {
+TEST(engine::Network, NominalByName) {
   EXPECT_TRUE(
-      Network::parse("name = \"nominal-x\"\n" + kPath.substr(kPath.find("[[path")), "x.toml")->nominal());
-  EXPECT_FALSE(Network::parse(kPath, "x.toml")->nominal());
+      engine::Network::parse("name = \"nominal-x\"\n" + kPath.substr(kPath.find("[[path")), "x.toml")->nominal());
+  EXPECT_FALSE(engine::Network::parse(kPath, "x.toml")->nominal());
 }
 
-TEST(Network, ErrorsNameFileLineAndKey) {
+TEST(engine::Network, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"remote\"\ntabel = [[0, 1.0]]\n"),
               testing::AllOf(HasSubstr("x.toml:4"), HasSubstr("'tabel'")));
   EXPECT_THAT(error_of(kPath + "[contention]\nmodle = \"none\"\n"), HasSubstr("'modle'"));
@@ -214,29 +214,29 @@ TEST(Network, ErrorsNameFileLineAndKey) {
               HasSubstr("bandwidth_MBps"));
 }
 
-TEST(Network, LoadSaysWhatIsWrongWithTheFile) {
-  const Result<Network> none = Network::load("/nonexistent/net.toml");
+TEST(engine::Network, LoadSaysWhatIsWrongWithTheFile) {
+  const Result<engine::Network> none = engine::Network::load("/nonexistent/net.toml");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(none.error().message, HasSubstr("/nonexistent/net.toml"));
-  EXPECT_FALSE(Network::load("/").ok());
+  EXPECT_FALSE(engine::Network::load("/").ok());
   const test::TemporaryDirectory directory;
   const std::string path = directory.path() + "/lbf-network-test.toml";
   std::ofstream(path) << kPath;
-  const Result<Network> network = Network::load(path);
+  const Result<engine::Network> network = engine::Network::load(path);
   ASSERT_TRUE(network.ok()) << network.error().message;
   EXPECT_EQ(network->name(), "a");
 }
 
-TEST(Network, ZeroTakesNoTime) {
-  EXPECT_EQ(Network::zero().name(), "zero");
-  EXPECT_EQ(Network::zero().path(kUnknownHops).flight.at(1 << 30), 0);
-  EXPECT_EQ(Network::zero().path(0).send_cpu.at(1 << 30), 0);
+TEST(engine::Network, ZeroTakesNoTime) {
+  EXPECT_EQ(engine::Network::zero().name(), "zero");
+  EXPECT_EQ(engine::Network::zero().path(engine::kUnknownHops).flight.at(1 << 30), 0);
+  EXPECT_EQ(engine::Network::zero().path(0).send_cpu.at(1 << 30), 0);
 }
 
 TEST(NetworkFile, WhatFirstContactsAndTurnsCost) {
   const std::string path = "[[path]]\nlocality = \"remote\"\ntable = [[0, 5]]\n";
-  const auto network = Network::parse("name = \"n\"\n" + path +
+  const auto network = engine::Network::parse("name = \"n\"\n" + path +
                                           "first_message_us = 500\nfirst_peer_us = 10000.5\nturn_us = "
                                           "0.25\nswitch_us = 1.5\n"
                                           "[[path]]\nlocality = \"self-node\"\ntable = [[0, 5]]\n",

@@ -18,7 +18,7 @@ TEST(NominalNetworks, EachIsWhatItsNameAndItsLinkSay) {
   for (const auto& entry : std::filesystem::directory_iterator(LBF_NOMINAL_DIR)) {
     SCOPED_TRACE(entry.path().string());
     ASSERT_EQ(entry.path().extension(), ".toml");
-    const Result<Network> network = Network::load(entry.path().string());
+    const Result<engine::Network> network = engine::Network::load(entry.path().string());
     ASSERT_TRUE(network.ok()) << network.error().message;
     EXPECT_EQ(network->name(), entry.path().stem().string());
     EXPECT_TRUE(network->nominal());
@@ -33,10 +33,10 @@ TEST(NominalNetworks, EachIsWhatItsNameAndItsLinkSay) {
     // Through shared memory a message is copied at least once; two operands are read where a copy reads one.
     EXPECT_LE(network->local().copy.at(1 << 20), network->path(0).flight.at(1 << 20));
     EXPECT_GT(network->local().reduce.at(1 << 20), network->local().copy.at(1 << 20));
-    EXPECT_EQ(network->contention(), Contention::kNic);
+    EXPECT_EQ(network->contention(), engine::Contention::kNic);
     const double rate = network->contention_bytes_per_s();
-    for (const std::uint32_t hops : {1U, 2U, 3U, 4U, kUnknownHops}) {
-      const CostCurve& flight = network->path(hops).flight;
+    for (const std::uint32_t hops : {1U, 2U, 3U, 4U, engine::kUnknownHops}) {
+      const engine::CostCurve& flight = network->path(hops).flight;
       EXPECT_NEAR(1.0 / flight.tail_slope_s_per_byte(), rate, 0.005 * rate) << hops << " hops";
       // The figure that `rate` begins with: "12200 MB/s: ...".
       const std::string& text = network->description();
@@ -50,7 +50,7 @@ TEST(NominalNetworks, EachIsWhatItsNameAndItsLinkSay) {
       EXPECT_GE(network->path(3).flight.at(0), network->path(2).flight.at(0));
       EXPECT_GE(network->path(2).flight.at(0), network->path(1).flight.at(0));
     }
-    EXPECT_EQ(network->path(kUnknownHops).flight.at(0), network->path(2).flight.at(0));
+    EXPECT_EQ(network->path(engine::kUnknownHops).flight.at(0), network->path(2).flight.at(0));
   }
   EXPECT_THAT(names, testing::ElementsAre("nominal-100gbe", "nominal-10gbe", "nominal-1gbe", "nominal-200gbe",
                                           "nominal-25gbe", "nominal-hdr", "nominal-ndr", "nominal-opa100",

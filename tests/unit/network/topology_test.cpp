@@ -15,25 +15,25 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Topology parsed(const std::string& text, const std::string& file = "topology.conf") {
-  Result<Topology> topology = Topology::parse(text, file);
+engine::Topology parsed(const std::string& text, const std::string& file = "topology.conf") {
+  Result<engine::Topology> topology = engine::Topology::parse(text, file);
   EXPECT_TRUE(topology.ok()) << (topology.ok() ? "" : topology.error().message);
-  return topology.ok() ? std::move(*topology) : Topology();
+  return topology.ok() ? std::move(*topology) : engine::Topology();
 }
 
 std::string refused(const std::string& text, const std::string& file = "topology.conf") {
-  const Result<Topology> topology = Topology::parse(text, file);
+  const Result<engine::Topology> topology = engine::Topology::parse(text, file);
   EXPECT_FALSE(topology.ok()) << text;
   return topology.ok() ? "" : topology.error().message;
 }
 
-std::uint32_t hops(const Topology& topology, const std::string& a, const std::string& b) {
+std::uint32_t hops(const engine::Topology& topology, const std::string& a, const std::string& b) {
   EXPECT_EQ(topology.hops(*topology.find(a), *topology.find(b)),
             topology.hops(*topology.find(b), *topology.find(a)));
   return topology.hops(*topology.find(a), *topology.find(b));
 }
 
-std::vector<std::string> names(const Topology& topology, const Result<std::vector<std::uint32_t>>& nodes) {
+std::vector<std::string> names(const engine::Topology& topology, const Result<std::vector<std::uint32_t>>& nodes) {
   EXPECT_TRUE(nodes.ok()) << (nodes.ok() ? "" : nodes.error().message);
   std::vector<std::string> list;
   if (nodes.ok()) {
@@ -54,7 +54,7 @@ constexpr const char* kManual =
     "SwitchName=s3 Switches=s[0-2]\n";
 
 TEST(TopologyConf, TheManualsTree) {
-  const Topology topology = parsed(kManual);
+  const engine::Topology topology = parsed(kManual);
   EXPECT_EQ(topology.file(), "topology.conf");
   ASSERT_EQ(topology.nodes(), 18U);
   EXPECT_EQ(topology.node_name(17), "dev17");
@@ -67,7 +67,7 @@ TEST(TopologyConf, TheManualsTree) {
 }
 
 TEST(TopologyConf, KeysInAnyCaseBlanksQuotesCommentsAndContinuedLines) {
-  const Topology topology = parsed(
+  const engine::Topology topology = parsed(
       "  switchname = a\tNODES=n[1-2] LinkSpeed=100  # a comment with Nodes=x\r\n"
       "\n"
       "SwitchName=b \\\n"
@@ -81,7 +81,7 @@ TEST(TopologyConf, KeysInAnyCaseBlanksQuotesCommentsAndContinuedLines) {
 
 TEST(TopologyConf, LevelsAreSlurmsAlsoWhereTheTreeIsUneven) {
   // top has level 3, because of middle: near's nodes are 3 levels from all others, as Slurm counts.
-  const Topology topology = parsed(
+  const engine::Topology topology = parsed(
       "SwitchName=top Switches=middle,near\n"
       "SwitchName=middle Switches=a,b\n"
       "SwitchName=a Nodes=a[1-2]\nSwitchName=b Nodes=b1\nSwitchName=near Nodes=c[1-2]\nSwitchName=empty\n");
@@ -93,16 +93,16 @@ TEST(TopologyConf, LevelsAreSlurmsAlsoWhereTheTreeIsUneven) {
 }
 
 TEST(TopologyConf, NodesThatNoSwitchConnects) {
-  const Topology topology = parsed("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n3\n");
+  const engine::Topology topology = parsed("SwitchName=a Nodes=n[1-2]\nSwitchName=b Nodes=n3\n");
   EXPECT_EQ(hops(topology, "n1", "n2"), 1U);
-  EXPECT_EQ(hops(topology, "n1", "n3"), kUnknownHops);
+  EXPECT_EQ(hops(topology, "n1", "n3"), engine::kUnknownHops);
   EXPECT_THAT(names(topology, topology.choose(2)), ElementsAre("n1", "n2"));
   EXPECT_THAT(topology.choose(3).error().message,
               HasSubstr("topology.conf: no switch connects 3 nodes, the largest has 2"));
 }
 
 TEST(TopologyConf, BlocksAreLeaves) {
-  const Topology topology = parsed("BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockSizes=2,4\n");
+  const engine::Topology topology = parsed("BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockSizes=2,4\n");
   EXPECT_EQ(topology.levels(), 2U);
   EXPECT_EQ(hops(topology, "n1", "n2"), 1U);
   EXPECT_EQ(hops(topology, "n2", "n3"), 2U);
@@ -110,7 +110,7 @@ TEST(TopologyConf, BlocksAreLeaves) {
 }
 
 TEST(TopologyConf, SameSwitchUpToALevelMeansSoManyHopsAtMost) {
-  const Topology topology = parsed(
+  const engine::Topology topology = parsed(
       "SwitchName=top Switches=m,c\nSwitchName=m Switches=a,b\nSwitchName=a Nodes=a[1-2]\nSwitchName=b "
       "Nodes=b1\n"
       "SwitchName=c Nodes=c1\nSwitchName=alone Nodes=d1\n");
@@ -198,7 +198,7 @@ TEST(TopologyYaml, TheManualsFile) {
       "- topology: topo3\n"
       "  cluster_default: False\n"
       "  flat: True\n";
-  const Topology tree = parsed(text, "topology.yaml");
+  const engine::Topology tree = parsed(text, "topology.yaml");
   EXPECT_EQ(tree.nodes(), 4U);
   EXPECT_EQ(hops(tree, "node01", "node02"), 1U);
   EXPECT_EQ(hops(tree, "node01", "node03"), 2U);
@@ -207,7 +207,7 @@ TEST(TopologyYaml, TheManualsFile) {
   other.replace(other.find("True"), 4, "False");
   EXPECT_EQ(parsed(other, "t.yml").nodes(), 4U);
   other.replace(other.find("False", other.find("topo2")), 5, "true");
-  const Topology blocks = parsed(other, "t.yml");
+  const engine::Topology blocks = parsed(other, "t.yml");
   EXPECT_EQ(blocks.nodes(), 8U);
   EXPECT_EQ(hops(blocks, "node01", "node03"), 1U);
   EXPECT_EQ(hops(blocks, "node01", "node05"), 2U);
@@ -245,9 +245,9 @@ TEST(TopologyYaml, ErrorsNameFileLineAndRemedy) {
   EXPECT_THAT(yaml("&a [*a]"), HasSubstr("t.yaml"));
 }
 
-TEST(Topology, TheNodesOfAJobAsSlurmWouldTakeThem) {
+TEST(engine::Topology, TheNodesOfAJobAsSlurmWouldTakeThem) {
   // Leaves with 2, 4, 3 and 5 nodes; a and b below left, c and d below right.
-  const Topology topology = parsed(
+  const engine::Topology topology = parsed(
       "SwitchName=a Nodes=a[1-2]\nSwitchName=b Nodes=b[1-4]\nSwitchName=c Nodes=c[1-3]\nSwitchName=d "
       "Nodes=d[1-5]\n"
       "SwitchName=left Switches=a,b\nSwitchName=right Switches=c,d\nSwitchName=top Switches=left,right\n");
@@ -266,8 +266,8 @@ TEST(Topology, TheNodesOfAJobAsSlurmWouldTakeThem) {
   EXPECT_THAT(topology.choose(15).error().message, HasSubstr("ask for fewer nodes"));
 }
 
-TEST(Topology, NodesByName) {
-  const Topology topology = parsed(kManual);
+TEST(engine::Topology, NodesByName) {
+  const engine::Topology topology = parsed(kManual);
   EXPECT_THAT(*topology.find_all("dev[7,0-1]"), ElementsAre(7U, 0U, 1U));
   EXPECT_EQ(topology.find_all("dev[17-18]").error().code, ErrorCode::kNotFound);
   EXPECT_THAT(
@@ -280,25 +280,25 @@ TEST(Topology, NodesByName) {
   EXPECT_THAT(topology.find_all("dev[1").error().message, HasSubstr("without its ']'"));
 }
 
-TEST(Topology, LoadSaysWhatIsWrongWithTheFile) {
-  const Result<Topology> none = Topology::load("/nonexistent/topology.conf");
+TEST(engine::Topology, LoadSaysWhatIsWrongWithTheFile) {
+  const Result<engine::Topology> none = engine::Topology::load("/nonexistent/topology.conf");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(none.error().message, HasSubstr("/nonexistent/topology.conf"));
-  EXPECT_FALSE(Topology::load("/").ok());
+  EXPECT_FALSE(engine::Topology::load("/").ok());
   const test::TemporaryDirectory directory;
   std::ofstream(directory.path() + "/topology.conf") << kManual;
-  EXPECT_EQ(Topology::load(directory.path() + "/topology.conf")->nodes(), 18U);
+  EXPECT_EQ(engine::Topology::load(directory.path() + "/topology.conf")->nodes(), 18U);
 }
 
 // Found by fuzz_topology: an error had the file's control characters, and as many of them as there were.
-TEST(Topology, ErrorsAreOneShortLine) {
+TEST(engine::Topology, ErrorsAreOneShortLine) {
   const std::string long_key(5000, 'k');
   const std::pair<std::string, std::string> broken[] = {{"SwitchName=s \x03Nodes=\n", "topology.conf"},
                                                         {"SwitchName=s " + long_key + "=\n", "topology.conf"},
                                                         {"\"\\\x04\"", "topology.yaml"}};
   for (const auto& [text, file] : broken) {
-    const Result<Topology> topology = Topology::parse(text, file);
+    const Result<engine::Topology> topology = engine::Topology::parse(text, file);
     ASSERT_FALSE(topology.ok()) << file;
     const std::string& message = topology.error().message;
     EXPECT_LT(message.size(), 200u) << message;

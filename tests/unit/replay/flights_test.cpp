@@ -8,17 +8,17 @@ namespace {
 
 constexpr std::size_t kSlots = 1000;
 
-Message message(std::uint32_t generation, std::uint32_t expected) {
-  Message made;
+engine::Message message(std::uint32_t generation, std::uint32_t expected) {
+  engine::Message made;
   made.generation = generation;
   made.expected = expected;
   return made;
 }
 
-TEST(Flights, LastFromTheFirstOpToTheLast) {
-  Flights flights;
+TEST(engine::Flights, LastFromTheFirstOpToTheLast) {
+  engine::Flights flights;
   flights.grow_to(kSlots);
-  const Message sent = message(5, 3);
+  const engine::Message sent = message(5, 3);
   flights.of(7, sent).arrival_s = 2;
   flights.use(7, sent);
   flights.use(7, sent);
@@ -29,11 +29,11 @@ TEST(Flights, LastFromTheFirstOpToTheLast) {
   EXPECT_EQ(flights.most(), 1U);
 }
 
-TEST(Flights, AreAsManyAsAreUnderWay) {
-  Flights flights;
+TEST(engine::Flights, AreAsManyAsAreUnderWay) {
+  engine::Flights flights;
   flights.grow_to(kSlots);
-  const Message each = message(0, 1);
-  for (MessageIndex index = 0; index < kSlots; ++index) {
+  const engine::Message each = message(0, 1);
+  for (engine::MessageIndex index = 0; index < kSlots; ++index) {
     flights.of(index, each).sent = true;
     if (index < 2) continue;
     flights.use(index - 2, each);
@@ -45,8 +45,8 @@ TEST(Flights, AreAsManyAsAreUnderWay) {
 }
 
 // A slot whose message was withdrawn goes to another message without a last op.
-TEST(Flights, OfAnEarlierMessageAreForgotten) {
-  Flights flights;
+TEST(engine::Flights, OfAnEarlierMessageAreForgotten) {
+  engine::Flights flights;
   flights.grow_to(kSlots);
   flights.of(1, message(0, 2)).arrival_s = 3;
   flights.use(1, message(0, 2));
@@ -55,13 +55,13 @@ TEST(Flights, OfAnEarlierMessageAreForgotten) {
   EXPECT_EQ(flights.most(), 1U);
 }
 
-TEST(Flights, GrowWithTheirMessages) {
-  Flights flights;
+TEST(engine::Flights, GrowWithTheirMessages) {
+  engine::Flights flights;
   flights.grow_to(1);
   flights.of(0, message(0, 2)).sent_s = 1;
   flights.grow_to(kSlots);
-  for (MessageIndex index = 1; index < kSlots; ++index) flights.of(index, message(0, 2)).sent_s = index + 1;
-  for (MessageIndex index = 0; index < kSlots; ++index)
+  for (engine::MessageIndex index = 1; index < kSlots; ++index) flights.of(index, message(0, 2)).sent_s = index + 1;
+  for (engine::MessageIndex index = 0; index < kSlots; ++index)
     EXPECT_EQ(flights.of(index, message(0, 2)).sent_s, index + 1);
 }
 

@@ -11,29 +11,29 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Nodes n0 and n1 on one leaf switch, n2 on another below the same top, n3 connected with nobody.
-std::shared_ptr<const Topology> topology() {
-  return std::make_shared<const Topology>(
-      *Topology::parse("SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n2\nSwitchName=top Switches=a,b\n"
+std::shared_ptr<const engine::Topology> topology() {
+  return std::make_shared<const engine::Topology>(
+      *engine::Topology::parse("SwitchName=a Nodes=n[0-1]\nSwitchName=b Nodes=n2\nSwitchName=top Switches=a,b\n"
                        "SwitchName=alone Nodes=n3\n",
                        "topology.conf"));
 }
 
 // Flight 1 s inside a node, 2 s below one leaf switch, 5 s over two levels, 9 s where nobody knows, whatever
 // the size. `more`: further keys of the path over two levels.
-std::shared_ptr<const Network> network(const std::string& more = "", const std::string& contention = "") {
+std::shared_ptr<const engine::Network> network(const std::string& more = "", const std::string& contention = "") {
   const auto path = [](const char* locality, int seconds) {
     return std::string("[[path]]\nlocality = \"") + locality + "\"\ntable = [[0, " + std::to_string(seconds) +
            "000000.0]]\n";
   };
-  return std::make_shared<const Network>(*Network::parse("name = \"hops\"\n" + path("self-node", 1) +
+  return std::make_shared<const engine::Network>(*engine::Network::parse("name = \"hops\"\n" + path("self-node", 1) +
                                                              path("hop:1", 2) + path("remote", 9) +
                                                              path("hop:2", 5) + more + contention,
                                                          "hops.toml"));
 }
 
 // Each rank on a node of its own, which are these nodes of the topology.
-Target target(std::vector<std::uint32_t> nodes, std::shared_ptr<const Network> on) {
-  Target made;
+engine::Target target(std::vector<std::uint32_t> nodes, std::shared_ptr<const engine::Network> on) {
+  engine::Target made;
   for (std::uint32_t node = 0; node < nodes.size(); ++node) made.node_of_rank.push_back(node);
   made.nodes = static_cast<std::uint32_t>(nodes.size());
   made.network = std::move(on);
@@ -42,7 +42,7 @@ Target target(std::vector<std::uint32_t> nodes, std::shared_ptr<const Network> o
   return made;
 }
 
-Target without_topology(Target made) {
+engine::Target without_topology(engine::Target made) {
   made.topology = nullptr;
   made.topology_node_of_node.clear();
   return made;
@@ -58,9 +58,9 @@ Event event(EventKind kind, Seconds process_s, Rank peer = kAnyRank, Bytes bytes
   return made;
 }
 
-std::vector<Prediction> predict(const std::vector<std::vector<Event>>& events, std::vector<Target> targets) {
+std::vector<engine::Prediction> predict(const std::vector<std::vector<Event>>& events, std::vector<engine::Target> targets) {
   const Rank ranks = static_cast<Rank>(events.size());
-  auto made = Predictor::make(ranks, std::move(targets));
+  auto made = engine::Predictor::make(ranks, std::move(targets));
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
   for (Rank rank = 0; rank < ranks; ++rank) {
     for (const Event& e : events[static_cast<std::size_t>(rank)]) EXPECT_TRUE((*made)->feed(rank, e).ok());
@@ -79,7 +79,7 @@ const std::vector<std::vector<Event>> kFanOut = {
 
 TEST(Hops, EachPairOfNodesHasItsOwnTable) {
   // Side by side in one replay: rank 1 is 1 or 2 hops away, rank 2 is 2 hops away or not connected.
-  const std::vector<Prediction> p =
+  const std::vector<engine::Prediction> p =
       predict(kFanOut, {target({0, 1, 2, 3}, network()), target({0, 2, 3, 1}, network()),
                         without_topology(target({0, 1, 2, 3}, network()))});
   EXPECT_THAT(p[0].rank_finish_s, ElementsAre(1, 1 + 2, 1 + 5, 0));
@@ -89,18 +89,18 @@ TEST(Hops, EachPairOfNodesHasItsOwnTable) {
 
 TEST(Hops, AlsoWhereRanksShareProcessors) {
   // Ranks 0 and 3 are on one processor: rank 0's second of work takes 1 s, rank 3 has none.
-  Target both = target({0, 1, 2}, network());
+  engine::Target both = target({0, 1, 2}, network());
   both.node_of_rank.push_back(0);
-  const std::vector<Prediction> p = predict(kFanOut, {both, without_topology(both)});
+  const std::vector<engine::Prediction> p = predict(kFanOut, {both, without_topology(both)});
   EXPECT_THAT(p[0].rank_finish_s, ElementsAre(1, 1 + 2, 1 + 5, 0));
   EXPECT_THAT(p[1].rank_finish_s, ElementsAre(1, 1 + 9, 1 + 9, 0));
 }
 
 TEST(Hops, ATargetWhoseNodesAreAllOnOneSwitch) {
-  Target near = target({0, 1}, network());
+  engine::Target near = target({0, 1}, network());
   const std::vector<std::vector<Event>> pair = {{event(EventKind::kSend, 1, 1), event(EventKind::kExit, 0)},
                                                 {event(EventKind::kRecv, 0, 0), event(EventKind::kExit, 0)}};
-  const std::vector<Prediction> p =
+  const std::vector<engine::Prediction> p =
       predict(pair, {near, target({0, 2}, network()), target({3, 0}, network()), target({1, 0}, network())});
   EXPECT_EQ(p[0].lbf_s, 1 + 2);
   EXPECT_EQ(p[1].lbf_s, 1 + 5);
@@ -111,10 +111,10 @@ TEST(Hops, ATargetWhoseNodesAreAllOnOneSwitch) {
 TEST(Hops, ProtocolProcessingOfThePath) {
   // Only over two levels does a message cost work: 3 s in the sender, 4 s in the receiver.
   const auto on = network("send_cpu = [[0, 3000000.0]]\nrecv_cpu = [[0, 4000000.0]]\n");
-  Target both = target({0, 1, 2}, on);
+  engine::Target both = target({0, 1, 2}, on);
   both.node_of_rank.push_back(0);
-  for (const Target& t : {target({0, 1, 2, 3}, on), both}) {
-    const std::vector<Prediction> p = predict(kFanOut, {t});
+  for (const engine::Target& t : {target({0, 1, 2, 3}, on), both}) {
+    const std::vector<engine::Prediction> p = predict(kFanOut, {t});
     // Rank 0: 1 s, the first message leaves; 3 s more, the second leaves at 4 s, arrives at 9 s.
     EXPECT_THAT(p[0].rank_finish_s, ElementsAre(4, 3, 9 + 4, 0));
   }
@@ -130,17 +130,17 @@ TEST(Hops, EagerLimitAndRendezvousOfThePath) {
       {event(EventKind::kSend, 1, 1, 100), event(EventKind::kExit, 0)},
       {event(EventKind::kRecv, 20, 0, 100), event(EventKind::kExit, 0)},
       {event(EventKind::kExit, 0)}};
-  const auto on_one_processor = [](Target t) {
+  const auto on_one_processor = [](engine::Target t) {
     t.node_of_rank[2] = 0;
     t.nodes = 2;
     t.topology_node_of_node.resize(2);
     return t;
   };
-  const Target far = target({0, 2, 1}, on);
-  const Target near = target({0, 1, 2}, on);
-  for (const std::vector<Target>& targets :
+  const engine::Target far = target({0, 2, 1}, on);
+  const engine::Target near = target({0, 1, 2}, on);
+  for (const std::vector<engine::Target>& targets :
        {std::vector{far, near}, std::vector{on_one_processor(far), on_one_processor(near)}}) {
-    const std::vector<Prediction> p = predict(late, targets);
+    const std::vector<engine::Prediction> p = predict(late, targets);
     EXPECT_THAT(p[0].rank_finish_s, ElementsAre(25, 20, 0));
     EXPECT_THAT(p[1].rank_finish_s, ElementsAre(1, 20, 0));
   }
@@ -152,7 +152,7 @@ TEST(Hops, AProgramThatNeedsBuffersIsStuckOnlyWhereThePathHasNone) {
     return std::vector<Event>{event(EventKind::kSend, 1, other, 100), event(EventKind::kRecv, 0, other, 100),
                               event(EventKind::kExit, 0)};
   };
-  const std::vector<Prediction> p =
+  const std::vector<engine::Prediction> p =
       predict({exchange(1), exchange(0)}, {target({0, 2}, on), target({0, 1}, on), target({0, 3}, on)});
   EXPECT_THAT(p[0].why_stuck, HasSubstr("cyclic wait"));
   EXPECT_EQ(p[1].why_stuck, "");
@@ -168,17 +168,17 @@ TEST(Hops, SharedLinksTakeTheirPartOfTheWaysTime) {
   fan_out[0] = {event(EventKind::kSend, 1, 1, 1000000), event(EventKind::kSend, 0, 2, 1000000),
                 event(EventKind::kExit, 0)};
   const auto on = network("", "[contention]\nmodel = \"nic\"\nbandwidth_MBps = 1.0\n");
-  const std::vector<Prediction> p = predict(fan_out, {target({0, 1, 2, 3}, on)});
+  const std::vector<engine::Prediction> p = predict(fan_out, {target({0, 1, 2, 3}, on)});
   EXPECT_THAT(p[0].rank_finish_s, ElementsAre(1, 3 + 1, 3 + 4, 0));
 }
 
 TEST(Hops, RefusesATopologyThatDoesNotFitTheTarget) {
-  const auto refused = [](const Target& t) {
-    const auto made = Predictor::make(2, {t});
+  const auto refused = [](const engine::Target& t) {
+    const auto made = engine::Predictor::make(2, {t});
     EXPECT_FALSE(made.ok());
     return made.ok() ? "" : made.error().message;
   };
-  Target wrong = target({0, 1}, network());
+  engine::Target wrong = target({0, 1}, network());
   wrong.topology_node_of_node = {0};
   EXPECT_THAT(refused(wrong), HasSubstr("1 nodes of the topology for 2 nodes"));
   wrong.topology_node_of_node = {0, 4};
@@ -188,13 +188,13 @@ TEST(Hops, RefusesATopologyThatDoesNotFitTheTarget) {
 }
 
 TEST(Hops, DefaultTargetsAreOnTheRunsNodesOrOnTheTopologysChoice) {
-  Target ran = target({2, 0}, network());
+  engine::Target ran = target({2, 0}, network());
   ran.node_of_rank = {0, 1, 0, 1};
   ran.placement = "cyclic";
-  const auto other = std::make_shared<const Network>(Network::zero());
-  const std::vector<Target> targets = default_targets(ran, {other});
+  const auto other = std::make_shared<const engine::Network>(engine::Network::zero());
+  const std::vector<engine::Target> targets = engine::default_targets(ran, {other});
   std::vector<std::pair<std::uint32_t, std::vector<std::uint32_t>>> nodes;
-  for (const Target& t : targets) nodes.emplace_back(t.nodes, t.topology_node_of_node);
+  for (const engine::Target& t : targets) nodes.emplace_back(t.nodes, t.topology_node_of_node);
   // As it ran; then blocks. 1 node: n2, on the smallest leaf. 2 nodes: the run's, not the choice (n0, n1). 4
   // nodes: no switch has so many. All of it on both networks.
   using Nodes = std::vector<std::uint32_t>;
@@ -202,7 +202,7 @@ TEST(Hops, DefaultTargetsAreOnTheRunsNodesOrOnTheTopologysChoice) {
   EXPECT_THAT(nodes,
               ElementsAre(Pair(2, Nodes{2, 0}), Pair(1, Nodes{2}), Pair(2, Nodes{2, 0}), Pair(4, Nodes{}),
                           Pair(2, Nodes{2, 0}), Pair(1, Nodes{2}), Pair(2, Nodes{2, 0}), Pair(4, Nodes{})));
-  for (const Target& t : targets) EXPECT_EQ(t.topology != nullptr, !t.topology_node_of_node.empty());
+  for (const engine::Target& t : targets) EXPECT_EQ(t.topology != nullptr, !t.topology_node_of_node.empty());
 }
 
 }  // namespace

@@ -11,19 +11,19 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 std::string error_of(std::string_view placement, Rank ranks, std::uint32_t nodes) {
-  const auto placed = place_ranks(placement, ranks, nodes);
+  const auto placed = engine::place_ranks(placement, ranks, nodes);
   EXPECT_FALSE(placed.ok()) << placement;
   return placed.ok() ? "" : placed.error().message;
 }
 
 TEST(PlaceRanks, AsSlurmDoes) {
-  EXPECT_THAT(*place_ranks("block", 4, 2), ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT(*place_ranks("block", 5, 2), ElementsAre(0, 0, 0, 1, 1));
-  EXPECT_THAT(*place_ranks("block", 7, 3), ElementsAre(0, 0, 0, 1, 1, 2, 2));
-  EXPECT_THAT(*place_ranks("cyclic", 5, 2), ElementsAre(0, 1, 0, 1, 0));
-  EXPECT_THAT(*place_ranks("plane=2", 7, 2), ElementsAre(0, 0, 1, 1, 0, 0, 1));
-  EXPECT_THAT(*place_ranks("map=0,0,1", 3, 2), ElementsAre(0, 0, 1));
-  EXPECT_THAT(*place_ranks("map=3", 1, 4), ElementsAre(3));
+  EXPECT_THAT(*engine::place_ranks("block", 4, 2), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(*engine::place_ranks("block", 5, 2), ElementsAre(0, 0, 0, 1, 1));
+  EXPECT_THAT(*engine::place_ranks("block", 7, 3), ElementsAre(0, 0, 0, 1, 1, 2, 2));
+  EXPECT_THAT(*engine::place_ranks("cyclic", 5, 2), ElementsAre(0, 1, 0, 1, 0));
+  EXPECT_THAT(*engine::place_ranks("plane=2", 7, 2), ElementsAre(0, 0, 1, 1, 0, 0, 1));
+  EXPECT_THAT(*engine::place_ranks("map=0,0,1", 3, 2), ElementsAre(0, 0, 1));
+  EXPECT_THAT(*engine::place_ranks("map=3", 1, 4), ElementsAre(3));
 }
 
 TEST(PlaceRanks, SaysWhatIsWrong) {
@@ -46,21 +46,21 @@ TEST(PlaceRanks, SaysWhatIsWrong) {
 }
 
 TEST(DefaultTargets, TheOneThatRanThenEveryNodeCountThatDividesEvenlyOnEveryNetwork) {
-  const auto zero = std::make_shared<const Network>(Network::zero());
-  const auto lan = std::make_shared<const Network>(
-      *Network::parse("name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n", "x"));
-  Target ran;
+  const auto zero = std::make_shared<const engine::Network>(engine::Network::zero());
+  const auto lan = std::make_shared<const engine::Network>(
+      *engine::Network::parse("name = \"lan\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n", "x"));
+  engine::Target ran;
   ran.node_of_rank = {0, 1, 0, 1, 0, 1};
   ran.nodes = 2;
   ran.cores_per_node = 3;
   ran.speed = 1.0;
   ran.network = zero;
   ran.placement = "cyclic";
-  const std::vector<Target> targets = default_targets(ran, {zero, lan});
+  const std::vector<engine::Target> targets = engine::default_targets(ran, {zero, lan});
   ASSERT_EQ(targets.size(), 10u);  // ran, 1 2 3 6 nodes on zero; ran's placement, 1 2 3 6 nodes on lan
   EXPECT_EQ(targets[0].placement, "cyclic");
   std::vector<std::pair<std::uint32_t, std::string>> seen;
-  for (const Target& target : targets) {
+  for (const engine::Target& target : targets) {
     EXPECT_EQ(target.cores_per_node, 3u);
     seen.emplace_back(target.nodes, target.placement + " " + target.network->name());
   }
@@ -73,12 +73,12 @@ TEST(DefaultTargets, TheOneThatRanThenEveryNodeCountThatDividesEvenlyOnEveryNetw
 }
 
 TEST(DefaultTargets, NothingTwice) {
-  Target ran;
+  engine::Target ran;
   ran.node_of_rank = {0, 0, 1, 1};
   ran.nodes = 2;
-  ran.network = std::make_shared<const Network>(Network::zero());
+  ran.network = std::make_shared<const engine::Network>(engine::Network::zero());
   ran.placement = "map=0,0,1,1";  // is block
-  EXPECT_EQ(default_targets(ran, {ran.network}).size(), 3u);
+  EXPECT_EQ(engine::default_targets(ran, {ran.network}).size(), 3u);
 }
 
 }  // namespace

@@ -11,12 +11,12 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Target target(std::vector<std::uint32_t> node_of_rank, std::uint32_t nodes, std::uint32_t cores = 1) {
-  Target made;
+engine::Target target(std::vector<std::uint32_t> node_of_rank, std::uint32_t nodes, std::uint32_t cores = 1) {
+  engine::Target made;
   made.node_of_rank = std::move(node_of_rank);
   made.nodes = nodes;
   made.cores_per_node = cores;
-  made.network = std::make_shared<const Network>(Network::zero());
+  made.network = std::make_shared<const engine::Network>(engine::Network::zero());
   return made;
 }
 
@@ -29,8 +29,8 @@ Event event(EventKind kind, Seconds process_s = 0, Rank peer = kAnyRank, std::in
   return made;
 }
 
-std::string refused(Rank ranks, std::vector<Target> targets) {
-  const auto made = Predictor::make(ranks, std::move(targets));
+std::string refused(Rank ranks, std::vector<engine::Target> targets) {
+  const auto made = engine::Predictor::make(ranks, std::move(targets));
   EXPECT_FALSE(made.ok());
   return made.ok() ? "" : made.error().message;
 }
@@ -43,7 +43,7 @@ class TwoTargets : public testing::Test {
     for (Rank rank = 0; rank < ranks; ++rank) apart.push_back(static_cast<std::uint32_t>(rank));
     ranks_ = ranks;
     predictor_ =
-        *Predictor::make(ranks, {target(apart, static_cast<std::uint32_t>(ranks)),
+        *engine::Predictor::make(ranks, {target(apart, static_cast<std::uint32_t>(ranks)),
                                  target(std::vector<std::uint32_t>(static_cast<std::size_t>(ranks), 0), 1)});
   }
   void feed(Rank rank, const Event& e) {
@@ -57,7 +57,7 @@ class TwoTargets : public testing::Test {
     return whole.ok() ? "" : whole.error().message;
   }
   Rank ranks_ = 0;
-  std::unique_ptr<Predictor> predictor_;
+  std::unique_ptr<engine::Predictor> predictor_;
 };
 
 TEST(PredictorMake, RefusesTargetsThatCannotBe) {
@@ -68,13 +68,13 @@ TEST(PredictorMake, RefusesTargetsThatCannotBe) {
               AllOf(HasSubstr("target 2"), HasSubstr("rank 1")));
   EXPECT_THAT(refused(1, {target({0}, 0)}), HasSubstr("no node"));
   EXPECT_THAT(refused(1, {target({0}, 1, 0)}), HasSubstr("no processor"));
-  Target slow = target({0}, 1);
+  engine::Target slow = target({0}, 1);
   slow.speed = 0;
   EXPECT_THAT(refused(1, {slow}), HasSubstr("speed"));
-  Target nowhere = target({0}, 1);
+  engine::Target nowhere = target({0}, 1);
   nowhere.network = nullptr;
   EXPECT_THAT(refused(1, {nowhere}), HasSubstr("no network"));
-  Target uneven = target({0, 1}, 2);
+  engine::Target uneven = target({0, 1}, 2);
   uneven.speed_of_node = {1.0};
   EXPECT_THAT(refused(2, {uneven}), HasSubstr("1 speeds for 2 nodes"));
   uneven.speed_of_node = {1.0, -1.0};
@@ -93,7 +93,7 @@ TEST_F(TwoTargets, AMessageThatWasNeverSentIsNamed) {
   EXPECT_EQ(
       diagnosis(),
       "rank 0 waits at its event 2 for a message from rank 1, tag 5, communicator 0, that was never sent");
-  for (const Prediction& prediction : predictor_->predictions()) EXPECT_FALSE(prediction.complete);
+  for (const engine::Prediction& prediction : predictor_->predictions()) EXPECT_FALSE(prediction.complete);
 }
 
 TEST_F(TwoTargets, ARankThatStoppedIsNamed) {

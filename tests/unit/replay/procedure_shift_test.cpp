@@ -28,7 +28,7 @@ struct Step {
   std::uint32_t request = 0;
   std::vector<Stretch> before;
 };
-struct Message {
+struct engine::Message {
   Rank src, dst;
   std::int32_t tag;
   Bytes bytes;
@@ -36,7 +36,7 @@ struct Message {
 struct Traced {
   Rank ranks = 0;
   std::vector<std::vector<Step>> steps;  // by rank
-  std::vector<Message> messages;
+  std::vector<engine::Message> messages;
   std::vector<std::vector<Event>> events;
   std::deque<std::vector<std::uint64_t>> values;
 };
@@ -111,7 +111,7 @@ class Maker {
     if (compact_) last_s = add_lines(rank, step);
     Event& event = push(rank, kind, last_s);
     if (kind != EventKind::kExit) {
-      const Message& message = trace_.messages[number];
+      const engine::Message& message = trace_.messages[number];
       event.peer = kind == EventKind::kSend ? message.dst : message.src;
       event.tag = message.tag;
       event.bytes = message.bytes;
@@ -158,7 +158,7 @@ bool is_interprocess(EventKind kind) {
 }
 
 // The seconds before each step after the move, by the definition alone.
-std::vector<std::vector<double>> moved_times(const Traced& trace, const Scenario& scenario) {
+std::vector<std::vector<double>> moved_times(const Traced& trace, const engine::Scenario& scenario) {
   std::vector<std::vector<double>> times(trace.steps.size());
   std::vector<double> before_send(trace.messages.size(), 0), before_receive(trace.messages.size(), 0);
   for (std::size_t rank = 0; rank < trace.steps.size(); ++rank) {
@@ -173,9 +173,9 @@ std::vector<std::vector<double>> moved_times(const Traced& trace, const Scenario
       const Step* const last = end < steps.size() ? &steps[end] : nullptr;
       const Step* const first = begin > 0 ? &steps[begin - 1] : nullptr;
       for (const Stretch& stretch : steps[i].before) {
-        const ProcedureChange* change = nullptr;
+        const engine::ProcedureChange* change = nullptr;
         for (const std::uint32_t procedure : stretch.stack) {  // the innermost counts: the last one found
-          for (const ProcedureChange& each : scenario.changes) {
+          for (const engine::ProcedureChange& each : scenario.changes) {
             if (each.procedure == procedure) change = &each;
           }
         }
@@ -187,14 +187,14 @@ std::vector<std::vector<double>> moved_times(const Traced& trace, const Scenario
         const Rank to = sends ? trace.messages[last->message].dst : kAnyRank;
         const Rank from = has_received ? trace.messages[first->message].src : kAnyRank;
         const bool is_there = static_cast<Rank>(rank) == scenario.rank;
-        if (change->to == MoveTo::kNowhere) {
+        if (change->to == engine::MoveTo::kNowhere) {
           left_s -= part_s;
-        } else if (sends && (change->to == MoveTo::kReceiver ||
-                             (change->to == MoveTo::kRank && !is_there && to == scenario.rank))) {
+        } else if (sends && (change->to == engine::MoveTo::kReceiver ||
+                             (change->to == engine::MoveTo::kRank && !is_there && to == scenario.rank))) {
           left_s -= part_s;
           before_receive[last->message] += part_s;
-        } else if (has_received && (change->to == MoveTo::kSender ||
-                                    (change->to == MoveTo::kRank && !is_there && from == scenario.rank))) {
+        } else if (has_received && (change->to == engine::MoveTo::kSender ||
+                                    (change->to == engine::MoveTo::kRank && !is_there && from == scenario.rank))) {
           left_s -= part_s;
           before_send[first->message] += part_s;
         }
@@ -217,7 +217,7 @@ reference::Program program_of(const Traced& trace, const std::vector<std::vector
   using Kind = reference::Action::Kind;
   reference::Program program;
   program.ranks = trace.ranks;
-  for (const Message& message : trace.messages) {
+  for (const engine::Message& message : trace.messages) {
     reference::Message& made = program.messages.emplace_back();
     made.src = message.src;
     made.dst = message.dst;
@@ -243,11 +243,11 @@ reference::Program program_of(const Traced& trace, const std::vector<std::vector
 
 enum class Order { kRankByRank, kShuffled, kShuffledAndEager };
 
-std::vector<Prediction> predict(const Traced& trace, const std::vector<Target>& targets, const ProcedurePlan& plan,
+std::vector<engine::Prediction> predict(const Traced& trace, const std::vector<engine::Target>& targets, const engine::ProcedurePlan& plan,
                                 Order order, std::mt19937_64& random) {
-  Result<std::unique_ptr<Predictor>> made = Predictor::make(trace.ranks, targets, plan);
+  Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(trace.ranks, targets, plan);
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
-  Predictor& predictor = **made;
+  engine::Predictor& predictor = **made;
   std::vector<Rank> arrivals;
   for (Rank rank = 0; rank < trace.ranks; ++rank) {
     arrivals.insert(arrivals.end(), trace.events[static_cast<std::size_t>(rank)].size(), rank);
@@ -266,14 +266,14 @@ std::vector<Prediction> predict(const Traced& trace, const std::vector<Target>& 
   return predictor.predictions();
 }
 
-std::vector<Scenario> random_scenarios(std::mt19937_64& random, Rank ranks, bool only_single) {
-  std::vector<Scenario> scenarios;
+std::vector<engine::Scenario> random_scenarios(std::mt19937_64& random, Rank ranks, bool only_single) {
+  std::vector<engine::Scenario> scenarios;
   for (std::size_t v = 0; v < 4; ++v) {
-    Scenario& scenario = scenarios.emplace_back();
+    engine::Scenario& scenario = scenarios.emplace_back();
     scenario.rank = static_cast<Rank>(random() % static_cast<std::uint64_t>(ranks));
     for (std::uint32_t p = 0; p < kProcedures; ++p) {
       if (only_single ? p != v % kProcedures : random() % 2 == 0) continue;
-      scenario.changes.push_back({p, static_cast<MoveTo>(random() % 4),
+      scenario.changes.push_back({p, static_cast<engine::MoveTo>(random() % 4),
                                   random() % 2 == 0 ? 1.0 : static_cast<double>(random() % 5) * 0.25});
     }
   }
@@ -290,9 +290,9 @@ TEST_P(MovedProcedures, EqualTheMovedTraceInTheReference) {
     std::mt19937_64 random(seed);
     const bool compact = i % 4 == 3;
     const Traced trace = Maker(random, compact, true).make();
-    const ProcedurePlan plan{random_scenarios(random, trace.ranks, compact), {}};
+    const engine::ProcedurePlan plan{random_scenarios(random, trace.ranks, compact), {}};
     std::vector<random_trace::Configuration> configurations;
-    std::vector<Target> targets;
+    std::vector<engine::Target> targets;
     for (int c = 0; c < 3; ++c) {
       const random_trace::Configuration configuration = random_trace::make_configuration(random, trace.ranks);
       for (std::uint32_t v = 0; v <= plan.scenarios.size(); ++v) {
@@ -301,9 +301,9 @@ TEST_P(MovedProcedures, EqualTheMovedTraceInTheReference) {
         targets.back().scenario = v;
       }
     }
-    const std::vector<Prediction> first = predict(trace, targets, plan, Order::kRankByRank, random);
+    const std::vector<engine::Prediction> first = predict(trace, targets, plan, Order::kRankByRank, random);
     for (const Order order : {Order::kShuffled, Order::kShuffledAndEager}) {
-      const std::vector<Prediction> other = predict(trace, targets, plan, order, random);
+      const std::vector<engine::Prediction> other = predict(trace, targets, plan, order, random);
       for (std::size_t t = 0; t < targets.size(); ++t) {
         ASSERT_EQ(first[t].complete, other[t].complete);
         if (!first[t].complete) continue;
@@ -316,7 +316,7 @@ TEST_P(MovedProcedures, EqualTheMovedTraceInTheReference) {
     }
     for (std::size_t t = 0; t < targets.size(); ++t) {
       const std::uint32_t v = targets[t].scenario;
-      const auto times = moved_times(trace, v == 0 ? Scenario{} : plan.scenarios[v - 1]);
+      const auto times = moved_times(trace, v == 0 ? engine::Scenario{} : plan.scenarios[v - 1]);
       const reference::Outcome outcome =
           reference::simulate(program_of(trace, times), configurations[t].machine);
       if (outcome.ambiguous) continue;
@@ -415,22 +415,22 @@ double fig2(const Traced& trace, std::uint32_t procedure) {
   return lbf;
 }
 
-TEST(ProcedureShift, EqualsFig2WordByWord) {
+TEST(engine::ProcedureShift, EqualsFig2WordByWord) {
   double changed = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     const Traced trace = Maker(random, false, false).make();
-    ProcedurePlan plan;
-    std::vector<Target> targets;
+    engine::ProcedurePlan plan;
+    std::vector<engine::Target> targets;
     for (std::uint32_t v = 0; v <= kProcedures; ++v) {
-      if (v > 0) plan.scenarios.push_back({{{v - 1, MoveTo::kReceiver, 1}}, kAnyRank});
-      Target& target = targets.emplace_back();
+      if (v > 0) plan.scenarios.push_back({{{v - 1, engine::MoveTo::kReceiver, 1}}, kAnyRank});
+      engine::Target& target = targets.emplace_back();
       target.nodes = static_cast<std::uint32_t>(trace.ranks);
-      target.node_of_rank = *place_ranks("block", trace.ranks, target.nodes);
-      target.network = std::make_shared<const Network>(Network::zero());
+      target.node_of_rank = *engine::place_ranks("block", trace.ranks, target.nodes);
+      target.network = std::make_shared<const engine::Network>(engine::Network::zero());
       target.scenario = v;
     }
-    const std::vector<Prediction> predictions = predict(trace, targets, plan, Order::kShuffled, random);
+    const std::vector<engine::Prediction> predictions = predict(trace, targets, plan, Order::kShuffled, random);
     for (std::uint32_t p = 0; p < kProcedures; ++p) {
       EXPECT_NEAR(predictions[p + 1].lbf_s, fig2(trace, p), 1e-9) << "seed " << seed << ", procedure " << p;
       changed += std::abs(predictions[p + 1].lbf_s - predictions[0].lbf_s) > 1e-6 ? 1 : 0;

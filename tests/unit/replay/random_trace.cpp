@@ -33,7 +33,7 @@ struct Posted {
 struct Outstanding {  // a send or a non-blocking collective
   std::uint32_t request = 0;
   std::size_t message = 0;  // the send's, or the collective's join
-  bool collective = false;
+  bool engine::collective = false;
 };
 
 class Maker {
@@ -143,10 +143,10 @@ class Maker {
         if (chance(8) && posted_[me].empty() && outstanding_[me].empty() && !collectives) leave(rank);
         return;
       case 12:
-        collective(false);
+        engine::collective(false);
         return;
       default:
-        collective(true);
+        engine::collective(true);
         return;
     }
   }
@@ -331,7 +331,7 @@ class Maker {
 
   // One collective of all ranks. The steps are expand_collective's (it has its own tests); what is compared
   // is how they are paired and replayed.
-  void collective(bool nonblocking) {
+  void engine::collective(bool nonblocking) {
     if (chance(2)) return;
     static constexpr CollectiveOp kOps[] = {CollectiveOp::kBarrier,   CollectiveOp::kAlltoall,
                                             CollectiveOp::kAllreduce, CollectiveOp::kBcast,
@@ -352,7 +352,7 @@ class Maker {
       event.bytes = bytes;
       event.root = root;
       if (in_place) event.flags |= kFlagInPlace;
-      CollectiveCall call;
+      engine::CollectiveCall call;
       call.op = op;
       call.in_place = in_place;
       call.local_work = true;
@@ -361,8 +361,8 @@ class Maker {
       call.size = static_cast<std::uint32_t>(trace_.ranks);
       call.root = root;
       call.bytes = bytes;
-      std::vector<CollectiveStep> steps;
-      if (!expand_collective(call, steps).ok())
+      std::vector<engine::CollectiveStep> steps;
+      if (!engine::expand_collective(call, steps).ok())
         throw std::logic_error("expand_collective refuses a plain call");
       std::size_t runner = static_cast<std::size_t>(rank);
       std::size_t fork = 0;
@@ -379,9 +379,9 @@ class Maker {
         outstanding_[static_cast<std::size_t>(rank)].push_back({event.request, join, true});
       }
       std::map<std::pair<Rank, Rank>, std::size_t> nth;
-      const auto name = [&](const CollectiveStep& step) {
+      const auto name = [&](const engine::CollectiveStep& step) {
         const Rank peer = static_cast<Rank>(step.peer);
-        const bool sends = step.kind == CollectiveStep::Kind::kSend;
+        const bool sends = step.kind == engine::CollectiveStep::Kind::kSend;
         const std::pair<Rank, Rank> pair = sends ? std::pair{rank, peer} : std::pair{peer, rank};
         // A rank that sends to itself counts sends and receives apart.
         const std::size_t m =
@@ -397,8 +397,8 @@ class Maker {
       // that no receive follows are done one after the other. What the rank does by itself ends an exchange.
       std::size_t at = 0;
       while (at < steps.size()) {
-        const bool copies = steps[at].kind == CollectiveStep::Kind::kCopy;
-        if (copies || steps[at].kind == CollectiveStep::Kind::kReduce) {
+        const bool copies = steps[at].kind == engine::CollectiveStep::Kind::kCopy;
+        if (copies || steps[at].kind == engine::CollectiveStep::Kind::kReduce) {
           const Action::Kind kind = copies ? Action::Kind::kCopy : Action::Kind::kReduce;
           trace_.program.processes[runner].actions.push_back(
               {kind, 0, 0, static_cast<double>(steps[at++].bytes)});
@@ -406,9 +406,9 @@ class Maker {
         }
         std::vector<std::size_t> sent;
         std::vector<std::size_t> received;
-        for (; at < steps.size() && steps[at].kind == CollectiveStep::Kind::kSend; ++at)
+        for (; at < steps.size() && steps[at].kind == engine::CollectiveStep::Kind::kSend; ++at)
           sent.push_back(name(steps[at]));
-        for (; at < steps.size() && steps[at].kind == CollectiveStep::Kind::kRecv; ++at)
+        for (; at < steps.size() && steps[at].kind == engine::CollectiveStep::Kind::kRecv; ++at)
           received.push_back(name(steps[at]));
         if (sent.empty() || received.empty()) {
           for (std::size_t m : sent) act(Action::Kind::kSend, m);
@@ -565,10 +565,10 @@ void make_topology(std::mt19937_64& random, Configuration& configuration) {
     list(yaml ? "nodes" : "Nodes", "n", switches[number].nodes);
     text << (yaml ? "" : "\n");
   }
-  Result<Topology> topology = Topology::parse(text.str(), yaml ? "topology.yaml" : "topology.conf");
+  Result<engine::Topology> topology = engine::Topology::parse(text.str(), yaml ? "topology.yaml" : "topology.conf");
   if (!topology.ok()) throw std::logic_error(topology.error().message + " in\n" + text.str());
-  Target& target = configuration.target;
-  target.topology = std::make_shared<const Topology>(std::move(*topology));
+  engine::Target& target = configuration.target;
+  target.topology = std::make_shared<const engine::Topology>(std::move(*topology));
   std::vector<int> nodes(machine.switches_of_cluster_node.size());
   for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i] = static_cast<int>(i);
   std::shuffle(nodes.begin(), nodes.end(), random);
@@ -586,7 +586,7 @@ Trace make_trace(std::mt19937_64& random) {
 
 Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
   Configuration configuration;
-  Target& target = configuration.target;
+  engine::Target& target = configuration.target;
   reference::Machine& machine = configuration.machine;
   target.nodes = static_cast<std::uint32_t>(1 + random() % static_cast<std::uint64_t>(ranks));
   target.cores_per_node = static_cast<std::uint32_t>(1 + random() % 4);
@@ -596,7 +596,7 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
     map += (rank > 0 ? "," : "") + std::to_string(random() % target.nodes);
   }
   target.placement = map;
-  Result<std::vector<std::uint32_t>> placed = place_ranks(map, ranks, target.nodes);
+  Result<std::vector<std::uint32_t>> placed = engine::place_ranks(map, ranks, target.nodes);
   if (!placed.ok()) throw std::logic_error(placed.error().message);
   target.node_of_rank = *placed;
   for (std::uint32_t node : target.node_of_rank) machine.node_of_rank.push_back(static_cast<int>(node));
@@ -611,11 +611,11 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
     }
   }
   target.waiting =
-      std::array{Waiting::kYield, Waiting::kYield, Waiting::kBlock, Waiting::kSpin}[random() % 4];
-  machine.spins = target.waiting == Waiting::kSpin;
-  machine.yields = target.waiting == Waiting::kYield;
+      std::array{engine::Waiting::kYield, engine::Waiting::kYield, engine::Waiting::kBlock, engine::Waiting::kSpin}[random() % 4];
+  machine.spins = target.waiting == engine::Waiting::kSpin;
+  machine.yields = target.waiting == engine::Waiting::kYield;
   if (random() % 4 == 0) {
-    target.network = std::make_shared<const Network>(Network::zero());
+    target.network = std::make_shared<const engine::Network>(engine::Network::zero());
     machine.remote = reference::Path{};
     return configuration;
   }
@@ -671,9 +671,9 @@ Configuration make_configuration(std::mt19937_64& random, Rank ranks) {
     toml << "[contention]\nmodel = \"" << (bus ? "bus" : "nic") << "\"\nbandwidth_MBps = " << std::fixed
          << machine.bandwidth / 1e6 << "\n";
   }
-  Result<Network> network = Network::parse(toml.str(), "random.toml");
+  Result<engine::Network> network = engine::Network::parse(toml.str(), "random.toml");
   if (!network.ok()) throw std::logic_error(network.error().message);
-  target.network = std::make_shared<const Network>(std::move(*network));
+  target.network = std::make_shared<const engine::Network>(std::move(*network));
   return configuration;
 }
 

@@ -21,11 +21,11 @@ constexpr double kRelativeError = 1e-9;
 
 enum class Order { kRankByRank, kShuffled, kShuffledAndEager };
 
-std::vector<Prediction> predict(const random_trace::Trace& trace, const std::vector<Target>& targets,
+std::vector<engine::Prediction> predict(const random_trace::Trace& trace, const std::vector<engine::Target>& targets,
                                 Order order, std::mt19937_64& random) {
-  Result<std::unique_ptr<Predictor>> made = Predictor::make(trace.ranks, targets);
+  Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(trace.ranks, targets);
   EXPECT_TRUE(made.ok()) << (made.ok() ? "" : made.error().message);
-  Predictor& predictor = **made;
+  engine::Predictor& predictor = **made;
   std::vector<Rank> arrivals;
   for (Rank rank = 0; rank < trace.ranks; ++rank) {
     arrivals.insert(arrivals.end(), trace.events[static_cast<std::size_t>(rank)].size(), rank);
@@ -41,12 +41,12 @@ std::vector<Prediction> predict(const random_trace::Trace& trace, const std::vec
     if (at == events.size()) predictor.close(rank);
   }
   predictor.advance();
-  std::vector<Prediction> predictions = predictor.predictions();
+  std::vector<engine::Prediction> predictions = predictor.predictions();
   const bool any = std::any_of(predictions.begin(), predictions.end(),
-                               [](const Prediction& prediction) { return prediction.complete; });
+                               [](const engine::Prediction& prediction) { return prediction.complete; });
   const Result<void> diagnosis = predictor.diagnosis();
   EXPECT_EQ(diagnosis.ok(), any) << (diagnosis.ok() ? "" : diagnosis.error().message);
-  for (const Prediction& prediction : predictions) {
+  for (const engine::Prediction& prediction : predictions) {
     EXPECT_EQ(prediction.complete, prediction.why_stuck.empty()) << prediction.why_stuck;
   }
   return predictions;
@@ -65,14 +65,14 @@ TEST_P(RandomTraces, EqualTheReferenceWhateverTheArrivalOrder) {
     std::mt19937_64 random(seed);
     const random_trace::Trace trace = random_trace::make_trace(random);
     std::vector<random_trace::Configuration> configurations;
-    std::vector<Target> targets;
+    std::vector<engine::Target> targets;
     for (std::size_t t = 0; t < kTargetsPerTrace; ++t) {
       configurations.push_back(random_trace::make_configuration(random, trace.ranks));
       targets.push_back(configurations.back().target);
     }
-    const std::vector<Prediction> first = predict(trace, targets, Order::kRankByRank, random);
+    const std::vector<engine::Prediction> first = predict(trace, targets, Order::kRankByRank, random);
     for (Order order : {Order::kShuffled, Order::kShuffledAndEager}) {
-      const std::vector<Prediction> other = predict(trace, targets, order, random);
+      const std::vector<engine::Prediction> other = predict(trace, targets, order, random);
       for (std::size_t t = 0; t < targets.size(); ++t) {
         ASSERT_EQ(first[t].complete, other[t].complete) << "target " << t;
         if (!first[t].complete) continue;

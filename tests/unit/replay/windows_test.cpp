@@ -44,9 +44,9 @@ std::vector<Rank> arrivals_of(const CutTrace& cut, std::mt19937_64& random) {
 }
 
 struct End {
-  MessageIndex message = kNoMessage;
-  ProcessIndex sender = 0;
-  ProcessIndex receiver = 0;
+  engine::MessageIndex message = engine::kNoMessage;
+  engine::ProcessIndex sender = 0;
+  engine::ProcessIndex receiver = 0;
   bool sends = false;
 };
 using Ends = std::map<std::pair<std::size_t, std::size_t>, End>;  // by rank and number of the event
@@ -58,8 +58,8 @@ bool is_end(const Event& event) {
 
 // Which message each recorded send and posting has.
 Ends match(const Trace& trace, const CutTrace& cut, std::mt19937_64& random) {
-  OpStore store(trace.ranks, 1);
-  Matcher matcher(trace.ranks, store);
+  engine::OpStore store(trace.ranks, 1);
+  engine::Matcher matcher(trace.ranks, store);
   std::vector<std::size_t> next(cut.events.size(), 0);
   for (const Rank rank : arrivals_of(cut, random)) {
     const auto at = static_cast<std::size_t>(rank);
@@ -71,15 +71,15 @@ Ends match(const Trace& trace, const CutTrace& cut, std::mt19937_64& random) {
   Ends ends;
   for (std::size_t rank = 0; rank < cut.events.size(); ++rank) {
     std::size_t event = 0;
-    store.for_each_ahead(static_cast<ProcessIndex>(rank), {}, [&](const Op& op) {
+    store.for_each_ahead(static_cast<engine::ProcessIndex>(rank), {}, [&](const engine::Op& op) {
       while (event < cut.events[rank].size() && cut.events[rank][event].event.kind == EventKind::kKeepAlive)
         ++event;
       if ((op.flags & kOpEndsEvent) == 0) return;
       const CutEvent& done = cut.events[rank][event++];
       if (done.original == random_trace::kMade || !is_end(done.event)) return;
-      if (op.message == kNoMessage) return;  // a wildcard that did not complete in its window
-      const Message& message = store.message(op.message);
-      ends[{rank, done.original}] = {op.message, message.sender, message.receiver, op.kind == OpKind::kSend};
+      if (op.message == engine::kNoMessage) return;  // a wildcard that did not complete in its window
+      const engine::Message& message = store.message(op.message);
+      ends[{rank, done.original}] = {op.message, message.sender, message.receiver, op.kind == engine::OpKind::kSend};
     });
   }
   return ends;
@@ -97,16 +97,16 @@ void check_messages(double ending, std::uint64_t seeds, int least_pairs, int lea
     const CutTrace cut = random_trace::cut_windows(trace, 0.2 + 0.1 * static_cast<double>(seed % 7), random, ending);
     const Ends seen = match(trace, cut, random);
     // Message of the whole run -> what is recorded of its two ends.
-    std::map<MessageIndex, std::vector<End>> ends_of;
+    std::map<engine::MessageIndex, std::vector<End>> ends_of;
     for (const auto& [event, end] : seen) {
       ASSERT_TRUE(truth.contains(event));
       ends_of[truth.at(event).message].push_back(end);
     }
-    std::set<MessageIndex> taken;
+    std::set<engine::MessageIndex> taken;
     for (const auto& [message, ends] : ends_of) {
       ASSERT_LE(ends.size(), 2u);
       ASSERT_TRUE(taken.insert(ends.front().message).second) << "two messages became one";
-      const auto ranks = static_cast<ProcessIndex>(trace.ranks);
+      const auto ranks = static_cast<engine::ProcessIndex>(trace.ranks);
       if (ends.size() == 2) {
         ASSERT_EQ(ends[0].message, ends[1].message) << "two ends of one message became two messages";
         ASSERT_NE(ends[0].sends, ends[1].sends);
@@ -134,11 +134,11 @@ TEST(Windows, NoMessageIsEverMismatchedWhereCapturesEnd) {
   check_messages(1, 200, 500, 300);
 }
 
-std::vector<Prediction> predict(const Trace& trace, const CutTrace& cut, const std::vector<Target>& targets,
+std::vector<engine::Prediction> predict(const Trace& trace, const CutTrace& cut, const std::vector<engine::Target>& targets,
                                 bool eager, std::mt19937_64& random) {
-  Result<std::unique_ptr<Predictor>> made = Predictor::make(trace.ranks, targets);
+  Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(trace.ranks, targets);
   EXPECT_TRUE(made.ok());
-  Predictor& predictor = **made;
+  engine::Predictor& predictor = **made;
   std::vector<std::size_t> next(cut.events.size(), 0);
   for (const Rank rank : arrivals_of(cut, random)) {
     const auto at = static_cast<std::size_t>(rank);
@@ -158,11 +158,11 @@ TEST(Windows, NobodyWaitsForARankWhoseCaptureEnded) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const Trace trace = random_trace::make_trace(random);
-    const std::vector<Target> targets{random_trace::make_configuration(random, trace.ranks).target,
+    const std::vector<engine::Target> targets{random_trace::make_configuration(random, trace.ranks).target,
                                       random_trace::make_configuration(random, trace.ranks).target};
-    const std::vector<Prediction> all = predict(trace, whole(trace), targets, false, random);
+    const std::vector<engine::Prediction> all = predict(trace, whole(trace), targets, false, random);
     const CutTrace cut = random_trace::cut_windows(trace, 0.5, random, seed % 2 == 0 ? 1 : 0.5);
-    const std::vector<Prediction> seen = predict(trace, cut, targets, seed % 3 == 0, random);
+    const std::vector<engine::Prediction> seen = predict(trace, cut, targets, seed % 3 == 0, random);
     for (std::size_t t = 0; t < targets.size(); ++t) {
       if (!all[t].complete) continue;
       ASSERT_TRUE(seen[t].complete) << "target " << t << ": " << seen[t].why_stuck;
@@ -176,8 +176,8 @@ TEST(Windows, NobodyWaitsForARankWhoseCaptureEnded) {
 }
 
 TEST(Windows, NothingComesAfterTheEndOfACapture) {
-  OpStore store(2, 1);
-  Matcher matcher(2, store);
+  engine::OpStore store(2, 1);
+  engine::Matcher matcher(2, store);
   Event end;
   end.kind = EventKind::kSkipped;
   end.op = static_cast<CollectiveOp>(SkippedSide::kEverything);
@@ -208,23 +208,23 @@ Event of_kind(EventKind kind, Rank peer = kAnyRank, std::int32_t tag = kAnyTag, 
   return event;
 }
 
-std::shared_ptr<const Network> network_of(const std::string& text) {
-  Result<Network> network = Network::parse(text, "test");
+std::shared_ptr<const engine::Network> network_of(const std::string& text) {
+  Result<engine::Network> network = engine::Network::parse(text, "test");
   EXPECT_TRUE(network.ok()) << network.error().message;
-  return std::make_shared<const Network>(std::move(*network));
+  return std::make_shared<const engine::Network>(std::move(*network));
 }
 
 // Nobody receives the first message; while it is in the link its place goes to the next one.
 TEST(Windows, AMessageInALinkIsNotTheNextOneInItsPlace) {
-  Target target;
+  engine::Target target;
   target.node_of_rank = {0, 1};
   target.nodes = 2;
   target.network = network_of("name = \"slow\"\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = 1\n"
                               "[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0], [65536, 65536.0]]\n");
   target.placement = "block";
-  Result<std::unique_ptr<Predictor>> made = Predictor::make(2, {target});
+  Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(2, {target});
   ASSERT_TRUE(made.ok()) << made.error().message;
-  Predictor& predictor = **made;
+  engine::Predictor& predictor = **made;
   const auto feed = [&](Rank rank, const Event& event) {
     const Result<void> fed = predictor.feed(rank, event);
     ASSERT_TRUE(fed.ok()) << fed.error().message;
@@ -250,7 +250,7 @@ TEST(Windows, AMessageInALinkIsNotTheNextOneInItsPlace) {
     predictor.close(rank);
   }
   predictor.advance();
-  const Prediction prediction = predictor.predictions().front();
+  const engine::Prediction prediction = predictor.predictions().front();
   ASSERT_TRUE(prediction.complete) << prediction.why_stuck;
   EXPECT_GE(prediction.rank_finish_s[1], 10);
   EXPECT_LT(prediction.rank_finish_s[1], 10.1);
@@ -259,13 +259,13 @@ TEST(Windows, AMessageInALinkIsNotTheNextOneInItsPlace) {
 // The start measured 10 s, predicted 5; 9 s unseen; then 5 s of work up to MPI_Finalize: the last window, which stands for the
 // unseen ones.
 TEST(Windows, WorkBeforeTheEndIsTheLastWindows) {
-  Target target;
+  engine::Target target;
   target.node_of_rank = {0};
   target.network = network_of("name = \"zero\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 0.0], [1, 0.0]]\n");
   target.placement = "block";
-  Result<std::unique_ptr<Predictor>> made = Predictor::make(1, {target});
+  Result<std::unique_ptr<engine::Predictor>> made = engine::Predictor::make(1, {target});
   ASSERT_TRUE(made.ok()) << made.error().message;
-  Predictor& predictor = **made;
+  engine::Predictor& predictor = **made;
   const auto feed = [&](EventKind kind, Seconds process_s, Seconds call_s, Bytes bytes = 0) {
     Event event = of_kind(kind, kAnyRank, kAnyTag, bytes);
     event.process_s = process_s;
@@ -283,7 +283,7 @@ TEST(Windows, WorkBeforeTheEndIsTheLastWindows) {
   feed(EventKind::kExit, 5, 0);
   predictor.close(0);
   predictor.advance();
-  const Prediction prediction = predictor.predictions().front();
+  const engine::Prediction prediction = predictor.predictions().front();
   ASSERT_TRUE(prediction.complete) << prediction.why_stuck;
   EXPECT_NEAR(prediction.rank_measured_s[0], 24, 1e-9);
   EXPECT_NEAR(prediction.lbf_s, 10 + 5.0 / 5 * 9, 1e-9);
@@ -295,16 +295,16 @@ TEST(Windows, PredictionsDoNotDependOnTheArrivalOrder) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     std::mt19937_64 random(seed);
     const Trace trace = random_trace::make_trace(random);
-    std::vector<Target> targets;
+    std::vector<engine::Target> targets;
     while (targets.size() < 3) {
-      const Target target = random_trace::make_configuration(random, trace.ranks).target;
+      const engine::Target target = random_trace::make_configuration(random, trace.ranks).target;
       // Who is first in a link, of those who come at the same instant, is not defined (docs/engine.md).
-      if (target.network->contention() == Contention::kNone) targets.push_back(target);
+      if (target.network->contention() == engine::Contention::kNone) targets.push_back(target);
     }
     const CutTrace cut = random_trace::cut_windows(trace, 0.4, random, seed % 3 == 0 ? 0.5 : 0);
-    const std::vector<Prediction> first = predict(trace, cut, targets, false, random);
+    const std::vector<engine::Prediction> first = predict(trace, cut, targets, false, random);
     for (const bool eager : {false, true}) {
-      const std::vector<Prediction> other = predict(trace, cut, targets, eager, random);
+      const std::vector<engine::Prediction> other = predict(trace, cut, targets, eager, random);
       for (std::size_t t = 0; t < targets.size(); ++t) {
         ASSERT_EQ(first[t].complete, other[t].complete)
             << "target " << t << ": " << first[t].why_stuck << " / " << other[t].why_stuck;
@@ -314,7 +314,7 @@ TEST(Windows, PredictionsDoNotDependOnTheArrivalOrder) {
           ASSERT_EQ(std::bit_cast<std::uint64_t>(first[t].rank_finish_s[rank]),
                     std::bit_cast<std::uint64_t>(other[t].rank_finish_s[rank]))
               << "target " << t << ", rank " << rank << " of " << trace.ranks << ", waiting "
-              << waiting_name(targets[t].waiting) << ", eager " << eager;
+              << engine::waiting_name(targets[t].waiting) << ", eager " << eager;
         }
         ASSERT_LT(first[t].seen_share, 1);
         ASSERT_LE(first[t].low_s, first[t].lbf_s);

@@ -34,7 +34,7 @@ std::string stored_trace_below(const std::string& folder) {
 }
 
 Result<ProgramTrace> read_trace(const std::string& path) {
-  Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(path, "");
+  Result<std::unique_ptr<tools::WhatIfTrace>> trace = tools::open_trace(path, "");
   if (!trace) return trace.error();
   skeleton::OperationReader reader((*trace)->ranks());
   const auto add = [&](Rank rank, const Event& event) { return reader.add(rank, event); };

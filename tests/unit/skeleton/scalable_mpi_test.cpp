@@ -118,7 +118,7 @@ class CapturedSkeletons : public CompiledSkeletons {
     }
     EXPECT_NE(stored, "") << ran.out;
     if (stored.empty()) return {};
-    Result<std::unique_ptr<WhatIfTrace>> opened = open_trace(stored, "");
+    Result<std::unique_ptr<tools::WhatIfTrace>> opened = tools::open_trace(stored, "");
     EXPECT_TRUE(opened.ok()) << (opened ? "" : opened.error().message);
     if (!opened) return {};
     skeleton::OperationReader reader((*opened)->ranks());

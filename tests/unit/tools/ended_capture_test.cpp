@@ -28,14 +28,14 @@ class EndedCapture : public testing::Test {
   }
 
   // As lbfd has it; the trace stays in trace_path().
-  std::shared_ptr<const StepView> lbfd() {
+  std::shared_ptr<const daemon::StepView> lbfd() {
     const auto describe = [&](std::uint32_t node) {
-      return StepDescription::parse(program_.description(node, 7).dump()).value();
+      return daemon::StepDescription::parse(program_.description(node, 7).dump()).value();
     };
-    auto trace = std::move(StepTrace::create({"c", 7, 0, 0}, trace_path(), describe(0), 1)).value();
+    auto trace = std::move(daemon::StepTrace::create({"c", 7, 0, 0}, trace_path(), describe(0), 1)).value();
     const auto nodes = static_cast<std::uint32_t>(program_.ranks_of_node.size());
     for (std::uint32_t node = 0; node < nodes; ++node) EXPECT_TRUE(trace->register_stream(describe(node)).ok());
-    auto catalog = NetworkCatalog::load(directory_.path(), "");
+    auto catalog = daemon::NetworkCatalog::load(directory_.path(), "");
     EXPECT_TRUE(catalog.ok());
     for (std::uint32_t node = 0; node < nodes; ++node) {
       std::uint64_t sequence = 0;
@@ -43,10 +43,10 @@ class EndedCapture : public testing::Test {
         EXPECT_TRUE(trace->append(node, ++sequence, test::bytes_of(batch)).ok());
       EXPECT_TRUE(trace->end_stream(node, {sequence, 0, "step_end", 0}).ok());
     }
-    StepRun step(trace, *catalog, {});
-    StepRun::Progress progress = StepRun::Progress::kMore;
-    while (progress == StepRun::Progress::kMore) progress = step.work();
-    EXPECT_EQ(progress, StepRun::Progress::kFinished);
+    daemon::StepRun step(trace, *catalog, {});
+    daemon::StepRun::Progress progress = daemon::StepRun::Progress::kMore;
+    while (progress == daemon::StepRun::Progress::kMore) progress = step.work();
+    EXPECT_EQ(progress, daemon::StepRun::Progress::kFinished);
     return step.view();
   }
   std::string network_path() const { return directory_.path() + "/default.toml"; }
@@ -84,17 +84,17 @@ TEST_F(EndedCapture, WhatTheCaptureTookMatters) {
 TEST_F(EndedCapture, AdviseReplaysItAlike) {
   const auto view = lbfd();
   const db::PredictionRecord& self = view->predictions.at(0);
-  auto opened = open_trace(trace_path(), "");
+  auto opened = tools::open_trace(trace_path(), "");
   ASSERT_TRUE(opened.ok());
-  AdviseTrace trace(std::move(*opened), "", [](double) {});
-  Target ran;
+  tools::AdviseTrace trace(std::move(*opened), "", [](double) {});
+  engine::Target ran;
   ran.node_of_rank = {0, 0, 1, 1};
   ran.nodes = 2;
   ran.cores_per_node = 2;
   ran.placement = "block";
-  auto network = Network::load(network_path());
+  auto network = engine::Network::load(network_path());
   ASSERT_TRUE(network.ok());
-  ran.network = std::make_shared<const Network>(std::move(*network));
+  ran.network = std::make_shared<const engine::Network>(std::move(*network));
   for (int pass = 0; pass < 2; ++pass) {  // it is read again for each
     const auto replayed = trace.replay({ran});
     ASSERT_TRUE(replayed.ok());

@@ -13,26 +13,26 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-Contacts read_contacts(std::initializer_list<const char*> lines) {
-  Contacts measured;
-  for (const char* line : lines) EXPECT_TRUE(read_contact_line(line, measured).ok()) << line;
+tools::Contacts read_contacts(std::initializer_list<const char*> lines) {
+  tools::Contacts measured;
+  for (const char* line : lines) EXPECT_TRUE(tools::read_contact_line(line, measured).ok()) << line;
   return measured;
 }
 
-Turns read_turns(std::initializer_list<const char*> lines) {
-  Turns measured;
-  for (const char* line : lines) EXPECT_TRUE(read_turn_line(line, measured).ok()) << line;
+tools::Turns read_turns(std::initializer_list<const char*> lines) {
+  tools::Turns measured;
+  for (const char* line : lines) EXPECT_TRUE(tools::read_turn_line(line, measured).ok()) << line;
   return measured;
 }
 
-PingPong read(std::initializer_list<const char*> lines) {
-  PingPong measured;
-  for (const char* line : lines) EXPECT_TRUE(read_pingpong_line(line, measured).ok()) << line;
+tools::PingPong read(std::initializer_list<const char*> lines) {
+  tools::PingPong measured;
+  for (const char* line : lines) EXPECT_TRUE(tools::read_pingpong_line(line, measured).ok()) << line;
   return measured;
 }
 
 TEST(ContactLines, AreAddedUpOverTheStarts) {
-  const Contacts measured = read_contacts({"peer 10000000", "first remote 400000", "first remote -5",
+  const tools::Contacts measured = read_contacts({"peer 10000000", "first remote 400000", "first remote -5",
                                            "first self 7000", "end", "peer 9000000", "end"});
   EXPECT_EQ(measured.complete, 2);
   EXPECT_THAT(measured.peer_ns, ElementsAre(10000000, 9000000));
@@ -43,40 +43,40 @@ TEST(ContactLines, AreAddedUpOverTheStarts) {
 TEST(ContactLines, ForeignOutputIsRefused) {
   for (const char* line : {"", "Welcome", "peer", "peer x", "peer 1 2", "peer1", "first 5", "first remote",
                            "first other 5", "end now", "turn 5"}) {
-    Contacts measured;
-    EXPECT_FALSE(read_contact_line(line, measured).ok()) << line;
+    tools::Contacts measured;
+    EXPECT_FALSE(tools::read_contact_line(line, measured).ok()) << line;
   }
 }
 
 TEST(TurnLines, AreAddedUpAndForeignOutputIsRefused) {
-  const Turns measured = read_turns({"turn 450", "turn -3", "switch 1500", "end"});
+  const tools::Turns measured = read_turns({"turn 450", "turn -3", "switch 1500", "end"});
   EXPECT_TRUE(measured.complete);
   EXPECT_THAT(measured.turn_ns, ElementsAre(450, -3));
   EXPECT_THAT(measured.switch_ns, ElementsAre(1500));
   for (const char* line : {"", "turn", "turn x", "switch", "switch 1 2", "turn 1 2", "end now", "peer 5"}) {
-    Turns refused;
-    EXPECT_FALSE(read_turn_line(line, refused).ok()) << line;
+    tools::Turns refused;
+    EXPECT_FALSE(tools::read_turn_line(line, refused).ok()) << line;
   }
 }
 
 TEST(NetworkFile, HasFirstContactsAndTurns) {
-  const PingPong remote = read({"node 0 a", "node 1 b", "batch 0 20000", "end"});
-  const PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "end"});
+  const tools::PingPong remote = read({"node 0 a", "node 1 b", "batch 0 20000", "end"});
+  const tools::PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "end"});
   // 11 ms (third quartile) for the very first, of which 0.4 ms (median) are what each first one takes.
-  const Contacts contacts =
+  const tools::Contacts contacts =
       read_contacts({"peer 2000000", "peer 10000000", "peer 12000000", "first remote 400000",
                      "first remote 300000", "first remote 9000000", "first self 7000", "end"});
-  const Turns remote_turns = read_turns({"turn 2600", "turn 2700", "turn 900000", "switch 5700", "end"});
-  const Turns self_node_turns = read_turns({"turn 450", "switch 1400", "switch 1600", "end"});
-  Calibration calibration;
+  const tools::Turns remote_turns = read_turns({"turn 2600", "turn 2700", "turn 900000", "switch 5700", "end"});
+  const tools::Turns self_node_turns = read_turns({"turn 450", "switch 1400", "switch 1600", "end"});
+  tools::Calibration calibration;
   calibration.name = "lan";
   calibration.remote = &remote;
   calibration.self_node = &self_node;
   calibration.contacts = &contacts;
   calibration.remote_turns = &remote_turns;
   calibration.self_node_turns = &self_node_turns;
-  const std::string text = network_file(calibration);
-  const auto network = Network::parse(text, "lan.toml");
+  const std::string text = tools::network_file(calibration);
+  const auto network = engine::Network::parse(text, "lan.toml");
   ASSERT_TRUE(network.ok()) << network.error().message << "\n" << text;
   EXPECT_NEAR(network->path(1).first_message_s, 0.4e-3, 1e-12);
   EXPECT_NEAR(network->path(1).first_peer_s, 10.6e-3, 1e-12);
@@ -94,29 +94,29 @@ TEST(NetworkFile, HasFirstContactsAndTurns) {
 }
 
 TEST(ContactKeys, AreLeftOutWhereNothingWasMeasuredAndNeverNegative) {
-  EXPECT_EQ(contact_keys(Locality::kRemote, nullptr, nullptr), "");
-  const Contacts nothing;
-  const Turns no_turns;
-  EXPECT_EQ(contact_keys(Locality::kRemote, &nothing, &no_turns), "");
-  const Contacts noise = read_contacts({"peer 5", "first remote 100", "first self -7"});
-  const Turns noisy_turns = read_turns({"turn -5", "switch -7"});
-  EXPECT_EQ(contact_keys(Locality::kRemote, &noise, &noisy_turns),
+  EXPECT_EQ(tools::contact_keys(tools::Locality::kRemote, nullptr, nullptr), "");
+  const tools::Contacts nothing;
+  const tools::Turns no_turns;
+  EXPECT_EQ(tools::contact_keys(tools::Locality::kRemote, &nothing, &no_turns), "");
+  const tools::Contacts noise = read_contacts({"peer 5", "first remote 100", "first self -7"});
+  const tools::Turns noisy_turns = read_turns({"turn -5", "switch -7"});
+  EXPECT_EQ(tools::contact_keys(tools::Locality::kRemote, &noise, &noisy_turns),
             "first_message_us = 0.100\nfirst_peer_us = 0.000\nturn_us = 0.000\nswitch_us = 0.000\n");
-  EXPECT_EQ(contact_keys(Locality::kSelfNode, &noise, nullptr), "first_message_us = 0.000\n");
+  EXPECT_EQ(tools::contact_keys(tools::Locality::kSelfNode, &noise, nullptr), "first_message_us = 0.000\n");
 }
 
 // Half a round trip was 3 us, of which 1.4 are the switch from one rank to the other; shorter than that is
 // noise.
 TEST(NetworkFile, OfOneProcessorHasTheSwitchOnce) {
-  const PingPong self_node = read({"node 0 a", "node 1 a", "yield 1", "batch 0 1300", "batch 8 3000", "end"});
-  const Turns turns = read_turns({"turn 450", "switch 1400", "end"});
-  Calibration calibration;
+  const tools::PingPong self_node = read({"node 0 a", "node 1 a", "yield 1", "batch 0 1300", "batch 8 3000", "end"});
+  const tools::Turns turns = read_turns({"turn 450", "switch 1400", "end"});
+  tools::Calibration calibration;
   calibration.name = "one";
   calibration.self_node = &self_node;
   calibration.self_node_turns = &turns;
-  const auto network = Network::parse(network_file(calibration), "one.toml");
+  const auto network = engine::Network::parse(tools::network_file(calibration), "one.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
-  const PathCost& path = network->path(0);
+  const engine::PathCost& path = network->path(0);
   EXPECT_NEAR(path.send_cpu.at(8) + path.flight.at(8) + path.recv_cpu.at(8) + path.switch_s, 3e-6, 1e-12);
   EXPECT_NEAR(path.send_cpu.at(8), 0.8e-6, 1e-12);
   EXPECT_EQ(path.send_cpu.at(0), 0);
@@ -124,12 +124,12 @@ TEST(NetworkFile, OfOneProcessorHasTheSwitchOnce) {
 
 // Two ranks on one processor: it worked all the time that a message took.
 TEST(SplitCosts, OnOneProcessorAllIsWork) {
-  const auto shared = split_costs(read({"node 0 a", "node 1 a", "yield 1", "batch 8 3000"}));
+  const auto shared = tools::split_costs(read({"node 0 a", "node 1 a", "yield 1", "batch 8 3000"}));
   EXPECT_NEAR(shared.at(8).send_cpu_s, 1.5e-6, 1e-12);
   EXPECT_NEAR(shared.at(8).recv_cpu_s, 1.5e-6, 1e-12);
   EXPECT_EQ(shared.at(8).flight_s, 0);
-  EXPECT_TRUE(split_costs(read({"node 0 a", "node 1 a", "yield 0", "batch 8 3000"})).empty());
-  EXPECT_TRUE(split_costs(read({"node 0 a", "node 1 b", "yield 1", "batch 8 3000"})).empty());
+  EXPECT_TRUE(tools::split_costs(read({"node 0 a", "node 1 a", "yield 0", "batch 8 3000"})).empty());
+  EXPECT_TRUE(tools::split_costs(read({"node 0 a", "node 1 b", "yield 1", "batch 8 3000"})).empty());
 }
 
 }  // namespace

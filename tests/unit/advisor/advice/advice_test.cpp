@@ -43,7 +43,7 @@ class AdviceTest : public testing::Test {
     return advise(ranking, baseline_, trust_, graph_, objective);
   }
 
-  std::shared_ptr<const Network> network_ = test::slow_network();
+  std::shared_ptr<const engine::Network> network_ = test::slow_network();
   CommGraph graph_ = test::graph_of(4, {{0, 2, 8200}, {1, 3, 1300}, {0, 1, 500}}, 1);
   Baseline baseline_;
   Trust trust_;

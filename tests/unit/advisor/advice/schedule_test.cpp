@@ -54,7 +54,7 @@ class ScheduleTest : public testing::Test {
  protected:
   Ranked ranked(const std::string& placement, std::vector<std::uint32_t> node_of_rank, Seconds time_s) const {
     Ranked made;
-    Target& target = made.candidate.target;
+    engine::Target& target = made.candidate.target;
     target.placement = placement;
     target.nodes = 1 + *std::max_element(node_of_rank.begin(), node_of_rank.end());
     target.node_of_rank = std::move(node_of_rank);
@@ -92,7 +92,7 @@ class ScheduleTest : public testing::Test {
     return nodes;
   }
 
-  std::shared_ptr<const Network> network_ = test::slow_network();
+  std::shared_ptr<const engine::Network> network_ = test::slow_network();
   CommGraph graph_ = test::graph_of(4, {{0, 2, 100}}, 1);
   Baseline baseline_;
   Trust trust_;

@@ -10,7 +10,7 @@
 namespace lbf::advisor {
 namespace {
 
-std::shared_ptr<const Network> tree() {
+std::shared_ptr<const engine::Network> tree() {
   return test::network(
       "name = \"tree\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 1.0], [1000, 2.0], [2000, 3.0]]\n"
       "[[path]]\nlocality = \"hop:1\"\ntable = [[0, 10.0], [1000, 20.0], [2000, 30.0]]\n"
@@ -24,14 +24,14 @@ std::shared_ptr<const Network> tree() {
 TEST(Scaled, LatencyAndBandwidthApart) {
   const auto made = scaled(tree(), 2, 0.5, 4);
   ASSERT_TRUE(made.ok()) << made.error().message;
-  const Network& network = **made;
+  const engine::Network& network = **made;
   EXPECT_EQ(network.name(), "tree");
   // 10 us * 0.5, and 10 us for 1000 bytes / 4.
   EXPECT_NEAR(network.path(1).flight.at(0), 5e-6, 1e-15);
   EXPECT_NEAR(network.path(1).flight.at(1000), 7.5e-6, 1e-15);
   EXPECT_NEAR(network.path(1).flight.at(4000), 15e-6, 1e-12) << "beyond the table";
   EXPECT_NEAR(network.path(2).flight.at(1000), 75e-6, 1e-15);
-  EXPECT_NEAR(network.path(kUnknownHops).flight.at(0), 50e-6, 1e-15);
+  EXPECT_NEAR(network.path(engine::kUnknownHops).flight.at(0), 50e-6, 1e-15);
   EXPECT_NEAR(network.path(0).flight.at(1000), 0.75e-6, 1e-15);
   EXPECT_EQ(network.path(1).send_cpu.at(0), 0.5e-6) << "protocol processing is processor work";
   EXPECT_EQ(network.path(1).recv_cpu.at(0), 0.25e-6);
@@ -39,7 +39,7 @@ TEST(Scaled, LatencyAndBandwidthApart) {
   EXPECT_NEAR(network.local().copy.at(0), 0.5e-6, 1e-15);
   EXPECT_NEAR(network.local().reduce.at(1000), 8e-6, 1e-15);
   EXPECT_EQ(network.path(1).eager_limit_bytes, 4096U);
-  EXPECT_EQ(network.contention(), Contention::kNic);
+  EXPECT_EQ(network.contention(), engine::Contention::kNic);
   EXPECT_NEAR(network.contention_bytes_per_s(), 160e6, 1);
 }
 
@@ -47,7 +47,7 @@ TEST(Scaled, AsItIsIsAsItWas) {
   const auto before = tree();
   const auto made = scaled(before, 2, 1, 1);
   ASSERT_TRUE(made.ok());
-  for (const std::uint32_t hops : {0U, 1U, 2U, kUnknownHops}) {
+  for (const std::uint32_t hops : {0U, 1U, 2U, engine::kUnknownHops}) {
     for (const Bytes bytes : {0UL, 1UL, 999UL, 5000UL}) {
       EXPECT_NEAR((*made)->path(hops).flight.at(bytes), before->path(hops).flight.at(bytes), 1e-15);
     }
@@ -58,23 +58,23 @@ TEST(Scaled, AsItIsIsAsItWas) {
   }
   const auto flat = test::slow_network();
   EXPECT_FALSE((*scaled(flat, 0, 1, 1))->local().known()) << "none where the file has none";
-  const auto zero = std::make_shared<const Network>(Network::zero());
+  const auto zero = std::make_shared<const engine::Network>(engine::Network::zero());
   EXPECT_EQ(*scaled(zero, 0, 2, 2), zero);
 }
 
 TEST(Sensitivity, OneRankThatSendsOneMessage) {
   // 300 us of work, then 1000 bytes: latency 100 us, 100 us for its bytes. The "replay" works that out.
-  Target target;
+  engine::Target target;
   target.nodes = 2;
   target.node_of_rank = {0, 1};
   target.speed_of_node = {1, 1};
   target.network = tree();
   int passes = 0;
-  const auto replay = [&](const std::vector<Target>& targets) -> Result<std::vector<Replayed>> {
+  const auto replay = [&](const std::vector<engine::Target>& targets) -> Result<std::vector<Replayed>> {
     ++passes;
     std::vector<Replayed> replayed;
-    for (const Target& one : targets)
-      replayed.push_back({300e-6 / one.speed_of(0) + one.network->path(kUnknownHops).flight.at(1000), ""});
+    for (const engine::Target& one : targets)
+      replayed.push_back({300e-6 / one.speed_of(0) + one.network->path(engine::kUnknownHops).flight.at(1000), ""});
     return replayed;
   };
   const Result<Sensitivity> curves = sensitivity(target, replay);

@@ -180,11 +180,11 @@ TEST(Candidates, NodesWithoutRanksAreLeftOutOfAMap) {
 }
 
 TEST(Candidates, ComputeAlikeWhereNoReplayTellsThemApart) {
-  Target one;
+  engine::Target one;
   one.nodes = 2;
   one.node_of_rank = {0, 0, 1};
   one.cores_per_node = 2;
-  Target other = one;
+  engine::Target other = one;
   EXPECT_TRUE(computes_alike(one, other));
   other.cores_per_node = 8;
   EXPECT_TRUE(computes_alike(one, other)) << "six processors are idle";
@@ -207,7 +207,7 @@ TEST(Candidates, UnlikeNodesHaveTheirOwnProcessorsAndSpeeds) {
   CandidateOptions options = test::options(3);
   const std::vector<NodeSet> sets = sets_of(cluster, options);
   ASSERT_EQ(sets.size(), 1U);
-  const Target target = bare_target(cluster, sets[0], options);
+  const engine::Target target = bare_target(cluster, sets[0], options);
   EXPECT_THAT(target.cores_of_node, ElementsAre(2, 1));
   EXPECT_THAT(target.speed_of_node, ElementsAre(2.0, 1.0));
 }

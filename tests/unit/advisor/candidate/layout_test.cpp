@@ -33,7 +33,7 @@ TEST(LayOut, OnNodesThatAreAlikeItIsPlaceRanks) {
       for (std::uint32_t nodes = 1; nodes <= static_cast<std::uint32_t>(ranks); ++nodes) {
         for (const std::uint32_t cores : {1U, 3U, 64U}) {
           EXPECT_EQ(laid_out(placement, ranks, std::vector<std::uint32_t>(nodes, cores)),
-                    *place_ranks(placement, ranks, nodes))
+                    *engine::place_ranks(placement, ranks, nodes))
               << placement << ' ' << ranks << ' ' << nodes << ' ' << cores;
         }
       }

@@ -46,7 +46,7 @@ Cluster random_cluster(Draw& draw) {
   if (switches > 1 && nodes >= switches)
     conf += "SwitchName=top Switches=s[0-" + std::to_string(switches - 1) + "]\n";
   if (!conf.empty()) {
-    cluster.topology = std::make_shared<const Topology>(*Topology::parse(conf, "topology.conf"));
+    cluster.topology = std::make_shared<const engine::Topology>(*engine::Topology::parse(conf, "topology.conf"));
     for (const ClusterNode& node : cluster.nodes)
       cluster.topology_node_of_node.push_back(*cluster.topology->find(node.name));
   }

@@ -14,8 +14,8 @@ namespace {
 
 using Mapping = std::vector<std::uint32_t>;
 
-Target nodes_of(std::uint32_t nodes, std::uint32_t cores = 1) {
-  Target target;
+engine::Target nodes_of(std::uint32_t nodes, std::uint32_t cores = 1) {
+  engine::Target target;
   target.nodes = nodes;
   target.cores_per_node = cores;
   target.network = test::slow_network();
@@ -36,7 +36,7 @@ TEST(Load, MattersWhereRanksShareProcessorsOrSpeedsDiffer) {
   EXPECT_TRUE(load_matters(MappingProblem(uneven, nodes_of(2), {2, 2})));
   EXPECT_FALSE(load_matters(MappingProblem(even, nodes_of(2), {2, 2})));
   EXPECT_FALSE(load_matters(MappingProblem(uneven, nodes_of(2, 2), {2, 2}))) << "a processor each";
-  Target mixed = nodes_of(2, 2);
+  engine::Target mixed = nodes_of(2, 2);
   mixed.cores_of_node = {2, 2};
   mixed.speed_of_node = {1, 0.5};
   EXPECT_TRUE(load_matters(MappingProblem(uneven, mixed, {2, 2})));
@@ -47,7 +47,7 @@ TEST(Load, BusiestNode) {
   const MappingProblem problem(graph, nodes_of(2, 2), {4, 4});
   EXPECT_DOUBLE_EQ(busiest_s(problem, Mapping{0, 0, 1, 1}), 10) << "one rank has one processor";
   EXPECT_DOUBLE_EQ(busiest_s(problem, Mapping{0, 0, 0, 0}), 10);
-  Target slow = nodes_of(2, 2);
+  engine::Target slow = nodes_of(2, 2);
   slow.speed = 0.5;
   EXPECT_DOUBLE_EQ(busiest_s(MappingProblem(graph, slow, {4, 4}), Mapping{0, 0, 0, 0}), 20);
 }
@@ -63,7 +63,7 @@ TEST(Load, BalancedKeepsCapacities) {
 
 TEST(Load, BalancedTakesTheFasterNodeFirst) {
   const CommGraph graph = graph_with({4, 1, 1});
-  Target mixed = nodes_of(2);
+  engine::Target mixed = nodes_of(2);
   mixed.cores_of_node = {1, 1};
   mixed.speed_of_node = {1, 4};
   EXPECT_EQ(balanced(MappingProblem(graph, mixed, {3, 3}))[0], 1U);
@@ -109,7 +109,7 @@ TEST(Load, WhatAStepChangesIsTheDifference) {
       mapping.push_back(rank < 4 ? 0U : static_cast<std::uint32_t>(random() % 3));
     }
     const CommGraph graph = graph_with(process_s);
-    Target mixed = nodes_of(3);
+    engine::Target mixed = nodes_of(3);
     mixed.cores_of_node = {3, 2, 4};
     mixed.speed_of_node = {1, 2, 0.5};
     const MappingProblem problem(graph, mixed, {12, 12, 12});

@@ -16,8 +16,8 @@ namespace {
 
 using Mapping = std::vector<std::uint32_t>;
 
-Target nodes_of(std::uint32_t nodes) {
-  Target target;
+engine::Target nodes_of(std::uint32_t nodes) {
+  engine::Target target;
   target.nodes = nodes;
   target.network = test::slow_network();
   return target;
@@ -57,8 +57,8 @@ TEST(MappingProblem, CostIsWhatTheMessagesTake) {
 
 TEST(MappingProblem, OnANetworkWithoutTimesTheCutStillCounts) {
   const CommGraph graph = test::graph_of(3, {{0, 1, 500}, {1, 2, 1000}});
-  Target target = nodes_of(2);
-  target.network = std::make_shared<const Network>(Network::zero());
+  engine::Target target = nodes_of(2);
+  target.network = std::make_shared<const engine::Network>(engine::Network::zero());
   const MappingProblem problem(graph, target, {3, 3});
   EXPECT_LT(problem.cost(Mapping{0, 1, 1}), problem.cost(Mapping{0, 0, 1}));
 }
@@ -101,9 +101,9 @@ TEST(Partition, IsTheSameWhateverWasMappedBefore) {
 TEST(Partition, FarNodesGetWhatExchangesLittle) {
   const std::string conf =
       "SwitchName=s0 Nodes=n[1-2]\nSwitchName=s1 Nodes=n[3-4]\nSwitchName=top Switches=s[0-1]\n";
-  Target target;
+  engine::Target target;
   target.nodes = 4;
-  target.topology = std::make_shared<const Topology>(*Topology::parse(conf, "topology.conf"));
+  target.topology = std::make_shared<const engine::Topology>(*engine::Topology::parse(conf, "topology.conf"));
   target.topology_node_of_node = {0, 1, 2, 3};
   target.network = test::network(
       "name = \"tree\"\n[[path]]\nlocality = \"self-node\"\ntable = [[0, 0.0]]\n[[path]]\nlocality = "

@@ -11,9 +11,9 @@ namespace {
 
 using testing::ElementsAre;
 
-Target target_of(std::vector<std::uint32_t> node_of_rank, std::uint32_t nodes,
-                 std::shared_ptr<const Network> network) {
-  Target target;
+engine::Target target_of(std::vector<std::uint32_t> node_of_rank, std::uint32_t nodes,
+                 std::shared_ptr<const engine::Network> network) {
+  engine::Target target;
   target.node_of_rank = std::move(node_of_rank);
   target.nodes = nodes;
   target.cores_per_node = 2;
@@ -31,11 +31,11 @@ TEST(Bound, LoadBalance) {
   // One node of two processors: 12 s of work / 2; the longest rank is 1 with 3 + 2.5 s.
   EXPECT_DOUBLE_EQ(bound_of(target_of({0, 0, 0}, 1, test::slow_network()), graph, 0).processors_s, 6);
   // Twice as fast: 3 s of work, the longest rank 1.5 + 2.5 s.
-  Target fast = target_of({0, 0, 0}, 1, test::slow_network());
+  engine::Target fast = target_of({0, 0, 0}, 1, test::slow_network());
   fast.speed = 2;
   EXPECT_DOUBLE_EQ(bound_of(fast, graph, 0).processors_s, 4);
   // By node: rank 2 alone on half a processor's speed.
-  Target mixed = target_of({0, 0, 1}, 2, test::slow_network());
+  engine::Target mixed = target_of({0, 0, 1}, 2, test::slow_network());
   mixed.speed_of_node = {1, 0.5};
   mixed.cores_of_node = {2, 1};
   EXPECT_DOUBLE_EQ(bound_of(mixed, graph, 0).processors_s, 10);

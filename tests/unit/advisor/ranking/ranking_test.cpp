@@ -17,12 +17,12 @@ using testing::HasSubstr;
 class RankingTest : public testing::Test {
  protected:
   // The "replay": bytes between nodes, in thousands, plus one second.
-  Result<std::vector<Replayed>> replay(const std::vector<Target>& targets) {
+  Result<std::vector<Replayed>> replay(const std::vector<engine::Target>& targets) {
     ++passes_;
     now_s_ += pass_s_;
     most_targets_ = std::max(most_targets_, targets.size());
     std::vector<Replayed> replayed;
-    for (const Target& target : targets) {
+    for (const engine::Target& target : targets) {
       const NodeTraffic traffic = traffic_of(target.node_of_rank, target.nodes, graph_);
       const Seconds time_s = 1 + static_cast<Seconds>(traffic.between) / 1000;
       replayed.push_back({time_s, target.nodes == stuck_on_ ? "it waits for ever" : ""});
@@ -30,7 +30,7 @@ class RankingTest : public testing::Test {
     return replayed;
   }
   ReplayBatch replay_batch() {
-    return [this](const std::vector<Target>& targets) { return replay(targets); };
+    return [this](const std::vector<engine::Target>& targets) { return replay(targets); };
   }
   RankingOptions options() {
     RankingOptions made;
@@ -55,7 +55,7 @@ class RankingTest : public testing::Test {
   }
 
   CommGraph graph_ = test::graph_of(4, {{0, 2, 5000}, {1, 3, 4000}, {0, 1, 100}}, 0.5);
-  std::shared_ptr<const Network> network_ = test::slow_network();
+  std::shared_ptr<const engine::Network> network_ = test::slow_network();
   int passes_ = 0;
   std::size_t most_targets_ = 0;
   Seconds now_s_ = 0;
@@ -137,7 +137,7 @@ TEST_F(RankingTest, StuckTargetsAreNoCandidates) {
 TEST_F(RankingTest, ErrorsOfTheReplayArePassedOn) {
   const auto ranking = rank(
       candidates(), graph_,
-      [](const std::vector<Target>&) -> Result<std::vector<Replayed>> {
+      [](const std::vector<engine::Target>&) -> Result<std::vector<Replayed>> {
         return invalid_input("rank 3, event 7: no such peer");
       },
       options());
@@ -170,9 +170,9 @@ TEST_F(RankingTest, TheSearchFindsWhatNoDistributionHas) {
 
 TEST_F(RankingTest, TheSearchKeepsWithinTheLimitsOfTheObjective) {
   // On one node it takes longer, but fewer node-hours: 1.5 of 2.2 node-seconds, after a deadline of 1.2 s.
-  const ReplayBatch replay = [](const std::vector<Target>& targets) -> Result<std::vector<Replayed>> {
+  const ReplayBatch replay = [](const std::vector<engine::Target>& targets) -> Result<std::vector<Replayed>> {
     std::vector<Replayed> replayed;
-    for (const Target& target : targets) replayed.push_back({target.nodes == 1 ? 1.5 : 1.1, ""});
+    for (const engine::Target& target : targets) replayed.push_back({target.nodes == 1 ? 1.5 : 1.1, ""});
     return replayed;
   };
   graph_ = test::graph_of(2, {{0, 1, 1000}});
