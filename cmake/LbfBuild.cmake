@@ -62,6 +62,10 @@ function(lbf_target name)
   target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR})
   target_compile_options(${name} PRIVATE -Wall -Wextra -Wshadow -Wcast-align
                                          $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor> $<$<COMPILE_LANGUAGE:CXX>:-Woverloaded-virtual>)
+  if(LBF_UNITY)
+    # A type of an anonymous namespace in one of a class is right in a source file, which in a unity build is included.
+    target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
+  endif()
   if(LBF_WERROR)
     target_compile_options(${name} PRIVATE -Werror)
   endif()

@@ -117,8 +117,8 @@ class Builder {
 
   // Exchange::under_way.
   void find_under_way(Signature& signature) const {
-    constexpr std::uint32_t kNone = ~0u;
-    std::vector<std::uint32_t> copied_to(trace_.operations(), kNone);  // by operation: the cluster
+    constexpr std::uint32_t kNotCopied = ~0u;
+    std::vector<std::uint32_t> copied_to(trace_.operations(), kNotCopied);  // by operation: the cluster
     std::vector<bool> seen(signature.exchanges.size(), false);
     for (std::uint32_t s = 0; s < clusters_.size(); ++s) {
       if (seen[clusters_[s]]) continue;
@@ -139,7 +139,7 @@ class Builder {
           const OperationId start = started[slot];
           const Operation& request = similarity_.operation(start);
           const bool receives = request.kind == OperationKind::kIrecv && request.peer >= 0;
-          if (cluster != kNone && copied_to[start] != cluster && receives) found.emplace_back(cluster, start);
+          if (cluster != kNotCopied && copied_to[start] != cluster && receives) found.emplace_back(cluster, start);
         });
         ++id;
       }

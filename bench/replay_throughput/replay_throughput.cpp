@@ -18,6 +18,8 @@
 #include "predictor/daemon/intake/stream_merge.h"
 #include "predictor/engine/metric/predictor.h"
 
+namespace engine = lbf::engine;
+
 namespace {
 
 using lbf::Rank;

@@ -56,7 +56,7 @@ std::FILE* report_file(const char* variable) {
 }
 
 pid_t own_process = 0;
-bool sampling = false;
+bool samples_alone = false;
 
 [[gnu::constructor]] void begin_alone() {
   const char* list = std::getenv("LBF_PROCEDURES_ALONE");
@@ -67,7 +67,7 @@ bool sampling = false;
         [] {
           const Result<std::size_t> started = Sampler::start();
           if (!started) say(started.error().message);
-          return sampling = started.ok();
+          return samples_alone = started.ok();
         },
         false);
   }
@@ -82,7 +82,7 @@ bool sampling = false;
   guarded(
       [] {
         const NotMeasured no_times;
-        if (sampling) {
+        if (samples_alone) {
           Sampler::stop();
           if (std::FILE* out = report_file("LBF_PROCEDURES_SAMPLES")) {
             write_samples(out);

@@ -14,7 +14,7 @@ constexpr Seconds kRateMemoryS = 0.5;
 // This part of a grant is shared equally, the rest by call rates: a silent rank may begin to call.
 constexpr double kEqualPart = 0.5;
 constexpr double kMostCallsPerCpuS = 1e9;
-constexpr Seconds kMostCallS = 20e-6;
+constexpr Seconds kMostStoredCallS = 20e-6;
 constexpr double kMostRelayShare = 1;
 // Of what the node may count each ring gets this many equal parts, or twice its part by call rates: one that uses it up
 // ends its capture for good, and most do not need theirs.
@@ -77,7 +77,7 @@ void CostControl::expect(const cost::CostHistory& history) {
   cost::CostHistory used{settings_.calls_per_cpu_s, settings_.primitives.recorded_s, relay_share_};
   const bool calls_known = known(history.calls_per_s, kMostCallsPerCpuS);
   if (calls_known) used.calls_per_s = history.calls_per_s;
-  if (known(history.call_s, kMostCallS)) used.call_s = history.call_s;
+  if (known(history.call_s, kMostStoredCallS)) used.call_s = history.call_s;
   if (known(history.relay_share, kMostRelayShare)) used.relay_share = relay_share_ = history.relay_share;
   predicted_share_ = predict(used);
   const bool called = std::any_of(rings_.begin(), rings_.end(), [](const auto& ring) { return ring.second.calls > 0; });

@@ -35,13 +35,13 @@ constexpr std::size_t kMaxStepBytes = 16 << 20;
 
 Result<std::string> read_file(const std::string& path) {
   const lbf::ScopedFd fd(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
-  if (!fd) return io_error("cannot read " + path);
+  if (!fd) return lbf::io_error("cannot read " + path);
   std::string text;
   char buffer[65536];
   for (;;) {
     const ssize_t got = ::read(fd.get(), buffer, sizeof buffer);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error("cannot read " + path);
+    if (got < 0) return lbf::io_error("cannot read " + path);
     if (got == 0) return text;
     text.append(buffer, static_cast<std::size_t>(got));
     if (text.size() > kMaxStepBytes) return lbf::invalid_input(path + " is too long for a step description");

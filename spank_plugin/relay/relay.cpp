@@ -1,7 +1,6 @@
 // run_relay, see relay.h.
 #include "spank_plugin/relay/relay.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <poll.h>
@@ -22,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/directory_handle.h"
 #include "base/io_error.h"
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
@@ -47,10 +47,6 @@ constexpr int kIdleSleepMs = 1000;  // with nothing to drain: the kernel tells o
 // A request must end within the time that the plugin waits for the relay (docs/relay.md, "Ends").
 constexpr Seconds kRequestTimeoutS = 3;
 constexpr Seconds kConnectTimeoutS = 1;
-
-struct CloseDir {
-  void operator()(DIR* dir) const noexcept { ::closedir(dir); }
-};
 
 Nanoseconds realtime_ns() {
   timespec now{};
@@ -415,7 +411,7 @@ Result<void> abandon_stream(const std::string& description, const RequestFunctio
 void remove_ring_dir(const std::string& dir) {
   const int fd = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
   if (fd < 0) return;
-  const UniqueHandle<DIR*, CloseDir> handle(::fdopendir(fd));
+  const DirectoryHandle handle(::fdopendir(fd));
   if (!handle) {
     ::close(fd);
     return;

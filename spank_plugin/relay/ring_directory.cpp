@@ -1,7 +1,6 @@
 // RingDirectory, see ring_directory.h.
 #include "spank_plugin/relay/ring_directory.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/inotify.h>
 #include <unistd.h>
@@ -10,19 +9,12 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/directory_handle.h"
 #include "base/io_error.h"
 #include "base/number.h"
 #include "base/unique_handle.h"
 
 namespace lbf::relay {
-namespace {
-
-struct CloseDir {
-  void operator()(DIR* dir) const noexcept { ::closedir(dir); }
-};
-
-}  // namespace
-
 std::int32_t pid_of_ring_name(std::string_view name) {
   constexpr std::string_view kSuffix = ".ring";
   if (!name.ends_with(kSuffix)) return 0;
@@ -64,7 +56,7 @@ std::vector<RingDirectory::Ring> RingDirectory::list(std::size_t limit) const {
   // A descriptor of its own each time: closedir() closes it, and the position starts at the beginning.
   const int fd = ::openat(dir_.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return rings;
-  const UniqueHandle<DIR*, CloseDir> dir(::fdopendir(fd));
+  const DirectoryHandle dir(::fdopendir(fd));
   if (!dir) {
     ::close(fd);
     return rings;

@@ -1,7 +1,6 @@
 // SpoolFile, see spool.h.
 #include "spank_plugin/relay/spool.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -14,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/directory_handle.h"
 #include "base/crc32c.h"
 #include "base/unique_handle.h"
 #include "event/wire.h"
@@ -26,10 +26,6 @@ constexpr std::uint32_t kMaxHeaderJsonBytes = 16 << 20;
 constexpr std::size_t kFileHeaderBytes = 16;
 constexpr std::size_t kRecordHeaderBytes = 16;
 
-struct CloseDir {
-  void operator()(DIR* dir) const noexcept { ::closedir(dir); }
-};
-
 // Little-endian in the file.
 void put32(char* at, std::uint32_t value) {
   for (int i = 0; i < 4; ++i) at[i] = static_cast<char>(value >> (8 * i));
@@ -41,7 +37,7 @@ std::uint32_t get32(const char* at) {
   return value;
 }
 
-Error io_error(const std::string& path, int code) {
+Error spool_error(const std::string& path, int code) {
   const bool full = code == ENOSPC || code == EDQUOT || code == EFBIG;
   return {full ? ErrorCode::kLimit : ErrorCode::kIo, "spool " + path + ": " + std::strerror(code)};
 }
@@ -83,7 +79,7 @@ std::string file_safe(std::string text) {
 
 std::vector<std::string> list_spool_files(const std::string& dir) {
   std::vector<std::pair<std::int64_t, std::string>> files;
-  const UniqueHandle<DIR*, CloseDir> handle(::opendir(dir.c_str()));
+  const DirectoryHandle handle(::opendir(dir.c_str()));
   if (!handle) return {};
   while (const dirent* entry = ::readdir(handle.get())) {
     const std::string_view name = entry->d_name;
@@ -114,7 +110,7 @@ Result<SpoolFile> SpoolFile::create(const std::string& dir, const SpoolHeader& h
                      std::string(kSpoolSuffix);
   // mkostemps: O_EXCL, mode 0600, never through a link that somebody put there.
   file.fd_.reset(::mkostemps(path.data(), static_cast<int>(kSpoolSuffix.size()), O_CLOEXEC));
-  if (!file.fd_) return io_error(dir, errno);
+  if (!file.fd_) return spool_error(dir, errno);
   file.path_ = path;
   ::flock(file.fd_.get(), LOCK_EX | LOCK_NB);
   const std::string json = nlohmann::json{
@@ -133,7 +129,7 @@ Result<SpoolFile> SpoolFile::create(const std::string& dir, const SpoolHeader& h
         bytes.size() > file.limit_offset_
             ? Error{ErrorCode::kLimit,
                     "spool " + dir + ": this user's " + std::to_string(limit_bytes >> 20) + " MB are used up"}
-            : io_error(path, errno);
+            : spool_error(path, errno);
     file.remove();
     return error;
   }
@@ -145,9 +141,9 @@ Result<SpoolFile> SpoolFile::open(const std::string& path) {
   SpoolFile file;
   file.path_ = path;
   file.fd_.reset(::open(path.c_str(), O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  if (!file.fd_) return io_error(path, errno);
+  if (!file.fd_) return spool_error(path, errno);
   struct stat status {};
-  if (::fstat(file.fd_.get(), &status) != 0) return io_error(path, errno);
+  if (::fstat(file.fd_.get(), &status) != 0) return spool_error(path, errno);
   if (!S_ISREG(status.st_mode) || status.st_uid != ::geteuid()) {
     return invalid_input("spool " + path + " is not a regular file of this user");
   }
@@ -201,7 +197,7 @@ Result<void> SpoolFile::append(SpoolRecordKind kind, std::string_view bytes) {
   put32(record.data() + 8, crc32c(bytes));
   record += bytes;
   if (!write_exactly(fd_.get(), record, write_offset_)) {
-    const Error error = io_error(path_, errno);
+    const Error error = spool_error(path_, errno);
     // Gives the disk back. Where even this fails, the checksum keeps the cut record from being believed.
     [[maybe_unused]] const int cut = ::ftruncate(fd_.get(), static_cast<off_t>(write_offset_));
     return error;

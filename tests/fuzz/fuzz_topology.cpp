@@ -7,6 +7,8 @@
 #include "predictor/engine/network/topology.h"
 #include "tests/fuzz/fuzz_target.h"
 
+namespace engine = lbf::engine;
+
 namespace {
 
 using engine::Topology;

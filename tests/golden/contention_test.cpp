@@ -4,7 +4,7 @@
 
 #include "tests/golden/predict.h"
 
-namespace lbf {
+namespace lbf::contention_test {
 namespace {
 
 using golden::Outcome;
@@ -44,7 +44,7 @@ std::vector<Seconds> finish(const std::string& trace, Rank ranks, const std::str
   return outcome.prediction.rank_finish_s;
 }
 
-TEST(engine::Contention, AMessageAloneTakesTheTablesTime) {
+TEST(Contention, AMessageAloneTakesTheTablesTime) {
   for (const char* model : {"none", "bus", "nic"}) {
     EXPECT_THAT(finish(send("0", "1", "1000") + recv("1", "0", "1000"), 2, "map=0,1", 2, model),
                 ElementsAre(0, DoubleNear(11, 1e-12)))
@@ -52,7 +52,7 @@ TEST(engine::Contention, AMessageAloneTakesTheTablesTime) {
   }
 }
 
-TEST(engine::Contention, AnIncastCostsWhatTheReceiversLinkAllows) {
+TEST(Contention, AnIncastCostsWhatTheReceiversLinkAllows) {
   std::string trace;
   std::string map = "map=0";
   for (int rank = 1; rank <= 8; ++rank) {
@@ -65,7 +65,7 @@ TEST(engine::Contention, AnIncastCostsWhatTheReceiversLinkAllows) {
   EXPECT_NEAR(finish(trace, 9, map, 9, "bus")[0], 81, 1e-9);
 }
 
-TEST(engine::Contention, RanksOfANodeShareItsLinkBothWays) {
+TEST(Contention, RanksOfANodeShareItsLinkBothWays) {
   // 0, 1 on one node, 2, 3 on the other; 0 -> 2, 1 -> 3, and 2 -> 0 the other way at the same time.
   const std::string trace = send("0", "2", "1000") + send("1", "3", "1000") + send("2", "0", "1000") +
                             recv("2", "0", "1000") + recv("3", "1", "1000") + recv("0", "2", "1000");
@@ -77,14 +77,14 @@ TEST(engine::Contention, RanksOfANodeShareItsLinkBothWays) {
   EXPECT_NEAR(bus[0], 31, 1e-9);
 }
 
-TEST(engine::Contention, PairsOnDifferentNodesDoNotMeetExceptOnABus) {
+TEST(Contention, PairsOnDifferentNodesDoNotMeetExceptOnABus) {
   const std::string trace =
       send("0", "1", "1000") + send("2", "3", "1000") + recv("1", "0", "1000") + recv("3", "2", "1000");
   EXPECT_NEAR(finish(trace, 4, "map=0,1,2,3", 4, "nic")[3], 11, 1e-9);
   EXPECT_NEAR(finish(trace, 4, "map=0,1,2,3", 4, "bus")[3], 21, 1e-9);
 }
 
-TEST(engine::Contention, WhatWasSentFirstOnAConnectionIsThroughFirst) {
+TEST(Contention, WhatWasSentFirstOnAConnectionIsThroughFirst) {
   const std::string trace = send("0", "1", "1000", "1") + send("0", "1", "1000", "2") +
                             recv("1", "0", "1000", "1") + "1 send 0 to=0 tag=3 bytes=0\n" +
                             recv("1", "0", "1000", "2") + recv("0", "1", "0", "3");
@@ -93,7 +93,7 @@ TEST(engine::Contention, WhatWasSentFirstOnAConnectionIsThroughFirst) {
   EXPECT_NEAR(seconds[1], 21, 1e-9);
 }
 
-TEST(engine::Contention, AShortMessageLeavesItsShareToTheOthers) {
+TEST(Contention, AShortMessageLeavesItsShareToTheOthers) {
   // Both at half the bandwidth until the short one is through (2 s), then the other alone: 9 s more of 10.
   const std::string trace =
       send("0", "2", "100") + send("1", "3", "1000") + recv("2", "0", "100") + recv("3", "1", "1000");
@@ -102,7 +102,7 @@ TEST(engine::Contention, AShortMessageLeavesItsShareToTheOthers) {
   EXPECT_NEAR(seconds[3], 12, 1e-9);
 }
 
-TEST(engine::Contention, WhatArrivesEarlyKeepsItsLinksBusy) {
+TEST(Contention, WhatArrivesEarlyKeepsItsLinksBusy) {
   // 500 bytes pass alone in 0.5 s, but the link carries 100 per second: 5 s each.
   const auto burst = golden::network(R"(
 name = "burst"
@@ -124,9 +124,9 @@ bandwidth_MBps = 1e-4
   EXPECT_NEAR(outcome.prediction.rank_finish_s[1], 10.5, 1e-9);
 }
 
-TEST(engine::Contention, MessagesInsideANodeNeedNoLink) {
+TEST(Contention, MessagesInsideANodeNeedNoLink) {
   EXPECT_NEAR(finish(send("0", "1", "1000") + recv("1", "0", "1000"), 2, "map=0,0", 1, "nic")[1], 0, 1e-12);
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::contention_test

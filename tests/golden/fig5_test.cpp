@@ -12,7 +12,7 @@
 #include "predictor/engine/metric/predictor.h"
 #include "predictor/engine/replay/observer.h"
 
-namespace lbf {
+namespace lbf::fig5_test {
 namespace {
 
 class Rows : public engine::ReplayObserver {
@@ -126,4 +126,4 @@ TEST(Fig5, EveryRow) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::fig5_test

@@ -6,7 +6,7 @@
 
 #include "tests/golden/predict.h"
 
-namespace lbf {
+namespace lbf::first_contact_test {
 namespace {
 
 using golden::make_target;
@@ -123,4 +123,4 @@ TEST(FirstContact, IsTheTargetsOwn) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::first_contact_test

@@ -10,7 +10,7 @@
 
 #include "tests/golden/predict.h"
 
-namespace lbf {
+namespace lbf::golden_replay_test {
 namespace {
 
 using golden::network;
@@ -144,4 +144,4 @@ TEST(Golden, SubCommunicatorRanks) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::golden_replay_test

@@ -5,7 +5,7 @@
 
 #include "tests/golden/predict.h"
 
-namespace lbf {
+namespace lbf::local_work_test {
 namespace {
 
 using golden::make_target;
@@ -100,4 +100,4 @@ TEST(LocalWork, GoesByTheBytes) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::local_work_test

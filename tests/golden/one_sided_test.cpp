@@ -8,7 +8,7 @@
 #include "event/text_trace.h"
 #include "tests/golden/predict.h"
 
-namespace lbf {
+namespace lbf::one_sided_test {
 namespace {
 
 using golden::Outcome;
@@ -46,7 +46,7 @@ std::string operation(const std::string& op, int from, int to, int bytes, const 
          " bytes=" + std::to_string(bytes) + more + "\n";
 }
 
-TEST(engine::OneSided, APutAndAFenceTakeTheBytesThereAndAnEmptyMessageBack) {
+TEST(OneSided, APutAndAFenceTakeTheBytesThereAndAnEmptyMessageBack) {
   const std::string trace = operation("put", 0, 1, 1000) +
                             "0 oneSidedSync 0\n1 oneSidedSync 0\n0 coll 0 op=barrier\n1 coll 0 op=barrier\n";
   // There 1 + 10 s, back 1 s; then rank 1 hears of it in the barrier.
@@ -54,7 +54,7 @@ TEST(engine::OneSided, APutAndAFenceTakeTheBytesThereAndAnEmptyMessageBack) {
   EXPECT_THAT(finish(trace, "map=0,0", 1), ElementsAre(DoubleNear(0, 1e-9), DoubleNear(0, 1e-9)));
 }
 
-TEST(engine::OneSided, EachOperationTakesItsBytesItsWay) {
+TEST(OneSided, EachOperationTakesItsBytesItsWay) {
   const auto alone = [](const std::string& op, int bytes) {
     return finish(operation(op, 0, 1, bytes) + "0 oneSidedSync 0 to=1\n", "map=0,1", 2)[0];
   };
@@ -66,25 +66,25 @@ TEST(engine::OneSided, EachOperationTakesItsBytesItsWay) {
   EXPECT_NEAR(alone("compare_and_swap", 100), 5, 1e-9);
 }
 
-TEST(engine::OneSided, TheTargetNeedNotKnowAndLosesNoTime) {
+TEST(OneSided, TheTargetNeedNotKnowAndLosesNoTime) {
   const std::string trace = "1 compute 100\n" + operation("get", 0, 1, 1000) + "0 oneSidedSync 0 to=1\n";
   EXPECT_THAT(finish(trace, "map=0,1", 2), ElementsAre(DoubleNear(12, 1e-9), DoubleNear(100, 1e-9)));
   // On one processor the two processes share it; the answer does not.
   EXPECT_THAT(finish(trace, "map=0,0", 1, lan(), 1), ElementsAre(DoubleNear(0, 1e-9), DoubleNear(100, 1e-9)));
 }
 
-TEST(engine::OneSided, WithoutASyncNobodyWaits) {
+TEST(OneSided, WithoutASyncNobodyWaits) {
   EXPECT_NEAR(finish(operation("put", 0, 1, 1000), "map=0,1", 2)[0], 0, 1e-9);
 }
 
-TEST(engine::OneSided, ASyncWaitsForItsTargetAndItsWindow) {
+TEST(OneSided, ASyncWaitsForItsTargetAndItsWindow) {
   const std::string two = operation("put", 0, 1, 100) + operation("put", 0, 2, 1000);
   EXPECT_NEAR(finish(two + "0 oneSidedSync 0 to=1\n", "map=0,1,2", 3)[0], 3, 1e-9);
   EXPECT_NEAR(finish(two + "0 oneSidedSync 0 to=1\n0 oneSidedSync 0\n", "map=0,1,2", 3)[0], 12, 1e-9);
   EXPECT_NEAR(finish("comm 1 0,1,2\n" + two + "0 oneSidedSync 0 comm=1\n", "map=0,1,2", 3)[0], 0, 1e-9);
 }
 
-TEST(engine::OneSided, ALockIsARoundTripAndARequestEndsAtItsWait) {
+TEST(OneSided, ALockIsARoundTripAndARequestEndsAtItsWait) {
   EXPECT_NEAR(finish(operation("lock", 0, 1, 0), "map=0,1", 2)[0], 2, 1e-9);
   const std::string puts = operation("put", 0, 1, 100, " req=7") + operation("put", 0, 1, 1000);
   EXPECT_NEAR(finish(puts + "0 wait 0 req=7\n", "map=0,1", 2)[0], 3, 1e-9);
@@ -92,13 +92,13 @@ TEST(engine::OneSided, ALockIsARoundTripAndARequestEndsAtItsWait) {
   EXPECT_NEAR(finish(puts + "0 oneSidedSync 0\n0 wait 0 req=7\n", "map=0,1", 2)[0], 12, 1e-9);
 }
 
-TEST(engine::OneSided, OperationsShareLinks) {
+TEST(OneSided, OperationsShareLinks) {
   const std::string two = operation("put", 0, 1, 1000) + operation("put", 0, 1, 1000) + "0 oneSidedSync 0\n";
   EXPECT_NEAR(finish(two, "map=0,1", 2, lan("none"))[0], 12, 1e-9);
   EXPECT_NEAR(finish(two, "map=0,1", 2, lan("nic"))[0], 22, 1e-9);
 }
 
-TEST(engine::OneSided, LargeOperationsDoNotWaitForEachOthersReceive) {
+TEST(OneSided, LargeOperationsDoNotWaitForEachOthersReceive) {
   const std::string eager = "eager_limit_bytes = 100\n";
   std::string puts, gets;
   for (int i = 0; i < 4; ++i) {
@@ -110,7 +110,7 @@ TEST(engine::OneSided, LargeOperationsDoNotWaitForEachOthersReceive) {
 }
 
 // Actors of one target that work for different origins: their order does not come from when events arrive.
-TEST(engine::OneSided, TheResultDoesNotDependOnWhoseEventsArriveFirst) {
+TEST(OneSided, TheResultDoesNotDependOnWhoseEventsArriveFirst) {
   std::vector<std::string> of_rank;
   for (int rank = 0; rank < 4; ++rank) {
     std::string events;
@@ -132,4 +132,4 @@ TEST(engine::OneSided, TheResultDoesNotDependOnWhoseEventsArriveFirst) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::one_sided_test

@@ -9,7 +9,7 @@
 
 #include "tests/golden/predict.h"
 
-namespace lbf {
+namespace lbf::paper_identities_test {
 namespace {
 
 struct Program {
@@ -67,4 +67,4 @@ TEST(PaperIdentities, HoldOnRandomPrograms) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::paper_identities_test

@@ -8,7 +8,7 @@
 #include "predictor/engine/metric/critical_path.h"
 #include "tests/golden/predict.h"
 
-namespace lbf::golden {
+namespace lbf::golden::procedure_lbf_test {
 namespace {
 
 engine::Scenario one(engine::MoveTo to, double share = 1, std::uint32_t procedure = 0, Rank rank = kAnyRank) {
@@ -196,7 +196,7 @@ TEST(ProcedureLbf, WrongPlansAreRefused) {
 }
 
 // The path: rank 1 up to its message (F 3, G 1 inside it, 2 others), then rank 0.
-TEST(engine::CriticalPath, RunsThroughTheProceduresOfTheOneThatIsWaitedFor) {
+TEST(CriticalPath, RunsThroughTheProceduresOfTheOneThatIsWaitedFor) {
   const std::string trace =
       "1 enter 2 proc=F\n1 enter 2 proc=G\n1 leave 1 proc=G\n1 leave 1 proc=F\n1 send 0 to=0 tag=0 bytes=0\n1 exit 0\n"
       "0 enter 0 proc=F\n0 leave 1 proc=F\n0 startRecv 1 from=1 tag=0\n0 endRecv 0 from=1 tag=0 bytes=0\n"
@@ -222,4 +222,4 @@ TEST(engine::CriticalPath, RunsThroughTheProceduresOfTheOneThatIsWaitedFor) {
 }
 
 }  // namespace
-}  // namespace lbf::golden
+}  // namespace lbf::golden::procedure_lbf_test

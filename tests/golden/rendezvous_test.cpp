@@ -5,7 +5,7 @@
 
 #include "tests/golden/predict.h"
 
-namespace lbf {
+namespace lbf::rendezvous_test {
 namespace {
 
 using golden::make_target;
@@ -120,7 +120,7 @@ const char* const kSendFirst =
     "1 send 1 to=0 tag=0 bytes=100\n1 startRecv 0 from=0 tag=0\n"
     "1 endRecv 0 from=0 tag=0 bytes=100\n1 exit 0\n";
 
-TEST(engine::Rendezvous, AProgramThatReliesOnBuffersIsStuckWhereThereAreNone) {
+TEST(Rendezvous, AProgramThatReliesOnBuffersIsStuckWhereThereAreNone) {
   const auto outcome = predict(kSendFirst, 2, "block", 2, 1, network(kNetwork));
   EXPECT_FALSE(outcome.prediction.complete);
   ASSERT_FALSE(outcome.diagnosis.ok());
@@ -131,7 +131,7 @@ TEST(engine::Rendezvous, AProgramThatReliesOnBuffersIsStuckWhereThereAreNone) {
       "(event 1) (messages above the eager limit: the program relies on the library's buffers)");
 }
 
-TEST(engine::Rendezvous, WhereItIsStuckDoesNotTouchOtherTargets) {
+TEST(Rendezvous, WhereItIsStuckDoesNotTouchOtherTargets) {
   const auto lan = network(kNetwork);
   const auto zero = std::make_shared<const engine::Network>(engine::Network::zero());
   // On one node nothing is a rendezvous (kNetwork), between nodes it is; all are replayed in one pass.
@@ -149,7 +149,7 @@ TEST(engine::Rendezvous, WhereItIsStuckDoesNotTouchOtherTargets) {
   EXPECT_TRUE(predictions[2].why_stuck.empty());
 }
 
-TEST(engine::Rendezvous, AReceiveThatNeverComesIsNamed) {
+TEST(Rendezvous, AReceiveThatNeverComesIsNamed) {
   const auto outcome =
       predict("0 send 0 to=1 tag=3 bytes=100\n0 exit 0\n1 exit 1\n", 2, "block", 2, 1, network(kNetwork));
   ASSERT_FALSE(outcome.diagnosis.ok());
@@ -160,4 +160,4 @@ TEST(engine::Rendezvous, AReceiveThatNeverComesIsNamed) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::rendezvous_test

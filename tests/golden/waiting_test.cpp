@@ -5,7 +5,7 @@
 
 #include "tests/golden/predict.h"
 
-namespace lbf {
+namespace lbf::waiting_test {
 namespace {
 
 using golden::make_target;
@@ -110,4 +110,4 @@ TEST(WaitingRanks, TakeTurnsFromThoseThatWork) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::waiting_test

@@ -7,7 +7,7 @@
 #include "predictor/engine/metric/predictor.h"
 #include "tests/golden/predict.h"
 
-namespace lbf::golden {
+namespace lbf::golden::windows_test {
 namespace {
 
 // Rank 0 works 1 s a window and sends, rank 1 works 0.25 s and polls until the message is there, which no event says but the
@@ -119,4 +119,4 @@ TEST(Windows, WhatTheCaptureTookIsNoTimeOfTheProgram) {
 }
 
 }  // namespace
-}  // namespace lbf::golden
+}  // namespace lbf::golden::windows_test

@@ -46,6 +46,8 @@
 #include "predictor/engine/match/op_store.h"
 #include "spank_plugin/capture/ring.h"
 
+namespace engine = lbf::engine;
+
 namespace {
 
 using lbf::Event;

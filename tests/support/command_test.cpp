@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf::test {
+namespace lbf::test::command_test {
 namespace {
 
 TEST(Command, OutputAndComplaintsAreApart) {
@@ -21,4 +21,4 @@ TEST(Command, AnythingThatAShellCanSay) {
 TEST(Command, ASignalIsNoStatus) { EXPECT_EQ(run_command("kill -9 $$").status, -1); }
 
 }  // namespace
-}  // namespace lbf::test
+}  // namespace lbf::test::command_test

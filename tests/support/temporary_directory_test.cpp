@@ -9,7 +9,7 @@
 #include <fstream>
 #include <optional>
 
-namespace lbf::test {
+namespace lbf::test::temporary_directory_test {
 namespace {
 
 using testing::HasSubstr;
@@ -70,4 +70,4 @@ TEST_F(TemporaryDirectoryTest, SaysWhichDirectoryIsWrong) {
 }
 
 }  // namespace
-}  // namespace lbf::test
+}  // namespace lbf::test::temporary_directory_test

@@ -103,9 +103,9 @@ Json partitions() {
 // As topology.conf; empty without topology/tree.
 std::string topology() {
   topo_info_response_msg_t* raw = nullptr;
-  if (lbf::load_topology(slurm_load_topo, &raw) != SLURM_SUCCESS) return {};
+  if (lbf::tools::load_topology(slurm_load_topo, &raw) != SLURM_SUCCESS) return {};
   const Held<topo_info_response_msg_t, slurm_free_topo_info_msg> message(raw);
-  return lbf::topology_conf(*message, slurm_print_topo_info_msg);
+  return lbf::tools::topology_conf(*message, slurm_print_topo_info_msg);
 }
 
 }  // namespace

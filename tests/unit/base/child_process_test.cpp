@@ -7,7 +7,7 @@
 #include <chrono>
 #include <csignal>
 
-namespace lbf {
+namespace lbf::child_process_test {
 namespace {
 
 using testing::HasSubstr;
@@ -103,4 +103,4 @@ TEST(LastLine, OfSeveral) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::child_process_test

@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lbf {
+namespace lbf::crc32c_test {
 namespace {
 
 // RFC 3720, appendix B.4.
@@ -46,4 +46,4 @@ TEST(Crc32c, OneFlippedBitShows) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::crc32c_test

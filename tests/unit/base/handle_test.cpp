@@ -4,7 +4,7 @@
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
 
-namespace lbf {
+namespace lbf::handle_test {
 namespace {
 
 int released = 0;
@@ -60,4 +60,4 @@ TEST(ScopedFd, ClosesAndMoves) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::handle_test

@@ -16,7 +16,7 @@
 #include "base/scoped_fd.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::http_client_test {
 namespace {
 
 // Takes one request on a Unix socket and gives one prepared answer.
@@ -311,4 +311,4 @@ TEST(MungeCredential, OtherSocketIsUsedAndMissed) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::http_client_test

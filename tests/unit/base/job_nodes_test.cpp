@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::job_nodes_test {
 namespace {
 
 using Nodes = std::vector<std::string>;
@@ -17,4 +17,4 @@ TEST(JobNodes, TheJobsListUnlessTheOtherHoldsItAndMore) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::job_nodes_test

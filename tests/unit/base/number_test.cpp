@@ -7,7 +7,7 @@
 #include <limits>
 #include <string>
 
-namespace lbf {
+namespace lbf::number_test {
 namespace {
 
 TEST(ParseNumber, WholeNumbers) {
@@ -69,4 +69,4 @@ TEST(ParseNumber, WhatIsNoDecimal) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::number_test

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-namespace lbf {
+namespace lbf::paged_array_test {
 namespace {
 
 struct Value {
@@ -55,4 +55,4 @@ TEST(PagedMemory, ReservesAtLeastWhatWasAskedForAndMoves) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::paged_array_test

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::quoted_test {
 namespace {
 
 TEST(Quoted, OneLineAndNotTooLong) {
@@ -16,4 +16,4 @@ TEST(Quoted, OneLineAndNotTooLong) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::quoted_test

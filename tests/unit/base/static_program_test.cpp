@@ -7,7 +7,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::static_program_test {
 namespace {
 
 // The shortest programs: a header, and program headers of these types.
@@ -50,4 +50,4 @@ TEST(StaticProgram, OtherFilesAreNone) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::static_program_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::student_test {
 namespace {
 
 TEST(Student, QuantilesAreThoseOfTheTables) {
@@ -15,4 +15,4 @@ TEST(Student, QuantilesAreThoseOfTheTables) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::student_test

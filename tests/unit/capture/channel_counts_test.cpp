@@ -7,7 +7,7 @@
 #include <random>
 #include <tuple>
 
-namespace lbf::capture {
+namespace lbf::capture::channel_counts_test {
 namespace {
 
 using Key = std::tuple<std::uint32_t, std::int32_t, std::int32_t, bool>;
@@ -264,4 +264,4 @@ TEST(ChannelCounts, RecalledOrNotItAgreesWithAMap) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::channel_counts_test

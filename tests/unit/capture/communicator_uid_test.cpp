@@ -5,7 +5,7 @@
 
 #include <set>
 
-namespace lbf::capture {
+namespace lbf::capture::communicator_uid_test {
 namespace {
 
 TEST(CommunicatorUidTest, DiffersByParentCreationAndLeader) {
@@ -40,4 +40,4 @@ TEST(CommunicatorUidTest, IsFixed) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::communicator_uid_test

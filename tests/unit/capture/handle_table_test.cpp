@@ -8,7 +8,7 @@
 #include <random>
 #include <set>
 
-namespace lbf::capture {
+namespace lbf::capture::handle_table_test {
 namespace {
 
 TEST(HandleTableTest, DoesWhatAMapDoes) {
@@ -106,4 +106,4 @@ TEST(ScratchTest, GrowsAndKeepsAnswering) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::handle_table_test

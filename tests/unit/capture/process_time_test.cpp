@@ -4,7 +4,7 @@
 
 #include "spank_plugin/capture/clock.h"
 
-namespace lbf::capture {
+namespace lbf::capture::process_time_test {
 namespace {
 
 TEST(SplitGapTest, AllOnTheProcessor) {
@@ -113,4 +113,4 @@ TEST_F(ProcessClockTest, RenewalsBecomeRareWhileAllIsShort) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::process_time_test

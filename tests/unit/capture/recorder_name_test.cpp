@@ -4,7 +4,7 @@
 
 #include <string>
 
-namespace lbf::capture {
+namespace lbf::capture::recorder_name_test {
 namespace {
 
 TEST(RecorderName, TheFamiliesThatAreKnown) {
@@ -50,4 +50,4 @@ TEST(RecorderName, StandardAbi) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::recorder_name_test

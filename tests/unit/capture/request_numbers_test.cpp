@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-namespace lbf::capture {
+namespace lbf::capture::request_numbers_test {
 namespace {
 
 constexpr std::uint32_t kAll = RequestNumbers::kAll;
@@ -133,4 +133,4 @@ TEST(RequestNumbers, ThreadsGetDifferentOnes) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::request_numbers_test

@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-namespace lbf::capture {
+namespace lbf::capture::request_table_test {
 namespace {
 
 using Entry = RequestTable::Entry;
@@ -209,4 +209,4 @@ TEST(RequestTableThreads, EachFindsWhatWasPutAndEndsItOnce) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::request_table_test

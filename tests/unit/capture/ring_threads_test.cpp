@@ -11,7 +11,7 @@
 
 #include "spank_plugin/capture/ring_writer.h"
 
-namespace lbf::capture {
+namespace lbf::capture::ring_threads_test {
 namespace {
 
 using ring::Record;
@@ -69,4 +69,4 @@ TEST(RingThreads, WhatIsPublishedIsWholeAndStaysUntilItIsRead) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::ring_threads_test

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-namespace lbf::capture {
+namespace lbf::capture::ring_writer_test {
 namespace {
 
 using ring::Record;
@@ -419,4 +419,4 @@ TEST(ProcedureWords, AreARecordOfTheirOwnWithoutTime) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::ring_writer_test

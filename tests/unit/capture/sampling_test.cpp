@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace lbf::capture {
+namespace lbf::capture::sampling_test {
 namespace {
 
 TEST(Sampler, TimesOneOfAThousandAndKeepsNoStep) {
@@ -122,4 +122,4 @@ TEST(NullSamples, AnInterruptInOneDoesNotMoveTheCenter) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::sampling_test

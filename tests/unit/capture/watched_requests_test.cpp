@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace lbf::capture {
+namespace lbf::capture::watched_requests_test {
 namespace {
 
 std::vector<std::uint32_t> ids_of(WatchedRequests& watched) {
@@ -80,4 +80,4 @@ TEST(WatchedRequests, CountsThoseThatWaitForAPlace) {
 }
 
 }  // namespace
-}  // namespace lbf::capture
+}  // namespace lbf::capture::watched_requests_test

@@ -6,7 +6,7 @@
 #include "predictor/engine/match/collective.h"
 #include "predictor/engine/match/node_layout.h"
 
-namespace lbf {
+namespace lbf::by_nodes_test {
 namespace {
 
 using engine::Op = CollectiveOp;
@@ -23,7 +23,7 @@ Nodes cyclic(std::uint32_t ranks, std::uint32_t count) {
   return nodes;
 }
 
-TEST(engine::NodeLayout, CountsNodesByTheirFirstRanks) {
+TEST(NodeLayout, CountsNodesByTheirFirstRanks) {
   // Ranks 0, 2, 5 share node 7, ranks 1 and 4 node 3; rank 3 is alone on node 9.
   const Nodes nodes{7, 3, 7, 9, 3, 7};
   const engine::NodeLayout layout(nodes);
@@ -251,4 +251,4 @@ TEST(ByNodes, SmpBroadcastByHand) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::by_nodes_test

@@ -9,7 +9,7 @@
 
 #include "tests/unit/collective/collective_calls.h"
 
-namespace lbf {
+namespace lbf::data_flow_test {
 namespace {
 
 using engine::Op = CollectiveOp;
@@ -435,4 +435,4 @@ TEST(InterErrors, ScanIsNotDefined) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::data_flow_test

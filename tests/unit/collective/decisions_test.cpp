@@ -5,7 +5,7 @@
 
 #include "tests/unit/collective/collective_calls.h"
 
-namespace lbf {
+namespace lbf::decisions_test {
 namespace {
 
 using engine::Op = CollectiveOp;
@@ -230,4 +230,4 @@ TEST(Decisions, UnsureOnlyWhereTheElementSizeMatters) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::decisions_test

@@ -10,7 +10,7 @@
 #include "event/collective_op.h"
 #include "predictor/engine/match/collective.h"
 
-namespace lbf {
+namespace lbf::local_work_mpich_test {
 namespace {
 
 using engine::Op = CollectiveOp;
@@ -375,4 +375,4 @@ TEST(MpichLocalWork, GroupsOfOne) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::local_work_mpich_test

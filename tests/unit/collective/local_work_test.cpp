@@ -9,7 +9,7 @@
 
 #include "predictor/engine/match/collective.h"
 
-namespace lbf {
+namespace lbf::local_work_test {
 namespace {
 
 using engine::Op = CollectiveOp;
@@ -249,4 +249,4 @@ TEST(LocalWork, TheOnlyRankCopies) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::local_work_test

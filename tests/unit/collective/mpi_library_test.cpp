@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::mpi_library_test {
 namespace {
 
-TEST(engine::MpiLibrary, FromTheVersionText) {
+TEST(MpiLibrary, FromTheVersionText) {
   struct Case {
     const char* text;
     engine::MpiLibrary library;
@@ -40,7 +40,7 @@ TEST(engine::MpiLibrary, FromTheVersionText) {
   }
 }
 
-TEST(engine::MpiLibrary, NamesThatCommandsTake) {
+TEST(MpiLibrary, NamesThatCommandsTake) {
   for (int i = 0; i < engine::kMpiLibraryCount; ++i) {
     const auto library = static_cast<engine::MpiLibrary>(i);
     EXPECT_EQ(engine::mpi_library_named(engine::mpi_library_name(library)), library);
@@ -48,17 +48,17 @@ TEST(engine::MpiLibrary, NamesThatCommandsTake) {
   EXPECT_FALSE(engine::mpi_library_named("openmpi"));
 }
 
-TEST(engine::MpiLibrary, TheNoteIsOneShortPrintableLine) {
+TEST(MpiLibrary, TheNoteIsOneShortPrintableLine) {
   const std::string note = engine::mpi_rules_note({engine::MpiLibrary::kMpich4, false}, std::string(500, '\x1b') + "\nmore");
   EXPECT_LT(note.size(), 250U);
   for (const char c : note) EXPECT_TRUE(c >= ' ' && c <= '~');
   EXPECT_NE(note.find("mpich-4.0"), std::string::npos);
 }
 
-TEST(engine::MpiLibrary, ATraceThatDoesNotSayIsTakenAsOpenMpi) {
+TEST(MpiLibrary, ATraceThatDoesNotSayIsTakenAsOpenMpi) {
   EXPECT_TRUE(engine::mpi_setup("", {}).rules.exact);
   EXPECT_FALSE(engine::mpi_setup("FG-MPI", {}).rules.exact);
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::mpi_library_test

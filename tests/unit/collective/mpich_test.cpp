@@ -13,7 +13,7 @@
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::mpich_test {
 namespace {
 
 using engine::Op = CollectiveOp;
@@ -265,4 +265,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::mpich_test

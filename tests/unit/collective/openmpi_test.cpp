@@ -13,7 +13,7 @@
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::openmpi_test {
 namespace {
 
 using engine::Op = CollectiveOp;
@@ -248,4 +248,4 @@ INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpiInter, testing::Values(2, 6),
                          [](const auto& parameter) { return "Ranks" + std::to_string(parameter.param); });
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::openmpi_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/collective/collective_calls.h"
 
-namespace lbf {
+namespace lbf::step_lists_test {
 namespace {
 
 using engine::Op = CollectiveOp;
@@ -231,4 +231,4 @@ TEST(BadArguments, AreErrorsAndAddNothing) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::step_lists_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf::cost {
+namespace lbf::cost::budget_test {
 namespace {
 
 TEST(Budget, StartsWithTheAllowanceOfItsDepth) {
@@ -41,4 +41,4 @@ TEST(Budget, NothingIsEarnedOrSpentBackwards) {
 }
 
 }  // namespace
-}  // namespace lbf::cost
+}  // namespace lbf::cost::budget_test

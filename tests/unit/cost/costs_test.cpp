@@ -5,7 +5,7 @@
 #include "cost/observed_cost.h"
 #include "cost/predicted_cost.h"
 
-namespace lbf::cost {
+namespace lbf::cost::costs_test {
 namespace {
 
 TEST(ObservedCost, SamplesStandForAllExecutions) {
@@ -55,4 +55,4 @@ TEST(PredictedCost, RunsAreAveragedAndRecentOnesCountMore) {
 }
 
 }  // namespace
-}  // namespace lbf::cost
+}  // namespace lbf::cost::costs_test

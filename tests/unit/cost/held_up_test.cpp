@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf::cost {
+namespace lbf::cost::held_up_test {
 namespace {
 
 TEST(HeldUp, EveryOtherRankWaitsForTheOneWhoseProcessorWasTaken) {
@@ -42,4 +42,4 @@ TEST(HeldUp, ReadingsThatGoBackwardsCountAsNoTime) {
 }
 
 }  // namespace
-}  // namespace lbf::cost
+}  // namespace lbf::cost::held_up_test

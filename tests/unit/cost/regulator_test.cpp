@@ -8,7 +8,7 @@
 
 #include "tests/unit/cost/simulated_node.h"
 
-namespace lbf::cost {
+namespace lbf::cost::regulator_test {
 namespace {
 
 const WindowGrid kGrid(1'000'000'000, 99);
@@ -292,4 +292,4 @@ TEST(Regulator, UsageThatGoesBackwardsIsNoChange) {
 }
 
 }  // namespace
-}  // namespace lbf::cost
+}  // namespace lbf::cost::regulator_test

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace lbf::cost {
+namespace lbf::cost::window_grid_test {
 namespace {
 
 constexpr Nanoseconds kCell = 1'000'000'000;
@@ -54,4 +54,4 @@ TEST(WindowGrid, StepsHaveOpeningsOfTheirOwn) {
 }
 
 }  // namespace
-}  // namespace lbf::cost
+}  // namespace lbf::cost::window_grid_test

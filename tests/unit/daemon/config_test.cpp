@@ -8,12 +8,12 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::config_test {
 namespace {
 
 using testing::HasSubstr;
 
-TEST(daemon::DaemonConfig, TakesEveryKey) {
+TEST(DaemonConfig, TakesEveryKey) {
   const auto config = daemon::DaemonConfig::parse(
       "listen = [\"unix:/a/b.sock\", \"tcp:0.0.0.0:7000\", \"tcp:[::1]:7001\"]\nstate_dir = \"/s\"\n"
       "networks_dir = \"/n\"\nnetwork = \"ib\"\ntopology = \"/t.conf\"\noperators = [\"root\"]\nlog_level = "
@@ -40,7 +40,7 @@ TEST(daemon::DaemonConfig, TakesEveryKey) {
   EXPECT_TRUE(config->replay_when_idle);
 }
 
-TEST(daemon::DaemonConfig, AnEmptyFileIsTheDefaults) {
+TEST(DaemonConfig, AnEmptyFileIsTheDefaults) {
   const auto config = daemon::DaemonConfig::parse("", "f");
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config->listen.size(), 2u);
@@ -49,7 +49,7 @@ TEST(daemon::DaemonConfig, AnEmptyFileIsTheDefaults) {
   EXPECT_EQ(config->stream_timeout.count(), 120);
 }
 
-TEST(daemon::DaemonConfig, AFileOfNoBytesIsTheDefaults) {
+TEST(DaemonConfig, AFileOfNoBytesIsTheDefaults) {
   const test::TemporaryDirectory directory;
   const std::string path = directory.path() + "/lbfd.toml";
   std::ofstream(path).flush();
@@ -60,7 +60,7 @@ TEST(daemon::DaemonConfig, AFileOfNoBytesIsTheDefaults) {
   EXPECT_FALSE(daemon::DaemonConfig::load(directory.path()).ok()) << "a folder";
 }
 
-TEST(daemon::DaemonConfig, ErrorsNameFileLineAndKey) {
+TEST(DaemonConfig, ErrorsNameFileLineAndKey) {
   const std::pair<const char*, const char*> wrong[] = {
       {"\nstate_dirr = \"/x\"\n", "f:2: state_dirr: unknown key"},
       {"state_dir = \"relative\"", "f:1: state_dir: must be an absolute path"},
@@ -84,4 +84,4 @@ TEST(daemon::DaemonConfig, ErrorsNameFileLineAndKey) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::config_test

@@ -12,10 +12,10 @@
 #include "tests/unit/ingest/batches.h"
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf {
+namespace lbf::deferral_test {
 namespace {
 
-TEST(daemon::ReplayBudget, GrowsWithTheProgramsTime) {
+TEST(ReplayBudget, GrowsWithTheProgramsTime) {
   daemon::ReplayBudget budget;
   EXPECT_TRUE(budget.has_room(0, 1e9)) << "no limit";
   budget.cpu_percent = 10;
@@ -26,7 +26,7 @@ TEST(daemon::ReplayBudget, GrowsWithTheProgramsTime) {
   EXPECT_FALSE(budget.has_room(100, 15));
 }
 
-TEST(daemon::ReplayMemory, IsSharedAndGivenBack) {
+TEST(ReplayMemory, IsSharedAndGivenBack) {
   daemon::ReplayMemory memory(100);
   {
     daemon::ReplayMemoryShare one(&memory);
@@ -241,4 +241,4 @@ TEST_F(DeferralTest, MemoryOfAllStepsIsALimit) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::deferral_test

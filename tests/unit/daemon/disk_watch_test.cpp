@@ -9,7 +9,7 @@
 #include <memory>
 #include <sstream>
 
-namespace lbf {
+namespace lbf::disk_watch_test {
 namespace {
 
 using testing::HasSubstr;
@@ -82,4 +82,4 @@ TEST_F(DiskWatchTest, OtherFaultsAreSaidAsTheyCome) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::disk_watch_test

@@ -12,7 +12,7 @@
 #include "tests/unit/ingest/batches.h"
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf::test {
+namespace lbf::test::http_flow_test {
 namespace {
 
 using nlohmann::json;
@@ -604,4 +604,4 @@ TEST_F(HttpFlow, DescriptionsMustFitTheRequest) {
 }
 
 }  // namespace
-}  // namespace lbf::test
+}  // namespace lbf::test::http_flow_test

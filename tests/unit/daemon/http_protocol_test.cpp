@@ -11,7 +11,7 @@
 #include "tests/support/command.h"
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf::test {
+namespace lbf::test::http_protocol_test {
 namespace {
 
 using nlohmann::json;
@@ -147,4 +147,4 @@ TEST_F(LbfdStart, ABrokenNetworkFileIsNamedAtTheStart) {
 }
 
 }  // namespace
-}  // namespace lbf::test
+}  // namespace lbf::test::http_protocol_test

@@ -3,22 +3,22 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::idle_turns_test {
 namespace {
 
-TEST(daemon::IdleTurns, OnAnIdleProcessorThereIsNoRest) {
+TEST(IdleTurns, OnAnIdleProcessorThereIsNoRest) {
   daemon::IdleTurns turns;
   for (int i = 0; i < 1000; ++i) EXPECT_EQ(turns.rest_after(0.003, 0.0031), 0);
 }
 
-TEST(daemon::IdleTurns, WhereAllProcessorsAreBusyItTakesTwoThousandthsOfOne) {
+TEST(IdleTurns, WhereAllProcessorsAreBusyItTakesTwoThousandthsOfOne) {
   // Nice 19 beside one busy thread: 15 parts of 1039 of the time.
   daemon::IdleTurns turns;
   const Seconds rest_s = turns.rest_after(0.003, 0.003 * 1039 / 15);
   EXPECT_NEAR(0.003 / rest_s, 0.002, 1e-9);
 }
 
-TEST(daemon::IdleTurns, OfShortTurnsItWaitsForEnoughToTell) {
+TEST(IdleTurns, OfShortTurnsItWaitsForEnoughToTell) {
   daemon::IdleTurns turns;
   EXPECT_EQ(turns.rest_after(0.0001, 0.0004), 0);
   EXPECT_EQ(turns.rest_after(0.0001, 0.0004), 0);
@@ -26,16 +26,16 @@ TEST(daemon::IdleTurns, OfShortTurnsItWaitsForEnoughToTell) {
   EXPECT_EQ(turns.rest_after(0.0001, 0.0004), 0) << "what was judged is judged once";
 }
 
-TEST(daemon::IdleTurns, ALongTurnIsNotPaidForWithMinutes) {
+TEST(IdleTurns, ALongTurnIsNotPaidForWithMinutes) {
   daemon::IdleTurns turns;
   EXPECT_EQ(turns.rest_after(1, 70), 10);
 }
 
-TEST(daemon::IdleTurns, ItGoesOnAtOnceWhenAProcessorIsLeft) {
+TEST(IdleTurns, ItGoesOnAtOnceWhenAProcessorIsLeft) {
   daemon::IdleTurns turns;
   EXPECT_GT(turns.rest_after(0.003, 0.2), 0);
   EXPECT_EQ(turns.rest_after(0.003, 0.003), 0);
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::idle_turns_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf::test {
+namespace lbf::test::locked_database_test {
 namespace {
 
 using nlohmann::json;
@@ -36,4 +36,4 @@ TEST_F(LockedDatabase, NothingIsLost) {
 }
 
 }  // namespace
-}  // namespace lbf::test
+}  // namespace lbf::test::locked_database_test

@@ -9,7 +9,7 @@
 #include "base/munge_credential.h"
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf::test {
+namespace lbf::test::long_list_test {
 namespace {
 
 using nlohmann::json;
@@ -103,4 +103,4 @@ TEST_F(LongList, ItsConnectionIsGoodForTheNextRequest) {
 }
 
 }  // namespace
-}  // namespace lbf::test
+}  // namespace lbf::test::long_list_test

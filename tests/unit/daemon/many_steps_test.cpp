@@ -8,7 +8,7 @@
 
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf::test {
+namespace lbf::test::many_steps_test {
 namespace {
 
 using nlohmann::json;
@@ -85,4 +85,4 @@ TEST_F(ManySteps, AllAreWholeAndNoneIsLeftBehind) {
 }
 
 }  // namespace
-}  // namespace lbf::test
+}  // namespace lbf::test::many_steps_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::network_catalog_test {
 namespace {
 
 using testing::HasSubstr;
@@ -105,4 +105,4 @@ TEST_F(NetworkCatalogTest, NominalOnesAreUsedWhereTheyAreNamed) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::network_catalog_test

@@ -16,7 +16,7 @@
 #include "tests/unit/ingest/batches.h"
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf {
+namespace lbf::outcome_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -308,4 +308,4 @@ TEST_F(OutcomeTest, AUsersTraceLimitIsItsStepsOnly) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::outcome_test

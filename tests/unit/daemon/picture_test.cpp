@@ -8,13 +8,13 @@
 #include "predictor/daemon/steps/run_picture.h"
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf::test {
+namespace lbf::test::picture_test {
 namespace {
 
 using nlohmann::json;
 using testing::HasSubstr;
 
-TEST(daemon::BinnedTimeline, ColumnsGetWiderAndNothingIsLost) {
+TEST(BinnedTimeline, ColumnsGetWiderAndNothingIsLost) {
   daemon::BinnedTimeline timeline(2, 8);
   timeline.add(0, daemon::BinnedTimeline::kComputing, 0, 2);
   timeline.add(1, daemon::BinnedTimeline::kMpi, 0.5, 0.75);
@@ -154,4 +154,4 @@ TEST_F(PictureTest, ListsCanBeShort) {
 }
 
 }  // namespace
-}  // namespace lbf::test
+}  // namespace lbf::test::picture_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::procedure_search_test {
 namespace {
 
 using testing::ElementsAre;
@@ -173,4 +173,4 @@ TEST_F(ProcedureSearchTest, HostileRanksChangeNothing) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::procedure_search_test

@@ -13,7 +13,7 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/ingest/batches.h"
 
-namespace lbf {
+namespace lbf::procedures_test {
 namespace {
 
 using nlohmann::json;
@@ -511,7 +511,7 @@ TEST_F(ProceduresTest, OfARunThatWasCapturedInPartTheRestIsNobodys) {
 
 // What is known of a procedure's cost: observed, when it was measured for half a second on each rank; before that what earlier
 // runs say; else nothing.
-TEST(daemon::StepProcedures, CostsAreKnownFromHistoryThenObserved) {
+TEST(StepProcedures, CostsAreKnownFromHistoryThenObserved) {
   daemon::StepProcedures procedures;
   procedures.expect({{"F", 2e6}});
   EXPECT_EQ(procedures.known_cost("G"), std::nullopt);
@@ -534,7 +534,7 @@ TEST(daemon::StepProcedures, CostsAreKnownFromHistoryThenObserved) {
 }
 
 // Sampled and measured together: no time is two procedures' own, and a procedure's own share is in its whole one.
-TEST(daemon::SampledTimes, GiveNoMoreThanTheIntervalHas) {
+TEST(SampledTimes, GiveNoMoreThanTheIntervalHas) {
   using Shares = std::map<Rank, std::vector<daemon::SampledShare>>;
   daemon::SampledTimes times(Shares{{3, {{1, 0.9, 0.9}, {2, 0.5, 0.25}}}});
   const auto event = [](EventKind kind, Seconds process_s, std::span<const std::uint64_t> values = {}) {
@@ -573,7 +573,7 @@ TEST(daemon::SampledTimes, GiveNoMoreThanTheIntervalHas) {
   EXPECT_EQ(out[8].process_s, 1);
 }
 
-TEST(daemon::StepProcedures, TheForemostHaveMostTime) {
+TEST(StepProcedures, TheForemostHaveMostTime) {
   daemon::StepProcedures procedures;
   for (std::uint64_t id = 0; id < 5; ++id) ASSERT_TRUE(procedures.define(0, id, "p" + std::to_string(id)).ok());
   EXPECT_FALSE(procedures.define(0, 1, "another").ok());
@@ -593,4 +593,4 @@ TEST(daemon::StepProcedures, TheForemostHaveMostTime) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::procedures_test

@@ -18,7 +18,7 @@
 
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf::test {
+namespace lbf::test::recovery_test {
 namespace {
 
 using nlohmann::json;
@@ -316,4 +316,4 @@ TEST_F(FullDisk, StartedOnAFullDiskItSaysWhatToDo) {
 }
 
 }  // namespace
-}  // namespace lbf::test
+}  // namespace lbf::test::recovery_test

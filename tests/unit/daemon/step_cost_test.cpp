@@ -7,7 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-namespace lbf {
+namespace lbf::step_cost_test {
 namespace {
 
 using nlohmann::json;
@@ -124,4 +124,4 @@ TEST(StepCost, HostileRecordsGiveFiniteNumbers) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::step_cost_test

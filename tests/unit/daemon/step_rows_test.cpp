@@ -10,7 +10,7 @@
 
 #include "predictor/daemon/http/step_json.h"
 
-namespace lbf {
+namespace lbf::step_rows_test {
 namespace {
 
 using nlohmann::json;
@@ -171,4 +171,4 @@ TEST(StepRows, OtherNamesAreRefused) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::step_rows_test

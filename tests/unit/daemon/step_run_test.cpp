@@ -11,7 +11,7 @@
 #include "tests/unit/ingest/batches.h"
 #include "tests/unit/serve/daemon_fixture.h"
 
-namespace lbf {
+namespace lbf::step_run_test {
 namespace {
 
 TEST(PlacementName, FindsTheNameWhereThereIsOne) {
@@ -261,4 +261,4 @@ TEST_F(StepRunTest, AStreamThatIsAheadWaitsForTheOthers) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::step_run_test

@@ -7,7 +7,7 @@
 
 #include "predictor/daemon/http/step_json.h"
 
-namespace lbf {
+namespace lbf::step_text_test {
 namespace {
 
 using nlohmann::json;
@@ -116,4 +116,4 @@ TEST(StepText, OfAStepOfWhichLittleIsKnown) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::step_text_test

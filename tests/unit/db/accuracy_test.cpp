@@ -16,7 +16,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::db {
+namespace lbf::db::accuracy_test {
 namespace {
 
 ErrorSummary sorted_summary(std::vector<double> errors) {
@@ -123,4 +123,4 @@ TEST_F(AccuracyTest, MonthsAndWeeksAreThoseOfTheLocalCalendar) {
 }
 
 }  // namespace
-}  // namespace lbf::db
+}  // namespace lbf::db::accuracy_test

@@ -14,7 +14,7 @@
 #include "db/step_store.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::db {
+namespace lbf::db::database_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -174,4 +174,4 @@ TEST_F(DatabaseTest, AFailedWriteIsRolledBack) {
 }
 
 }  // namespace
-}  // namespace lbf::db
+}  // namespace lbf::db::database_test

@@ -14,7 +14,7 @@
 #include "db/step_store.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::db {
+namespace lbf::db::program_store_test {
 namespace {
 
 TEST(ProfileDistance, IsTheShareOfCallsThatDiffer) {
@@ -458,4 +458,4 @@ TEST_F(ProgramStoreTest, AnOlderSchemaIsBroughtUpToDate) {
 }
 
 }  // namespace
-}  // namespace lbf::db
+}  // namespace lbf::db::program_store_test

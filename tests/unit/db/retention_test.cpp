@@ -11,7 +11,7 @@
 #include "db/step_store.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::db {
+namespace lbf::db::retention_test {
 namespace {
 
 StepRecord step_of(std::uint32_t job, double start_s, std::optional<double> end_s) {
@@ -173,4 +173,4 @@ TEST_F(RetentionTest, NodesThatChangeWhileAStepRuns) {
 }
 
 }  // namespace
-}  // namespace lbf::db
+}  // namespace lbf::db::retention_test

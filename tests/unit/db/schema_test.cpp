@@ -15,7 +15,7 @@
 #include "db/step_store.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::db {
+namespace lbf::db::schema_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ TEST_F(SchemaTest, AnOldFileGivesNoRoomBackBeforeItIsRebuilt) {
 }
 
 }  // namespace
-}  // namespace lbf::db
+}  // namespace lbf::db::schema_test

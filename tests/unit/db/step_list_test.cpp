@@ -6,7 +6,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::db {
+namespace lbf::db::step_list_test {
 namespace {
 
 PredictionRecord prediction_of(const std::string& kind, double predicted_s) {
@@ -299,4 +299,4 @@ TEST_F(StepListTest, SelectsWhatStepStoreSelects) {
 }
 
 }  // namespace
-}  // namespace lbf::db
+}  // namespace lbf::db::step_list_test

@@ -9,7 +9,7 @@
 #include "db/prediction_store.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::db {
+namespace lbf::db::step_store_test {
 namespace {
 
 StepRecord step_of(std::uint32_t job, uid_t uid, double start_s, std::optional<double> end_s) {
@@ -425,4 +425,4 @@ TEST_F(StepStoreTest, ProceduresThatWereDeferredAreTakenUp) {
 }
 
 }  // namespace
-}  // namespace lbf::db
+}  // namespace lbf::db::step_store_test

@@ -6,7 +6,7 @@
 
 #include "event/wire.h"
 
-namespace lbf {
+namespace lbf::communicator_table_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -114,4 +114,4 @@ TEST(CommunicatorTable, GapsAreThoseOfARank) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::communicator_table_test

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <string>
 
-namespace lbf {
+namespace lbf::mpi_function_table_test {
 namespace {
 
 TEST(MpiFunctionTable, HasEveryFunctionOfTheDescription) {
@@ -69,4 +69,4 @@ TEST(MpiFunctionTable, UnknownOnes) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::mpi_function_table_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::procedure_table_test {
 namespace {
 
 TEST(ProcedureTable, TheSameNameIsTheSameProcedureOnAllRanks) {
@@ -32,4 +32,4 @@ TEST(ProcedureTable, WhatCannotBe) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::procedure_table_test

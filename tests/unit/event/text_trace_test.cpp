@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-namespace lbf {
+namespace lbf::text_trace_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -537,4 +537,4 @@ TEST(TextTraceWriter, RefusesWhatVersion1CannotSay) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::text_trace_test

@@ -10,7 +10,7 @@
 #include "event/wire.h"
 #include "tests/unit/event/wire_decoding.h"
 
-namespace lbf {
+namespace lbf::wire_damage_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -323,4 +323,4 @@ TEST(WireDecoder, ANegativeNumberOfRanksRefusesAll) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::wire_damage_test

@@ -12,7 +12,7 @@
 
 #include "tests/unit/event/wire_decoding.h"
 
-namespace lbf {
+namespace lbf::wire_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -442,4 +442,4 @@ TEST(Wire, SinkErrorsComeBack) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::wire_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::step_description_test {
 namespace {
 
 using nlohmann::json;
@@ -26,7 +26,7 @@ json good() {
           {"future_key", {{"x", 1}}}};
 }
 
-TEST(daemon::StepDescription, ReadsAllAndKeepsUnknownKeys) {
+TEST(StepDescription, ReadsAllAndKeepsUnknownKeys) {
   const auto description = daemon::StepDescription::parse(good().dump());
   ASSERT_TRUE(description.ok()) << description.error().message;
   EXPECT_EQ(description->nodes, (std::vector<std::string>{"n1", "n2"}));
@@ -38,7 +38,7 @@ TEST(daemon::StepDescription, ReadsAllAndKeepsUnknownKeys) {
   EXPECT_EQ(description->raw["future_key"]["x"], 1);
 }
 
-TEST(daemon::StepDescription, ArrayTasksAndHetComponentsComeInPairs) {
+TEST(StepDescription, ArrayTasksAndHetComponentsComeInPairs) {
   json description = good();
   description["array_job"] = 40;
   EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->array_job)
@@ -56,14 +56,14 @@ TEST(daemon::StepDescription, ArrayTasksAndHetComponentsComeInPairs) {
   EXPECT_EQ(daemon::StepDescription::parse(description.dump())->het_offset, 0u);
 }
 
-TEST(daemon::StepDescription, SaysWhetherTheCommandIsWhole) {
+TEST(StepDescription, SaysWhetherTheCommandIsWhole) {
   json description = good();
   EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->command_cut);
   description["command_cut"] = true;
   EXPECT_TRUE(daemon::StepDescription::parse(description.dump())->command_cut);
 }
 
-TEST(daemon::StepDescription, LimitsAreTheUsers) {
+TEST(StepDescription, LimitsAreTheUsers) {
   json description = good();
   EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->limits[cost::Limit::kStepCpu]);
   description["limits"] = {{"step_cpu_percent", 2.5}, {"step_trace_limit_mb", 100}, {"network_limit_kBps", 1}, {"later", "x"}};
@@ -74,7 +74,7 @@ TEST(daemon::StepDescription, LimitsAreTheUsers) {
   EXPECT_FALSE(parsed->limits[cost::Limit::kNetwork]) << "the relay's own";
 }
 
-TEST(daemon::StepDescription, NeedsTheRequiredKeysOnly) {
+TEST(StepDescription, NeedsTheRequiredKeysOnly) {
   for (const char* key : {"job", "step", "nodes", "node_index", "tasks"}) {
     json description = good();
     description.erase(key);
@@ -86,7 +86,7 @@ TEST(daemon::StepDescription, NeedsTheRequiredKeysOnly) {
   EXPECT_TRUE(daemon::StepDescription::parse(minimal.dump()).ok());
 }
 
-TEST(daemon::StepDescription, RefusesWrongTypesAndValues) {
+TEST(StepDescription, RefusesWrongTypesAndValues) {
   const std::pair<const char*, json> wrong[] = {{"job", "7"},
                                                 {"job", -1},
                                                 {"job", 4294967296},
@@ -127,14 +127,14 @@ TEST(daemon::StepDescription, RefusesWrongTypesAndValues) {
   }
 }
 
-TEST(daemon::StepDescription, EveryTruncationIsAnError) {
+TEST(StepDescription, EveryTruncationIsAnError) {
   const std::string text = good().dump();
   for (std::size_t length = 0; length < text.size(); ++length) {
     EXPECT_FALSE(daemon::StepDescription::parse(text.substr(0, length)).ok()) << length;
   }
 }
 
-TEST(daemon::StepDescription, DeepNestingIsAnErrorNotACrash) {
+TEST(StepDescription, DeepNestingIsAnErrorNotACrash) {
   EXPECT_FALSE(daemon::StepDescription::parse(std::string(1 << 20, '[')).ok());
   // Valid JSON, whose copies would recurse.
   const std::string deep = std::string(1 << 20, '[') + std::string(1 << 20, ']');
@@ -144,7 +144,7 @@ TEST(daemon::StepDescription, DeepNestingIsAnErrorNotACrash) {
   EXPECT_TRUE(daemon::StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})").ok());
 }
 
-TEST(daemon::StreamDescription, IsWhatIsTheStreamsOwn) {
+TEST(StreamDescription, IsWhatIsTheStreamsOwn) {
   auto step = daemon::StepDescription::parse(R"({"job":1,"step":0,"nodes":["a","b"],"node_index":0,"tasks":4,"task_ids":[0,1],"cpus_on_node":8})");
   ASSERT_TRUE(step.ok());
   const auto parse = [&](const char* own) { return daemon::StreamDescription::parse(nlohmann::json::parse(own), *step); };
@@ -159,4 +159,4 @@ TEST(daemon::StreamDescription, IsWhatIsTheStreamsOwn) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::step_description_test

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::step_key_test {
 namespace {
 
-TEST(daemon::StepKey, IsTextAndDirectory) {
+TEST(StepKey, IsTextAndDirectory) {
   const auto key = daemon::make_step_key("c-1.example_x", "12", "4294967291", "3");
   ASSERT_TRUE(key.ok());
   EXPECT_EQ(key->text(), "c-1.example_x/12/4294967291/3");
@@ -16,7 +16,7 @@ TEST(daemon::StepKey, IsTextAndDirectory) {
   EXPECT_EQ(*back, *key);
 }
 
-TEST(daemon::StepKey, RefusesClusterNamesThatAreNotSafeAsDirectories) {
+TEST(StepKey, RefusesClusterNamesThatAreNotSafeAsDirectories) {
   const std::string names[] = {"",
                                ".",
                                "..",
@@ -36,7 +36,7 @@ TEST(daemon::StepKey, RefusesClusterNamesThatAreNotSafeAsDirectories) {
   EXPECT_TRUE(daemon::make_step_key(std::string(64, 'a'), "1", "0", "0").ok());
 }
 
-TEST(daemon::StepKey, RefusesNumbersThatAreNotPlainDecimal) {
+TEST(StepKey, RefusesNumbersThatAreNotPlainDecimal) {
   for (const char* number :
        {"", "-1", "+1", " 1", "1 ", "0x1", "1.0", "4294967296", "99999999999999999999999", "one"}) {
     EXPECT_FALSE(daemon::make_step_key("c", number, "0", "0").ok()) << number;
@@ -45,7 +45,7 @@ TEST(daemon::StepKey, RefusesNumbersThatAreNotPlainDecimal) {
   }
 }
 
-TEST(daemon::StepKey, OneStepHasOneDirectoryName) {
+TEST(StepKey, OneStepHasOneDirectoryName) {
   EXPECT_FALSE(daemon::step_key_of_directory("c", "007.0.0").ok());
   EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0").ok());
   EXPECT_FALSE(daemon::step_key_of_directory("c", "7.0.0.0").ok());
@@ -53,7 +53,7 @@ TEST(daemon::StepKey, OneStepHasOneDirectoryName) {
   EXPECT_TRUE(daemon::step_key_of_directory("c", "7.0.0").ok());
 }
 
-TEST(daemon::StepKey, ErrorsStayOneLine) {
+TEST(StepKey, ErrorsStayOneLine) {
   const auto key = daemon::make_step_key("evil\nname\x1b[31m", "1", "0", "0");
   ASSERT_FALSE(key.ok());
   EXPECT_EQ(key.error().message.find('\n'), std::string::npos);
@@ -61,4 +61,4 @@ TEST(daemon::StepKey, ErrorsStayOneLine) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::step_key_test

@@ -17,7 +17,7 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/ingest/batches.h"
 
-namespace lbf {
+namespace lbf::step_trace_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -304,4 +304,4 @@ TEST_F(StepTraceTest, ANewerStoreIsRefused) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::step_trace_test

@@ -7,7 +7,7 @@
 
 #include "tests/unit/ingest/batches.h"
 
-namespace lbf {
+namespace lbf::stream_merge_test {
 namespace {
 
 class Batches final : public daemon::BatchSource {
@@ -132,4 +132,4 @@ TEST_F(Merge, AnErrorSaysWhere) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::stream_merge_test

@@ -9,7 +9,7 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/ingest/batches.h"
 
-namespace lbf {
+namespace lbf::trace_store_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -128,4 +128,4 @@ TEST_F(TraceStoreTest, ADirectoryWithoutAStepIsRemoved) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::trace_store_test

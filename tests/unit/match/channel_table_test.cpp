@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::channel_table_test {
 namespace {
 
 const engine::ChannelKey kKey{0, 1, 2, 3};
@@ -149,4 +149,4 @@ TEST_F(Channels, AGhostThatNobodyNeedsServesItsRankAgain) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::channel_table_test

@@ -5,10 +5,10 @@
 #include <random>
 #include <unordered_map>
 
-namespace lbf {
+namespace lbf::flat_map_test {
 namespace {
 
-TEST(engine::FlatMap, DoesWhatAMapDoes) {
+TEST(FlatMap, DoesWhatAMapDoes) {
   engine::FlatMap map;
   std::unordered_map<std::uint32_t, std::uint32_t> expected;
   std::mt19937 random(7);
@@ -35,7 +35,7 @@ TEST(engine::FlatMap, DoesWhatAMapDoes) {
   EXPECT_EQ(visited, expected.size());
 }
 
-TEST(engine::FlatMap, ExtremeKeys) {
+TEST(FlatMap, ExtremeKeys) {
   engine::FlatMap map;
   map.insert(0, 1);
   map.insert(~std::uint32_t{0}, 2);
@@ -47,4 +47,4 @@ TEST(engine::FlatMap, ExtremeKeys) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::flat_map_test

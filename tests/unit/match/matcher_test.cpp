@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::matcher_test {
 namespace {
 
 using testing::AllOf;
@@ -395,4 +395,4 @@ TEST_F(Match, KeepAlivesAreNoEventsOfTheProgram) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::matcher_test

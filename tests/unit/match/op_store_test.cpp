@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::op_store_test {
 namespace {
 
 engine::Op work(double seconds) {
@@ -11,7 +11,7 @@ engine::Op work(double seconds) {
   return op;
 }
 
-TEST(engine::OpStore, EachReaderReadsEverythingInOrder) {
+TEST(OpStore, EachReaderReadsEverythingInOrder) {
   engine::OpStore store(2, 2);
   engine::OpStore::Cursor fast;
   engine::OpStore::Cursor slow;
@@ -32,7 +32,7 @@ TEST(engine::OpStore, EachReaderReadsEverythingInOrder) {
   EXPECT_EQ(store.front(0, slow = {}), nullptr);
 }
 
-TEST(engine::OpStore, ChunksReturnWhenAllReadersPassed) {
+TEST(OpStore, ChunksReturnWhenAllReadersPassed) {
   engine::OpStore store(1, 2);
   engine::OpStore::Cursor a;
   engine::OpStore::Cursor b;
@@ -53,7 +53,7 @@ engine::Op naming(engine::OpKind kind, engine::MessageIndex message) {
   return op;
 }
 
-TEST(engine::OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
+TEST(OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
   engine::OpStore store(1, 2);
   const engine::MessageIndex first = store.new_message();
   store.push(0, naming(engine::OpKind::kSend, first));
@@ -64,7 +64,7 @@ TEST(engine::OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
   EXPECT_EQ(store.new_message(), first);
 }
 
-TEST(engine::OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
+TEST(OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
   engine::OpStore store(1, 2);
   const engine::MessageIndex message = store.new_message();
   store.push(0, naming(engine::OpKind::kSend, message));
@@ -75,7 +75,7 @@ TEST(engine::OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
   EXPECT_EQ(store.new_message(), message);
 }
 
-TEST(engine::OpStore, AWaitThatWillNotComeFreesTheSlot) {
+TEST(OpStore, AWaitThatWillNotComeFreesTheSlot) {
   engine::OpStore store(1, 1);
   const engine::MessageIndex message = store.new_message();
   store.expect(message);
@@ -90,10 +90,10 @@ TEST(engine::OpStore, AWaitThatWillNotComeFreesTheSlot) {
   EXPECT_NE(store.message(message).generation, generation);
 }
 
-TEST(engine::OpStore, NobodyPassesAHeldPostUntilItsMessageIsKnown) {
+TEST(OpStore, NobodyPassesAHeldPostUntilItsMessageIsKnown) {
   engine::OpStore store(1, 1);
   engine::Op op = naming(engine::OpKind::kPost, engine::kNoMessage);
-  op.flags = kOpHeld;
+  op.flags = engine::kOpHeld;
   engine::Op& held = store.push(0, op);
   store.push(0, work(1));
   engine::OpStore::Cursor cursor;
@@ -106,7 +106,7 @@ TEST(engine::OpStore, NobodyPassesAHeldPostUntilItsMessageIsKnown) {
   EXPECT_EQ(store.front(0, cursor)->message, message);
 }
 
-TEST(engine::OpStore, AReaderThatJoinsReadsWhatTheOtherHasLeft) {
+TEST(OpStore, AReaderThatJoinsReadsWhatTheOtherHasLeft) {
   engine::OpStore store(1, 1);
   engine::OpStore::Cursor old;
   for (std::uint32_t i = 0; i < 3 * engine::OpStore::kChunkOps; ++i) store.push(0, work(i));
@@ -127,7 +127,7 @@ TEST(engine::OpStore, AReaderThatJoinsReadsWhatTheOtherHasLeft) {
   EXPECT_LE(store.ops_in_flight(), engine::OpStore::kChunkOps);
 }
 
-TEST(engine::OpStore, OrderOfActorsDoesNotDependOnWhenTheyCame) {
+TEST(OpStore, OrderOfActorsDoesNotDependOnWhenTheyCame) {
   engine::OpStore one(2, 1);
   engine::OpStore other(2, 1);
   const engine::ProcessIndex a0 = one.add_actor(0);
@@ -141,4 +141,4 @@ TEST(engine::OpStore, OrderOfActorsDoesNotDependOnWhenTheyCame) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::op_store_test

@@ -6,7 +6,7 @@
 #include <unordered_map>
 #include <vector>
 
-namespace lbf {
+namespace lbf::request_table_test {
 namespace {
 
 // Starts and ends requests whose numbers `next` gives, in any order; the table says what a map says.
@@ -46,23 +46,23 @@ void compare_with_map(Next next, std::size_t active) {
   EXPECT_EQ(visited, expected.size());
 }
 
-TEST(engine::RequestTable, RunsOfNumbers) {
+TEST(RequestTable, RunsOfNumbers) {
   compare_with_map([](std::uint32_t i) { return i; }, 100);
 }
 
-TEST(engine::RequestTable, NumbersThatAreUsedAgain) {
+TEST(RequestTable, NumbersThatAreUsedAgain) {
   compare_with_map([](std::uint32_t i) { return i * 7919 % 300; }, 200);
 }
 
-TEST(engine::RequestTable, NumbersThatWantTheSamePlace) {
+TEST(RequestTable, NumbersThatWantTheSamePlace) {
   compare_with_map([](std::uint32_t i) { return i % 3000 << 20; }, 50);
 }
 
-TEST(engine::RequestTable, ExtremeNumbers) {
+TEST(RequestTable, ExtremeNumbers) {
   compare_with_map([](std::uint32_t i) { return ~std::uint32_t{0} - i % 40 * (i % 7); }, 30);
 }
 
-TEST(engine::ActiveRequest, PostingOrderGoesOnWhereTheCounterStartsAgain) {
+TEST(ActiveRequest, PostingOrderGoesOnWhereTheCounterStartsAgain) {
   EXPECT_TRUE(engine::is_before(3, 4));
   EXPECT_FALSE(engine::is_before(4, 3));
   EXPECT_FALSE(engine::is_before(4, 4));
@@ -72,4 +72,4 @@ TEST(engine::ActiveRequest, PostingOrderGoesOnWhereTheCounterStartsAgain) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::request_table_test

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::hostlist_test {
 namespace {
 
 using testing::ElementsAre;
@@ -72,4 +72,4 @@ TEST(Hostlist, NoMoreNamesThanTheLimit) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::hostlist_test

@@ -10,7 +10,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::network_test {
 namespace {
 
 using testing::HasSubstr;
@@ -29,7 +29,7 @@ std::string error_of(const std::string& toml) {
 
 const std::string kPath = "name = \"a\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1.0]]\n";
 
-TEST(engine::CostCurve, InterpolatesBetweenTheTwoNearestSizes) {
+TEST(CostCurve, InterpolatesBetweenTheTwoNearestSizes) {
   const engine::CostCurve c = curve({{0, 0.62}, {2048, 0.90}, {8192, 1.37}});
   EXPECT_DOUBLE_EQ(c.at(0), 0.62);
   EXPECT_DOUBLE_EQ(c.at(1024), 0.76);
@@ -37,29 +37,29 @@ TEST(engine::CostCurve, InterpolatesBetweenTheTwoNearestSizes) {
   EXPECT_DOUBLE_EQ(c.at(8192), 1.37);
 }
 
-TEST(engine::CostCurve, BelowTheSmallestSizeItsValue) {
+TEST(CostCurve, BelowTheSmallestSizeItsValue) {
   EXPECT_DOUBLE_EQ(curve({{100, 3}, {200, 5}}).at(0), 3);
 }
 
-TEST(engine::CostCurve, BeyondTheLargestALineThroughTheLastPoints) {
+TEST(CostCurve, BeyondTheLargestALineThroughTheLastPoints) {
   const engine::CostCurve line = curve({{0, 100}, {10, 2}, {20, 3}, {30, 4}});  // the last three lie on 1 + x/10
   EXPECT_NEAR(line.at(1000), 101, 1e-9);
   const engine::CostCurve noisy = curve({{0, 0}, {10, 2}, {20, 3}});  // least squares: slope 0.15, through (10, 5/3)
   EXPECT_NEAR(noisy.at(100), 5.0 / 3 + 0.15 * 90, 1e-12);
 }
 
-TEST(engine::CostCurve, ExtrapolationNeverFallsBelowTheLastValue) {
+TEST(CostCurve, ExtrapolationNeverFallsBelowTheLastValue) {
   EXPECT_DOUBLE_EQ(curve({{0, 9}, {10, 5}, {20, 4}}).at(1000000), 6);  // flat at the mean of a falling tail
   EXPECT_DOUBLE_EQ(curve({{0, 1}, {10, 1}, {20, 9}}).at(21),
                    9);  // the fitted line is still below the last point
   EXPECT_DOUBLE_EQ(curve({{7, 2}}).at(1000), 2);
 }
 
-TEST(engine::CostCurve, EmptyCostsNothing) {
+TEST(CostCurve, EmptyCostsNothing) {
   EXPECT_EQ(engine::CostCurve().at(12345), 0);
 }
 
-TEST(engine::CostCurve, RefusesWhatIsNoTable) {
+TEST(CostCurve, RefusesWhatIsNoTable) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_FALSE(engine::CostCurve::make({}).ok());
   EXPECT_FALSE(engine::CostCurve::make({{0, 1}, {0, 2}}).ok());
@@ -69,7 +69,7 @@ TEST(engine::CostCurve, RefusesWhatIsNoTable) {
   EXPECT_FALSE(engine::CostCurve::make({{0, std::numeric_limits<double>::infinity()}}).ok());
 }
 
-TEST(engine::Network, ReadsEverything) {
+TEST(Network, ReadsEverything) {
   const Result<engine::Network> network = engine::Network::parse(R"(
 name = "hps-320"
 [about]
@@ -101,7 +101,7 @@ bandwidth_MBps = 40
   EXPECT_EQ(network->contention(), engine::Contention::kNic);
 }
 
-TEST(engine::Network, KnowsWhatRanksDoByThemselves) {
+TEST(Network, KnowsWhatRanksDoByThemselves) {
   const Result<engine::Network> network =
       engine::Network::parse(kPath + "[local]\ncopy = [[0, 0.5], [1000, 2.5]]\nreduce = [[8, 1.0]]\n", "x.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
@@ -118,7 +118,7 @@ TEST(engine::Network, KnowsWhatRanksDoByThemselves) {
   EXPECT_THAT(error_of("local = 1\n" + kPath), HasSubstr("must be a table: [local]"));
 }
 
-TEST(engine::Network, OneLocalityServesBoth) {
+TEST(Network, OneLocalityServesBoth) {
   const Result<engine::Network> network = engine::Network::parse(kPath, "x.toml");
   ASSERT_TRUE(network.ok());
   EXPECT_DOUBLE_EQ(network->path(0).flight.at(0), 1e-6);
@@ -147,7 +147,7 @@ std::vector<int> microseconds_by_hops(const engine::Network& network) {
   return all;
 }
 
-TEST(engine::Network, APathForEachNumberOfHops) {
+TEST(Network, APathForEachNumberOfHops) {
   using testing::ElementsAre;
   const auto of = [](const std::vector<std::string>& localities) {
     return microseconds_by_hops(with_paths(localities));
@@ -162,20 +162,20 @@ TEST(engine::Network, APathForEachNumberOfHops) {
   EXPECT_THAT(of({"hop:1"}), ElementsAre(10, 10, 10, 10, 10, 10));
 }
 
-TEST(engine::Network, HopsThatShareAPathHaveTheSameReference) {
+TEST(Network, HopsThatShareAPathHaveTheSameReference) {
   const engine::Network network = with_paths({"hop:3", "hop:1", "self-node"});
   EXPECT_EQ(&network.path(2), &network.path(3));
   EXPECT_EQ(&network.path(3), &network.path(engine::kUnknownHops));
   EXPECT_NE(&network.path(1), &network.path(2));
 }
 
-TEST(engine::Network, NominalByName) {
+TEST(Network, NominalByName) {
   EXPECT_TRUE(
       engine::Network::parse("name = \"nominal-x\"\n" + kPath.substr(kPath.find("[[path")), "x.toml")->nominal());
   EXPECT_FALSE(engine::Network::parse(kPath, "x.toml")->nominal());
 }
 
-TEST(engine::Network, ErrorsNameFileLineAndKey) {
+TEST(Network, ErrorsNameFileLineAndKey) {
   EXPECT_THAT(error_of("name = \"a\"\n[[path]]\nlocality = \"remote\"\ntabel = [[0, 1.0]]\n"),
               testing::AllOf(HasSubstr("x.toml:4"), HasSubstr("'tabel'")));
   EXPECT_THAT(error_of(kPath + "[contention]\nmodle = \"none\"\n"), HasSubstr("'modle'"));
@@ -214,7 +214,7 @@ TEST(engine::Network, ErrorsNameFileLineAndKey) {
               HasSubstr("bandwidth_MBps"));
 }
 
-TEST(engine::Network, LoadSaysWhatIsWrongWithTheFile) {
+TEST(Network, LoadSaysWhatIsWrongWithTheFile) {
   const Result<engine::Network> none = engine::Network::load("/nonexistent/net.toml");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
@@ -228,7 +228,7 @@ TEST(engine::Network, LoadSaysWhatIsWrongWithTheFile) {
   EXPECT_EQ(network->name(), "a");
 }
 
-TEST(engine::Network, ZeroTakesNoTime) {
+TEST(Network, ZeroTakesNoTime) {
   EXPECT_EQ(engine::Network::zero().name(), "zero");
   EXPECT_EQ(engine::Network::zero().path(engine::kUnknownHops).flight.at(1 << 30), 0);
   EXPECT_EQ(engine::Network::zero().path(0).send_cpu.at(1 << 30), 0);
@@ -253,4 +253,4 @@ TEST(NetworkFile, WhatFirstContactsAndTurnsCost) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::network_test

@@ -8,7 +8,7 @@
 
 #include "predictor/engine/network/network.h"
 
-namespace lbf {
+namespace lbf::nominal_test {
 namespace {
 
 using testing::HasSubstr;
@@ -58,4 +58,4 @@ TEST(NominalNetworks, EachIsWhatItsNameAndItsLinkSay) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::nominal_test

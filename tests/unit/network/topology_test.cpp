@@ -8,7 +8,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::topology_test {
 namespace {
 
 using testing::AllOf;
@@ -245,7 +245,7 @@ TEST(TopologyYaml, ErrorsNameFileLineAndRemedy) {
   EXPECT_THAT(yaml("&a [*a]"), HasSubstr("t.yaml"));
 }
 
-TEST(engine::Topology, TheNodesOfAJobAsSlurmWouldTakeThem) {
+TEST(Topology, TheNodesOfAJobAsSlurmWouldTakeThem) {
   // Leaves with 2, 4, 3 and 5 nodes; a and b below left, c and d below right.
   const engine::Topology topology = parsed(
       "SwitchName=a Nodes=a[1-2]\nSwitchName=b Nodes=b[1-4]\nSwitchName=c Nodes=c[1-3]\nSwitchName=d "
@@ -266,7 +266,7 @@ TEST(engine::Topology, TheNodesOfAJobAsSlurmWouldTakeThem) {
   EXPECT_THAT(topology.choose(15).error().message, HasSubstr("ask for fewer nodes"));
 }
 
-TEST(engine::Topology, NodesByName) {
+TEST(Topology, NodesByName) {
   const engine::Topology topology = parsed(kManual);
   EXPECT_THAT(*topology.find_all("dev[7,0-1]"), ElementsAre(7U, 0U, 1U));
   EXPECT_EQ(topology.find_all("dev[17-18]").error().code, ErrorCode::kNotFound);
@@ -280,7 +280,7 @@ TEST(engine::Topology, NodesByName) {
   EXPECT_THAT(topology.find_all("dev[1").error().message, HasSubstr("without its ']'"));
 }
 
-TEST(engine::Topology, LoadSaysWhatIsWrongWithTheFile) {
+TEST(Topology, LoadSaysWhatIsWrongWithTheFile) {
   const Result<engine::Topology> none = engine::Topology::load("/nonexistent/topology.conf");
   ASSERT_FALSE(none.ok());
   EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
@@ -292,7 +292,7 @@ TEST(engine::Topology, LoadSaysWhatIsWrongWithTheFile) {
 }
 
 // Found by fuzz_topology: an error had the file's control characters, and as many of them as there were.
-TEST(engine::Topology, ErrorsAreOneShortLine) {
+TEST(Topology, ErrorsAreOneShortLine) {
   const std::string long_key(5000, 'k');
   const std::pair<std::string, std::string> broken[] = {{"SwitchName=s \x03Nodes=\n", "topology.conf"},
                                                         {"SwitchName=s " + long_key + "=\n", "topology.conf"},
@@ -307,4 +307,4 @@ TEST(engine::Topology, ErrorsAreOneShortLine) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::topology_test

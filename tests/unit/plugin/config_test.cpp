@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf::plugin {
+namespace lbf::plugin::config_test {
 namespace {
 
 using cost::Limit;
@@ -334,4 +334,4 @@ TEST(ResolveTest, ProceduresAreHandedOnAsTheyAreWritten) {
 }
 
 }  // namespace
-}  // namespace lbf::plugin
+}  // namespace lbf::plugin::config_test

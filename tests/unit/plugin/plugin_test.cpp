@@ -23,7 +23,7 @@ extern "C" {
 #include <slurm/slurm.h>
 }
 
-namespace lbf::plugin {
+namespace lbf::plugin::plugin_test {
 namespace {
 
 using testing::Contains;
@@ -536,4 +536,4 @@ TEST_F(PluginTest, TheReportsLineIsAboutThisStepAlone) {
 }
 
 }  // namespace
-}  // namespace lbf::plugin
+}  // namespace lbf::plugin::plugin_test

@@ -11,7 +11,7 @@ extern "C" {
 #include <slurm/slurm.h>
 }
 
-namespace lbf::plugin {
+namespace lbf::plugin::step_description_test {
 namespace {
 
 using testing::ElementsAre;
@@ -249,4 +249,4 @@ TEST_F(DescriptionTest, ArgumentsStayWordsAndTooManyAreSaidToBeCut) {
 }
 
 }  // namespace
-}  // namespace lbf::plugin
+}  // namespace lbf::plugin::step_description_test

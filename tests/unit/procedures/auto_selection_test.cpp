@@ -5,7 +5,7 @@
 
 #include "spank_plugin/procedures/loaded_symbols.h"
 
-namespace lbf::procedures {
+namespace lbf::procedures::auto_selection_test {
 namespace {
 
 SampleProfile profile_of(std::vector<SampledProcedure> procedures) {
@@ -82,4 +82,4 @@ TEST(AutoSelection, NothingIsWorthIt) {
 }
 
 }  // namespace
-}  // namespace lbf::procedures
+}  // namespace lbf::procedures::auto_selection_test

@@ -10,7 +10,7 @@
 #include <cstring>
 #include <vector>
 
-namespace lbf::procedures {
+namespace lbf::procedures::code_patch_test {
 namespace {
 
 constexpr std::size_t kPage = 4096;
@@ -75,4 +75,4 @@ TEST_F(CodePatch, WhatIsPatchedCanBeTakenOut) {
 }
 
 }  // namespace
-}  // namespace lbf::procedures
+}  // namespace lbf::procedures::code_patch_test

@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-namespace lbf::procedures {
+namespace lbf::procedures::interval_records_test {
 namespace {
 
 std::vector<lbf_procedure_sums> given;
@@ -91,4 +91,4 @@ TEST_F(IntervalRecords, FullRingCountsThemAsLost) {
 }
 
 }  // namespace
-}  // namespace lbf::procedures
+}  // namespace lbf::procedures::interval_records_test

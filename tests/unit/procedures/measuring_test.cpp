@@ -78,7 +78,7 @@ __asm__(
     "@function\nlbf_test_slow_entry:\n"
     "pause\npause\npause\nlea 1(%rdi), %rax\nret\n.size lbf_test_slow_entry, . - lbf_test_slow_entry\n");
 
-namespace lbf::procedures {
+namespace lbf::procedures::measuring_test {
 namespace {
 
 using testing::HasSubstr;
@@ -459,4 +459,4 @@ TEST_F(Measuring, SamplesAreCountedInWatchedCode) {
 }
 
 }  // namespace
-}  // namespace lbf::procedures
+}  // namespace lbf::procedures::measuring_test

@@ -4,7 +4,7 @@
 
 #include "spank_plugin/procedures/loaded_symbols.h"
 
-namespace lbf::procedures {
+namespace lbf::procedures::memory_map_test {
 namespace {
 
 Mapping at(std::uintptr_t begin, std::uintptr_t end, const char* file = "") {
@@ -61,4 +61,4 @@ TEST(LoadedSymbols, ThisProgramAndItsLibraries) {
 }
 
 }  // namespace
-}  // namespace lbf::procedures
+}  // namespace lbf::procedures::memory_map_test

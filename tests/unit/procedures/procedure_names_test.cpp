@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf::procedures {
+namespace lbf::procedures::procedure_names_test {
 namespace {
 
 using testing::Contains;
@@ -188,4 +188,4 @@ TEST(Spellings, OfAnyBytes) {
 }
 
 }  // namespace
-}  // namespace lbf::procedures
+}  // namespace lbf::procedures::procedure_names_test

@@ -10,7 +10,7 @@
 #include "spank_plugin/procedures/loaded_symbols.h"
 #include "spank_plugin/procedures/memory_map.h"
 
-namespace lbf::procedures {
+namespace lbf::procedures::prologue_test {
 namespace {
 
 using testing::HasSubstr;
@@ -240,4 +240,4 @@ TEST(Prologue, OfAnyBytes) {
 }
 
 }  // namespace
-}  // namespace lbf::procedures
+}  // namespace lbf::procedures::prologue_test

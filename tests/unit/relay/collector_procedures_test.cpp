@@ -6,7 +6,7 @@
 
 #include "tests/unit/relay/collector_fixture.h"
 
-namespace lbf::relay {
+namespace lbf::relay::collector_procedures_test {
 namespace {
 
 class CollectorProcedures : public CollectorTest {};
@@ -148,4 +148,4 @@ TEST_F(CollectorProcedures, AListOfProceduresReachesTheRings) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::collector_procedures_test

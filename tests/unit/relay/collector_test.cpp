@@ -16,7 +16,7 @@
 #include "spank_plugin/relay/process_probe.h"
 #include "tests/unit/relay/collector_fixture.h"
 
-namespace lbf::relay {
+namespace lbf::relay::collector_test {
 namespace {
 
 TEST_F(CollectorTest, AProcessThatFinalizesIsReportedFromBeginToEnd) {
@@ -427,4 +427,4 @@ TEST_F(CollectorTest, WhatIsSpentOnceLaterIsNobodysTime) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::collector_test

@@ -5,7 +5,7 @@
 #include "event/mpi_function_table.h"
 #include "tests/unit/relay/collector_fixture.h"
 
-namespace lbf::relay {
+namespace lbf::relay::collector_threads_test {
 namespace {
 
 class CollectorThreads : public CollectorTest {};
@@ -414,4 +414,4 @@ TEST_F(CollectorThreads, AThreadThatIsFarAheadWaits) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::collector_threads_test

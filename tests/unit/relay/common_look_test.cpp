@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-namespace lbf::relay {
+namespace lbf::relay::common_look_test {
 namespace {
 
 constexpr Nanoseconds kMs = 1'000'000;
@@ -46,4 +46,4 @@ TEST(CommonLook, SleepsGrowWhileRingsHardlyFill) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::common_look_test

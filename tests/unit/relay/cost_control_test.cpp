@@ -9,7 +9,7 @@
 #include "cost/first_grant.h"
 #include "tests/unit/relay/simulated_capture.h"
 
-namespace lbf::relay {
+namespace lbf::relay::cost_control_test {
 namespace {
 
 CostSettings settings_of(double limit, std::uint32_t ranks) {
@@ -288,4 +288,4 @@ TEST(WindowSeed, IsTheSteps) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::cost_control_test

@@ -8,7 +8,7 @@
 #include "spank_plugin/relay/pace.h"
 #include "spank_plugin/relay/primitive_probe.h"
 
-namespace lbf::relay {
+namespace lbf::relay::cost_meter_test {
 namespace {
 
 constexpr PrimitiveCosts kNode{60e-9, 6e-9, 90e-9};
@@ -160,4 +160,4 @@ TEST(CostMeter, ProceduresCostNoMoreThanPassedAndHostileCountsNothing) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::cost_meter_test

@@ -14,7 +14,7 @@
 #include "tests/unit/relay/fake_lbfd.h"
 #include "tests/unit/relay/ring_file.h"
 
-namespace lbf::relay {
+namespace lbf::relay::delivery_test {
 namespace {
 
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
@@ -414,4 +414,4 @@ TEST_F(SpoolTest, AFullDiskIsTheSameAsAFullSpool) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::delivery_test

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-namespace lbf::relay {
+namespace lbf::relay::freezer_test {
 namespace {
 
 constexpr const char* kVersion1Mounts =
@@ -62,4 +62,4 @@ TEST(Freezer, SaysWhetherItIsFrozen) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::freezer_test

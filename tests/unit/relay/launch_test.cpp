@@ -18,7 +18,7 @@
 #include "tests/unit/relay/fake_lbfd.h"
 #include "tests/unit/relay/ring_file.h"
 
-namespace lbf::relay {
+namespace lbf::relay::launch_test {
 namespace {
 
 std::string environment(std::initializer_list<const char*> words) {
@@ -239,4 +239,4 @@ TEST_F(RunsTest, AScriptWithoutMpiSendsNothing) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::launch_test

@@ -12,7 +12,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::relay {
+namespace lbf::relay::program_id_test {
 namespace {
 
 class ProgramIdTest : public testing::Test {
@@ -111,4 +111,4 @@ TEST_F(ProgramIdTest, AnInterpreterIsItsScript) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::program_id_test

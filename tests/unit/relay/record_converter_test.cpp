@@ -10,7 +10,7 @@
 #include "spank_plugin/relay/tick_rate.h"
 #include "tests/unit/relay/ring_file.h"
 
-namespace lbf::relay {
+namespace lbf::relay::record_converter_test {
 namespace {
 
 constexpr Seconds kNs = 1e-9;
@@ -442,4 +442,4 @@ TEST(RecordConverter, AProceduresTicksBecomeNanosecondsOnceItHasAName) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::record_converter_test

@@ -22,7 +22,7 @@
 #include "tests/unit/relay/fake_lbfd.h"
 #include "tests/unit/relay/ring_file.h"
 
-namespace lbf::relay {
+namespace lbf::relay::relay_test {
 namespace {
 
 // A TCP port of this test's own on which nobody listens: who connects is refused, and no other program gets it.
@@ -602,4 +602,4 @@ TEST_F(RelayTest, RemoveRingDirTakesOnlyWhatTheRelayMade) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::relay_test

@@ -12,7 +12,7 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/relay/ring_file.h"
 
-namespace lbf::relay {
+namespace lbf::relay::ring_reader_test {
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 40;
@@ -255,4 +255,4 @@ TEST_F(RingReaderTest, StatusAndCallsAreReadByField) {
 }
 
 }  // namespace
-}  // namespace lbf::relay
+}  // namespace lbf::relay::ring_reader_test

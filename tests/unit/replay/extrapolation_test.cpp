@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace lbf {
+namespace lbf::extrapolation_test {
 namespace {
 
 TEST(Extrapolation, EverythingSeenIsWhatWasPredicted) {
@@ -191,4 +191,4 @@ TEST(Extrapolation, IntervalCoversTheTruth) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::extrapolation_test

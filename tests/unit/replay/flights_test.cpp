@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::flights_test {
 namespace {
 
 constexpr std::size_t kSlots = 1000;
@@ -15,7 +15,7 @@ engine::Message message(std::uint32_t generation, std::uint32_t expected) {
   return made;
 }
 
-TEST(engine::Flights, LastFromTheFirstOpToTheLast) {
+TEST(Flights, LastFromTheFirstOpToTheLast) {
   engine::Flights flights;
   flights.grow_to(kSlots);
   const engine::Message sent = message(5, 3);
@@ -29,7 +29,7 @@ TEST(engine::Flights, LastFromTheFirstOpToTheLast) {
   EXPECT_EQ(flights.most(), 1U);
 }
 
-TEST(engine::Flights, AreAsManyAsAreUnderWay) {
+TEST(Flights, AreAsManyAsAreUnderWay) {
   engine::Flights flights;
   flights.grow_to(kSlots);
   const engine::Message each = message(0, 1);
@@ -45,7 +45,7 @@ TEST(engine::Flights, AreAsManyAsAreUnderWay) {
 }
 
 // A slot whose message was withdrawn goes to another message without a last op.
-TEST(engine::Flights, OfAnEarlierMessageAreForgotten) {
+TEST(Flights, OfAnEarlierMessageAreForgotten) {
   engine::Flights flights;
   flights.grow_to(kSlots);
   flights.of(1, message(0, 2)).arrival_s = 3;
@@ -55,7 +55,7 @@ TEST(engine::Flights, OfAnEarlierMessageAreForgotten) {
   EXPECT_EQ(flights.most(), 1U);
 }
 
-TEST(engine::Flights, GrowWithTheirMessages) {
+TEST(Flights, GrowWithTheirMessages) {
   engine::Flights flights;
   flights.grow_to(1);
   flights.of(0, message(0, 2)).sent_s = 1;
@@ -66,4 +66,4 @@ TEST(engine::Flights, GrowWithTheirMessages) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::flights_test

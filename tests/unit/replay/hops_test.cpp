@@ -4,7 +4,7 @@
 
 #include "predictor/engine/metric/predictor.h"
 
-namespace lbf {
+namespace lbf::hops_test {
 namespace {
 
 using testing::ElementsAre;
@@ -206,4 +206,4 @@ TEST(Hops, DefaultTargetsAreOnTheRunsNodesOrOnTheTopologysChoice) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::hops_test

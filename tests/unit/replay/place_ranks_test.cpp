@@ -4,7 +4,7 @@
 
 #include "predictor/engine/replay/target.h"
 
-namespace lbf {
+namespace lbf::place_ranks_test {
 namespace {
 
 using testing::ElementsAre;
@@ -82,4 +82,4 @@ TEST(DefaultTargets, NothingTwice) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::place_ranks_test

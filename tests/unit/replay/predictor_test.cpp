@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::predictor_test {
 namespace {
 
 using testing::AllOf;
@@ -274,4 +274,4 @@ TEST_F(TwoTargets, UnmodelledCallsAreKeptAndCounted) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::predictor_test

@@ -12,7 +12,7 @@
 #include "tests/unit/replay/random_trace.h"
 #include "tests/unit/replay/reference.h"
 
-namespace lbf {
+namespace lbf::procedure_shift_test {
 namespace {
 
 constexpr int kProcedures = 3;
@@ -415,7 +415,7 @@ double fig2(const Traced& trace, std::uint32_t procedure) {
   return lbf;
 }
 
-TEST(engine::ProcedureShift, EqualsFig2WordByWord) {
+TEST(ProcedureShift, EqualsFig2WordByWord) {
   double changed = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
@@ -440,4 +440,4 @@ TEST(engine::ProcedureShift, EqualsFig2WordByWord) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::procedure_shift_test

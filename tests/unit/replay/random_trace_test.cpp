@@ -12,7 +12,7 @@
 #include "predictor/engine/metric/predictor.h"
 #include "tests/unit/replay/reference.h"
 
-namespace lbf {
+namespace lbf::random_trace_test {
 namespace {
 
 constexpr int kTraces = 1200;
@@ -115,4 +115,4 @@ TEST_P(RandomTraces, EqualTheReferenceWhateverTheArrivalOrder) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomTraces, testing::Range(0, 8));
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::random_trace_test

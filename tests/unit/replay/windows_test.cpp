@@ -15,7 +15,7 @@
 #include "tests/unit/replay/random_trace.h"
 #include "tests/unit/replay/window_cut.h"
 
-namespace lbf {
+namespace lbf::windows_test {
 namespace {
 
 using random_trace::CutEvent;
@@ -74,7 +74,7 @@ Ends match(const Trace& trace, const CutTrace& cut, std::mt19937_64& random) {
     store.for_each_ahead(static_cast<engine::ProcessIndex>(rank), {}, [&](const engine::Op& op) {
       while (event < cut.events[rank].size() && cut.events[rank][event].event.kind == EventKind::kKeepAlive)
         ++event;
-      if ((op.flags & kOpEndsEvent) == 0) return;
+      if ((op.flags & engine::kOpEndsEvent) == 0) return;
       const CutEvent& done = cut.events[rank][event++];
       if (done.original == random_trace::kMade || !is_end(done.event)) return;
       if (op.message == engine::kNoMessage) return;  // a wildcard that did not complete in its window
@@ -326,4 +326,4 @@ TEST(Windows, PredictionsDoNotDependOnTheArrivalOrder) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::windows_test

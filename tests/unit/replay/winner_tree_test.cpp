@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace lbf {
+namespace lbf::winner_tree_test {
 namespace {
 
 // Of the sources with the earliest time the smallest.
@@ -14,7 +14,7 @@ engine::WinnerTree::Source first_of(const std::vector<Seconds>& times) {
   return static_cast<engine::WinnerTree::Source>(std::min_element(times.begin(), times.end()) - times.begin());
 }
 
-TEST(engine::WinnerTree, GivesTheEarliestAndOfEqualOnesTheSmallestSource) {
+TEST(WinnerTree, GivesTheEarliestAndOfEqualOnesTheSmallestSource) {
   std::mt19937 random(3);
   for (const std::size_t sources : {1U, 2U, 5U, 64U, 100U}) {
     engine::WinnerTree tree(sources);
@@ -34,4 +34,4 @@ TEST(engine::WinnerTree, GivesTheEarliestAndOfEqualOnesTheSmallestSource) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::winner_tree_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf::report {
+namespace lbf::report::accuracy_test {
 namespace {
 
 constexpr const char* kAnswer = R"({
@@ -88,4 +88,4 @@ TEST(ErrorFit, OfTheProgramAndTheSite) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::accuracy_test

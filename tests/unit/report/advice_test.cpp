@@ -7,7 +7,7 @@
 
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::advice_test {
 namespace {
 
 using ::testing::AllOf;
@@ -225,4 +225,4 @@ TEST(BriefLine, OfEveryOtherState) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::advice_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::curves_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -71,4 +71,4 @@ TEST(AxisTicks, RoundAndAroundEverything) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::curves_test

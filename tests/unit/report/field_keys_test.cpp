@@ -11,7 +11,7 @@
 #include "report/step_rows.h"
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::field_keys_test {
 namespace {
 
 using nlohmann::json;
@@ -97,4 +97,4 @@ TEST(RowKeys, NoneIsAskedForTwice) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::field_keys_test

@@ -8,7 +8,7 @@
 #include "report/text.h"
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::fields_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -149,4 +149,4 @@ TEST(RenderTable, EveryFieldOfEveryFixtureHasAValueThatFits) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::fields_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf::report {
+namespace lbf::report::hostlist_test {
 namespace {
 
 TEST(Hostlist, JoinsNumbersThatFollow) {
@@ -23,4 +23,4 @@ TEST(Hostlist, KeepsOrderPrefixesAndLeadingZeros) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::hostlist_test

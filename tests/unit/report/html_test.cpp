@@ -9,7 +9,7 @@
 #include "report/html_parts.h"
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::html_test {
 namespace {
 
 using ::testing::AllOf;
@@ -196,4 +196,4 @@ TEST(Html, AMatrixWithoutBytes) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::html_test

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace lbf::report {
+namespace lbf::report::json_printer_test {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -76,4 +76,4 @@ TEST(JsonLayout, IsWhatSlurmJsonSays) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::json_printer_test

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace lbf::report {
+namespace lbf::report::overhead_test {
 namespace {
 
 Step step_of(const std::string& command, double limit, double low, double high, double seen, double cpu_s) {
@@ -96,4 +96,4 @@ TEST(Overhead, WithoutKnownCostsThereIsNothing) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::overhead_test

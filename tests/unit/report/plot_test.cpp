@@ -9,7 +9,7 @@
 #include "report/text.h"
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::plot_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -164,4 +164,4 @@ TEST(Plot, ManyNetworksAndNodeCounts) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::plot_test

@@ -7,7 +7,7 @@
 #include "report/html.h"
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::procedures_test {
 namespace {
 
 using testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST(Procedures, WhatIsNotAsTheApiSaysIsAnError) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::procedures_test

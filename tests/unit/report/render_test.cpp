@@ -11,7 +11,7 @@
 #include "report/text.h"
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::render_test {
 namespace {
 
 using ::testing::AllOf;
@@ -188,4 +188,4 @@ TEST(JoinAnswers, KeepsArraysAndHeterogeneousJobsTogetherInTheirOwnOrder) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::render_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf::report {
+namespace lbf::report::selection_test {
 namespace {
 
 using ::testing::ElementsAre;
@@ -84,4 +84,4 @@ TEST(ParseUsers, RefusesEmptyNames) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::selection_test

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace lbf::report {
+namespace lbf::report::step_rows_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -146,4 +146,4 @@ TEST(RowsStream, NamesTheRow) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::step_rows_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::step_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -200,4 +200,4 @@ TEST(ParseSteps, CostsOfNodesAndRanks) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::step_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf::report {
+namespace lbf::report::text_test {
 namespace {
 
 TEST(Printable, KeepsTextAndReplacesWhatActsOnATerminal) {
@@ -61,4 +61,4 @@ TEST(ShellWord, QuotesWhatAShellWouldRead) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::text_test

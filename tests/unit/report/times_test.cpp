@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <limits>
 
-namespace lbf::report {
+namespace lbf::report::times_test {
 namespace {
 
 constexpr std::time_t kNow = 1700000000;       // 2023-11-14T22:13:20 UTC
@@ -106,4 +106,4 @@ TEST_F(Times, WritesShortDurationsFineAndLongOnesAsSacct) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::times_test

@@ -10,7 +10,7 @@
 #include "report/text.h"
 #include "tests/unit/report/fixture.h"
 
-namespace lbf::report {
+namespace lbf::report::watch_test {
 namespace {
 
 using namespace std::chrono_literals;
@@ -112,4 +112,4 @@ TEST(Watch, ColorsAndControlCharacters) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::watch_test

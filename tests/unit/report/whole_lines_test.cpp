@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace lbf::report {
+namespace lbf::report::whole_lines_test {
 namespace {
 
 TEST(WholeLines, AreTheSameHoweverTheyCome) {
@@ -22,4 +22,4 @@ TEST(WholeLines, AreTheSameHoweverTheyCome) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::whole_lines_test

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace lbf::report {
+namespace lbf::report::yaml_printer_test {
 namespace {
 
 using Json = nlohmann::json;
@@ -83,4 +83,4 @@ TEST(YamlPrinter, WhatIsNoDocumentIsRefused) {
 }
 
 }  // namespace
-}  // namespace lbf::report
+}  // namespace lbf::report::yaml_printer_test

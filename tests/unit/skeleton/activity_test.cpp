@@ -9,7 +9,7 @@
 #include "skeleton/skeleton_trace.h"
 #include "tests/unit/skeleton/event_program.h"
 
-namespace lbf::skeleton_test {
+namespace lbf::skeleton_test::activity_test {
 namespace {
 
 using skeleton::About;
@@ -156,4 +156,4 @@ TEST(Operations, InputAndOutputAreIdleTime) {
 }
 
 }  // namespace
-}  // namespace lbf::skeleton_test
+}  // namespace lbf::skeleton_test::activity_test

@@ -15,7 +15,7 @@
 #include "tests/unit/skeleton/signature_text.h"
 #include "tools/whatif/whatif_trace.h"
 
-namespace lbf::skeleton_test {
+namespace lbf::skeleton_test::capture_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -92,4 +92,4 @@ TEST(CapturedSkeletons, GiveTheSignatureTheyWereMadeFromOnceMore) {
 #endif
 
 }  // namespace
-}  // namespace lbf::skeleton_test
+}  // namespace lbf::skeleton_test::capture_test

@@ -12,7 +12,7 @@
 #include "event/text_trace.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::command_test {
 namespace {
 
 using testing::HasSubstr;
@@ -148,4 +148,4 @@ TEST_F(SkeletonCommand, RefusesWhatItCannotUse) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::command_test

@@ -12,7 +12,7 @@
 #include "tests/unit/skeleton/event_program.h"
 #include "tests/unit/skeleton/signature_text.h"
 
-namespace lbf::skeleton_test {
+namespace lbf::skeleton_test::detached_test {
 namespace {
 
 using skeleton::Exchange;
@@ -216,4 +216,4 @@ TEST(Scale, WildcardsThatAreKeptAreNotDetached) {
 }
 
 }  // namespace
-}  // namespace lbf::skeleton_test
+}  // namespace lbf::skeleton_test::detached_test

@@ -5,7 +5,7 @@
 #include <random>
 #include <string>
 
-namespace lbf::skeleton {
+namespace lbf::skeleton::loop_folder_test {
 namespace {
 
 std::string written(const LoopBodies& bodies, const Elements& elements) {
@@ -95,4 +95,4 @@ TEST(LoopFolder, LongLoopsCostNoMoreThanTheirBodies) {
 }
 
 }  // namespace
-}  // namespace lbf::skeleton
+}  // namespace lbf::skeleton::loop_folder_test

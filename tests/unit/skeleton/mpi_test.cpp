@@ -9,7 +9,7 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/skeleton/random_program.h"
 
-namespace lbf::skeleton_test {
+namespace lbf::skeleton_test::mpi_test {
 namespace {
 
 test::Outcome run(const std::string& command) {
@@ -68,4 +68,4 @@ TEST(SkeletonRuns, RefuseAnotherNumberOfRanks) {
 #endif
 
 }  // namespace
-}  // namespace lbf::skeleton_test
+}  // namespace lbf::skeleton_test::mpi_test

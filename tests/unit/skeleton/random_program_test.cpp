@@ -9,7 +9,7 @@
 #include "skeleton/loop_folder.h"
 #include "tests/unit/skeleton/signature_text.h"
 
-namespace lbf::skeleton_test {
+namespace lbf::skeleton_test::random_program_test {
 namespace {
 
 using skeleton::ScaledSignature;
@@ -46,4 +46,4 @@ TEST_P(RandomPrograms, ExecuteTheirScaledSignature) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomPrograms, testing::Range(0, 8));
 
 }  // namespace
-}  // namespace lbf::skeleton_test
+}  // namespace lbf::skeleton_test::random_program_test

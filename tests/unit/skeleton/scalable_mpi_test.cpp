@@ -16,7 +16,7 @@
 #include "tests/unit/skeleton/signature_text.h"
 #include "tools/whatif/whatif_trace.h"
 
-namespace lbf::skeleton_test {
+namespace lbf::skeleton_test::scalable_mpi_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -184,4 +184,4 @@ INSTANTIATE_TEST_SUITE_P(Scalable, DividedSkeletons, testing::Values(application
 #endif
 
 }  // namespace
-}  // namespace lbf::skeleton_test
+}  // namespace lbf::skeleton_test::scalable_mpi_test

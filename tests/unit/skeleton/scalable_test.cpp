@@ -8,7 +8,7 @@
 #include "tests/unit/skeleton/scalable_programs.h"
 #include "tests/unit/skeleton/signature_text.h"
 
-namespace lbf::skeleton_test {
+namespace lbf::skeleton_test::scalable_test {
 namespace {
 
 using skeleton::Geometry;
@@ -246,4 +246,4 @@ TEST(RankFormulas, BalancedGridsAreThoseOfMpiDimsCreate) {
 }
 
 }  // namespace
-}  // namespace lbf::skeleton_test
+}  // namespace lbf::skeleton_test::scalable_test

@@ -11,7 +11,7 @@
 #include "tests/unit/skeleton/event_program.h"
 #include "tests/unit/skeleton/signature_text.h"
 
-namespace lbf::skeleton_test {
+namespace lbf::skeleton_test::signature_test {
 namespace {
 
 using skeleton::Expression;
@@ -528,4 +528,4 @@ TEST(BadTraces, SayWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace lbf::skeleton_test
+}  // namespace lbf::skeleton_test::signature_test

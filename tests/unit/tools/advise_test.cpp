@@ -11,7 +11,7 @@
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::advise_test {
 namespace {
 
 using testing::AllOf;
@@ -395,4 +395,4 @@ TEST_F(Advise, WhenTheBudgetIsOverTheRestIsDeferred) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::advise_test

@@ -13,7 +13,7 @@
 #include "tests/unit/serve/daemon_fixture.h"
 #include "tools/advise/advise_trace.h"
 
-namespace lbf {
+namespace lbf::ended_capture_test {
 namespace {
 
 class EndedCapture : public testing::Test {
@@ -105,4 +105,4 @@ TEST_F(EndedCapture, AdviseReplaysItAlike) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::ended_capture_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::probe_plan_test {
 namespace {
 
 const std::vector<tools::ProbeCandidate> kThree{{100, 2}, {80, 4}, {120, 1}};
@@ -15,7 +15,7 @@ double cost_of(const tools::ProbePlan& plan, const std::vector<tools::ProbeCandi
   return cost;
 }
 
-TEST(tools::ProbePlan, TakesTheLongestSkeletonThatTheBudgetAllows) {
+TEST(ProbePlan, TakesTheLongestSkeletonThatTheBudgetAllows) {
   const tools::ProbePlan rich = tools::plan_probe(kThree, 100, 0.1, 1000);
   EXPECT_EQ(rich.candidates, 3u);
   EXPECT_EQ(rich.factor, 20u);  // 5 s
@@ -26,7 +26,7 @@ TEST(tools::ProbePlan, TakesTheLongestSkeletonThatTheBudgetAllows) {
   EXPECT_EQ(tools::plan_probe(kThree, 100, 0.1, 140).factor, 50u);  // 2 s
 }
 
-TEST(tools::ProbePlan, LeavesCandidatesOutBeforeRuns) {
+TEST(ProbePlan, LeavesCandidatesOutBeforeRuns) {
   const tools::ProbePlan poor = tools::plan_probe(kThree, 100, 0.1, 40);
   EXPECT_EQ(poor.candidates, 2u);
   EXPECT_EQ(poor.repeat, 3);
@@ -36,7 +36,7 @@ TEST(tools::ProbePlan, LeavesCandidatesOutBeforeRuns) {
   EXPECT_LE(poorer.cost_node_s, 32);
 }
 
-TEST(tools::ProbePlan, MakesNoSkeletonBelowTheShortestGoodOne) {
+TEST(ProbePlan, MakesNoSkeletonBelowTheShortestGoodOne) {
   EXPECT_EQ(tools::plan_probe(kThree, 100, 4, 140).factor, 25u);
   const tools::ProbePlan none = tools::plan_probe(kThree, 100, 4, 60);
   EXPECT_EQ(none.candidates, 0u);
@@ -45,10 +45,10 @@ TEST(tools::ProbePlan, MakesNoSkeletonBelowTheShortestGoodOne) {
   EXPECT_EQ(tools::plan_probe(kThree, 0.2, 5, 1000).factor, 1u);
 }
 
-TEST(tools::ProbePlan, NeedsSomethingToDecide) {
+TEST(ProbePlan, NeedsSomethingToDecide) {
   EXPECT_THAT(tools::plan_probe({{10, 1}}, 10, 1, 1000).why_not, testing::HasSubstr("nothing to decide"));
   EXPECT_EQ(tools::plan_probe({}, 10, 1, 1000).candidates, 0u);
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::probe_plan_test

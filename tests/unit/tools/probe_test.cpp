@@ -12,7 +12,7 @@
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::probe_test {
 namespace {
 
 using testing::HasSubstr;
@@ -158,4 +158,4 @@ TEST_F(Probe, RefusesInOneLine) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::probe_test

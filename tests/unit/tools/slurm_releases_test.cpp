@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf {
+namespace lbf::slurm_releases_test {
 namespace {
 
 TEST(SlurmReleases, LinesOfPrintAreThoseOfTopologyConf) {
@@ -30,4 +30,4 @@ TEST(SlurmReleases, EitherDeclarationIsTaken) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::slurm_releases_test

@@ -11,7 +11,7 @@
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::whatif_procedures_test {
 namespace {
 
 using testing::HasSubstr;
@@ -304,4 +304,4 @@ TEST_F(WhatIfProcedures, WhatWasSwitchedOffIsNotPredicted) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::whatif_procedures_test

@@ -13,7 +13,7 @@
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::whatif_test {
 namespace {
 
 using testing::AllOf;
@@ -428,4 +428,4 @@ TEST_F(WhatIf, AProgramThatCannotEndIsSaidToBePartial) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::whatif_test

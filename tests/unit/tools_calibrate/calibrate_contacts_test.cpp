@@ -7,7 +7,7 @@
 #include "predictor/engine/network/network.h"
 #include "tools/calibrate/calibrate_table.h"
 
-namespace lbf {
+namespace lbf::calibrate_contacts_test {
 namespace {
 
 using testing::ElementsAre;
@@ -133,4 +133,4 @@ TEST(SplitCosts, OnOneProcessorAllIsWork) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::calibrate_contacts_test

@@ -7,7 +7,7 @@
 #include "predictor/engine/network/network.h"
 #include "tools/calibrate/calibrate_table.h"
 
-namespace lbf {
+namespace lbf::calibrate_local_table_test {
 namespace {
 
 using testing::HasSubstr;
@@ -69,4 +69,4 @@ TEST(LocalTable, HasNothingOfWhatWasNotMeasured) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::calibrate_local_table_test

@@ -8,7 +8,7 @@
 
 #include "predictor/engine/network/network.h"
 
-namespace lbf {
+namespace lbf::calibrate_table_test {
 namespace {
 
 tools::PingPong read(std::initializer_list<const char*> lines) {
@@ -75,7 +75,7 @@ TEST(LinkLines, ForeignOutputIsRefused) {
   }
 }
 
-TEST(tools::LinkBandwidth, IsTheLargerOfTheMedians) {
+TEST(LinkBandwidth, IsTheLargerOfTheMedians) {
   // Medians: 1 pair 100, 2 pairs 105; 900 is a disturbance.
   const tools::LinkBandwidth full = tools::link_bandwidth(read_link(
       {"stream 1 100", "stream 2 105", "stream 1 98", "stream 2 106", "stream 1 900", "stream 2 60"}));
@@ -86,7 +86,7 @@ TEST(tools::LinkBandwidth, IsTheLargerOfTheMedians) {
   EXPECT_DOUBLE_EQ(tools::link_bandwidth(read_link({"stream 1 100", "stream 2 90"})).bytes_per_s, 100);
 }
 
-TEST(tools::LinkBandwidth, ThatStillGrewIsALowerBound) {
+TEST(LinkBandwidth, ThatStillGrewIsALowerBound) {
   EXPECT_TRUE(tools::link_bandwidth(read_link({"stream 1 100", "stream 2 111"})).grew);
   EXPECT_FALSE(tools::link_bandwidth(read_link({"stream 1 100", "stream 2 109"})).grew);
   EXPECT_TRUE(tools::link_bandwidth(read_link({"stream 1 100"})).grew);  // nobody tried more
@@ -229,4 +229,4 @@ TEST(SplitCommand, QuotesLikeAShell) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::calibrate_table_test

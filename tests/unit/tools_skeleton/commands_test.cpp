@@ -14,7 +14,7 @@
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::commands_test {
 namespace {
 
 using testing::HasSubstr;
@@ -161,4 +161,4 @@ TEST_F(SkeletonCommands, RefuseInOneLine) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::commands_test

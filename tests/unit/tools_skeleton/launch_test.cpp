@@ -12,7 +12,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::launch_test {
 namespace {
 
 using testing::ElementsAre;
@@ -24,7 +24,7 @@ tools::Launcher launcher(const std::string& text) {
   return *parsed;
 }
 
-TEST(tools::Launcher, PutsRanksOnNodesThroughSrun) {
+TEST(Launcher, PutsRanksOnNodesThroughSrun) {
   const auto words = launcher("srun --mpi=pmix").words(4, {"node[1-2]", 0});
   ASSERT_TRUE(words.ok());
   EXPECT_THAT(*words, ElementsAre("srun", "--kill-on-bad-exit=1", "--mpi=pmix", "--nodes=2", "--ntasks=4",
@@ -35,14 +35,14 @@ TEST(tools::Launcher, PutsRanksOnNodesThroughSrun) {
               ElementsAre("/opt/slurm/bin/srun", "--kill-on-bad-exit=1", "--ntasks=4", "--distribution=block"));
 }
 
-TEST(tools::Launcher, PutsBlocksOnHostsThroughMpirun) {
+TEST(Launcher, PutsBlocksOnHostsThroughMpirun) {
   EXPECT_THAT(*launcher("mpirun --oversubscribe").words(5, {"a,b[1-2]", 0}),
               ElementsAre("mpirun", "--oversubscribe", "-n", "5", "-host", "a:2,b1:2,b2:1"));
   EXPECT_THAT(*launcher("mpirun").words(5, {}), ElementsAre("mpirun", "-n", "5"));
   EXPECT_THAT(launcher("mpirun").words(4, {"", 2}).error().message, HasSubstr("by name only"));
 }
 
-TEST(tools::Launcher, RefusesWhatCannotBe) {
+TEST(Launcher, RefusesWhatCannotBe) {
   EXPECT_FALSE(tools::Launcher::parse("").ok());
   EXPECT_THAT(tools::Launcher::parse("ssh node1").error().message, HasSubstr("--launcher ssh"));
   EXPECT_THAT(launcher("srun").words(2, {"node[1-3]", 0}).error().message, HasSubstr("3 nodes for 2 ranks"));
@@ -139,4 +139,4 @@ TEST_F(Runs, SayThatThereIsNoCompiler) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::launch_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf {
+namespace lbf::record_test {
 namespace {
 
 using testing::HasSubstr;
@@ -71,4 +71,4 @@ TEST_F(Record, RefusesDamage) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::record_test

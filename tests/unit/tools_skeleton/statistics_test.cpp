@@ -5,10 +5,10 @@
 #include <cmath>
 #include <vector>
 
-namespace lbf {
+namespace lbf::statistics_test {
 namespace {
 
-TEST(tools::Quartiles, AreThoseOfRsDefault) {
+TEST(Quartiles, AreThoseOfRsDefault) {
   // R: quantile(c(1, 2, 4, 8)) gives 1.75, 3, 5.
   const tools::Quartiles four = tools::quartiles_of(std::vector<Seconds>{8, 1, 4, 2});
   EXPECT_DOUBLE_EQ(four.first, 1.75);
@@ -51,4 +51,4 @@ TEST(ScaledRatio, SaysWhereNothingIsKnownOfTheSpread) {
 }
 
 }  // namespace
-}  // namespace lbf
+}  // namespace lbf::statistics_test

@@ -5,7 +5,7 @@
 #include "event/synth.h"
 #include "tests/unit/tools_trace/fixture.h"
 
-namespace lbf::trace_test {
+namespace lbf::trace_test::command_test {
 namespace {
 
 using testing::HasSubstr;
@@ -172,4 +172,4 @@ TEST_F(TraceCommand, BadInputIsNamedAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace lbf::trace_test
+}  // namespace lbf::trace_test::command_test

@@ -1,7 +1,7 @@
 // lbf-trace convert: text <-> stored, nothing lost that both can say.
 #include "tests/unit/tools_trace/fixture.h"
 
-namespace lbf::trace_test {
+namespace lbf::trace_test::convert_test {
 namespace {
 
 using testing::HasSubstr;
@@ -106,4 +106,4 @@ TEST_F(TraceCommand, WhatTextCannotSayIsRefusedWithTheRemedy) {
 }
 
 }  // namespace
-}  // namespace lbf::trace_test
+}  // namespace lbf::trace_test::convert_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/tools_trace/fixture.h"
 
-namespace lbf::trace_test {
+namespace lbf::trace_test::goal_test {
 namespace {
 
 using testing::HasSubstr;
@@ -242,4 +242,4 @@ TEST_F(TraceCommand, GoalOfAPartialTraceSaysSo) {
 }
 
 }  // namespace
-}  // namespace lbf::trace_test
+}  // namespace lbf::trace_test::goal_test

@@ -1,7 +1,7 @@
 // lbf-trace export --format otf2 of a build without the OTF2 library.
 #include "tests/unit/tools_trace/fixture.h"
 
-namespace lbf::trace_test {
+namespace lbf::trace_test::otf2_refused_test {
 namespace {
 
 TEST_F(TraceCommand, Otf2IsRefusedWithTheReason) {
@@ -9,4 +9,4 @@ TEST_F(TraceCommand, Otf2IsRefusedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace lbf::trace_test
+}  // namespace lbf::trace_test::otf2_refused_test

@@ -11,7 +11,7 @@
 #include "tests/unit/tools_trace/fixture.h"
 #include "tests/unit/tools_trace/otf2_reader.h"
 
-namespace lbf::trace_test {
+namespace lbf::trace_test::otf2_test {
 namespace {
 
 using testing::ElementsAre;
@@ -372,4 +372,4 @@ TEST_F(Otf2Command, ARunThatCannotEndSaysSo) {
 }
 
 }  // namespace
-}  // namespace lbf::trace_test
+}  // namespace lbf::trace_test::otf2_test

@@ -1,7 +1,7 @@
 // lbf-trace export --topology: the hops between the nodes of the predicted run.
 #include "tests/unit/tools_trace/fixture.h"
 
-namespace lbf::trace_test {
+namespace lbf::trace_test::target_test {
 namespace {
 
 constexpr const char* kTopology =
@@ -49,4 +49,4 @@ TEST_F(ExportTarget, WhatIsWrongIsSaid) {
 }
 
 }  // namespace
-}  // namespace lbf::trace_test
+}  // namespace lbf::trace_test::target_test

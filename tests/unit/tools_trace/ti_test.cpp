@@ -4,7 +4,7 @@
 
 #include "tests/unit/tools_trace/fixture.h"
 
-namespace lbf::trace_test {
+namespace lbf::trace_test::ti_test {
 namespace {
 
 using testing::HasSubstr;
@@ -212,4 +212,4 @@ TEST_F(TraceCommand, BadTiNamesTheLine) {
 }
 
 }  // namespace
-}  // namespace lbf::trace_test
+}  // namespace lbf::trace_test::ti_test

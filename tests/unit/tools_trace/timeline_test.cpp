@@ -5,7 +5,7 @@
 
 #include "tests/unit/tools_trace/fixture.h"
 
-namespace lbf::trace_test {
+namespace lbf::trace_test::timeline_test {
 namespace {
 
 using testing::HasSubstr;
@@ -205,4 +205,4 @@ TEST_F(TraceCommand, TimelineOfAProgramThatCannotEndSaysSo) {
 }
 
 }  // namespace
-}  // namespace lbf::trace_test
+}  // namespace lbf::trace_test::timeline_test

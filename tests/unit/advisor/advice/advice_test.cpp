@@ -7,7 +7,7 @@
 #include "advisor/advice/reasons.h"
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::advice_test {
 namespace {
 
 using testing::Contains;
@@ -157,4 +157,4 @@ TEST_F(AdviceTest, ReasonsAreCountsOrSilence) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::advice_test

@@ -5,7 +5,7 @@
 
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::how_test {
 namespace {
 
 Candidate candidate(const std::string& placement, std::vector<std::uint32_t> node_of_rank,
@@ -102,4 +102,4 @@ TEST(Ranges, AsPeopleWriteThem) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::how_test

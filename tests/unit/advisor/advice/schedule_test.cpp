@@ -12,7 +12,7 @@
 #include "advisor/advice/advice.h"
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::schedule_test {
 namespace {
 
 using testing::AllOf;
@@ -267,4 +267,4 @@ TEST(TimeLimit, WholeMinutes) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::schedule_test

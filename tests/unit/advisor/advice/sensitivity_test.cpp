@@ -7,7 +7,7 @@
 
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::sensitivity_test {
 namespace {
 
 std::shared_ptr<const engine::Network> tree() {
@@ -103,4 +103,4 @@ TEST(Sensitivity, BoundByNothingOfThese) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::sensitivity_test

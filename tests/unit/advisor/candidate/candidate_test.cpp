@@ -8,7 +8,7 @@
 
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::candidate_test {
 namespace {
 
 using testing::AllOf;
@@ -213,4 +213,4 @@ TEST(Candidates, UnlikeNodesHaveTheirOwnProcessorsAndSpeeds) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::candidate_test

@@ -9,7 +9,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::cluster_source_test {
 namespace {
 
 using testing::AllOf;
@@ -74,4 +74,4 @@ TEST_F(SlurmSource, NoInventoryProgram) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::cluster_source_test

@@ -9,7 +9,7 @@
 #include "tests/support/temporary_directory.h"
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::cluster_test {
 namespace {
 
 using testing::AllOf;
@@ -151,4 +151,4 @@ TEST(ClusterFile, FromDisk) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::cluster_test

@@ -6,7 +6,7 @@
 
 #include "predictor/engine/replay/target.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::layout_test {
 namespace {
 
 using testing::ElementsAre;
@@ -57,4 +57,4 @@ TEST(MostBeyond, CountsTheFullestNode) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::layout_test

@@ -9,7 +9,7 @@
 #include "advisor/ranking/ranking.h"
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::random_cluster_test {
 namespace {
 
 class Draw {
@@ -135,4 +135,4 @@ TEST(RandomClusters, NoLimitIsBroken) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::random_cluster_test

@@ -12,7 +12,7 @@
 
 #include "tests/support/temporary_directory.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::start_source_test {
 namespace {
 
 using testing::HasSubstr;
@@ -113,4 +113,4 @@ TEST_F(SrunSource, NoSlurmIsAnError) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::start_source_test

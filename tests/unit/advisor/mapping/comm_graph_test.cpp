@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace lbf::advisor {
+namespace lbf::advisor::comm_graph_test {
 namespace {
 
 TEST(CommGraph, BothSidesOfAPairSeeTheSame) {
@@ -41,4 +41,4 @@ TEST(CommGraph, BothSidesOfAPairSeeTheSame) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::comm_graph_test

@@ -9,7 +9,7 @@
 
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::load_test {
 namespace {
 
 using Mapping = std::vector<std::uint32_t>;
@@ -125,4 +125,4 @@ TEST(Load, WhatAStepChangesIsTheDifference) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::load_test

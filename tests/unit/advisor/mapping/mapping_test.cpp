@@ -11,7 +11,7 @@
 #include "advisor/mapping/partition.h"
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::mapping_test {
 namespace {
 
 using Mapping = std::vector<std::uint32_t>;
@@ -232,4 +232,4 @@ TEST(BestSteps, AMoveWhereThereIsRoom) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::mapping_test

@@ -6,7 +6,7 @@
 
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::bound_test {
 namespace {
 
 using testing::ElementsAre;
@@ -70,4 +70,4 @@ TEST(Bound, ChainAtTheLeastFlightThereIs) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::bound_test

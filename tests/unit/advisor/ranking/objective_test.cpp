@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace lbf::advisor {
+namespace lbf::advisor::objective_test {
 namespace {
 
 using testing::ElementsAre;
@@ -31,4 +31,4 @@ TEST(ParetoFront, NobodyBeatsItInBoth) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::objective_test

@@ -8,7 +8,7 @@
 
 #include "tests/unit/advisor/fixture.h"
 
-namespace lbf::advisor {
+namespace lbf::advisor::ranking_test {
 namespace {
 
 using testing::HasSubstr;
@@ -194,4 +194,4 @@ TEST_F(RankingTest, TheSearchKeepsWithinTheLimitsOfTheObjective) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::ranking_test

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-namespace lbf::advisor {
+namespace lbf::advisor::trust_test {
 namespace {
 
 using testing::AllOf;
@@ -102,4 +102,4 @@ TEST(Gain, OfTheObjectivesValue) {
 }
 
 }  // namespace
-}  // namespace lbf::advisor
+}  // namespace lbf::advisor::trust_test
