@@ -63,7 +63,7 @@ std::vector<engine::Target> make_targets(Rank ranks, std::size_t count, bool sha
   return targets;
 }
 
-class StreamOf final : public daemon::BatchSource {
+class StreamOf final : public lbf::daemon::BatchSource {
  public:
   explicit StreamOf(const std::vector<std::string>& batches) : batches_(batches) {}
   Result<std::span<const std::byte>> next() override {
@@ -88,9 +88,9 @@ double run(const lbf::bench::StoredTrace& trace, std::size_t targets, bool share
   std::unique_ptr<engine::Predictor> predictor =
       *engine::Predictor::make(trace.ranks, make_targets(trace.ranks, targets, shared));
   lbf::CommunicatorTable communicators;
-  std::vector<std::unique_ptr<daemon::BatchSource>> sources;
+  std::vector<std::unique_ptr<lbf::daemon::BatchSource>> sources;
   for (const auto& stream : trace.streams) sources.push_back(std::make_unique<StreamOf>(stream));
-  daemon::StreamMerge merge(communicators, trace.ranks, std::move(sources));
+  lbf::daemon::StreamMerge merge(communicators, trace.ranks, std::move(sources));
   lbf::BatchSink sink;
   sink.on_events = [&](Rank rank, std::span<const lbf::Event> events) {
     return predictor->feed(rank, events);

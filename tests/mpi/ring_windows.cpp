@@ -227,8 +227,8 @@ Totals totals_of(const Ranks& ranks) {
     const auto add = [&](const Record& r, SkippedSide side, std::int64_t count) {
       const auto uid = rank.uid_of.find(r.comm);
       if (uid == rank.uid_of.end()) return check(false, "a communicator without definition"), Channel{};
-      const bool engine::collective = side == SkippedSide::kCollectives;
-      const Channel channel{number, uid->second, engine::collective ? -1 : r.peer, engine::collective ? -1 : r.tag, side};
+      const bool collective = side == SkippedSide::kCollectives;
+      const Channel channel{number, uid->second, collective ? -1 : r.peer, collective ? -1 : r.tag, side};
       totals[channel] += count;
       return channel;
     };
@@ -383,9 +383,9 @@ Trace events_of(const Ranks& ranks) {
       event.function = r.function;
       const std::uint32_t op = r.words_and_op >> 24;
       event.op = static_cast<lbf::CollectiveOp>(op);
-      const bool engine::collective = event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective;
-      event.peer = engine::collective ? lbf::kAnyRank : r.peer;
-      event.root = engine::collective ? r.peer : 0;
+      const bool collective = event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective;
+      event.peer = collective ? lbf::kAnyRank : r.peer;
+      event.root = collective ? r.peer : 0;
       event.tag = r.tag;
       event.request = r.request;
       event.bytes = r.bytes;
@@ -431,7 +431,7 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
     const std::vector<Event>& events = trace.events[static_cast<std::size_t>(rank)];
     std::size_t at = 0;
     store.for_each_ahead(static_cast<engine::ProcessIndex>(rank), {}, [&](const engine::Op& op) {
-      if ((op.flags & lbf::kOpEndsEvent) == 0) return;
+      if ((op.flags & lbf::engine::kOpEndsEvent) == 0) return;
       if (at >= events.size()) return check(false, "more ends of events than events");
       const Event& event = events[at++];
       if (event.kind == EventKind::kSend || event.kind == EventKind::kIsend) {

@@ -14,7 +14,7 @@
 
 #include "base/units.h"
 
-namespace lbf::blocks {
+namespace lbf::engine::blocks {
 
 inline constexpr Seconds kShortestS = 10e-6;
 inline constexpr std::uint32_t kPerLength = 8;
@@ -60,4 +60,4 @@ constexpr std::uint32_t index_of(std::uint32_t window, std::uint32_t number) {
   return window * kMostOfAWindow + std::min(number, kMostOfAWindow - 1);
 }
 
-}  // namespace lbf::blocks
+}  // namespace lbf::engine::blocks

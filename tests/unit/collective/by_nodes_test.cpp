@@ -9,7 +9,7 @@
 namespace lbf::by_nodes_test {
 namespace {
 
-using engine::Op = CollectiveOp;
+using Op = CollectiveOp;
 using Nodes = std::vector<std::uint32_t>;
 
 Nodes block(std::uint32_t ranks, std::uint32_t per_node) {
@@ -43,7 +43,7 @@ TEST(NodeLayout, CountsNodesByTheirFirstRanks) {
   EXPECT_TRUE(engine::NodeLayout(block(6, 2)).is_balanced());
 }
 
-std::string algorithm(engine::MpiLibrary library, engine::Op op, Bytes bytes, const Nodes& nodes, bool nonblocking = false,
+std::string algorithm(engine::MpiLibrary library, Op op, Bytes bytes, const Nodes& nodes, bool nonblocking = false,
                       bool commutative = true) {
   const engine::NodeLayout layout(nodes);
   engine::CollectiveCall call;
@@ -59,43 +59,43 @@ std::string algorithm(engine::MpiLibrary library, engine::Op op, Bytes bytes, co
 
 TEST(ByNodes, HanTakesNodesWithSeveralRanks) {
   constexpr engine::MpiLibrary kLibrary = engine::MpiLibrary::kOpenMpi5;
-  for (const engine::Op op :
-       {engine::Op::kBarrier, engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter, engine::Op::kAllgather}) {
+  for (const Op op :
+       {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather}) {
     EXPECT_EQ(algorithm(kLibrary, op, 100, block(8, 4)), "han") << static_cast<int>(op);
     EXPECT_NE(algorithm(kLibrary, op, 100, block(8, 1)), "han") << static_cast<int>(op);
     EXPECT_NE(algorithm(kLibrary, op, 100, block(8, 8)), "han") << static_cast<int>(op);
     EXPECT_NE(algorithm(engine::MpiLibrary::kOpenMpi4, op, 100, block(8, 4)), "han") << static_cast<int>(op);
     // Seven ranks on two nodes: some of its algorithms need equally many on each.
-    const bool takes_uneven = op == engine::Op::kBarrier || op == engine::Op::kAllreduce;
+    const bool takes_uneven = op == Op::kBarrier || op == Op::kAllreduce;
     EXPECT_EQ(algorithm(kLibrary, op, 100, block(7, 4)) == "han", takes_uneven) << static_cast<int>(op);
   }
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kAllreduce, 100, block(8, 4), false, false), "recursive_doubling");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kAllreduce, 100, block(8, 4), true), "binomial");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kAlltoall, 100, block(8, 4)), "linear_sync");
+  EXPECT_EQ(algorithm(kLibrary, Op::kAllreduce, 100, block(8, 4), false, false), "recursive_doubling");
+  EXPECT_EQ(algorithm(kLibrary, Op::kAllreduce, 100, block(8, 4), true), "binomial");
+  EXPECT_EQ(algorithm(kLibrary, Op::kAlltoall, 100, block(8, 4)), "linear_sync");
 }
 
 TEST(ByNodes, SmpGoesByTheSize) {
   constexpr engine::MpiLibrary kLibrary = engine::MpiLibrary::kMpich4;
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kBcast, 12287, block(12, 4)), "smp");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kBcast, 12288, block(12, 4)), "binomial");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kBcast, 12289, block(12, 4)), "scatter_ring_allgather");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kBcast, 524287, block(16, 4)), "smp");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kBcast, 524289, block(16, 4)), "scatter_ring_allgather");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kBcast, 1 << 20, block(6, 3)), "smp");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kReduce, 1 << 20, block(12, 4)), "smp");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kReduce, 8, block(12, 4), false, false), "binomial");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kAllreduce, 1 << 20, block(12, 4)), "smp");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kAllreduce, 1 << 20, block(12, 4), true), "reduce_scatter_allgather");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kBarrier, 0, block(12, 4)), "smp");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kBarrier, 0, block(12, 1)), "dissemination");
-  EXPECT_EQ(algorithm(kLibrary, engine::Op::kBarrier, 0, block(12, 4), true), "dissemination");
+  EXPECT_EQ(algorithm(kLibrary, Op::kBcast, 12287, block(12, 4)), "smp");
+  EXPECT_EQ(algorithm(kLibrary, Op::kBcast, 12288, block(12, 4)), "binomial");
+  EXPECT_EQ(algorithm(kLibrary, Op::kBcast, 12289, block(12, 4)), "scatter_ring_allgather");
+  EXPECT_EQ(algorithm(kLibrary, Op::kBcast, 524287, block(16, 4)), "smp");
+  EXPECT_EQ(algorithm(kLibrary, Op::kBcast, 524289, block(16, 4)), "scatter_ring_allgather");
+  EXPECT_EQ(algorithm(kLibrary, Op::kBcast, 1 << 20, block(6, 3)), "smp");
+  EXPECT_EQ(algorithm(kLibrary, Op::kReduce, 1 << 20, block(12, 4)), "smp");
+  EXPECT_EQ(algorithm(kLibrary, Op::kReduce, 8, block(12, 4), false, false), "binomial");
+  EXPECT_EQ(algorithm(kLibrary, Op::kAllreduce, 1 << 20, block(12, 4)), "smp");
+  EXPECT_EQ(algorithm(kLibrary, Op::kAllreduce, 1 << 20, block(12, 4), true), "reduce_scatter_allgather");
+  EXPECT_EQ(algorithm(kLibrary, Op::kBarrier, 0, block(12, 4)), "smp");
+  EXPECT_EQ(algorithm(kLibrary, Op::kBarrier, 0, block(12, 1)), "dissemination");
+  EXPECT_EQ(algorithm(kLibrary, Op::kBarrier, 0, block(12, 4), true), "dissemination");
 }
 
 // Where the nodes are not known the choice may be another one; where each rank is alone, or the operation
 // does not go by nodes, it is not.
 TEST(ByNodes, UnknownNodesAreNotExact) {
   engine::CollectiveCall call;
-  call.op = engine::Op::kBarrier;
+  call.op = Op::kBarrier;
   call.size = 4;
   const engine::NodeLayout alone(block(4, 1));
   const engine::NodeLayout pairs(block(4, 2));
@@ -108,9 +108,9 @@ TEST(ByNodes, UnknownNodesAreNotExact) {
     EXPECT_FALSE(engine::expand_collective(call, steps)->approximated);
     call.layout = &pairs;
     EXPECT_TRUE(engine::expand_collective(call, steps)->approximated);
-    call.op = engine::Op::kAlltoall;
+    call.op = Op::kAlltoall;
     EXPECT_FALSE(engine::expand_collective(call, steps)->approximated);
-    call.op = engine::Op::kBarrier;
+    call.op = Op::kBarrier;
   }
 }
 
@@ -123,8 +123,8 @@ TEST_P(ByNodesFlow, DataReachesWhomItMust) {
     for (const Nodes& nodes : {block(size, 2), block(size, 3), block(size, 4), block(size, size),
                                cyclic(size, 2), cyclic(size, 3), cyclic(size, 5)}) {
       const engine::NodeLayout layout(nodes);
-      for (const engine::Op op : {engine::Op::kBarrier, engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter,
-                          engine::Op::kAllgather}) {
+      for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter,
+                          Op::kAllgather}) {
         for (const Bytes bytes : {Bytes{8}, Bytes{5000}, Bytes{65536}, Bytes{65544}, Bytes{300000}}) {
           for (const std::uint32_t root : {0U, 1U, size - 1}) {
             std::vector<engine::CollectiveCall> calls(size);
@@ -146,8 +146,8 @@ TEST_P(ByNodesFlow, DataReachesWhomItMust) {
             const Outcome outcome = run(calls, size);
             ASSERT_EQ(outcome.problem, "") << which;
             for (std::uint32_t rank = 0; rank < size; ++rank) {
-              const bool to_all = op == engine::Op::kBcast || op == engine::Op::kScatter;
-              const bool to_root = op == engine::Op::kReduce || op == engine::Op::kGather;
+              const bool to_all = op == Op::kBcast || op == Op::kScatter;
+              const bool to_root = op == Op::kReduce || op == Op::kGather;
               if (to_all) {
                 ASSERT_TRUE(outcome.knows[rank].test(root)) << which << " rank " << rank;
               } else if (!to_root || rank == root) {
@@ -174,7 +174,7 @@ TEST(OpenMpi5, AlltoallvLeavesEmptyMessagesOut) {
     std::vector<std::uint64_t> values(2 * std::size_t{size}, 0);
     values[1] = values[size + std::size_t{1}] = 8;  // with rank 1 only
     engine::CollectiveCall call;
-    call.op = engine::Op::kAlltoallv;
+    call.op = Op::kAlltoallv;
     call.size = size;
     call.values = values;
     std::vector<engine::CollectiveStep> steps;
@@ -204,7 +204,7 @@ TEST(ByNodes, HanAllreduceSendsEverySegmentOnce) {
   for (const Bytes bytes : {Bytes{800}, Bytes{65536}, 3 * Bytes{65536} + 8}) {
     std::vector<engine::CollectiveCall> calls(4);
     for (std::uint32_t rank = 0; rank < 4; ++rank) {
-      calls[rank].op = engine::Op::kAllreduce;
+      calls[rank].op = Op::kAllreduce;
       calls[rank].library = engine::MpiLibrary::kOpenMpi5;
       calls[rank].rank = rank;
       calls[rank].size = 4;
@@ -212,9 +212,9 @@ TEST(ByNodes, HanAllreduceSendsEverySegmentOnce) {
       calls[rank].layout = &layout;
     }
     EXPECT_EQ(run(calls, 4).bytes, 6 * bytes);
-    for (engine::CollectiveCall& call : calls) call.op = engine::Op::kReduce;
+    for (engine::CollectiveCall& call : calls) call.op = Op::kReduce;
     EXPECT_EQ(run(calls, 4).bytes, 3 * bytes);
-    for (engine::CollectiveCall& call : calls) call.op = engine::Op::kBcast;
+    for (engine::CollectiveCall& call : calls) call.op = Op::kBcast;
     const Outcome bcast = run(calls, 4);
     EXPECT_EQ(bcast.bytes, 3 * bytes);
     EXPECT_EQ(bcast.messages, 3 * ((bytes + 65535) / 65536));  // in segments of 64 KiB
@@ -225,7 +225,7 @@ TEST(ByNodes, HanAllreduceSendsEverySegmentOnce) {
 TEST(ByNodes, HanBroadcastByHand) {
   const engine::NodeLayout layout(block(4, 2));
   engine::CollectiveCall call;
-  call.op = engine::Op::kBcast;
+  call.op = Op::kBcast;
   call.library = engine::MpiLibrary::kOpenMpi5;
   call.size = 4;
   call.bytes = 64;
@@ -240,7 +240,7 @@ TEST(ByNodes, HanBroadcastByHand) {
 TEST(ByNodes, SmpBroadcastByHand) {
   const engine::NodeLayout layout(block(4, 2));
   engine::CollectiveCall call;
-  call.op = engine::Op::kBcast;
+  call.op = Op::kBcast;
   call.library = engine::MpiLibrary::kMpich4;
   call.size = 4;
   call.bytes = 64;

@@ -12,7 +12,7 @@
 namespace lbf::data_flow_test {
 namespace {
 
-using engine::Op = CollectiveOp;
+using Op = CollectiveOp;
 
 const std::vector<Bytes> kBytes = {
     1,      2,      3,      4,      6,      7,       8,       12,      15,      16,     24,    31,    32,
@@ -45,16 +45,16 @@ void expect_data_flow(const engine::CollectiveCall& call) {
   for (std::uint32_t rank = 0; rank < call.size; ++rank) {
     Members wanted;
     switch (call.op) {
-      case engine::Op::kBcast:
-      case engine::Op::kScatter:
+      case Op::kBcast:
+      case Op::kScatter:
         wanted.set(static_cast<std::size_t>(call.root));
         break;
-      case engine::Op::kReduce:
-      case engine::Op::kGather:
+      case Op::kReduce:
+      case Op::kGather:
         if (static_cast<Rank>(rank) == call.root) wanted = everyone;
         break;
-      case engine::Op::kScan:
-      case engine::Op::kExscan:
+      case Op::kScan:
+      case Op::kExscan:
         wanted = range_of(0, rank);
         break;
       default:
@@ -62,16 +62,16 @@ void expect_data_flow(const engine::CollectiveCall& call) {
     }
     ASSERT_TRUE(knows_all(outcome.knows[rank], wanted)) << describe(call) << " rank " << rank;
     // Recursive doubling tells the lower ranks of the upper ones too.
-    if ((call.op == engine::Op::kScan || call.op == engine::Op::kExscan) && call.library != engine::MpiLibrary::kMpich4) {
+    if ((call.op == Op::kScan || call.op == Op::kExscan) && call.library != engine::MpiLibrary::kMpich4) {
       ASSERT_EQ(outcome.knows[rank], range_of(0, rank + 1)) << describe(call) << " rank " << rank;
     }
   }
 }
 
-const std::vector<engine::Op> kRooted = {engine::Op::kBcast, engine::Op::kReduce, engine::Op::kGather, engine::Op::kScatter};
-const std::vector<engine::Op> kUnrooted = {engine::Op::kBarrier,  engine::Op::kAllreduce,          engine::Op::kAllgather,
-                                   engine::Op::kAlltoall, engine::Op::kReduceScatterBlock, engine::Op::kScan,
-                                   engine::Op::kExscan,   engine::Op::kCommCreate};
+const std::vector<Op> kRooted = {Op::kBcast, Op::kReduce, Op::kGather, Op::kScatter};
+const std::vector<Op> kUnrooted = {Op::kBarrier,  Op::kAllreduce,          Op::kAllgather,
+                                   Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan,
+                                   Op::kExscan,   Op::kCommCreate};
 
 // Open MPI 5.0 where the nodes are not known is 4.1: ByNodes has it.
 const auto kLibraries = testing::Values(engine::MpiLibrary::kOpenMpi4, engine::MpiLibrary::kMpich4);
@@ -95,7 +95,7 @@ TEST_P(DataFlow, SmallCommunicatorsEverySizeEveryThreshold) {
   const auto [nonblocking, commutative, library] = GetParam();
   for (const std::uint32_t size : small_sizes()) {
     for (const Bytes bytes : kBytes) {
-      for (const engine::Op op : kRooted) {
+      for (const Op op : kRooted) {
         for (const std::uint32_t root : {0U, 1U, size / 2, size - 1}) {
           if (root >= size) continue;
           engine::CollectiveCall call = call_of(op, size, bytes, static_cast<Rank>(root), nonblocking, library);
@@ -103,8 +103,8 @@ TEST_P(DataFlow, SmallCommunicatorsEverySizeEveryThreshold) {
           ASSERT_NO_FATAL_FAILURE(expect_data_flow(call));
         }
       }
-      for (const engine::Op op : kUnrooted) {
-        if ((op == engine::Op::kBarrier || op == engine::Op::kCommCreate) && bytes != kBytes[0]) continue;
+      for (const Op op : kUnrooted) {
+        if ((op == Op::kBarrier || op == Op::kCommCreate) && bytes != kBytes[0]) continue;
         engine::CollectiveCall call = call_of(op, size, bytes, 0, nonblocking, library);
         call.commutative = commutative;
         ASSERT_NO_FATAL_FAILURE(expect_data_flow(call));
@@ -117,12 +117,12 @@ TEST_P(DataFlow, LargeCommunicators) {
   const auto [nonblocking, commutative, library] = GetParam();
   for (const std::uint32_t size : {64U, 100U, 127U, 130U, 200U, 256U, 300U, 513U}) {
     for (const Bytes bytes : kFewBytes) {
-      for (const engine::Op op : {engine::Op::kBarrier, engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter,
-                          engine::Op::kScan, engine::Op::kReduceScatterBlock, engine::Op::kAllgather, engine::Op::kAlltoall}) {
-        if (op == engine::Op::kBarrier && bytes > 1) continue;
+      for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter,
+                          Op::kScan, Op::kReduceScatterBlock, Op::kAllgather, Op::kAlltoall}) {
+        if (op == Op::kBarrier && bytes > 1) continue;
         const bool rings = library == engine::MpiLibrary::kMpich4 && bytes >= 5000 &&
-                           (op == engine::Op::kBcast || op == engine::Op::kReduceScatterBlock);
-        const bool quadratic = op == engine::Op::kAllgather || op == engine::Op::kAlltoall || rings;
+                           (op == Op::kBcast || op == Op::kReduceScatterBlock);
+        const bool quadratic = op == Op::kAllgather || op == Op::kAlltoall || rings;
         if (quadratic && (size > 200 || !commutative || bytes == 300)) continue;
         engine::CollectiveCall call = call_of(op, size, bytes, static_cast<Rank>(size / 3), nonblocking, library);
         call.commutative = commutative;
@@ -142,7 +142,7 @@ INSTANTIATE_TEST_SUITE_P(All, DataFlow, testing::Combine(testing::Bool(), testin
 TEST(DataFlowInPlace, AlltoallAndAllreduce) {
   for (const std::uint32_t size : small_sizes()) {
     for (const bool nonblocking : {false, true}) {
-      for (const engine::Op op : {engine::Op::kAlltoall, engine::Op::kAllreduce}) {
+      for (const Op op : {Op::kAlltoall, Op::kAllreduce}) {
         for (const Bytes bytes : {Bytes{8}, Bytes{100000}}) {
           for (const engine::MpiLibrary library : {engine::MpiLibrary::kOpenMpi4, engine::MpiLibrary::kMpich4}) {
             engine::CollectiveCall call = call_of(op, size, bytes, 0, nonblocking, library);
@@ -174,7 +174,7 @@ class Vectors : public testing::TestWithParam<std::tuple<bool, engine::MpiLibrar
 TEST_P(Vectors, GathervAndScatterv) {
   for (const std::uint32_t size : small_sizes()) {
     const std::vector<std::uint64_t> counts = uneven(size, 1000);
-    for (const engine::Op op : {engine::Op::kGatherv, engine::Op::kScatterv}) {
+    for (const Op op : {Op::kGatherv, Op::kScatterv}) {
       const std::uint32_t root = size / 2;
       std::vector<engine::CollectiveCall> calls;
       for (std::uint32_t rank = 0; rank < size; ++rank) {
@@ -190,8 +190,8 @@ TEST_P(Vectors, GathervAndScatterv) {
       for (std::uint32_t rank = 0; rank < size; ++rank) {
         if (rank != root) expected += counts[rank];
         if (counts[rank] == 0) continue;
-        const std::uint32_t from = op == engine::Op::kGatherv ? rank : root;
-        const std::uint32_t to = op == engine::Op::kGatherv ? root : rank;
+        const std::uint32_t from = op == Op::kGatherv ? rank : root;
+        const std::uint32_t to = op == Op::kGatherv ? root : rank;
         EXPECT_TRUE(outcome.knows[to].test(from)) << describe(calls[0]) << " rank " << rank;
       }
       EXPECT_EQ(outcome.bytes, expected) << describe(calls[0]);
@@ -205,7 +205,7 @@ TEST_P(Vectors, AllgathervAndReduceScatter) {
   for (const std::uint32_t size : sizes) {
     for (const Bytes bytes : {Bytes{8}, Bytes{200}, Bytes{3000}, Bytes{20000}, Bytes{400000}}) {
       const std::vector<std::uint64_t> counts = uneven(size, bytes);
-      for (const engine::Op op : {engine::Op::kAllgatherv, engine::Op::kReduceScatter}) {
+      for (const Op op : {Op::kAllgatherv, Op::kReduceScatter}) {
         for (const bool commutative : {true, false}) {
           engine::CollectiveCall call = call_of(op, size, counts[0], 0, nonblocking(), library());
           call.values = counts;
@@ -214,7 +214,7 @@ TEST_P(Vectors, AllgathervAndReduceScatter) {
           ASSERT_EQ(outcome.problem, "") << describe(call);
           for (std::uint32_t to = 0; to < size; ++to) {
             for (std::uint32_t from = 0; from < size; ++from) {
-              const bool needed = op == engine::Op::kAllgatherv ? counts[from] > 0 : counts[to] > 0;
+              const bool needed = op == Op::kAllgatherv ? counts[from] > 0 : counts[to] > 0;
               ASSERT_TRUE(!needed || outcome.knows[to].test(from))
                   << describe(call) << " " << from << "->" << to;
             }
@@ -227,7 +227,7 @@ TEST_P(Vectors, AllgathervAndReduceScatter) {
 
 TEST_P(Vectors, AlltoallvAndAlltoallw) {
   for (const std::uint32_t size : {2U, 3U, 4U, 5U, 16U, 33U, 64U, 100U, 130U}) {
-    for (const engine::Op op : {engine::Op::kAlltoallv, engine::Op::kAlltoallw}) {
+    for (const Op op : {Op::kAlltoallv, Op::kAlltoallw}) {
       for (const bool in_place : {false, true}) {
         const auto bytes = [&](std::uint32_t a, std::uint32_t b) -> std::uint64_t {
           if (in_place) return (a + b) % 3 * 100;  // what is swapped in place is equally long both ways
@@ -262,8 +262,8 @@ TEST_P(Vectors, AlltoallvAndAlltoallw) {
 // A ring of neighbours, with MPI_PROC_NULL beyond one end: each rank knows itself and the ranks beside it.
 TEST_P(Vectors, NeighbourCollectives) {
   for (const std::uint32_t size : {2U, 3U, 8U}) {
-    for (const engine::Op op : {engine::Op::kNeighborAllgather, engine::Op::kNeighborAllgatherv, engine::Op::kNeighborAlltoall,
-                        engine::Op::kNeighborAlltoallv, engine::Op::kNeighborAlltoallw}) {
+    for (const Op op : {Op::kNeighborAllgather, Op::kNeighborAllgatherv, Op::kNeighborAlltoall,
+                        Op::kNeighborAlltoallv, Op::kNeighborAlltoallw}) {
       std::vector<std::vector<std::uint64_t>> values(size);
       std::vector<engine::CollectiveCall> calls;
       for (std::uint32_t rank = 0; rank < size; ++rank) {
@@ -306,7 +306,7 @@ TEST_P(Vectors, NeighboursOnBothSides) {
                       by_direction ? sent_down : sent_up});
   }
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
-    engine::CollectiveCall call = call_of(engine::Op::kNeighborAlltoallv, 2, 30, 0, nonblocking(), library());
+    engine::CollectiveCall call = call_of(Op::kNeighborAlltoallv, 2, 30, 0, nonblocking(), library());
     call.rank = rank;
     call.values = values[rank];
     calls.push_back(call);
@@ -323,7 +323,7 @@ class Inter : public Vectors {
  protected:
   // `root_member`: member of the first group that is the root; -1: no root. The other members of the first
   // group pass MPI_PROC_NULL.
-  static Outcome run_inter(engine::Op op, std::uint32_t first, std::uint32_t second, std::int32_t root_member,
+  static Outcome run_inter(Op op, std::uint32_t first, std::uint32_t second, std::int32_t root_member,
                            Bytes bytes) {
     std::vector<engine::CollectiveCall> calls;
     values_.clear();
@@ -335,14 +335,14 @@ class Inter : public Vectors {
       call.low_group = in_first;
       if (root_member >= 0) {
         call.root = !in_first                                          ? root_member
-                    : static_cast<std::int32_t>(member) == root_member ? engine::kMpiRoot
+                    : static_cast<std::int32_t>(member) == root_member ? kMpiRoot
                                                                        : kMpiProcNull;
       }
-      const std::size_t counts = op == engine::Op::kReduceScatter ? call.size : 2 * call.remote_size;
+      const std::size_t counts = op == Op::kReduceScatter ? call.size : 2 * call.remote_size;
       // reduce_scatter: both groups' vectors are equally long
-      const Bytes each = op == engine::Op::kReduceScatter ? bytes * first * second / call.size : bytes;
+      const Bytes each = op == Op::kReduceScatter ? bytes * first * second / call.size : bytes;
       values_.push_back(std::vector<std::uint64_t>(counts, each));
-      if (op == engine::Op::kReduceScatterBlock) call.bytes = bytes * first * second / call.size;
+      if (op == Op::kReduceScatterBlock) call.bytes = bytes * first * second / call.size;
       calls.push_back(call);
     }
     for (std::size_t member = 0; member < calls.size(); ++member) calls[member].values = values_[member];
@@ -357,23 +357,23 @@ TEST_P(Inter, EveryOperationInEveryShape) {
       const Members group_a = range_of(0, first);
       const Members group_b = range_of(first, first + second);
       for (const Bytes bytes : {Bytes{8}, Bytes{1000}, Bytes{100000}}) {
-        for (const engine::Op op :
-             {engine::Op::kBcast, engine::Op::kScatter, engine::Op::kScatterv, engine::Op::kReduce, engine::Op::kGather, engine::Op::kGatherv}) {
+        for (const Op op :
+             {Op::kBcast, Op::kScatter, Op::kScatterv, Op::kReduce, Op::kGather, Op::kGatherv}) {
           const std::uint32_t root = first / 2;
           const Outcome outcome = run_inter(op, first, second, static_cast<std::int32_t>(root), bytes);
           const std::string which = "op " + std::to_string(static_cast<int>(op)) + " groups " +
                                     std::to_string(first) + "+" + std::to_string(second);
           ASSERT_EQ(outcome.problem, "") << which;
-          if (op == engine::Op::kBcast || op == engine::Op::kScatter || op == engine::Op::kScatterv) {
+          if (op == Op::kBcast || op == Op::kScatter || op == Op::kScatterv) {
             for (std::uint32_t b = first; b < first + second; ++b)
               EXPECT_TRUE(outcome.knows[b].test(root)) << which;
           } else {
             EXPECT_TRUE(knows_all(outcome.knows[root], group_b)) << which;
           }
         }
-        for (const engine::Op op :
-             {engine::Op::kBarrier, engine::Op::kAllreduce, engine::Op::kCommCreate, engine::Op::kAllgather, engine::Op::kAllgatherv, engine::Op::kAlltoall,
-              engine::Op::kAlltoallv, engine::Op::kAlltoallw, engine::Op::kReduceScatter, engine::Op::kReduceScatterBlock}) {
+        for (const Op op :
+             {Op::kBarrier, Op::kAllreduce, Op::kCommCreate, Op::kAllgather, Op::kAllgatherv, Op::kAlltoall,
+              Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter, Op::kReduceScatterBlock}) {
           const Outcome outcome = run_inter(op, first, second, -1, bytes);
           const std::string which = "op " + std::to_string(static_cast<int>(op)) + " groups " +
                                     std::to_string(first) + "+" + std::to_string(second);
@@ -381,7 +381,7 @@ TEST_P(Inter, EveryOperationInEveryShape) {
           for (std::uint32_t member = 0; member < first + second; ++member) {
             // libnbc's barrier lets ranks go that heard of the other leader only, after that one heard of all
             // of *their* group
-            if (op == engine::Op::kBarrier && nonblocking() && library() != engine::MpiLibrary::kMpich4) continue;
+            if (op == Op::kBarrier && nonblocking() && library() != engine::MpiLibrary::kMpich4) continue;
             EXPECT_TRUE(knows_all(outcome.knows[member], member < first ? group_b : group_a)) << which;
           }
         }
@@ -393,7 +393,7 @@ TEST_P(Inter, EveryOperationInEveryShape) {
 // One group gives nothing and gets something (sizes are not known at both ends then: what must hold is that every message
 // that is sent is received).
 TEST_P(Inter, OneWayOnly) {
-  for (const engine::Op op : {engine::Op::kAllgather, engine::Op::kAlltoall}) {
+  for (const Op op : {Op::kAllgather, Op::kAlltoall}) {
     for (const bool first_is_empty : {false, true}) {
       constexpr std::uint32_t kFirst = 2;
       constexpr std::uint32_t kSecond = 3;
@@ -428,7 +428,7 @@ INSTANTIATE_TEST_SUITE_P(All, Inter, testing::Combine(testing::Bool(), kLibrarie
                          });
 
 TEST(InterErrors, ScanIsNotDefined) {
-  engine::CollectiveCall call = call_of(engine::Op::kScan, 2, 8);
+  engine::CollectiveCall call = call_of(Op::kScan, 2, 8);
   call.remote_size = 2;
   std::vector<engine::CollectiveStep> steps;
   EXPECT_FALSE(engine::expand_collective(call, steps).ok());

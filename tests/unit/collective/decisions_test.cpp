@@ -8,11 +8,11 @@
 namespace lbf::decisions_test {
 namespace {
 
-using engine::Op = CollectiveOp;
+using Op = CollectiveOp;
 
 TEST(Decisions, AtTheThresholds) {
   struct Case {
-    engine::Op op;
+    Op op;
     std::uint32_t size;
     Bytes bytes;
     const char* algorithm;
@@ -20,90 +20,90 @@ TEST(Decisions, AtTheThresholds) {
     bool nonblocking = false;
   };
   const Case cases[] = {
-      {engine::Op::kBarrier, 3, 0, "recursive_doubling"},
-      {engine::Op::kBarrier, 4, 0, "linear"},
-      {engine::Op::kBarrier, 7, 0, "linear"},
-      {engine::Op::kBarrier, 8, 0, "recursive_doubling"},
-      {engine::Op::kBarrier, 64, 0, "bruck"},
-      {engine::Op::kBarrier, 256, 0, "tree"},
-      {engine::Op::kBarrier, 512, 0, "bruck"},
-      {engine::Op::kBarrier, 1024, 0, "tree"},
-      {engine::Op::kBarrier, 4096, 0, "bruck"},
-      {engine::Op::kBarrier, 5, 0, "dissemination", true, true},
-      {engine::Op::kBcast, 3, 31, "pipeline"},
-      {engine::Op::kBcast, 3, 32, "binary_tree"},
-      {engine::Op::kBcast, 3, 131072, "chain"},
-      {engine::Op::kBcast, 7, 63, "binary_tree"},
-      {engine::Op::kBcast, 7, 64, "binomial"},
-      {engine::Op::kBcast, 7, 8192, "basic_linear"},
-      {engine::Op::kBcast, 7, 1048576, "chain"},
-      {engine::Op::kBcast, 15, 7, "knomial"},
-      {engine::Op::kBcast, 16, 1048575, "binomial"},
-      {engine::Op::kBcast, 16, 1048576, "scatter_allgather"},
-      {engine::Op::kBcast, 256, 16383, "knomial"},
-      {engine::Op::kBcast, 256, 16384, "split_binary_tree"},
-      {engine::Op::kBcast, 4, 8, "linear", true, true},
-      {engine::Op::kBcast, 5, 1048576, "binomial", true, true},
-      {engine::Op::kReduce, 3, 16, "pipeline"},
-      {engine::Op::kReduce, 3, 32, "linear"},
-      {engine::Op::kReduce, 7, 4095, "binary"},
-      {engine::Op::kReduce, 7, 4096, "chain"},
-      {engine::Op::kReduce, 7, 65536, "binomial"},
-      {engine::Op::kReduce, 7, 262144, "linear"},
-      {engine::Op::kReduce, 15, 8192, "binomial"},
-      {engine::Op::kReduce, 2, 4, "linear"},  // rabenseifner, but one element is not enough
-      {engine::Op::kReduce, 15, 1023, "in-order_binary", false},
-      {engine::Op::kReduce, 15, 1024, "linear", false},
-      {engine::Op::kReduce, 4, 32, "rabenseifner", true, true},
-      {engine::Op::kReduce, 2, 65535, "binomial", true, true},
-      {engine::Op::kReduce, 2, 65536, "chain", true, true},
-      {engine::Op::kAllreduce, 2, 4, "recursive_doubling"},  // ring, but one element for two ranks
-      {engine::Op::kAllreduce, 3, 8, "recursive_doubling"},
-      {engine::Op::kAllreduce, 3, 4096, "ring"},
-      {engine::Op::kAllreduce, 3, 8192, "recursive_doubling"},
-      {engine::Op::kAllreduce, 3, 65536, "ring"},  // segmented_ring without a segment size
-      {engine::Op::kAllreduce, 3, 262144, "rabenseifner"},
-      {engine::Op::kAllreduce, 7, 8191, "recursive_doubling"},
-      {engine::Op::kAllreduce, 7, 8192, "rabenseifner"},
-      {engine::Op::kAllreduce, 16, 4095, "recursive_doubling"},
-      {engine::Op::kAllreduce, 16, 4096, "rabenseifner"},
-      {engine::Op::kAllreduce, 32, 128, "basic_linear"},  // rabenseifner, but 16 doubles for 32 ranks
-      {engine::Op::kAllreduce, 32, 256, "rabenseifner"},
-      {engine::Op::kAllreduce, 128, 131071, "nonoverlapping"},
-      {engine::Op::kAllreduce, 8, 1048576, "nonoverlapping", false},
-      {engine::Op::kAllreduce, 8, 1048575, "recursive_doubling", false},
-      {engine::Op::kAllreduce, 4, 65535, "binomial", true, true},
-      {engine::Op::kAllreduce, 4, 65536, "rabenseifner", true, true},
-      {engine::Op::kGather, 3, 1, "linear_sync"},
-      {engine::Op::kGather, 3, 2, "basic_linear"},
-      {engine::Op::kGather, 3, 4, "binomial"},
-      {engine::Op::kGather, 3, 131072, "linear_sync"},
-      {engine::Op::kGather, 7, 1024, "basic_linear"},
-      {engine::Op::kGather, 8, 1048576, "binomial"},
-      {engine::Op::kScatter, 3, 1, "linear_nb"},
-      {engine::Op::kScatter, 3, 2, "basic_linear"},
-      {engine::Op::kScatter, 15, 16383, "binomial"},
-      {engine::Op::kScatter, 15, 16384, "linear_nb"},
-      {engine::Op::kAllgather, 2, 8, "two_proc"},
-      {engine::Op::kAllgather, 8, 1048576, "recursive_doubling"},
-      {engine::Op::kAllgather, 9, 8, "bruck"},
-      {engine::Op::kAllgather, 32, 1024, "neighbor"},
-      {engine::Op::kAllgather, 33, 1024, "ring"},
-      {engine::Op::kAllgather, 33, 65536, "ring"},
-      {engine::Op::kAlltoall, 2, 1, "pairwise"},
-      {engine::Op::kAlltoall, 2, 2, "two_proc"},
-      {engine::Op::kAlltoall, 2, 32768, "linear_sync"},
-      {engine::Op::kAlltoall, 7, 8191, "linear_sync"},
-      {engine::Op::kAlltoall, 7, 8192, "linear"},
-      {engine::Op::kAlltoall, 31, 4, "modified_bruck"},
-      {engine::Op::kAlltoall, 31, 512, "linear_sync"},
-      {engine::Op::kAlltoall, 64, 262144, "pairwise"},
-      {engine::Op::kReduceScatterBlock, 3, 3, "recursive_doubling"},
-      {engine::Op::kReduceScatterBlock, 3, 4, "butterfly"},
-      {engine::Op::kReduceScatterBlock, 3, 131072, "basic_linear"},
-      {engine::Op::kReduceScatterBlock, 15, 32, "butterfly"},
-      {engine::Op::kReduceScatterBlock, 15, 31, "recursive_halving"},
-      {engine::Op::kReduceScatterBlock, 15, 31, "basic_linear", false},
+      {Op::kBarrier, 3, 0, "recursive_doubling"},
+      {Op::kBarrier, 4, 0, "linear"},
+      {Op::kBarrier, 7, 0, "linear"},
+      {Op::kBarrier, 8, 0, "recursive_doubling"},
+      {Op::kBarrier, 64, 0, "bruck"},
+      {Op::kBarrier, 256, 0, "tree"},
+      {Op::kBarrier, 512, 0, "bruck"},
+      {Op::kBarrier, 1024, 0, "tree"},
+      {Op::kBarrier, 4096, 0, "bruck"},
+      {Op::kBarrier, 5, 0, "dissemination", true, true},
+      {Op::kBcast, 3, 31, "pipeline"},
+      {Op::kBcast, 3, 32, "binary_tree"},
+      {Op::kBcast, 3, 131072, "chain"},
+      {Op::kBcast, 7, 63, "binary_tree"},
+      {Op::kBcast, 7, 64, "binomial"},
+      {Op::kBcast, 7, 8192, "basic_linear"},
+      {Op::kBcast, 7, 1048576, "chain"},
+      {Op::kBcast, 15, 7, "knomial"},
+      {Op::kBcast, 16, 1048575, "binomial"},
+      {Op::kBcast, 16, 1048576, "scatter_allgather"},
+      {Op::kBcast, 256, 16383, "knomial"},
+      {Op::kBcast, 256, 16384, "split_binary_tree"},
+      {Op::kBcast, 4, 8, "linear", true, true},
+      {Op::kBcast, 5, 1048576, "binomial", true, true},
+      {Op::kReduce, 3, 16, "pipeline"},
+      {Op::kReduce, 3, 32, "linear"},
+      {Op::kReduce, 7, 4095, "binary"},
+      {Op::kReduce, 7, 4096, "chain"},
+      {Op::kReduce, 7, 65536, "binomial"},
+      {Op::kReduce, 7, 262144, "linear"},
+      {Op::kReduce, 15, 8192, "binomial"},
+      {Op::kReduce, 2, 4, "linear"},  // rabenseifner, but one element is not enough
+      {Op::kReduce, 15, 1023, "in-order_binary", false},
+      {Op::kReduce, 15, 1024, "linear", false},
+      {Op::kReduce, 4, 32, "rabenseifner", true, true},
+      {Op::kReduce, 2, 65535, "binomial", true, true},
+      {Op::kReduce, 2, 65536, "chain", true, true},
+      {Op::kAllreduce, 2, 4, "recursive_doubling"},  // ring, but one element for two ranks
+      {Op::kAllreduce, 3, 8, "recursive_doubling"},
+      {Op::kAllreduce, 3, 4096, "ring"},
+      {Op::kAllreduce, 3, 8192, "recursive_doubling"},
+      {Op::kAllreduce, 3, 65536, "ring"},  // segmented_ring without a segment size
+      {Op::kAllreduce, 3, 262144, "rabenseifner"},
+      {Op::kAllreduce, 7, 8191, "recursive_doubling"},
+      {Op::kAllreduce, 7, 8192, "rabenseifner"},
+      {Op::kAllreduce, 16, 4095, "recursive_doubling"},
+      {Op::kAllreduce, 16, 4096, "rabenseifner"},
+      {Op::kAllreduce, 32, 128, "basic_linear"},  // rabenseifner, but 16 doubles for 32 ranks
+      {Op::kAllreduce, 32, 256, "rabenseifner"},
+      {Op::kAllreduce, 128, 131071, "nonoverlapping"},
+      {Op::kAllreduce, 8, 1048576, "nonoverlapping", false},
+      {Op::kAllreduce, 8, 1048575, "recursive_doubling", false},
+      {Op::kAllreduce, 4, 65535, "binomial", true, true},
+      {Op::kAllreduce, 4, 65536, "rabenseifner", true, true},
+      {Op::kGather, 3, 1, "linear_sync"},
+      {Op::kGather, 3, 2, "basic_linear"},
+      {Op::kGather, 3, 4, "binomial"},
+      {Op::kGather, 3, 131072, "linear_sync"},
+      {Op::kGather, 7, 1024, "basic_linear"},
+      {Op::kGather, 8, 1048576, "binomial"},
+      {Op::kScatter, 3, 1, "linear_nb"},
+      {Op::kScatter, 3, 2, "basic_linear"},
+      {Op::kScatter, 15, 16383, "binomial"},
+      {Op::kScatter, 15, 16384, "linear_nb"},
+      {Op::kAllgather, 2, 8, "two_proc"},
+      {Op::kAllgather, 8, 1048576, "recursive_doubling"},
+      {Op::kAllgather, 9, 8, "bruck"},
+      {Op::kAllgather, 32, 1024, "neighbor"},
+      {Op::kAllgather, 33, 1024, "ring"},
+      {Op::kAllgather, 33, 65536, "ring"},
+      {Op::kAlltoall, 2, 1, "pairwise"},
+      {Op::kAlltoall, 2, 2, "two_proc"},
+      {Op::kAlltoall, 2, 32768, "linear_sync"},
+      {Op::kAlltoall, 7, 8191, "linear_sync"},
+      {Op::kAlltoall, 7, 8192, "linear"},
+      {Op::kAlltoall, 31, 4, "modified_bruck"},
+      {Op::kAlltoall, 31, 512, "linear_sync"},
+      {Op::kAlltoall, 64, 262144, "pairwise"},
+      {Op::kReduceScatterBlock, 3, 3, "recursive_doubling"},
+      {Op::kReduceScatterBlock, 3, 4, "butterfly"},
+      {Op::kReduceScatterBlock, 3, 131072, "basic_linear"},
+      {Op::kReduceScatterBlock, 15, 32, "butterfly"},
+      {Op::kReduceScatterBlock, 15, 31, "recursive_halving"},
+      {Op::kReduceScatterBlock, 15, 31, "basic_linear", false},
   };
   for (const Case& c : cases) {
     engine::CollectiveCall call = call_of(c.op, c.size, c.bytes, 0, c.nonblocking);
@@ -114,7 +114,7 @@ TEST(Decisions, AtTheThresholds) {
 
 TEST(Decisions, MpichAtTheThresholds) {
   struct Case {
-    engine::Op op;
+    Op op;
     std::uint32_t size;
     Bytes bytes;
     const char* algorithm;
@@ -123,52 +123,52 @@ TEST(Decisions, MpichAtTheThresholds) {
     bool in_place = false;
   };
   const Case cases[] = {
-      {engine::Op::kBarrier, 4, 0, "dissemination"},
-      {engine::Op::kBarrier, 4, 0, "dissemination", true, true},
-      {engine::Op::kBcast, 7, 1 << 20, "binomial"},
-      {engine::Op::kBcast, 8, 12288, "binomial"},
-      {engine::Op::kBcast, 8, 12289, "scatter_recursive_doubling_allgather"},
-      {engine::Op::kBcast, 8, 524288, "scatter_recursive_doubling_allgather"},
-      {engine::Op::kBcast, 8, 524289, "scatter_ring_allgather"},
-      {engine::Op::kBcast, 9, 12289, "scatter_ring_allgather"},
-      {engine::Op::kBcast, 8, 12287, "binomial", true, true},
-      {engine::Op::kBcast, 8, 12288, "scatter_recursive_doubling_allgather", true, true},
-      {engine::Op::kBcast, 8, 524288, "scatter_ring_allgather", true, true},
-      {engine::Op::kReduce, 4, 2048, "binomial"},
-      {engine::Op::kReduce, 4, 2056, "reduce_scatter_gather"},
-      {engine::Op::kReduce, 4, 2056, "binomial", false},
-      {engine::Op::kReduce, 256, 2056, "reduce_scatter_gather"},  // 257 doubles
-      {engine::Op::kReduce, 512, 2056, "binomial"},
-      {engine::Op::kReduce, 512, 2051, "reduce_scatter_gather"},  // bytes
-      {engine::Op::kReduce, 1024, 4096, "binomial"},              // 512 doubles for 1024 ranks
-      {engine::Op::kAllreduce, 2, 8, "recursive_doubling"},
-      {engine::Op::kAllreduce, 2, 16, "reduce_scatter_allgather"},
-      {engine::Op::kAllreduce, 8, 32, "recursive_doubling"},  // 4 doubles for 8 ranks
-      {engine::Op::kAllreduce, 8, 64, "reduce_scatter_allgather"},
-      {engine::Op::kAllreduce, 8, 64, "recursive_doubling", false},
-      {engine::Op::kAllreduce, 8, 2048, "recursive_doubling", true, true},
-      {engine::Op::kAllreduce, 8, 2056, "reduce_scatter_allgather", true, true},
-      {engine::Op::kGather, 5, 100000, "binomial"},
-      {engine::Op::kScatter, 5, 100000, "binomial"},
-      {engine::Op::kAllgather, 8, 65535, "recursive_doubling"},
-      {engine::Op::kAllgather, 8, 65536, "ring"},
-      {engine::Op::kAllgather, 10, 8191, "bruck"},
-      {engine::Op::kAllgather, 10, 8192, "ring"},
-      {engine::Op::kAlltoall, 8, 8, "scattered"},
-      {engine::Op::kAlltoall, 8, 32768, "scattered"},
-      {engine::Op::kAlltoall, 8, 32769, "pairwise"},
-      {engine::Op::kAlltoall, 9, 256, "modified_bruck"},
-      {engine::Op::kAlltoall, 9, 257, "scattered"},
-      {engine::Op::kAlltoall, 9, 2048, "modified_bruck", true, true},
-      {engine::Op::kAlltoall, 9, 2049, "scattered", true, true},
-      {engine::Op::kAlltoall, 9, 8, "pairwise_sendrecv_replace", true, false, true},
-      {engine::Op::kReduceScatterBlock, 4, 131071, "recursive_halving"},
-      {engine::Op::kReduceScatterBlock, 4, 131072, "pairwise"},
-      {engine::Op::kReduceScatterBlock, 4, 1048568, "recursive_halving", true, true},  // 131,071 doubles
-      {engine::Op::kReduceScatterBlock, 4, 1048576, "pairwise", true, true},
-      {engine::Op::kReduceScatterBlock, 4, 8, "noncommutative", false},
-      {engine::Op::kReduceScatterBlock, 5, 8, "recursive_doubling", false},
-      {engine::Op::kScan, 5, 8, "recursive_doubling"},
+      {Op::kBarrier, 4, 0, "dissemination"},
+      {Op::kBarrier, 4, 0, "dissemination", true, true},
+      {Op::kBcast, 7, 1 << 20, "binomial"},
+      {Op::kBcast, 8, 12288, "binomial"},
+      {Op::kBcast, 8, 12289, "scatter_recursive_doubling_allgather"},
+      {Op::kBcast, 8, 524288, "scatter_recursive_doubling_allgather"},
+      {Op::kBcast, 8, 524289, "scatter_ring_allgather"},
+      {Op::kBcast, 9, 12289, "scatter_ring_allgather"},
+      {Op::kBcast, 8, 12287, "binomial", true, true},
+      {Op::kBcast, 8, 12288, "scatter_recursive_doubling_allgather", true, true},
+      {Op::kBcast, 8, 524288, "scatter_ring_allgather", true, true},
+      {Op::kReduce, 4, 2048, "binomial"},
+      {Op::kReduce, 4, 2056, "reduce_scatter_gather"},
+      {Op::kReduce, 4, 2056, "binomial", false},
+      {Op::kReduce, 256, 2056, "reduce_scatter_gather"},  // 257 doubles
+      {Op::kReduce, 512, 2056, "binomial"},
+      {Op::kReduce, 512, 2051, "reduce_scatter_gather"},  // bytes
+      {Op::kReduce, 1024, 4096, "binomial"},              // 512 doubles for 1024 ranks
+      {Op::kAllreduce, 2, 8, "recursive_doubling"},
+      {Op::kAllreduce, 2, 16, "reduce_scatter_allgather"},
+      {Op::kAllreduce, 8, 32, "recursive_doubling"},  // 4 doubles for 8 ranks
+      {Op::kAllreduce, 8, 64, "reduce_scatter_allgather"},
+      {Op::kAllreduce, 8, 64, "recursive_doubling", false},
+      {Op::kAllreduce, 8, 2048, "recursive_doubling", true, true},
+      {Op::kAllreduce, 8, 2056, "reduce_scatter_allgather", true, true},
+      {Op::kGather, 5, 100000, "binomial"},
+      {Op::kScatter, 5, 100000, "binomial"},
+      {Op::kAllgather, 8, 65535, "recursive_doubling"},
+      {Op::kAllgather, 8, 65536, "ring"},
+      {Op::kAllgather, 10, 8191, "bruck"},
+      {Op::kAllgather, 10, 8192, "ring"},
+      {Op::kAlltoall, 8, 8, "scattered"},
+      {Op::kAlltoall, 8, 32768, "scattered"},
+      {Op::kAlltoall, 8, 32769, "pairwise"},
+      {Op::kAlltoall, 9, 256, "modified_bruck"},
+      {Op::kAlltoall, 9, 257, "scattered"},
+      {Op::kAlltoall, 9, 2048, "modified_bruck", true, true},
+      {Op::kAlltoall, 9, 2049, "scattered", true, true},
+      {Op::kAlltoall, 9, 8, "pairwise_sendrecv_replace", true, false, true},
+      {Op::kReduceScatterBlock, 4, 131071, "recursive_halving"},
+      {Op::kReduceScatterBlock, 4, 131072, "pairwise"},
+      {Op::kReduceScatterBlock, 4, 1048568, "recursive_halving", true, true},  // 131,071 doubles
+      {Op::kReduceScatterBlock, 4, 1048576, "pairwise", true, true},
+      {Op::kReduceScatterBlock, 4, 8, "noncommutative", false},
+      {Op::kReduceScatterBlock, 5, 8, "recursive_doubling", false},
+      {Op::kScan, 5, 8, "recursive_doubling"},
   };
   for (const Case& c : cases) {
     engine::CollectiveCall call = call_of(c.op, c.size, c.bytes, 0, c.nonblocking, engine::MpiLibrary::kMpich4);
@@ -181,12 +181,12 @@ TEST(Decisions, MpichAtTheThresholds) {
 TEST(Decisions, MpichVectorOperationsGoByTheirTotals) {
   const std::vector<std::uint64_t> small(8, 65535);
   std::vector<std::uint64_t> large(8, 65536);
-  engine::CollectiveCall call = call_of(engine::Op::kAllgatherv, 8, 0, 0, false, engine::MpiLibrary::kMpich4);
+  engine::CollectiveCall call = call_of(Op::kAllgatherv, 8, 0, 0, false, engine::MpiLibrary::kMpich4);
   call.values = small;
   EXPECT_STREQ(engine::collective_algorithm_name(call), "recursive_doubling");
   call.values = large;
   EXPECT_STREQ(engine::collective_algorithm_name(call), "ring");
-  call.op = engine::Op::kReduceScatter;
+  call.op = Op::kReduceScatter;
   EXPECT_STREQ(engine::collective_algorithm_name(call), "pairwise");
   call.values = small;
   EXPECT_STREQ(engine::collective_algorithm_name(call), "recursive_halving");
@@ -200,12 +200,12 @@ TEST(Decisions, MpichVectorOperationsGoByTheirTotals) {
 TEST(Decisions, VectorOperationsGoByTheirTotals) {
   const std::vector<std::uint64_t> small(16, 511);
   const std::vector<std::uint64_t> large(16, 1024);
-  engine::CollectiveCall call = call_of(engine::Op::kAllgatherv, 8, 0);
+  engine::CollectiveCall call = call_of(Op::kAllgatherv, 8, 0);
   call.values = std::span(large).first(8);
   EXPECT_STREQ(engine::collective_algorithm_name(call), "bruck");
   call.values = std::span(small).first(8);
   EXPECT_STREQ(engine::collective_algorithm_name(call), "default");
-  call = call_of(engine::Op::kReduceScatter, 16, 0);
+  call = call_of(Op::kReduceScatter, 16, 0);
   const std::vector<std::uint64_t> huge(16, 16384);
   call.values = huge;  // 256 KiB in all
   EXPECT_STREQ(engine::collective_algorithm_name(call), "ring");
@@ -219,11 +219,11 @@ TEST(Decisions, UnsureOnlyWhereTheElementSizeMatters) {
   std::vector<engine::CollectiveStep> steps;
   // 16 bytes on 3 ranks: 2 doubles are too few for a ring, 4 ints are not; but the rule says recursive
   // doubling.
-  EXPECT_FALSE(engine::expand_collective(call_of(engine::Op::kAllreduce, 3, 16), steps)->approximated);
+  EXPECT_FALSE(engine::expand_collective(call_of(Op::kAllreduce, 3, 16), steps)->approximated);
   // 128 bytes on 32 ranks: 16 doubles go linearly, 32 floats by rabenseifner.
-  EXPECT_TRUE(engine::expand_collective(call_of(engine::Op::kAllreduce, 32, 128), steps)->approximated);
-  EXPECT_FALSE(engine::expand_collective(call_of(engine::Op::kAllreduce, 32, 1024), steps)->approximated);
-  engine::CollectiveCall create = call_of(engine::Op::kCommCreate, 4, 0);
+  EXPECT_TRUE(engine::expand_collective(call_of(Op::kAllreduce, 32, 128), steps)->approximated);
+  EXPECT_FALSE(engine::expand_collective(call_of(Op::kAllreduce, 32, 1024), steps)->approximated);
+  engine::CollectiveCall create = call_of(Op::kCommCreate, 4, 0);
   EXPECT_TRUE(engine::expand_collective(create, steps)->approximated);  // made by which call?
   create.creation = CommCreation::kDup;
   EXPECT_FALSE(engine::expand_collective(create, steps)->approximated);

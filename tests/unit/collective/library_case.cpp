@@ -6,7 +6,7 @@
 namespace lbf {
 namespace {
 
-using engine::Op = CollectiveOp;
+using Op = CollectiveOp;
 constexpr Rank kMpiRoot = -4;
 constexpr Rank kMpiProcNull = -2;
 
@@ -18,7 +18,7 @@ std::vector<std::uint64_t> grid_values(const LibraryCase& c, std::uint32_t rank,
   const std::uint64_t other = (1 - row) * columns + column;
   const std::uint64_t left = row * columns + (column + columns - 1) % columns;
   const std::uint64_t right = row * columns + (column + 1) % columns;
-  const bool each_its_own = c.op == engine::Op::kNeighborAlltoallv;
+  const bool each_its_own = c.op == Op::kNeighborAlltoallv;
   std::vector<std::uint64_t> values;
   for (const bool sends : {true, false}) {
     values.insert(values.end(), {4, other, other, left, right});
@@ -57,27 +57,27 @@ std::vector<SentMessage> expected_messages(const LibraryCase& c, std::uint32_t w
   };
   std::vector<std::uint64_t> values;
   switch (c.op) {
-    case engine::Op::kGatherv:
-    case engine::Op::kScatterv:
+    case Op::kGatherv:
+    case Op::kScatterv:
       call.bytes = uneven(call.rank, c.bytes);
       [[fallthrough]];
-    case engine::Op::kAllgatherv:
-      if (c.op == engine::Op::kAllgatherv) call.bytes = uneven(call.rank, c.bytes);
+    case Op::kAllgatherv:
+      if (c.op == Op::kAllgatherv) call.bytes = uneven(call.rank, c.bytes);
       for (std::uint32_t peer = 0; peer < peers; ++peer) values.push_back(uneven(peer, c.bytes));
       break;
-    case engine::Op::kReduceScatter:
+    case Op::kReduceScatter:
       for (std::uint32_t peer = 0; peer < call.size; ++peer) values.push_back(uneven(peer, c.bytes));
       break;
-    case engine::Op::kAlltoallv:
-    case engine::Op::kAlltoallw:
+    case Op::kAlltoallv:
+    case Op::kAlltoallw:
       values.assign(peers, uneven(call.rank, c.bytes));
       for (std::uint32_t peer = 0; peer < peers; ++peer) values.push_back(uneven(peer, c.bytes));
       break;
-    case engine::Op::kNeighborAlltoall:
-    case engine::Op::kNeighborAlltoallv:
+    case Op::kNeighborAlltoall:
+    case Op::kNeighborAlltoallv:
       values = grid_values(c, world, ranks);
       break;
-    case engine::Op::kCommCreate:
+    case Op::kCommCreate:
       call.creation = static_cast<CommCreation>(c.root);
       call.root = 0;
       break;

@@ -13,11 +13,11 @@
 namespace lbf::local_work_mpich_test {
 namespace {
 
-using engine::Op = CollectiveOp;
+using Op = CollectiveOp;
 using Kind = engine::CollectiveStep::Kind;
 using Numbers = std::vector<Bytes>;
 
-engine::CollectiveCall call_of(engine::Op op, std::uint32_t size, Bytes bytes) {
+engine::CollectiveCall mpich_call(Op op, std::uint32_t size, Bytes bytes) {
   engine::CollectiveCall call;
   call.library = engine::MpiLibrary::kMpich4;
   call.op = op;
@@ -76,7 +76,7 @@ std::string algorithm_of(const engine::CollectiveCall& call) {
 // 5 goes on at 0: it is received aside, and copied in two parts.
 TEST(MpichLocalWork, GatherBinomial) {
   for (const bool later : {false, true}) {
-    engine::CollectiveCall call = rooted_at(3, call_of(engine::Op::kGather, 6, 10));
+    engine::CollectiveCall call = rooted_at(3, mpich_call(Op::kGather, 6, 10));
     call.nonblocking = later;
     ASSERT_EQ(algorithm_of(call), "binomial");
     EXPECT_EQ(copied(call), (Numbers{10, 10, 10, 10 + 20, 10, 10}));
@@ -95,14 +95,14 @@ TEST(MpichLocalWork, GatherBinomial) {
 // scatter_intra_binomial.c: places 0, 2, 4 from the root on copy their block out of what came; a root other
 // than 0 brings the blocks into their order before.
 TEST(MpichLocalWork, ScatterBinomial) {
-  const engine::CollectiveCall call = rooted_at(3, call_of(engine::Op::kScatter, 6, 10));
+  const engine::CollectiveCall call = rooted_at(3, mpich_call(Op::kScatter, 6, 10));
   EXPECT_EQ(copied(call), (Numbers{0, 10, 0, 60 + 10, 0, 10}));
   EXPECT_EQ(copied(in_place(call)), (Numbers{0, 10, 0, 50, 0, 10}));
   EXPECT_EQ(copied(rooted_at(0, call)), (Numbers{10, 0, 10, 0, 10, 0}));
   EXPECT_EQ(copied(in_place(rooted_at(0, call))), (Numbers{0, 0, 10, 0, 10, 0}));
 }
 TEST(MpichLocalWork, ScatterSendsBeforeItCopies) {
-  const std::vector<engine::CollectiveStep> steps = steps_of(call_of(engine::Op::kScatter, 2, 10));
+  const std::vector<engine::CollectiveStep> steps = steps_of(mpich_call(Op::kScatter, 2, 10));
   ASSERT_EQ(steps.size(), 2U);
   EXPECT_EQ(steps[0].kind, Kind::kSend);
   EXPECT_EQ(steps[1].kind, Kind::kCopy);
@@ -110,8 +110,8 @@ TEST(MpichLocalWork, ScatterSendsBeforeItCopies) {
 
 TEST(MpichLocalWork, LinearOnesCopyAtTheRoot) {
   const std::vector<std::uint64_t> counts{100, 200, 300};
-  for (const engine::Op op : {engine::Op::kGatherv, engine::Op::kScatterv}) {
-    engine::CollectiveCall call = rooted_at(1, call_of(op, 3, 100));
+  for (const Op op : {Op::kGatherv, Op::kScatterv}) {
+    engine::CollectiveCall call = rooted_at(1, mpich_call(op, 3, 100));
     call.values = counts;
     EXPECT_EQ(copied(call), (Numbers{0, 200, 0}));
     EXPECT_EQ(copied(in_place(call)), (Numbers{0, 0, 0}));
@@ -120,7 +120,7 @@ TEST(MpichLocalWork, LinearOnesCopyAtTheRoot) {
 
 // allgather_intra_brucks.c: into memory of its own, also in place and on rank 0, and all out of it.
 TEST(MpichLocalWork, Allgather) {
-  engine::CollectiveCall call = call_of(engine::Op::kAllgather, 3, 100);
+  engine::CollectiveCall call = mpich_call(Op::kAllgather, 3, 100);
   ASSERT_EQ(algorithm_of(call), "bruck");
   EXPECT_EQ(copied(call), (Numbers{400, 400, 400}));
   EXPECT_EQ(copied(in_place(call)), (Numbers{400, 400, 400}));
@@ -129,7 +129,7 @@ TEST(MpichLocalWork, Allgather) {
   ASSERT_EQ(algorithm_of(call), "recursive_doubling");
   EXPECT_EQ(copied(call), (Numbers{100, 100, 100, 100}));
   EXPECT_EQ(copied(in_place(call)), (Numbers{0, 0, 0, 0}));
-  call = call_of(engine::Op::kAllgather, 3, 40000);
+  call = mpich_call(Op::kAllgather, 3, 40000);
   ASSERT_EQ(algorithm_of(call), "ring");
   EXPECT_EQ(copied(call), (Numbers{40000, 40000, 40000}));
   EXPECT_EQ(copied(in_place(call)), (Numbers{0, 0, 0}));
@@ -139,7 +139,7 @@ TEST(MpichLocalWork, Allgather) {
 TEST(MpichLocalWork, Allgatherv) {
   const std::vector<std::uint64_t> small{1000, 2000, 3000, 4000};
   const std::vector<std::uint64_t> large{100000, 200000, 300000};
-  engine::CollectiveCall call = call_of(engine::Op::kAllgatherv, 3, 1000);
+  engine::CollectiveCall call = mpich_call(Op::kAllgatherv, 3, 1000);
   for (const bool later : {false, true}) {
     call.nonblocking = later;
     call.size = 3;
@@ -162,26 +162,26 @@ TEST(MpichLocalWork, Allgatherv) {
 // Of 9 ranks 4 blocks have bit 1, 4 have bit 2, 4 have bit 4, 1 has bit 8: 13 are packed. All 9 are turned
 // round before, turned round after, and put into the opposite order (alltoall_intra_brucks.c).
 TEST(MpichLocalWork, Alltoall) {
-  const engine::CollectiveCall bruck = call_of(engine::Op::kAlltoall, 9, 100);
+  const engine::CollectiveCall bruck = mpich_call(Op::kAlltoall, 9, 100);
   ASSERT_EQ(algorithm_of(bruck), "modified_bruck");
   EXPECT_EQ(copied(bruck), Numbers(9, 4000));
   EXPECT_EQ(copied(nonblocking(bruck)), Numbers(9, 4000));
-  const engine::CollectiveCall scattered = call_of(engine::Op::kAlltoall, 4, 100);
+  const engine::CollectiveCall scattered = mpich_call(Op::kAlltoall, 4, 100);
   ASSERT_EQ(algorithm_of(scattered), "scattered");
   EXPECT_EQ(copied(scattered), Numbers(4, 100));
-  const engine::CollectiveCall pairwise = call_of(engine::Op::kAlltoall, 4, 40000);
+  const engine::CollectiveCall pairwise = mpich_call(Op::kAlltoall, 4, 40000);
   ASSERT_EQ(algorithm_of(pairwise), "pairwise");
   EXPECT_EQ(copied(pairwise), Numbers(4, 40000));
 }
 
 // MPIC_Sendrecv_replace keeps aside what goes, also to the rank itself; the non-blocking ones leave that out.
 TEST(MpichLocalWork, AlltoallInPlace) {
-  const engine::CollectiveCall call = in_place(call_of(engine::Op::kAlltoall, 4, 100));
+  const engine::CollectiveCall call = in_place(mpich_call(Op::kAlltoall, 4, 100));
   EXPECT_EQ(copied(call), Numbers(4, 3 * 100 + 2 * 100));
   EXPECT_EQ(copied(nonblocking(call)), Numbers(4, 3 * 100));
   const std::vector<std::uint64_t> counts{1000, 2000, 3000, 1000, 2000, 3000};
-  for (const engine::Op op : {engine::Op::kAlltoallv, engine::Op::kAlltoallw}) {
-    engine::CollectiveCall vector = in_place(call_of(op, 3, 0));
+  for (const Op op : {Op::kAlltoallv, Op::kAlltoallw}) {
+    engine::CollectiveCall vector = in_place(mpich_call(op, 3, 0));
     vector.values = counts;
     EXPECT_EQ(copied(vector), (Numbers{2000 + 5000, 4000 + 4000, 6000 + 3000}));
     EXPECT_EQ(copied(nonblocking(vector)), (Numbers{5000, 4000, 3000}));
@@ -191,12 +191,12 @@ TEST(MpichLocalWork, AlltoallInPlace) {
 // kept.
 TEST(MpichLocalWork, AlltoallInPlaceCopiesBeforeOrAfter) {
   const std::vector<std::uint64_t> counts{10, 10, 10, 10};
-  engine::CollectiveCall call = nonblocking(in_place(call_of(engine::Op::kAlltoallv, 2, 0)));
+  engine::CollectiveCall call = nonblocking(in_place(mpich_call(Op::kAlltoallv, 2, 0)));
   call.values = counts;
   std::vector<engine::CollectiveStep> steps = steps_of(call);
   ASSERT_EQ(steps.size(), 3U);
   EXPECT_EQ(steps[2].kind, Kind::kCopy);
-  steps = steps_of(nonblocking(in_place(call_of(engine::Op::kAlltoall, 2, 10))));
+  steps = steps_of(nonblocking(in_place(mpich_call(Op::kAlltoall, 2, 10))));
   ASSERT_EQ(steps.size(), 3U);
   EXPECT_EQ(steps[0].kind, Kind::kCopy);
 }
@@ -204,7 +204,7 @@ TEST(MpichLocalWork, AlltoallInPlaceCopiesBeforeOrAfter) {
 // From root 0: 1 and 2 to 0, 3 to 2. What does not commute goes to 0 and from there to the root; the result
 // is copied back after each child (reduce_intra_binomial.c).
 TEST(MpichLocalWork, ReduceBinomial) {
-  const engine::CollectiveCall call = call_of(engine::Op::kReduce, 4, 8);
+  const engine::CollectiveCall call = mpich_call(Op::kReduce, 4, 8);
   EXPECT_EQ(copied(call), (Numbers{8, 8, 8, 8}));
   EXPECT_EQ(copied(in_place(call)), (Numbers{0, 8, 8, 8}));
   EXPECT_EQ(combined(call), (Numbers{16, 0, 8, 0}));
@@ -217,7 +217,7 @@ TEST(MpichLocalWork, ReduceBinomial) {
 
 // 500 doubles on 5 ranks: 1 gives all to 0, then halves and quarters.
 TEST(MpichLocalWork, ReduceScatterGather) {
-  const engine::CollectiveCall call = call_of(engine::Op::kReduce, 5, 4000);
+  const engine::CollectiveCall call = mpich_call(Op::kReduce, 5, 4000);
   ASSERT_EQ(algorithm_of(call), "reduce_scatter_gather");
   EXPECT_EQ(copied(call), Numbers(5, 4000));
   EXPECT_EQ(copied(in_place(call)), (Numbers{0, 4000, 4000, 4000, 4000}));
@@ -225,13 +225,13 @@ TEST(MpichLocalWork, ReduceScatterGather) {
 }
 
 TEST(MpichLocalWork, AllreduceRecursiveDoubling) {
-  engine::CollectiveCall call = call_of(engine::Op::kAllreduce, 3, 8);
+  engine::CollectiveCall call = mpich_call(Op::kAllreduce, 3, 8);
   ASSERT_EQ(algorithm_of(call), "recursive_doubling");
   EXPECT_EQ(copied(call), (Numbers{8, 8, 8}));
   EXPECT_EQ(copied(in_place(call)), (Numbers{0, 0, 0}));
   EXPECT_EQ(combined(call), (Numbers{0, 16, 8}));  // 0 gives to 1, 1 and 2 exchange
   // What came from a higher rank is the second operand: the result is copied back.
-  call = noncommutative(call_of(engine::Op::kAllreduce, 3, 800));
+  call = noncommutative(mpich_call(Op::kAllreduce, 3, 800));
   EXPECT_EQ(copied(call), (Numbers{800, 1600, 800}));
   call.size = 4;
   EXPECT_EQ(copied(call), (Numbers{2400, 1600, 1600, 800}));
@@ -241,7 +241,7 @@ TEST(MpichLocalWork, AllreduceRecursiveDoubling) {
 }
 
 TEST(MpichLocalWork, AllreduceScatterAllgather) {
-  const engine::CollectiveCall call = call_of(engine::Op::kAllreduce, 4, 800);
+  const engine::CollectiveCall call = mpich_call(Op::kAllreduce, 4, 800);
   ASSERT_EQ(algorithm_of(call), "reduce_scatter_allgather");
   EXPECT_EQ(copied(call), Numbers(4, 800));
   EXPECT_EQ(copied(in_place(call)), Numbers(4, 0));
@@ -251,7 +251,7 @@ TEST(MpichLocalWork, AllreduceScatterAllgather) {
 // 0 gives its vector to 1 and gets its block; 1 and 2 halve it: two blocks and one.
 TEST(MpichLocalWork, ReduceScatterRecursiveHalving) {
   for (const bool later : {false, true}) {
-    engine::CollectiveCall call = call_of(engine::Op::kReduceScatterBlock, 3, 80);
+    engine::CollectiveCall call = mpich_call(Op::kReduceScatterBlock, 3, 80);
     call.nonblocking = later;
     ASSERT_EQ(algorithm_of(call), "recursive_halving");
     EXPECT_EQ(copied(call), (Numbers{240, 240 + 80, 240 + 80}));
@@ -262,7 +262,7 @@ TEST(MpichLocalWork, ReduceScatterRecursiveHalving) {
 
 // In place the result is where the rank's block was, and goes to the start of the vector.
 TEST(MpichLocalWork, ReduceScatterPairwise) {
-  const engine::CollectiveCall call = call_of(engine::Op::kReduceScatterBlock, 4, 200000);
+  const engine::CollectiveCall call = mpich_call(Op::kReduceScatterBlock, 4, 200000);
   ASSERT_EQ(algorithm_of(call), "pairwise");
   EXPECT_EQ(copied(call), Numbers(4, 200000));
   EXPECT_EQ(copied(in_place(call)), (Numbers{0, 200000, 200000, 200000}));
@@ -270,7 +270,7 @@ TEST(MpichLocalWork, ReduceScatterPairwise) {
 }
 
 TEST(MpichLocalWork, ReduceScatterThatDoesNotCommute) {
-  engine::CollectiveCall call = noncommutative(call_of(engine::Op::kReduceScatterBlock, 4, 80));
+  engine::CollectiveCall call = noncommutative(mpich_call(Op::kReduceScatterBlock, 4, 80));
   ASSERT_EQ(algorithm_of(call), "noncommutative");
   EXPECT_EQ(copied(call), Numbers(4, 320 + 80));
   EXPECT_EQ(copied(in_place(call)), Numbers(4, 320 + 80));
@@ -286,7 +286,7 @@ TEST(MpichLocalWork, ReduceScatterThatDoesNotCommute) {
 
 // Rank 0 and 2, 0 and 1 exchange (P = 3): the vector of all so far, and in the upper one the result.
 TEST(MpichLocalWork, Scan) {
-  const engine::CollectiveCall call = call_of(engine::Op::kScan, 3, 80);
+  const engine::CollectiveCall call = mpich_call(Op::kScan, 3, 80);
   EXPECT_EQ(copied(call), (Numbers{160, 160, 160}));
   EXPECT_EQ(copied(in_place(call)), (Numbers{80, 80, 80}));
   EXPECT_EQ(combined(call), (Numbers{160, 160, 160}));
@@ -295,7 +295,7 @@ TEST(MpichLocalWork, Scan) {
 }
 // The first that comes from below is copied, the next ones are combined.
 TEST(MpichLocalWork, Exscan) {
-  const engine::CollectiveCall call = call_of(engine::Op::kExscan, 4, 80);
+  const engine::CollectiveCall call = mpich_call(Op::kExscan, 4, 80);
   EXPECT_EQ(copied(call), (Numbers{80, 160, 160, 160}));
   EXPECT_EQ(copied(in_place(call)), (Numbers{80, 160, 160, 160}));
   EXPECT_EQ(combined(call), (Numbers{160, 160, 160, 240}));
@@ -305,7 +305,7 @@ TEST(MpichLocalWork, Exscan) {
 // The reduction on the node leaves its result where the allreduce between the nodes is done in place.
 TEST(MpichLocalWork, AllreduceByNodes) {
   const engine::NodeLayout two_and_two(std::vector<std::uint32_t>{0, 0, 1, 1});
-  engine::CollectiveCall call = call_of(engine::Op::kAllreduce, 4, 800);
+  engine::CollectiveCall call = mpich_call(Op::kAllreduce, 4, 800);
   call.layout = &two_and_two;
   ASSERT_EQ(algorithm_of(call), "smp");
   EXPECT_EQ(copied(call), Numbers(4, 800));
@@ -321,7 +321,7 @@ TEST(MpichLocalWork, AllreduceByNodes) {
 // Each reduction copies, but where the vector of the second one's root is in place (ch4's compositions).
 TEST(MpichLocalWork, ReduceByNodes) {
   const engine::NodeLayout two_and_two(std::vector<std::uint32_t>{0, 0, 1, 1});
-  engine::CollectiveCall call = call_of(engine::Op::kReduce, 4, 800);
+  engine::CollectiveCall call = mpich_call(Op::kReduce, 4, 800);
   call.layout = &two_and_two;
   ASSERT_EQ(algorithm_of(call), "smp");
   EXPECT_EQ(copied(call), (Numbers{800, 800, 1600, 800}));
@@ -335,13 +335,13 @@ TEST(MpichLocalWork, ReduceByNodes) {
   EXPECT_EQ(copied(in_place(call)), (Numbers{0, 8000, 16000, 8000}));
   // On one node its first rank is the only one between the nodes, and copies all the same.
   const engine::NodeLayout together(std::vector<std::uint32_t>{0, 0});
-  call = call_of(engine::Op::kReduce, 2, 800);
+  call = mpich_call(Op::kReduce, 2, 800);
   call.layout = &together;
   EXPECT_EQ(copied(call), (Numbers{800, 800}));
   EXPECT_EQ(copied(rooted_at(1, call)), (Numbers{1600, 800}));
   // A rank that is alone on its node has one reduction less.
   const engine::NodeLayout one_and_two(std::vector<std::uint32_t>{0, 1, 1});
-  call = call_of(engine::Op::kReduce, 3, 8000);
+  call = mpich_call(Op::kReduce, 3, 8000);
   call.layout = &one_and_two;
   EXPECT_EQ(copied(call), (Numbers{8000, 16000, 8000}));
   EXPECT_EQ(copied(in_place(call)), (Numbers{0, 16000, 8000}));
@@ -350,16 +350,16 @@ TEST(MpichLocalWork, ReduceByNodes) {
 // The only rank goes through the algorithm's copies.
 TEST(MpichLocalWork, Alone) {
   const std::vector<std::uint64_t> counts{100, 100};
-  EXPECT_EQ(copied(call_of(engine::Op::kAllreduce, 1, 100)), Numbers{100});
-  EXPECT_EQ(copied(in_place(call_of(engine::Op::kAllreduce, 1, 100))), Numbers{0});
-  EXPECT_EQ(copied(call_of(engine::Op::kReduceScatterBlock, 1, 100)), Numbers{200});
-  EXPECT_EQ(copied(call_of(engine::Op::kScan, 1, 100)), Numbers{200});
-  EXPECT_EQ(copied(call_of(engine::Op::kExscan, 1, 100)), Numbers{100});
-  EXPECT_EQ(copied(call_of(engine::Op::kBcast, 1, 100)), Numbers{0});
-  engine::CollectiveCall vector = call_of(engine::Op::kAllgatherv, 1, 100);
+  EXPECT_EQ(copied(mpich_call(Op::kAllreduce, 1, 100)), Numbers{100});
+  EXPECT_EQ(copied(in_place(mpich_call(Op::kAllreduce, 1, 100))), Numbers{0});
+  EXPECT_EQ(copied(mpich_call(Op::kReduceScatterBlock, 1, 100)), Numbers{200});
+  EXPECT_EQ(copied(mpich_call(Op::kScan, 1, 100)), Numbers{200});
+  EXPECT_EQ(copied(mpich_call(Op::kExscan, 1, 100)), Numbers{100});
+  EXPECT_EQ(copied(mpich_call(Op::kBcast, 1, 100)), Numbers{0});
+  engine::CollectiveCall vector = mpich_call(Op::kAllgatherv, 1, 100);
   vector.values = std::span(counts).first(1);
   EXPECT_EQ(copied(vector), Numbers{200});
-  vector = in_place(call_of(engine::Op::kAlltoallv, 1, 0));
+  vector = in_place(mpich_call(Op::kAlltoallv, 1, 0));
   vector.values = counts;
   EXPECT_EQ(copied(vector), Numbers{200});
   for (const engine::CollectiveStep& step : steps_of(vector)) EXPECT_EQ(step.kind, Kind::kCopy);
@@ -367,8 +367,8 @@ TEST(MpichLocalWork, Alone) {
 
 // A group of one reduces and gathers by itself before it hands on.
 TEST(MpichLocalWork, GroupsOfOne) {
-  for (const engine::Op op : {engine::Op::kReduce, engine::Op::kGather}) {
-    engine::CollectiveCall call = call_of(op, 1, 80);
+  for (const Op op : {Op::kReduce, Op::kGather}) {
+    engine::CollectiveCall call = mpich_call(op, 1, 80);
     call.remote_size = 2;
     EXPECT_EQ(copied(call), Numbers{80});
   }

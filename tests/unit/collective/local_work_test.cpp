@@ -12,7 +12,7 @@
 namespace lbf::local_work_test {
 namespace {
 
-using engine::Op = CollectiveOp;
+using Op = CollectiveOp;
 using Kind = engine::CollectiveStep::Kind;
 
 struct Work {
@@ -61,7 +61,7 @@ std::string describe(const engine::CollectiveCall& call) {
 
 // All shapes of a call on communicators of 2 to 20 ranks, vectors of whole elements for all of them.
 template <typename Check>
-void for_all(engine::Op op, Check check) {
+void for_all(Op op, Check check) {
   for (const engine::MpiLibrary library : {engine::MpiLibrary::kOpenMpi4, engine::MpiLibrary::kMpich4}) {
     for (std::uint32_t size = 2; size <= 20; ++size) {
       for (const Bytes bytes :
@@ -86,8 +86,8 @@ void for_all(engine::Op op, Check check) {
 }
 
 TEST(LocalWork, LeavesTheMessagesAsTheyAre) {
-  for (const engine::Op op : {engine::Op::kBarrier, engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter,
-                      engine::Op::kAllgather, engine::Op::kAlltoall, engine::Op::kReduceScatterBlock, engine::Op::kScan, engine::Op::kExscan}) {
+  for (const Op op : {Op::kBarrier, Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter,
+                      Op::kAllgather, Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan}) {
     for_all(op, [](engine::CollectiveCall call) {
       call.rank = call.size / 3;
       const std::vector<engine::CollectiveStep> messages = steps_of(call);
@@ -109,10 +109,10 @@ TEST(LocalWork, LeavesTheMessagesAsTheyAre) {
 // Combining two vectors of n bytes leaves one: to make one of P takes (P - 1) n bytes, unless several ranks
 // do the same.
 TEST(LocalWork, OneResultOfPVectors) {
-  for_all(engine::Op::kReduce, [](const engine::CollectiveCall& call) {
+  for_all(Op::kReduce, [](const engine::CollectiveCall& call) {
     ASSERT_EQ(work_of_all(call).combined, (call.size - 1) * call.bytes) << describe(call);
   });
-  for_all(engine::Op::kReduceScatterBlock, [](const engine::CollectiveCall& call) {
+  for_all(Op::kReduceScatterBlock, [](const engine::CollectiveCall& call) {
     const Bytes least = (call.size - 1) * call.size * call.bytes;
     const std::string name = engine::collective_algorithm_name(call);
     if (name == "recursive_doubling") {
@@ -125,7 +125,7 @@ TEST(LocalWork, OneResultOfPVectors) {
 
 TEST(LocalWork, RecursiveDoublingCombinesEverywhere) {
   int seen = 0;
-  for_all(engine::Op::kAllreduce, [&](const engine::CollectiveCall& call) {
+  for_all(Op::kAllreduce, [&](const engine::CollectiveCall& call) {
     const Bytes once = (call.size - 1) * call.bytes;
     if (std::string(engine::collective_algorithm_name(call)) != "recursive_doubling") {
       ASSERT_EQ(work_of_all(call).combined, once) << describe(call);
@@ -141,10 +141,10 @@ TEST(LocalWork, RecursiveDoublingCombinesEverywhere) {
 }
 
 TEST(LocalWork, ScansCombineWhatCameFromBelow) {
-  for (const engine::Op op : {engine::Op::kScan, engine::Op::kExscan}) {
+  for (const Op op : {Op::kScan, Op::kExscan}) {
     for_all(op, [&](const engine::CollectiveCall& call) {
       if (call.library == engine::MpiLibrary::kMpich4) return;
-      const Bytes who_combine = call.size - (op == engine::Op::kScan ? 1 : 2);
+      const Bytes who_combine = call.size - (op == Op::kScan ? 1 : 2);
       ASSERT_EQ(work_of_all(call).combined, who_combine * call.bytes) << describe(call);
     });
   }
@@ -152,7 +152,7 @@ TEST(LocalWork, ScansCombineWhatCameFromBelow) {
 
 // Every rank's own block goes from one of its buffers to the other; MPI_IN_PLACE there is but one.
 TEST(LocalWork, OwnBlocksAreCopied) {
-  for_all(engine::Op::kAlltoall, [](const engine::CollectiveCall& call) {
+  for_all(Op::kAlltoall, [](const engine::CollectiveCall& call) {
     const std::string name = engine::collective_algorithm_name(call);
     const Bytes copied = work_of_all(call).copied;
     const Bytes own = call.size * call.bytes;
@@ -167,7 +167,7 @@ TEST(LocalWork, OwnBlocksAreCopied) {
       ASSERT_EQ(copied, own) << describe(call);
     }
   });
-  for_all(engine::Op::kAllgather, [](const engine::CollectiveCall& call) {
+  for_all(Op::kAllgather, [](const engine::CollectiveCall& call) {
     const Bytes own = call.in_place ? 0 : call.size * call.bytes;
     const Bytes copied = work_of_all(call).copied;
     if (std::string(engine::collective_algorithm_name(call)) == "bruck") {
@@ -179,7 +179,7 @@ TEST(LocalWork, OwnBlocksAreCopied) {
 }
 
 TEST(LocalWork, RootsCopyTheirOwnBlock) {
-  for (const engine::Op op : {engine::Op::kGather, engine::Op::kScatter}) {
+  for (const Op op : {Op::kGather, Op::kScatter}) {
     for_all(op, [&](engine::CollectiveCall call) {
       if (std::string(engine::collective_algorithm_name(call)) == "binomial") return;
       const Bytes copied = work_of_all(call).copied;
@@ -194,7 +194,7 @@ TEST(LocalWork, RootsCopyTheirOwnBlock) {
 // root turns the blocks round.
 TEST(LocalWork, ABinomialGatherCollects) {
   engine::CollectiveCall call;
-  call.op = engine::Op::kGather;
+  call.op = Op::kGather;
   call.size = 4;
   call.bytes = 10;
   call.root = 2;
@@ -216,13 +216,13 @@ TEST(LocalWork, VectorOperationsCopyWhatTheRankHasForItself) {
       call.bytes = 2000;
       call.nonblocking = nonblocking;
       call.values = counts;
-      for (const engine::Op op : {engine::Op::kAlltoallv, engine::Op::kAlltoallw, engine::Op::kGatherv, engine::Op::kScatterv, engine::Op::kAllgatherv}) {
+      for (const Op op : {Op::kAlltoallv, Op::kAlltoallw, Op::kGatherv, Op::kScatterv, Op::kAllgatherv}) {
         call.op = op;
         // MPICH's bruck collects elsewhere and copies all that there is in the end.
-        const bool collects = op == engine::Op::kAllgatherv && library == engine::MpiLibrary::kMpich4;
+        const bool collects = op == Op::kAllgatherv && library == engine::MpiLibrary::kMpich4;
         EXPECT_EQ(work_of(call).copied, collects ? 8000U : 2000U) << describe(call);
       }
-      call.op = engine::Op::kReduceScatter;
+      call.op = Op::kReduceScatter;
       EXPECT_EQ(work_of_all(call).combined, 2 * Bytes{6000}) << describe(call);
     }
   }
@@ -230,7 +230,7 @@ TEST(LocalWork, VectorOperationsCopyWhatTheRankHasForItself) {
 
 TEST(LocalWork, MessagesAloneUnlessAskedFor) {
   engine::CollectiveCall call;
-  call.op = engine::Op::kAllreduce;
+  call.op = Op::kAllreduce;
   call.size = 4;
   call.bytes = 800;
   for (const engine::CollectiveStep& step : steps_of(call)) EXPECT_TRUE(is_message(step));
@@ -238,12 +238,12 @@ TEST(LocalWork, MessagesAloneUnlessAskedFor) {
 
 TEST(LocalWork, TheOnlyRankCopies) {
   engine::CollectiveCall call;
-  call.op = engine::Op::kAllreduce;
+  call.op = Op::kAllreduce;
   call.bytes = 800;
   EXPECT_EQ(work_of(call).copied, 800U);
   call.in_place = true;
   EXPECT_EQ(work_of(call).copied, 0U);
-  call.op = engine::Op::kBcast;
+  call.op = Op::kBcast;
   call.in_place = false;
   EXPECT_EQ(work_of(call).copied, 0U);
 }

@@ -16,7 +16,7 @@
 namespace lbf::mpich_test {
 namespace {
 
-using engine::Op = CollectiveOp;
+using Op = CollectiveOp;
 using Case = LibraryCase;
 
 constexpr long long kUnknownBytes = -1;
@@ -61,7 +61,7 @@ const std::string& obstacle() {
   static const std::string why = [] {
     Traffic traffic;
     std::string output;
-    if (!measure({{engine::Op::kBcast, 64}}, 2, 0, traffic, output)) return "MPICH does not run here: " + output;
+    if (!measure({{Op::kBcast, 64}}, 2, 0, traffic, output)) return "MPICH does not run here: " + output;
     return std::string(traffic[0][0].empty() ? "this MPICH does not send through UCX" : "");
   }();
   return why;
@@ -104,7 +104,7 @@ void expect_same_messages(const std::vector<Case>& cases, std::uint32_t ranks, s
   }
 }
 
-std::vector<Case> at_sizes(engine::Op op, std::initializer_list<Bytes> sizes, std::uint32_t root = 0, int flags = 0) {
+std::vector<Case> at_sizes(Op op, std::initializer_list<Bytes> sizes, std::uint32_t root = 0, int flags = 0) {
   std::vector<Case> cases;
   for (const Bytes bytes : sizes) cases.push_back({op, bytes, root, flags});
   return cases;
@@ -122,58 +122,58 @@ class Mpich : public testing::TestWithParam<std::tuple<std::uint32_t, int>> {
 };
 
 TEST_P(Mpich, Barrier) {
-  expect_same_messages({{engine::Op::kBarrier, 0, 0, flags()}}, ranks());
+  expect_same_messages({{Op::kBarrier, 0, 0, flags()}}, ranks());
 }
 TEST_P(Mpich, Bcast) {
   // From 4.1 on a non-blocking one of nothing sends nothing; the model is of 4.0.
   const bool sends_nothing = flags() != 0 && !installed_is("4.0");
-  if (!sends_nothing) expect_same_messages({{engine::Op::kBcast, 0, 1, flags()}}, ranks());
+  if (!sends_nothing) expect_same_messages({{Op::kBcast, 0, 1, flags()}}, ranks());
   expect_same_messages(
-      at_sizes(engine::Op::kBcast, {1, 100, 12287, 12288, 12289, 100000, 524287, 524288, 524289}, 1, flags()),
+      at_sizes(Op::kBcast, {1, 100, 12287, 12288, 12289, 100000, 524287, 524288, 524289}, 1, flags()),
       ranks());
 }
 TEST_P(Mpich, Reduce) {
-  expect_same_messages(at_sizes(engine::Op::kReduce, {0, 4, 2048, 2056, 100000, 100004}, 1, flags()), ranks());
-  expect_same_messages(at_sizes(engine::Op::kReduce, {8, 100000}, 0, flags()), ranks());
+  expect_same_messages(at_sizes(Op::kReduce, {0, 4, 2048, 2056, 100000, 100004}, 1, flags()), ranks());
+  expect_same_messages(at_sizes(Op::kReduce, {8, 100000}, 0, flags()), ranks());
 }
 TEST_P(Mpich, ReduceNotCommutative) {
-  expect_same_messages(at_sizes(engine::Op::kReduce, {8, 100000}, 1, flags() | kNotCommutative), ranks());
+  expect_same_messages(at_sizes(Op::kReduce, {8, 100000}, 1, flags() | kNotCommutative), ranks());
 }
 TEST_P(Mpich, Allreduce) {
-  expect_same_messages(at_sizes(engine::Op::kAllreduce, {0, 4, 8, 16, 24, 64, 2048, 2056, 100000}, 0, flags()),
+  expect_same_messages(at_sizes(Op::kAllreduce, {0, 4, 8, 16, 24, 64, 2048, 2056, 100000}, 0, flags()),
                        ranks());
-  expect_same_messages(at_sizes(engine::Op::kAllreduce, {8, 100000}, 0, flags() | kNotCommutative), ranks());
+  expect_same_messages(at_sizes(Op::kAllreduce, {8, 100000}, 0, flags() | kNotCommutative), ranks());
 }
 TEST_P(Mpich, GatherAndScatter) {
-  for (const engine::Op op : {engine::Op::kGather, engine::Op::kScatter}) {
+  for (const Op op : {Op::kGather, Op::kScatter}) {
     expect_same_messages(at_sizes(op, {0, 1, 1000, 5000, 100000}, 1, flags()), ranks());
   }
 }
 TEST_P(Mpich, Allgather) {
-  expect_same_messages(at_sizes(engine::Op::kAllgather, {0, 8, 5000, 20000, 100000, 300000}, 0, flags()), ranks());
+  expect_same_messages(at_sizes(Op::kAllgather, {0, 8, 5000, 20000, 100000, 300000}, 0, flags()), ranks());
 }
 TEST_P(Mpich, Alltoall) {
-  expect_same_messages(at_sizes(engine::Op::kAlltoall, {0, 8, 256, 257, 2048, 2049, 32768, 32769}, 0, flags()),
+  expect_same_messages(at_sizes(Op::kAlltoall, {0, 8, 256, 257, 2048, 2049, 32768, 32769}, 0, flags()),
                        ranks());
-  expect_same_messages(at_sizes(engine::Op::kAlltoall, {8, 5000}, 0, flags() | kInPlace), ranks());
+  expect_same_messages(at_sizes(Op::kAlltoall, {8, 5000}, 0, flags() | kInPlace), ranks());
 }
 TEST_P(Mpich, ReduceScatterBlock) {
-  expect_same_messages(at_sizes(engine::Op::kReduceScatterBlock, {0, 8, 1000, 60000, 300000}, 0, flags()), ranks());
-  expect_same_messages(at_sizes(engine::Op::kReduceScatterBlock, {8, 60000}, 0, flags() | kNotCommutative), ranks());
+  expect_same_messages(at_sizes(Op::kReduceScatterBlock, {0, 8, 1000, 60000, 300000}, 0, flags()), ranks());
+  expect_same_messages(at_sizes(Op::kReduceScatterBlock, {8, 60000}, 0, flags() | kNotCommutative), ranks());
 }
 TEST_P(Mpich, Scans) {
-  for (const engine::Op op : {engine::Op::kScan, engine::Op::kExscan}) {
+  for (const Op op : {Op::kScan, Op::kExscan}) {
     expect_same_messages(at_sizes(op, {0, 8, 5000}, 0, flags()), ranks());
   }
 }
 TEST_P(Mpich, VectorOperations) {
   std::vector<Case> cases;
   for (const Bytes bytes : {Bytes{8}, Bytes{600}, Bytes{5000}, Bytes{20000}, Bytes{100000}}) {
-    for (const engine::Op op :
-         {engine::Op::kGatherv, engine::Op::kScatterv, engine::Op::kAllgatherv, engine::Op::kAlltoallv, engine::Op::kAlltoallw, engine::Op::kReduceScatter}) {
+    for (const Op op :
+         {Op::kGatherv, Op::kScatterv, Op::kAllgatherv, Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter}) {
       cases.push_back({op, bytes, 0, flags()});
     }
-    cases.push_back({engine::Op::kReduceScatter, bytes, 0, flags() | kNotCommutative});
+    cases.push_back({Op::kReduceScatter, bytes, 0, flags() | kNotCommutative});
   }
   expect_same_messages(cases, ranks());
 }
@@ -189,7 +189,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, Mpich,
 std::vector<Case> creations(std::initializer_list<CommCreation> hows, int flags) {
   std::vector<Case> cases;
   for (const CommCreation how : hows)
-    cases.push_back({engine::Op::kCommCreate, 8, static_cast<std::uint32_t>(how), flags});
+    cases.push_back({Op::kCommCreate, 8, static_cast<std::uint32_t>(how), flags});
   return cases;
 }
 TEST_P(Mpich, Communicators) {
@@ -210,17 +210,17 @@ class MpichByNodes : public testing::TestWithParam<std::tuple<std::uint32_t, std
 TEST_P(MpichByNodes, All) {
   if (installed_is("5.")) GTEST_SKIP() << "by nodes MPICH 5 sends otherwise";
   const auto [ranks, nodes] = GetParam();
-  std::vector<Case> cases{{engine::Op::kBarrier, 0}, {engine::Op::kBarrier, 0, 0, kNonblocking}};
+  std::vector<Case> cases{{Op::kBarrier, 0}, {Op::kBarrier, 0, 0, kNonblocking}};
   for (const Bytes bytes : {Bytes{8}, Bytes{1000}, Bytes{2048}, Bytes{2056}, Bytes{12280}, Bytes{12288},
                             Bytes{100000}, Bytes{524280}, Bytes{524296}}) {
-    for (const engine::Op op : {engine::Op::kBcast, engine::Op::kReduce}) {
+    for (const Op op : {Op::kBcast, Op::kReduce}) {
       for (const std::uint32_t root : {0U, 1U, ranks - 1}) {
         for (const int flags : {0, +kNonblocking}) cases.push_back({op, bytes, root, flags});
       }
     }
     for (const int flags : {0, +kNonblocking, +kNotCommutative})
-      cases.push_back({engine::Op::kAllreduce, bytes, 0, flags});
-    for (const engine::Op op : {engine::Op::kAllgather, engine::Op::kAlltoall, engine::Op::kGather, engine::Op::kScatter})
+      cases.push_back({Op::kAllreduce, bytes, 0, flags});
+    for (const Op op : {Op::kAllgather, Op::kAlltoall, Op::kGather, Op::kScatter})
       cases.push_back({op, bytes});
   }
   expect_same_messages(cases, ranks, nodes);
@@ -236,11 +236,11 @@ INSTANTIATE_TEST_SUITE_P(Ranks, MpichByNodes,
 class MpichInter : public Mpich {};
 
 TEST_P(MpichInter, All) {
-  std::vector<Case> cases{{engine::Op::kBarrier, 0, 0, flags()}};
+  std::vector<Case> cases{{Op::kBarrier, 0, 0, flags()}};
   for (const Bytes bytes : {Bytes{8}, Bytes{5000}}) {
-    for (const engine::Op op :
-         {engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter, engine::Op::kAllgather, engine::Op::kAlltoall,
-          engine::Op::kAlltoallv, engine::Op::kAlltoallw, engine::Op::kGatherv, engine::Op::kScatterv, engine::Op::kAllgatherv}) {
+    for (const Op op :
+         {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather, Op::kAlltoall,
+          Op::kAlltoallv, Op::kAlltoallw, Op::kGatherv, Op::kScatterv, Op::kAllgatherv}) {
       cases.push_back({op, bytes, 0, flags()});
     }
   }
@@ -253,7 +253,7 @@ TEST_P(MpichInter, Dup) {
 }
 TEST_P(MpichInter, ReduceScatter) {
   if (ranks() % 2 != 0) return;  // both groups' vectors must be equally long
-  expect_same_messages({{engine::Op::kReduceScatter, 600, 0, flags()}, {engine::Op::kReduceScatterBlock, 704, 0, flags()}},
+  expect_same_messages({{Op::kReduceScatter, 600, 0, flags()}, {Op::kReduceScatterBlock, 704, 0, flags()}},
                        ranks());
 }
 INSTANTIATE_TEST_SUITE_P(

@@ -16,7 +16,7 @@
 namespace lbf::openmpi_test {
 namespace {
 
-using engine::Op = CollectiveOp;
+using Op = CollectiveOp;
 constexpr engine::MpiLibrary kInstalled = LBF_OPENMPI_MAJOR < 5 ? engine::MpiLibrary::kOpenMpi4 : engine::MpiLibrary::kOpenMpi5;
 using Case = LibraryCase;
 
@@ -80,7 +80,7 @@ const std::string& obstacle() {
   static const std::string why = [] {
     std::vector<Traffic> traffic;
     std::string output;
-    if (!measure({{engine::Op::kBcast, 64}}, 2, traffic, output))
+    if (!measure({{Op::kBcast, 64}}, 2, traffic, output))
       return "mpirun with pml/monitoring does not work: " + output;
     return std::string(traffic[0].empty() ? "pml/monitoring tells nothing here" : "");
   }();
@@ -102,7 +102,7 @@ void expect_same_traffic(const std::vector<Case>& cases, std::uint32_t ranks) {
   }
 }
 
-std::vector<Case> at_sizes(engine::Op op, std::initializer_list<Bytes> sizes, std::uint32_t root = 0, int flags = 0) {
+std::vector<Case> at_sizes(Op op, std::initializer_list<Bytes> sizes, std::uint32_t root = 0, int flags = 0) {
   std::vector<Case> cases;
   for (const Bytes bytes : sizes) cases.push_back({op, bytes, root, flags});
   return cases;
@@ -111,81 +111,81 @@ std::vector<Case> at_sizes(engine::Op op, std::initializer_list<Bytes> sizes, st
 class OpenMpi : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(OpenMpi, Barrier) {
-  expect_same_traffic({{engine::Op::kBarrier, 0}}, GetParam());
+  expect_same_traffic({{Op::kBarrier, 0}}, GetParam());
 }
 TEST_P(OpenMpi, Bcast) {
   expect_same_traffic(
-      at_sizes(engine::Op::kBcast, {8, 50, 100, 300, 1000, 3000, 10000, 20001, 40000, 140000, 300000, 1200000}, 1),
+      at_sizes(Op::kBcast, {8, 50, 100, 300, 1000, 3000, 10000, 20001, 40000, 140000, 300000, 1200000}, 1),
       GetParam());
 }
 TEST_P(OpenMpi, Reduce) {
-  expect_same_traffic(at_sizes(engine::Op::kReduce, {4, 8, 24, 100, 5000, 70000, 280000, 600000, 1200000}, 1),
+  expect_same_traffic(at_sizes(Op::kReduce, {4, 8, 24, 100, 5000, 70000, 280000, 600000, 1200000}, 1),
                       GetParam());
 }
 TEST_P(OpenMpi, ReduceNotCommutative) {
-  expect_same_traffic(at_sizes(engine::Op::kReduce, {4, 100, 5000, 10000, 280000}, 1, kNotCommutative), GetParam());
+  expect_same_traffic(at_sizes(Op::kReduce, {4, 100, 5000, 10000, 280000}, 1, kNotCommutative), GetParam());
 }
 TEST_P(OpenMpi, Allreduce) {
-  expect_same_traffic(at_sizes(engine::Op::kAllreduce, {4, 8, 100, 5000, 10000, 20000, 70000, 300000}), GetParam());
+  expect_same_traffic(at_sizes(Op::kAllreduce, {4, 8, 100, 5000, 10000, 20000, 70000, 300000}), GetParam());
 }
 TEST_P(OpenMpi, AllreduceNotCommutative) {
-  expect_same_traffic(at_sizes(engine::Op::kAllreduce, {8, 200000, 1200000}, 0, kNotCommutative), GetParam());
+  expect_same_traffic(at_sizes(Op::kAllreduce, {8, 200000, 1200000}, 0, kNotCommutative), GetParam());
 }
 TEST_P(OpenMpi, Gather) {
-  expect_same_traffic(at_sizes(engine::Op::kGather, {1, 2, 100, 2000, 10000, 40000, 300000}, 1), GetParam());
+  expect_same_traffic(at_sizes(Op::kGather, {1, 2, 100, 2000, 10000, 40000, 300000}, 1), GetParam());
 }
 TEST_P(OpenMpi, Scatter) {
-  expect_same_traffic(at_sizes(engine::Op::kScatter, {1, 100, 3000, 5000, 20000, 140000, 300000}, 1), GetParam());
+  expect_same_traffic(at_sizes(Op::kScatter, {1, 100, 3000, 5000, 20000, 140000, 300000}, 1), GetParam());
 }
 TEST_P(OpenMpi, Allgather) {
-  expect_same_traffic(at_sizes(engine::Op::kAllgather, {8, 3000, 100000}), GetParam());
+  expect_same_traffic(at_sizes(Op::kAllgather, {8, 3000, 100000}), GetParam());
 }
 TEST_P(OpenMpi, Alltoall) {
-  expect_same_traffic(at_sizes(engine::Op::kAlltoall, {1, 2, 8, 40, 100, 3000, 10000, 40000, 300000}), GetParam());
+  expect_same_traffic(at_sizes(Op::kAlltoall, {1, 2, 8, 40, 100, 3000, 10000, 40000, 300000}), GetParam());
 }
 TEST_P(OpenMpi, ReduceScatterBlock) {
   expect_same_traffic(
-      at_sizes(engine::Op::kReduceScatterBlock, {2, 4, 8, 24, 200, 3000, 6000, 10000, 140000, 600000}), GetParam());
+      at_sizes(Op::kReduceScatterBlock, {2, 4, 8, 24, 200, 3000, 6000, 10000, 140000, 600000}), GetParam());
 }
 TEST_P(OpenMpi, Scans) {
-  expect_same_traffic({{engine::Op::kScan, 8}, {engine::Op::kScan, 5000}, {engine::Op::kExscan, 16}, {engine::Op::kExscan, 70000}},
+  expect_same_traffic({{Op::kScan, 8}, {Op::kScan, 5000}, {Op::kExscan, 16}, {Op::kExscan, 70000}},
                       GetParam());
 }
 TEST_P(OpenMpi, VectorOperations) {
   std::vector<Case> cases;
   for (const Bytes bytes : {Bytes{8}, Bytes{600}, Bytes{5000}, Bytes{9000}, Bytes{100000}}) {
-    for (const engine::Op op :
-         {engine::Op::kGatherv, engine::Op::kScatterv, engine::Op::kAllgatherv, engine::Op::kAlltoallv, engine::Op::kAlltoallw, engine::Op::kReduceScatter}) {
+    for (const Op op :
+         {Op::kGatherv, Op::kScatterv, Op::kAllgatherv, Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter}) {
       cases.push_back({op, bytes});
     }
   }
   expect_same_traffic(cases, GetParam());
 }
 TEST_P(OpenMpi, ReduceScatterNotCommutative) {
-  expect_same_traffic(at_sizes(engine::Op::kReduceScatter, {8, 5000}, 0, kNotCommutative), GetParam());
+  expect_same_traffic(at_sizes(Op::kReduceScatter, {8, 5000}, 0, kNotCommutative), GetParam());
 }
 TEST_P(OpenMpi, Nonblocking) {
-  std::vector<Case> cases{{engine::Op::kBarrier, 0, 0, kNonblocking}};
+  std::vector<Case> cases{{Op::kBarrier, 0, 0, kNonblocking}};
   for (const Bytes bytes : {Bytes{8}, Bytes{5000}, Bytes{70000}, Bytes{600000}}) {
-    for (const engine::Op op : {engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter, engine::Op::kAllgather,
-                        engine::Op::kAlltoall, engine::Op::kReduceScatterBlock, engine::Op::kScan, engine::Op::kExscan, engine::Op::kGatherv,
-                        engine::Op::kScatterv, engine::Op::kAllgatherv, engine::Op::kAlltoallv, engine::Op::kAlltoallw, engine::Op::kReduceScatter}) {
+    for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
+                        Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan, Op::kGatherv,
+                        Op::kScatterv, Op::kAllgatherv, Op::kAlltoallv, Op::kAlltoallw, Op::kReduceScatter}) {
       cases.push_back({op, bytes, 1, kNonblocking});
     }
   }
   expect_same_traffic(cases, GetParam());
 }
 TEST_P(OpenMpi, InPlace) {
-  expect_same_traffic({{engine::Op::kAlltoall, 100, 0, kInPlace},
-                       {engine::Op::kAlltoall, 3000, 0, kInPlace | kNonblocking},
-                       {engine::Op::kAllreduce, 70000, 0, kInPlace | kNonblocking}},
+  expect_same_traffic({{Op::kAlltoall, 100, 0, kInPlace},
+                       {Op::kAlltoall, 3000, 0, kInPlace | kNonblocking},
+                       {Op::kAllreduce, 70000, 0, kInPlace | kNonblocking}},
                       GetParam());
 }
 TEST_P(OpenMpi, Neighbours) {
   if (GetParam() % 2 != 0 || GetParam() < 6) return;  // columns that are not their own neighbours
-  expect_same_traffic({{engine::Op::kNeighborAlltoall, 8, 0, kCart},
-                       {engine::Op::kNeighborAlltoall, 5000, 0, kCart | kNonblocking},
-                       {engine::Op::kNeighborAlltoallv, 700, 0, kCart}},
+  expect_same_traffic({{Op::kNeighborAlltoall, 8, 0, kCart},
+                       {Op::kNeighborAlltoall, 5000, 0, kCart | kNonblocking},
+                       {Op::kNeighborAlltoallv, 700, 0, kCart}},
                       GetParam());
 }
 TEST_P(OpenMpi, Communicators) {
@@ -193,9 +193,9 @@ TEST_P(OpenMpi, Communicators) {
                                  CommCreation::kSplit, CommCreation::kSplitType, CommCreation::kCartCreate,
                                  CommCreation::kGraphCreate, CommCreation::kDistGraphCreateAdjacent}) {
     SCOPED_TRACE(static_cast<int>(how));
-    expect_same_traffic({{engine::Op::kCommCreate, 8, static_cast<std::uint32_t>(how)}}, GetParam());
+    expect_same_traffic({{Op::kCommCreate, 8, static_cast<std::uint32_t>(how)}}, GetParam());
   }
-  expect_same_traffic({{engine::Op::kCommCreate, 8, static_cast<std::uint32_t>(CommCreation::kDup), kNonblocking}},
+  expect_same_traffic({{Op::kCommCreate, 8, static_cast<std::uint32_t>(CommCreation::kDup), kNonblocking}},
                       GetParam());
 }
 // One size for each kind of decision and of shape: two, odd, power of two, neither.
@@ -205,33 +205,33 @@ INSTANTIATE_TEST_SUITE_P(Ranks, OpenMpi, testing::Values(2, 3, 6, 8),
 class OpenMpiInter : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(OpenMpiInter, Blocking) {
-  std::vector<Case> cases{{engine::Op::kBarrier, 0, 0, kInter}};
+  std::vector<Case> cases{{Op::kBarrier, 0, 0, kInter}};
   for (const Bytes bytes : {Bytes{8}, Bytes{5000}}) {
-    for (const engine::Op op : {engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter, engine::Op::kAllgather,
-                        engine::Op::kAlltoall, engine::Op::kAlltoallv, engine::Op::kAlltoallw}) {
+    for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
+                        Op::kAlltoall, Op::kAlltoallv, Op::kAlltoallw}) {
       cases.push_back({op, bytes, 0, kInter});
     }
   }
-  cases.push_back({engine::Op::kReduceScatter, 600, 0, kInter});  // both groups' vectors are equally long
-  cases.push_back({engine::Op::kReduceScatterBlock, 700, 0, kInter});
+  cases.push_back({Op::kReduceScatter, 600, 0, kInter});  // both groups' vectors are equally long
+  cases.push_back({Op::kReduceScatterBlock, 700, 0, kInter});
   expect_same_traffic(cases, GetParam());
 }
 TEST_P(OpenMpiInter, Nonblocking) {
   constexpr int kFlags = kInter | kNonblocking;
-  std::vector<Case> cases{{engine::Op::kBarrier, 0, 0, kFlags}};
-  for (const engine::Op op : {engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter, engine::Op::kAllgather,
-                      engine::Op::kAlltoall, engine::Op::kAlltoallv, engine::Op::kAlltoallw, engine::Op::kGatherv, engine::Op::kScatterv}) {
+  std::vector<Case> cases{{Op::kBarrier, 0, 0, kFlags}};
+  for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
+                      Op::kAlltoall, Op::kAlltoallv, Op::kAlltoallw, Op::kGatherv, Op::kScatterv}) {
     cases.push_back({op, 5000, 0, kFlags});
   }
-  cases.push_back({engine::Op::kReduceScatter, 600, 0, kFlags});
-  cases.push_back({engine::Op::kReduceScatterBlock, 700, 0, kFlags});
+  cases.push_back({Op::kReduceScatter, 600, 0, kFlags});
+  cases.push_back({Op::kReduceScatterBlock, 700, 0, kFlags});
   expect_same_traffic(cases, GetParam());
 }
 // With counts that are alike: else only the leaders know what the library sends.
 TEST_P(OpenMpiInter, Vectors) {
   std::vector<Case> cases;
   for (const Bytes bytes : {Bytes{8}, Bytes{5000}}) {
-    for (const engine::Op op : {engine::Op::kGatherv, engine::Op::kScatterv, engine::Op::kAllgatherv})
+    for (const Op op : {Op::kGatherv, Op::kScatterv, Op::kAllgatherv})
       cases.push_back({op, bytes, 0, kInter | kAlike});
   }
   expect_same_traffic(cases, GetParam());
@@ -240,7 +240,7 @@ TEST_P(OpenMpiInter, Communicators) {
   for (const CommCreation how :
        {CommCreation::kDup, CommCreation::kCreate, CommCreation::kSplit, CommCreation::kIntercommMerge}) {
     SCOPED_TRACE(static_cast<int>(how));
-    expect_same_traffic({{engine::Op::kCommCreate, 8, static_cast<std::uint32_t>(how), kInter}}, GetParam());
+    expect_same_traffic({{Op::kCommCreate, 8, static_cast<std::uint32_t>(how), kInter}}, GetParam());
   }
 }
 // Groups of equal size only: with others the monitoring component itself crashes (Open MPI 4.1.4).

@@ -10,14 +10,14 @@
 namespace lbf::step_lists_test {
 namespace {
 
-using engine::Op = CollectiveOp;
+using Op = CollectiveOp;
 
 // ---- bytes on the wire, closed forms
 // -----------------------------------------------------------------------------
 
 TEST(ClosedForms, BytesOfAllMessages) {
   struct Case {
-    engine::Op op;
+    Op op;
     std::uint32_t size;
     Bytes bytes;
     const char* algorithm;
@@ -29,30 +29,30 @@ TEST(ClosedForms, BytesOfAllMessages) {
     return total;
   };
   const Case cases[] = {
-      {engine::Op::kBcast, 5, 100, "binomial", 4 * 100},
-      {engine::Op::kBcast, 20, 2000, "knomial", 19 * 2000},
-      {engine::Op::kBcast, 16, 1 << 20, "scatter_allgather",
+      {Op::kBcast, 5, 100, "binomial", 4 * 100},
+      {Op::kBcast, 20, 2000, "knomial", 19 * 2000},
+      {Op::kBcast, 16, 1 << 20, "scatter_allgather",
        // binomial scatter: each of log2 P rounds moves half of the vector; allgather: P (P-1) blocks
        4 * (1 << 19) + 16 * 15 * (Bytes{1 << 20} / 16)},
-      {engine::Op::kBcast, 300, 20000, "split_binary_tree",
+      {Op::kBcast, 300, 20000, "split_binary_tree",
        // down: 150 ranks of one half, 149 of the other; then everybody but the root gets what is missing
        (299 + 299) * Bytes{10000}},
-      {engine::Op::kReduce, 40, 5000, "binomial", 39 * 5000},
-      {engine::Op::kReduce, 300, 10000, "in-order_binary", 300 * 10000},  // one more: from its root to rank 0
-      {engine::Op::kAllreduce, 3, 6000, "ring", 2 * 2 * 6000},
-      {engine::Op::kAllreduce, 16, 4096, "rabenseifner", 2 * 15 * 4096},
-      {engine::Op::kAllreduce, 8, 800, "recursive_doubling", 8 * 3 * 800},
-      {engine::Op::kAllgather, 16, 100, "recursive_doubling", 16 * 15 * 100},
-      {engine::Op::kAllgather, 13, 100, "bruck", 13 * 12 * 100},
-      {engine::Op::kAllgather, 40, 70000, "ring", Bytes{40} * 39 * 70000},
-      {engine::Op::kAllgather, 40, 7000, "neighbor", Bytes{40} * 39 * 7000},
-      {engine::Op::kAlltoall, 6, 600000, "pairwise", Bytes{6} * 5 * 600000},
-      {engine::Op::kAlltoall, 40, 100, "modified_bruck", 40 * 100 * popcounts(40)},
-      {engine::Op::kGather, 100, 50, "binomial", 50 * popcounts(100)},
-      {engine::Op::kScatter, 50, 100, "binomial", 100 * popcounts(50)},
-      {engine::Op::kReduceScatterBlock, 8, 64, "butterfly", 7 * 8 * 64},
-      {engine::Op::kReduceScatterBlock, 8, 1024, "recursive_halving", 7 * 8 * 1024},
-      {engine::Op::kScan, 9, 77, "linear", 8 * 77},
+      {Op::kReduce, 40, 5000, "binomial", 39 * 5000},
+      {Op::kReduce, 300, 10000, "in-order_binary", 300 * 10000},  // one more: from its root to rank 0
+      {Op::kAllreduce, 3, 6000, "ring", 2 * 2 * 6000},
+      {Op::kAllreduce, 16, 4096, "rabenseifner", 2 * 15 * 4096},
+      {Op::kAllreduce, 8, 800, "recursive_doubling", 8 * 3 * 800},
+      {Op::kAllgather, 16, 100, "recursive_doubling", 16 * 15 * 100},
+      {Op::kAllgather, 13, 100, "bruck", 13 * 12 * 100},
+      {Op::kAllgather, 40, 70000, "ring", Bytes{40} * 39 * 70000},
+      {Op::kAllgather, 40, 7000, "neighbor", Bytes{40} * 39 * 7000},
+      {Op::kAlltoall, 6, 600000, "pairwise", Bytes{6} * 5 * 600000},
+      {Op::kAlltoall, 40, 100, "modified_bruck", 40 * 100 * popcounts(40)},
+      {Op::kGather, 100, 50, "binomial", 50 * popcounts(100)},
+      {Op::kScatter, 50, 100, "binomial", 100 * popcounts(50)},
+      {Op::kReduceScatterBlock, 8, 64, "butterfly", 7 * 8 * 64},
+      {Op::kReduceScatterBlock, 8, 1024, "recursive_halving", 7 * 8 * 1024},
+      {Op::kScan, 9, 77, "linear", 8 * 77},
   };
   for (const Case& c : cases) {
     const engine::CollectiveCall call = call_of(c.op, c.size, c.bytes);
@@ -64,10 +64,10 @@ TEST(ClosedForms, BytesOfAllMessages) {
 }
 
 TEST(ClosedForms, StepsOfOneRankStayLogarithmic) {
-  for (const engine::Op op : {engine::Op::kBarrier, engine::Op::kAllreduce, engine::Op::kAllgather}) {
+  for (const Op op : {Op::kBarrier, Op::kAllreduce, Op::kAllgather}) {
     EXPECT_LE(run_alike(call_of(op, 1024, 8)).most_steps, 2 * 2 * 10U) << static_cast<int>(op);
   }
-  EXPECT_LE(run_alike(call_of(engine::Op::kBcast, 1024, 8)).most_steps, 1 + 3 * 5U);
+  EXPECT_LE(run_alike(call_of(Op::kBcast, 1024, 8)).most_steps, 1 + 3 * 5U);
 }
 
 // ---- single step lists, by hand
@@ -84,35 +84,35 @@ std::string text(const engine::CollectiveCall& call) {
   return line;
 }
 
-std::string text(engine::Op op, std::uint32_t rank, std::uint32_t size, Bytes bytes, Rank root = 0) {
+std::string text(Op op, std::uint32_t rank, std::uint32_t size, Bytes bytes, Rank root = 0) {
   engine::CollectiveCall call = call_of(op, size, bytes, root);
   call.rank = rank;
   return text(call);
 }
 
 TEST(StepLists, BarrierOfSix) {
-  EXPECT_EQ(text(engine::Op::kBarrier, 0, 6, 0), "r1:0 r2:0 r3:0 r4:0 r5:0 s1:0 s2:0 s3:0 s4:0 s5:0 ");
-  EXPECT_EQ(text(engine::Op::kBarrier, 3, 6, 0), "s0:0 r0:0 ");
+  EXPECT_EQ(text(Op::kBarrier, 0, 6, 0), "r1:0 r2:0 r3:0 r4:0 r5:0 s1:0 s2:0 s3:0 s4:0 s5:0 ");
+  EXPECT_EQ(text(Op::kBarrier, 3, 6, 0), "s0:0 r0:0 ");
 }
 
 TEST(StepLists, BinaryBroadcastOfSevenFromTwo) {
   // Counted from the root: 0 -> 1 2, 1 -> 3 5, 2 -> 4 6.
-  EXPECT_EQ(text(engine::Op::kBcast, 2, 7, 16, 2), "s3:16 s4:16 ");
-  EXPECT_EQ(text(engine::Op::kBcast, 3, 7, 16, 2), "r2:16 s5:16 s0:16 ");
-  EXPECT_EQ(text(engine::Op::kBcast, 4, 7, 16, 2), "r2:16 s6:16 s1:16 ");
-  EXPECT_EQ(text(engine::Op::kBcast, 1, 7, 16, 2), "r4:16 ");
+  EXPECT_EQ(text(Op::kBcast, 2, 7, 16, 2), "s3:16 s4:16 ");
+  EXPECT_EQ(text(Op::kBcast, 3, 7, 16, 2), "r2:16 s5:16 s0:16 ");
+  EXPECT_EQ(text(Op::kBcast, 4, 7, 16, 2), "r2:16 s6:16 s1:16 ");
+  EXPECT_EQ(text(Op::kBcast, 1, 7, 16, 2), "r4:16 ");
 }
 
 TEST(StepLists, RabenseifnerOfThree) {
   // 300,000 bytes = 37,500 doubles: ranks 0 and 1 combine halves, then 0 and 2 swap halves, then back.
-  EXPECT_EQ(text(engine::Op::kAllreduce, 0, 3, 300000),
+  EXPECT_EQ(text(Op::kAllreduce, 0, 3, 300000),
             "s1:150000 r1:150000 r1:150000 s2:150000 r2:150000 s2:150000 "
             "r2:150000 s1:300000 ");
-  EXPECT_EQ(text(engine::Op::kAllreduce, 1, 3, 300000), "s0:150000 r0:150000 s0:150000 r0:300000 ");
+  EXPECT_EQ(text(Op::kAllreduce, 1, 3, 300000), "s0:150000 r0:150000 s0:150000 r0:300000 ");
 }
 
 TEST(StepLists, IreduceChainSendsFragments) {
-  engine::CollectiveCall call = call_of(engine::Op::kReduce, 2, 65536 + 8, 0, true);
+  engine::CollectiveCall call = call_of(Op::kReduce, 2, 65536 + 8, 0, true);
   call.rank = 1;  // 9 fragments; 8,193 doubles / 9 = 910 each, the last takes the rest
   std::vector<engine::CollectiveStep> steps;
   ASSERT_TRUE(engine::expand_collective(call, steps).ok());
@@ -124,27 +124,27 @@ TEST(StepLists, IreduceChainSendsFragments) {
 // Groups of 3 and 2; rank 1 of the first group is the root. What only the root knows in full is exact there.
 TEST(InterVectors, OpenMpiCollectsInsideTheGroup) {
   const std::vector<std::uint64_t> counts{100, 300};
-  const auto steps_of = [&](engine::Op op, bool in_first, std::uint32_t rank, Rank root, Bytes bytes) {
+  const auto steps_of = [&](Op op, bool in_first, std::uint32_t rank, Rank root, Bytes bytes) {
     engine::CollectiveCall call = call_of(op, in_first ? 3 : 2, bytes, root);
     call.rank = rank;
     call.remote_size = in_first ? 2 : 3;
-    if (root == engine::kMpiRoot || op == engine::Op::kAllgatherv) call.values = counts;
+    if (root == kMpiRoot || op == Op::kAllgatherv) call.values = counts;
     return text(call);
   };
-  EXPECT_EQ(steps_of(engine::Op::kGatherv, true, 1, engine::kMpiRoot, 0), "r0:400 ");
-  EXPECT_EQ(steps_of(engine::Op::kGatherv, true, 0, kMpiProcNull, 0), "");
-  EXPECT_EQ(steps_of(engine::Op::kGatherv, false, 0, 1, 100), "r1:4 r1:100 s1:200 ");
-  EXPECT_EQ(steps_of(engine::Op::kGatherv, false, 1, 1, 300), "s0:4 s0:300 ");
-  EXPECT_EQ(steps_of(engine::Op::kScatterv, true, 1, engine::kMpiRoot, 0), "s0:8 s0:400 ");
-  EXPECT_EQ(steps_of(engine::Op::kScatterv, false, 0, 1, 100), "r1:8 r1:200 s1:100 ");
-  EXPECT_EQ(steps_of(engine::Op::kScatterv, false, 1, 1, 300), "r0:300 ");
+  EXPECT_EQ(steps_of(Op::kGatherv, true, 1, kMpiRoot, 0), "r0:400 ");
+  EXPECT_EQ(steps_of(Op::kGatherv, true, 0, kMpiProcNull, 0), "");
+  EXPECT_EQ(steps_of(Op::kGatherv, false, 0, 1, 100), "r1:4 r1:100 s1:200 ");
+  EXPECT_EQ(steps_of(Op::kGatherv, false, 1, 1, 300), "s0:4 s0:300 ");
+  EXPECT_EQ(steps_of(Op::kScatterv, true, 1, kMpiRoot, 0), "s0:8 s0:400 ");
+  EXPECT_EQ(steps_of(Op::kScatterv, false, 0, 1, 100), "r1:8 r1:200 s1:100 ");
+  EXPECT_EQ(steps_of(Op::kScatterv, false, 1, 1, 300), "r0:300 ");
   // The broadcast in the group is a pipeline.
-  EXPECT_EQ(steps_of(engine::Op::kAllgatherv, true, 2, 0, 50), "s0:4 s0:50 r1:400 ");
+  EXPECT_EQ(steps_of(Op::kAllgatherv, true, 2, 0, 50), "s0:4 s0:50 r1:400 ");
 }
 
 TEST(StepLists, CreatingACommunicator) {
   const auto steps_of = [](CommCreation creation, engine::MpiLibrary library, std::uint32_t rank) {
-    engine::CollectiveCall call = call_of(engine::Op::kCommCreate, 4, 8, 0, false, library);
+    engine::CollectiveCall call = call_of(Op::kCommCreate, 4, 8, 0, false, library);
     call.rank = rank;
     call.creation = creation;
     return text(call);
@@ -165,11 +165,11 @@ TEST(StepLists, CreatingACommunicator) {
 
 TEST(StepLists, OneRankHasNone) {
   for (int op = 0; op < kCollectiveOpCount; ++op) {
-    engine::CollectiveCall call = call_of(static_cast<engine::Op>(op), 1, 100);
+    engine::CollectiveCall call = call_of(static_cast<Op>(op), 1, 100);
     const std::vector<std::uint64_t> values{100, 100};
     const std::vector<std::uint64_t> no_neighbours{0, 0};
     call.values =
-        op >= static_cast<int>(engine::Op::kNeighborAllgather) && op <= static_cast<int>(engine::Op::kNeighborAlltoallw)
+        op >= static_cast<int>(Op::kNeighborAllgather) && op <= static_cast<int>(Op::kNeighborAlltoallw)
             ? std::span(no_neighbours)
             : std::span(values);
     EXPECT_EQ(text(call), "") << op;
@@ -177,8 +177,8 @@ TEST(StepLists, OneRankHasNone) {
 }
 
 TEST(StepLists, NothingToDoSendsNothing) {
-  for (const engine::Op op : {engine::Op::kBcast, engine::Op::kReduce, engine::Op::kAllreduce, engine::Op::kGather, engine::Op::kScatter, engine::Op::kAllgather,
-                      engine::Op::kAlltoall, engine::Op::kReduceScatterBlock, engine::Op::kScan, engine::Op::kExscan}) {
+  for (const Op op : {Op::kBcast, Op::kReduce, Op::kAllreduce, Op::kGather, Op::kScatter, Op::kAllgather,
+                      Op::kAlltoall, Op::kReduceScatterBlock, Op::kScan, Op::kExscan}) {
     EXPECT_EQ(text(op, 0, 8, 0), "") << static_cast<int>(op);
   }
 }
@@ -188,7 +188,7 @@ TEST(StepLists, NothingToDoSendsNothing) {
 TEST(StepListsMpich, HalvingOfFiveElementsAmongFour) {
   const auto sent = [](bool nonblocking) {
     // 257 * 5 doubles would do as well; 8 * 1285 bytes is long enough for iallreduce.
-    const engine::CollectiveCall call = call_of(engine::Op::kAllreduce, 4, 8 * 1285, 0, nonblocking, engine::MpiLibrary::kMpich4);
+    const engine::CollectiveCall call = call_of(Op::kAllreduce, 4, 8 * 1285, 0, nonblocking, engine::MpiLibrary::kMpich4);
     std::vector<engine::CollectiveStep> steps;
     EXPECT_TRUE(engine::expand_collective(call, steps).ok());
     return steps.front().bytes;  // rank 0 gives the upper half, blocks 2 and 3
@@ -207,20 +207,20 @@ TEST(BadArguments, AreErrorsAndAddNothing) {
     EXPECT_STREQ(engine::collective_algorithm_name(call), "invalid");
     return !result.ok() && result.error().code == ErrorCode::kInvalidInput && steps.empty();
   };
-  EXPECT_TRUE(refused(call_of(engine::Op::kBcast, 4, 8, 4)));
-  EXPECT_TRUE(refused(call_of(engine::Op::kBcast, 4, 8, -1)));
-  engine::CollectiveCall call = call_of(engine::Op::kBarrier, 4, 0);
+  EXPECT_TRUE(refused(call_of(Op::kBcast, 4, 8, 4)));
+  EXPECT_TRUE(refused(call_of(Op::kBcast, 4, 8, -1)));
+  engine::CollectiveCall call = call_of(Op::kBarrier, 4, 0);
   call.rank = 4;
   EXPECT_TRUE(refused(call));
-  EXPECT_TRUE(refused(call_of(engine::Op::kBarrier, 0, 0)));
-  EXPECT_TRUE(refused(call_of(static_cast<engine::Op>(99), 4, 0)));
+  EXPECT_TRUE(refused(call_of(Op::kBarrier, 0, 0)));
+  EXPECT_TRUE(refused(call_of(static_cast<Op>(99), 4, 0)));
   const std::vector<std::uint64_t> three{1, 2, 3};
-  for (const engine::Op op : {engine::Op::kAllgatherv, engine::Op::kAlltoallv, engine::Op::kReduceScatter, engine::Op::kGatherv, engine::Op::kScatterv}) {
+  for (const Op op : {Op::kAllgatherv, Op::kAlltoallv, Op::kReduceScatter, Op::kGatherv, Op::kScatterv}) {
     call = call_of(op, 4, 8);
     call.values = three;
     EXPECT_TRUE(refused(call)) << static_cast<int>(op);
   }
-  call = call_of(engine::Op::kNeighborAlltoall, 4, 8);
+  call = call_of(Op::kNeighborAlltoall, 4, 8);
   EXPECT_TRUE(refused(call));
   const std::vector<std::uint64_t> overflow{~std::uint64_t{0} / 2, 1, 2};
   call.values = overflow;

@@ -1,5 +1,5 @@
 // A real lbfd for tests, see daemon_fixture.h.
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 #include <fcntl.h>
 #include <sys/resource.h>

@@ -9,8 +9,8 @@
 #include "predictor/daemon/steps/step_run.h"
 #include "predictor/daemon/steps/target_ranking.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/ingest/batches.h"
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::deferral_test {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "event/wire.h"
 #include "predictor/engine/metric/predictor.h"
-#include "tests/unit/ingest/batches.h"
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::test::http_flow_test {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/munge_credential.h"
 #include "tests/support/command.h"
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::test::http_protocol_test {
 namespace {

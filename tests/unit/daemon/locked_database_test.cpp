@@ -6,7 +6,7 @@
 #include <csignal>
 #include <thread>
 
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::test::locked_database_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/munge_credential.h"
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::test::long_list_test {
 namespace {

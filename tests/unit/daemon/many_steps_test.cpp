@@ -6,7 +6,7 @@
 #include <latch>
 #include <thread>
 
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::test::many_steps_test {
 namespace {

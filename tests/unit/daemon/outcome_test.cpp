@@ -13,8 +13,8 @@
 #include "predictor/daemon/http/step_json.h"
 #include "predictor/daemon/steps/steps.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/ingest/batches.h"
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::outcome_test {
 namespace {

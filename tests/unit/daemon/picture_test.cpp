@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "predictor/daemon/steps/run_picture.h"
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::test::picture_test {
 namespace {

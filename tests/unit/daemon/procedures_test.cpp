@@ -11,7 +11,7 @@
 #include "predictor/daemon/steps/step_procedures.h"
 #include "predictor/daemon/steps/step_run.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/ingest/batches.h"
+#include "tests/unit/intake/batches.h"
 
 namespace lbf::procedures_test {
 namespace {

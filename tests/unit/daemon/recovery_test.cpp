@@ -16,7 +16,7 @@
 #include <sstream>
 #include <thread>
 
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::test::recovery_test {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "predictor/daemon/http/step_json.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/ingest/batches.h"
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 
 namespace lbf::step_run_test {
 namespace {

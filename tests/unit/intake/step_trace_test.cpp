@@ -15,7 +15,7 @@
 
 #include "predictor/daemon/intake/file_io.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/ingest/batches.h"
+#include "tests/unit/intake/batches.h"
 
 namespace lbf::step_trace_test {
 namespace {

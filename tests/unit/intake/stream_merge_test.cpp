@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "tests/unit/ingest/batches.h"
+#include "tests/unit/intake/batches.h"
 
 namespace lbf::stream_merge_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/ingest/batches.h"
+#include "tests/unit/intake/batches.h"
 
 namespace lbf::trace_store_test {
 namespace {

@@ -256,9 +256,9 @@ TEST_F(Match, ContradictionsNameRankAndEvent) {
   EXPECT_THAT(refused(1, post(0, 7, 1)), HasSubstr("active already"));
   EXPECT_THAT(refused(1, make(EventKind::kWait, kAnyRank, kAnyTag, 1)), HasSubstr("is a receive"));
   EXPECT_THAT(refused(1, make(EventKind::kWait, kAnyRank, kAnyTag, 5)), HasSubstr("not active"));
-  Event engine::collective = make(EventKind::kCollective);
-  engine::collective.comm = 9;
-  EXPECT_THAT(refused(1, engine::collective), HasSubstr("communicator 9 is not defined"));
+  Event collective = make(EventKind::kCollective);
+  collective.comm = 9;
+  EXPECT_THAT(refused(1, collective), HasSubstr("communicator 9 is not defined"));
   Event negative = make(EventKind::kCompute);
   negative.process_s = -1;
   EXPECT_THAT(refused(1, negative), HasSubstr("negative"));

@@ -28,7 +28,7 @@ struct Step {
   std::uint32_t request = 0;
   std::vector<Stretch> before;
 };
-struct engine::Message {
+struct Message {
   Rank src, dst;
   std::int32_t tag;
   Bytes bytes;
@@ -36,7 +36,7 @@ struct engine::Message {
 struct Traced {
   Rank ranks = 0;
   std::vector<std::vector<Step>> steps;  // by rank
-  std::vector<engine::Message> messages;
+  std::vector<Message> messages;
   std::vector<std::vector<Event>> events;
   std::deque<std::vector<std::uint64_t>> values;
 };
@@ -111,7 +111,7 @@ class Maker {
     if (compact_) last_s = add_lines(rank, step);
     Event& event = push(rank, kind, last_s);
     if (kind != EventKind::kExit) {
-      const engine::Message& message = trace_.messages[number];
+      const Message& message = trace_.messages[number];
       event.peer = kind == EventKind::kSend ? message.dst : message.src;
       event.tag = message.tag;
       event.bytes = message.bytes;
@@ -217,7 +217,7 @@ reference::Program program_of(const Traced& trace, const std::vector<std::vector
   using Kind = reference::Action::Kind;
   reference::Program program;
   program.ranks = trace.ranks;
-  for (const engine::Message& message : trace.messages) {
+  for (const Message& message : trace.messages) {
     reference::Message& made = program.messages.emplace_back();
     made.src = message.src;
     made.dst = message.dst;

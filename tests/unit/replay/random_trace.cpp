@@ -33,7 +33,7 @@ struct Posted {
 struct Outstanding {  // a send or a non-blocking collective
   std::uint32_t request = 0;
   std::size_t message = 0;  // the send's, or the collective's join
-  bool engine::collective = false;
+  bool collective = false;
 };
 
 class Maker {
@@ -143,10 +143,10 @@ class Maker {
         if (chance(8) && posted_[me].empty() && outstanding_[me].empty() && !collectives) leave(rank);
         return;
       case 12:
-        engine::collective(false);
+        collective(false);
         return;
       default:
-        engine::collective(true);
+        collective(true);
         return;
     }
   }
@@ -331,7 +331,7 @@ class Maker {
 
   // One collective of all ranks. The steps are expand_collective's (it has its own tests); what is compared
   // is how they are paired and replayed.
-  void engine::collective(bool nonblocking) {
+  void collective(bool nonblocking) {
     if (chance(2)) return;
     static constexpr CollectiveOp kOps[] = {CollectiveOp::kBarrier,   CollectiveOp::kAlltoall,
                                             CollectiveOp::kAllreduce, CollectiveOp::kBcast,

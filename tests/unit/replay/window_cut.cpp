@@ -8,7 +8,7 @@
 namespace lbf::random_trace {
 namespace {
 
-struct Posted {
+struct CutReceive {
   bool wildcard = false;
   std::uint32_t window = 0;  // in which it began; kNone: between two
   Event event{};             // of a receive
@@ -44,7 +44,7 @@ class Cutter {
   // Receives that have no place yet are posted in the window once more.
   void post_waiting() {
     for (const std::uint32_t request : waiting_) {
-      Posted& posted = active_.at(request);
+      CutReceive& posted = active_.at(request);
       posted.window = window_;
       Event again = posted.event;
       again.process_s = again.call_s = 0;
@@ -217,7 +217,7 @@ class Cutter {
   bool ended_ = false;
   std::uint32_t window_ = 0;
   Seconds away_s_ = 0;
-  std::map<std::uint32_t, Posted> active_;
+  std::map<std::uint32_t, CutReceive> active_;
   std::vector<std::uint32_t> waiting_;  // receives without a place, in posting order
   std::map<std::tuple<SkippedSide, std::uint32_t, Rank, std::int32_t>, std::uint64_t> counts_;
 };

@@ -9,8 +9,8 @@
 #include "predictor/daemon/steps/step_run.h"
 #include "tests/support/command.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/ingest/batches.h"
-#include "tests/unit/serve/daemon_fixture.h"
+#include "tests/unit/intake/batches.h"
+#include "tests/unit/daemon/daemon_fixture.h"
 #include "tools/advise/advise_trace.h"
 
 namespace lbf::ended_capture_test {

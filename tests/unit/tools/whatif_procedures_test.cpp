@@ -180,7 +180,7 @@ TEST_F(WhatIfProcedures, StoredTraces) {
   EXPECT_EQ(lbf(answer, "critical_path_zeroing", "solve<int, 3>(a, b)"), 4);
 }
 
-// What could not be measured, but sampled: lbfd's answer (tests/unit/serve/procedures_test.cpp, SamplesStandInForWhatIsNotMeasured).
+// What could not be measured, but sampled: lbfd's answer (tests/unit/daemon/procedures_test.cpp, SamplesStandInForWhatIsNotMeasured).
 // Rank 0 works 4 s, 75 % of it in F, and sends; rank 1 is ready after 0.5 s, works 2 s and answers.
 TEST_F(WhatIfProcedures, SamplesStandInForWhatWasNotMeasured) {
   for (const std::uint64_t inclusive : {750U, 3U}) {
