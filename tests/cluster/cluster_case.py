@@ -32,7 +32,11 @@ CPUS_PER_NODE = 2
 USER, OTHER_USER = "lbftest1", "lbftest2"
 LAYOUT = ("--nodes=2", "--ntasks=4")
 SKIPPED = 77
-CRASHED_STATUS = 128 + 11  # SIGSEGV
+# Open MPI 4.1's jump to a handler that is not there yet, in MPI_Init (docs/cluster-harness.md), in the words of its own signal
+# handler: address 0, and no frame behind it.
+NULL_HANDLER = re.compile(r"Signal: Segmentation fault.*\n.*\n.*Failing at address: \(nil\)\n"
+                          r".*\[ 0\] \S*libc\.so.*\n.*\*\*\* End of error message")
+TRIES = 4  # of a run that ends so
 STEP_TIMEOUT_S = 40.0
 ENDED_BADLY = ("FAILED", "CANCELLED", "NODE_FAIL", "BOOT_FAIL", "TIMEOUT", "OUT_OF_MEMORY", "LAUNCH_FAILED")
 
@@ -89,6 +93,9 @@ class Done:
         text = "\n".join(sorted(lines))
         text = re.sub(r"StepId=\d+\.\d+|JobId=\d+|STEP \d+\.\d+|job \d+|\d{4}-\d\d-\d\dT[\d:.]+", "#", text)
         return re.sub(r"(?i)pid \d+|\[\w+:\d+\]|0x[0-9a-f]+", "#", text)
+
+    def crashed_in_mpi_init(self):
+        return bool(NULL_HANDLER.search(self.err))
 
     def __repr__(self):
         return f"exit status {self.status}\nstdout: {self.out[-3000:]}\nstderr: {self.err[-3000:]}"
@@ -167,6 +174,9 @@ class ClusterCase(unittest.TestCase):
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             out, err = process.communicate()
+            done = Done(process.returncode, out, err)
+            if done.crashed_in_mpi_init():  # the other ranks wait for the one that is gone
+                return done
             self.fail(f"{' '.join(command)}: no end in {timeout} s\nstdout: {out[-2000:]}\nstderr: {err[-2000:]}")
         return Done(process.returncode, out, err)
 
@@ -193,12 +203,13 @@ class ClusterCase(unittest.TestCase):
             self.fail(f"no end in {timeout} s\nstdout: {out[-2000:]}\nstderr: {err[-2000:]}")
         return Done(process.returncode, out, err)
 
-    def srun(self, *arguments, **options):
-        done = self.run_command("srun", MPI, *arguments, **options)
-        # Debian's Open MPI crashes now and then in MPI_Init on a busy machine (docs/cluster-harness.md). A
-        # run that is not captured is only what another one is compared with: it may try again, a captured one not.
-        if done.status == CRASHED_STATUS and not any(word.startswith("--job-name=") for word in arguments):
+    def srun(self, *arguments, tries=TRIES, **options):
+        """`tries`: of a run that Open MPI's crash in MPI_Init ends, captured or not."""
+        for _ in range(tries):
             done = self.run_command("srun", MPI, *arguments, **options)
+            if not done.crashed_in_mpi_init():
+                break
+            print(f"Open MPI crashed in MPI_Init (docs/cluster-harness.md): srun {' '.join(arguments)}")
         return done
 
     def predict(self, *arguments, **options):
@@ -214,8 +225,8 @@ class ClusterCase(unittest.TestCase):
                 if match[2] == name]
 
     def job_of(self, name, timeout_s=10):
-        jobs = self.wait_for(lambda: self.jobs_named(name), timeout_s, f"Slurm knows no job named {name}")
-        return jobs[0]
+        """The newest one."""
+        return max(self.wait_for(lambda: self.jobs_named(name), timeout_s, f"Slurm knows no job named {name}"))
 
     def wait_for(self, condition, timeout_s, complaint):
         """The first true value of condition(). `complaint`: text, or a function that says how it stands at the end."""

@@ -9,7 +9,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import BIN, CRASHED_STATUS, MPI, OTHER_USER, ClusterCase  # noqa: E402
+from cluster_case import BIN, MPI, OTHER_USER, ClusterCase  # noqa: E402
 
 NETWORKS = os.path.join(cluster_case.HERE, "networks.d")
 
@@ -35,10 +35,7 @@ class AdviseCase(ClusterCase):
         self.assertEqual(1, len(done.err.splitlines()), done.err)
 
     def predicted(self, *arguments):
-        for _ in range(4):
-            done, job = self.predict(*arguments, self.program("steps"), "60")
-            if done.status != CRASHED_STATUS:
-                break
+        done, job = self.predict(*arguments, self.program("steps"), "60")
         self.assertEqual(0, done.status, done)
         return job, self.step(job)
 

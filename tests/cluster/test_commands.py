@@ -9,7 +9,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import BIN, CRASHED_STATUS, LAYOUT, MPI, OTHER_USER, USER, ClusterCase, cluster, open_mpi_major  # noqa: E402
+from cluster_case import BIN, LAYOUT, MPI, OTHER_USER, USER, ClusterCase, cluster, open_mpi_major  # noqa: E402
 
 COMMANDS = ("lbfd", "lbf-relay", "lbf-report", "lbf-whatif", "lbf-calibrate")
 
@@ -28,11 +28,7 @@ class CommandCase(ClusterCase):
         self.assertEqual("", done.out)
 
     def predicted_job(self, *options, user=USER):
-        """A predicted run that is only what a command is tried on: where Open MPI crashed, it tries again."""
-        for _ in range(4):
-            done, job = self.predict(*LAYOUT, *options, self.program("steps"), "40", user=user)
-            if done.status != CRASHED_STATUS:
-                break
+        done, job = self.predict(*LAYOUT, *options, self.program("steps"), "40", user=user)
         self.assertEqual(0, done.status, done)
         return done, job
 
@@ -71,8 +67,9 @@ class FlushSpool(CommandCase):
             for node in ("node1", "node2"):
                 self.assertEqual(0, self.flush(node, None).returncode, "the nodes have nothing left of other tests")
             self.lbfd("stop")
-            jobs = [self.predict(*LAYOUT, "--nodelist=node1,node2", self.program("steps"), "40", user=user) for user in users]
-            if not any(done.status == CRASHED_STATUS for done, _ in jobs):
+            jobs = [self.predict(*LAYOUT, "--nodelist=node1,node2", self.program("steps"), "40", user=user, tries=1)
+                    for user in users]
+            if not any(done.crashed_in_mpi_init() for done, _ in jobs):
                 break
             self.lbfd("start")
         for done, _ in jobs:
