@@ -1,4 +1,4 @@
-"""What the cluster tests share: the one cluster that the fixture started, jobs on it, and what lbf says about them.
+"""What the cluster tests share: the cluster that a fixture started, jobs on it, and what lbf says about them.
 
 Run by ctest as `test_X.py Case.test_name` with LBF_BUILD_DIR set; exit status 77 is ctest's "skipped".
 """
@@ -41,9 +41,10 @@ STEP_TIMEOUT_S = 40.0
 ENDED_BADLY = ("FAILED", "CANCELLED", "NODE_FAIL", "BOOT_FAIL", "TIMEOUT", "OUT_OF_MEMORY", "LAUNCH_FAILED")
 
 
-def cluster_name(purpose="t"):
-    """A name of this build folder's own, so that two checkouts can be tested at once."""
-    return purpose + hashlib.sha256(BUILD_DIR.encode()).hexdigest()[:8]
+def cluster_name(purpose=None):
+    """A name of this build folder's own, so that two checkouts can be tested at once. `purpose`: a cluster that a test starts for
+    itself; else one of the two that the fixtures start, t and u."""
+    return (purpose or os.environ.get("LBF_TEST_CLUSTER", "t")) + hashlib.sha256(BUILD_DIR.encode()).hexdigest()[:8]
 
 
 def cluster(*arguments, check=True, env=None):
@@ -102,7 +103,7 @@ class Done:
 
 
 class ClusterCase(unittest.TestCase):
-    """One cluster for all tests (tests/cluster/fixture); lbfd runs when a test begins."""
+    """A cluster that many tests use one after the other (tests/cluster/fixture); lbfd runs when a test begins."""
 
     nodes_needed = 2
     needs_lbf = True
