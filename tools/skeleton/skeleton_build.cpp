@@ -70,8 +70,8 @@ void warn_of_limits(const Signature& signature, const ScaledSignature& scaled, s
   }
 }
 
-}  // namespace
-
+// How long the step ran by lbfd's measure, in which time that ranks waited for a shared processor counts,
+// too; 0: it does not say. open_trace says what is wrong with the job.
 Seconds measured_by_lbfd_s(const std::string& job, const std::string& server) {
   const auto jobs = report::parse_jobs(job);
   Result<HttpClient> client = HttpClient::make(server);
@@ -84,6 +84,7 @@ Seconds measured_by_lbfd_s(const std::string& job, const std::string& server) {
   return measured_s.value_or(0);
 }
 
+// The wanted scaling factor K; 0: none was asked for. Errors: a time that no K gives.
 Result<std::uint64_t> factor_of(const BuildOptions& options, Seconds application_s) {
   if (!(options.time_s > 0)) return options.factor;
   const std::string wanted = short_number(options.time_s) + " s";
@@ -98,6 +99,29 @@ Result<std::uint64_t> factor_of(const BuildOptions& options, Seconds application
   }
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(factor));
 }
+
+// Writes the source to `output` (standard output: empty) and compiles it where that is asked for, with what
+// it says about both on stderr. An exit status.
+int write_skeleton(const std::string& text, const BuildOptions& options, std::uint64_t factor,
+                   Seconds application_s) {
+  if (options.output.empty()) {
+    std::fputs(text.c_str(), stdout);
+    return std::fflush(stdout) == 0 ? 0 : skeleton_fail(kSkeletonFailure, "cannot write to stdout");
+  }
+  std::ofstream out(options.output, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) return skeleton_fail(kSkeletonFailure, options.output + ": cannot write");
+  std::fprintf(stderr, "lbf-skeleton: %s: K = %llu, about %s s; compile: mpicc -O2 %s -o skeleton\n",
+               report::printable(options.output).c_str(), static_cast<unsigned long long>(factor),
+               short_number(application_s / static_cast<double>(factor)).c_str(),
+               report::printable(options.output).c_str());
+  if (options.program.empty()) return 0;
+  const Result<void> compiled = compile_skeleton(options.compiler, options.output, options.program);
+  return compiled ? 0 : skeleton_fail(kSkeletonFailure, compiled.error().message);
+}
+
+}  // namespace
 
 Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server, bool is_job) {
   Result<std::unique_ptr<WhatIfTrace>> opened = is_job ? open_job_trace(trace, server) : open_trace(trace, server);
@@ -128,25 +152,6 @@ Result<BuiltSignature> build_signature(const BuildOptions& options) {
   if (!signature) return Error{signature.error().code, options.trace + ": " + signature.error().message};
   signature->application_s = application_s;
   return BuiltSignature{std::move(*signature), *factor};
-}
-
-int write_skeleton(const std::string& text, const BuildOptions& options, std::uint64_t factor,
-                   Seconds application_s) {
-  if (options.output.empty()) {
-    std::fputs(text.c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : skeleton_fail(kSkeletonFailure, "cannot write to stdout");
-  }
-  std::ofstream out(options.output, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) return skeleton_fail(kSkeletonFailure, options.output + ": cannot write");
-  std::fprintf(stderr, "lbf-skeleton: %s: K = %llu, about %s s; compile: mpicc -O2 %s -o skeleton\n",
-               report::printable(options.output).c_str(), static_cast<unsigned long long>(factor),
-               short_number(application_s / static_cast<double>(factor)).c_str(),
-               report::printable(options.output).c_str());
-  if (options.program.empty()) return 0;
-  const Result<void> compiled = compile_skeleton(options.compiler, options.output, options.program);
-  return compiled ? 0 : skeleton_fail(kSkeletonFailure, compiled.error().message);
 }
 
 int skeleton_show(const BuildOptions& options) {

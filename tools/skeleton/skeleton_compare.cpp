@@ -93,16 +93,14 @@ Result<skeleton::ProgramTrace> capture(const CompareOptions& options, const std:
   return read;
 }
 
-// A skeleton (a scalable one with as many ranks as the application), or a trace of one.
-Result<skeleton::Activities> activities_of_skeleton(const CompareOptions& options, const std::string& other,
-                                                    Rank application_ranks) {
+// A skeleton, or a trace of one.
+Result<skeleton::Activities> activities_of_skeleton(const CompareOptions& options, const std::string& other) {
   std::error_code error;
   Result<skeleton::ProgramTrace> program = Error{ErrorCode::kNotFound, ""};
   const bool is_file = fs::is_regular_file(other, error);
-  Result<skeleton::About> about =
+  const Result<skeleton::About> about =
       is_file ? skeleton::read_about(other) : Result<skeleton::About>(program.error());
   if (about) {
-    if (about->ranks == 0) about->ranks = application_ranks;
     program = capture(options, other, *about);
     if (!program) return Error{program.error().code, other + ": " + program.error().message};
   } else {
@@ -133,8 +131,7 @@ int skeleton_compare(const CompareOptions& options) {
   std::vector<skeleton::Activities> programs{activities_of(*application)};
   std::vector<std::string> names{"application"};
   for (const std::string& other : options.others) {
-    Result<skeleton::Activities> activities =
-        activities_of_skeleton(options, other, static_cast<Rank>(application->ranks.size()));
+    Result<skeleton::Activities> activities = activities_of_skeleton(options, other);
     if (!activities) return skeleton_fail(kSkeletonFailure, activities.error().message);
     programs.push_back(std::move(*activities));
     names.push_back(fs::path(other).filename().string());

@@ -47,21 +47,12 @@ Result<Session> prepare(const RunOptions& options) {
   session.launcher.limit_s = options.limit_s;
   Result<skeleton::About> about = skeleton::read_about(options.skeleton);
   if (!about) return about.error();
-  if (about->ranks == 0 && options.ranks <= 0) {
-    return invalid_input(options.skeleton + ": a scalable skeleton; with how many ranks? (--ranks N)");
-  }
-  if (about->ranks > 0 && options.ranks > 0 && options.ranks != about->ranks) {
-    return invalid_input(options.skeleton + ": made for " + std::to_string(about->ranks) +
-                         " ranks; other counts need a scalable skeleton (lbf-skeleton build --scalable)");
-  }
-  const bool scalable = about->ranks == 0;
-  if (scalable) about->ranks = options.ranks;
   session.about = *about;
   // A list of nodes that cannot be read is known before anything runs.
   for (const RunNodes& nodes : options.nodes) {
     if (const auto words = session.launcher.words(about->ranks, nodes); !words) return words.error();
   }
-  session.record_file = record_path(options.skeleton, scalable ? about->ranks : 0);
+  session.record_file = record_path(options.skeleton);
   Result<SkeletonRecord> record = read_record(session.record_file, about->id);
   if (!record) return record.error();
   session.record = std::move(*record);
@@ -207,8 +198,8 @@ int skeleton_run(const RunOptions& options) {
     return skeleton_fail(
         kSkeletonFailure,
         options.skeleton +
-            ": the skeleton does not know how long the application ran (a trace without times, or "
-            "a scalable skeleton): --application-time");
+            ": the skeleton does not know how long the application ran (a trace without times): "
+            "--application-time");
   }
   double rate = 0;
   const std::vector<NodeTimes> measured = measure(*session, options, rate);
@@ -246,9 +237,7 @@ int skeleton_predict(const RunOptions& options) {
         kSkeletonFailure,
         session->record_file +
             ": no run on the machine where the trace was recorded is kept; first: lbf-skeleton run " +
-            options.skeleton +
-            (options.ranks > 0 ? " --ranks " + std::to_string(options.ranks) + " --application-time TIME" : "") +
-            " --reference --on NODELIST");
+            options.skeleton + " --reference --on NODELIST");
   }
   double rate = 0;
   const std::vector<NodeTimes> measured = measure(*session, options, rate);
