@@ -1,7 +1,7 @@
 // lbf-report: what lbfd knows and predicts about job steps, in sacct's habits (docs/man/lbf-report.1).
 //
-// Place in the event's way: db -> lbfd -> HTTP (docs/formats/http-v1.md) -> *lbf-report*. Asks and prints; everything
-// that can be tested without lbfd is in report/.
+// Place in the event's way: db -> lbfd -> HTTP (docs/formats/http-v1.md) -> *lbf-report*. Asks and prints;
+// everything that can be tested without lbfd is in report/.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -43,8 +43,8 @@ using report::Step;
 
 constexpr Seconds kRequestTimeoutS = 60;
 constexpr Seconds kBriefRequestTimeoutS = 1;  // where --wait is not longer
-// How long --brief waits for the last batches of a step that has just ended, unless --wait says it, and how often it
-// asks.
+// How long --brief waits for the last batches of a step that has just ended, unless --wait says it, and how
+// often it asks.
 constexpr Seconds kBriefWaitS = 1.8;
 constexpr std::chrono::milliseconds kBriefPoll{100};
 
@@ -60,13 +60,13 @@ int print_brief(HttpClient& client, Selection& selection, Seconds wait_s) {
   const auto give_up = std::chrono::steady_clock::now() + std::chrono::duration<Seconds>(wait_s);
   while (true) {
     const auto joined = ask(client, selection);
-    if (!joined) return report_fail(joined.error());
+    if (!joined) return kReportMessages.fail(joined.error());
     const auto steps = report::parse_steps(*joined);
-    if (!steps) return report_fail(steps.error());
-    const bool ready =
-        !steps->empty() && std::none_of(steps->begin(), steps->end(), [](const Step& s) { return s.running(); });
+    if (!steps) return kReportMessages.fail(steps.error());
+    const bool ready = !steps->empty() &&
+                       std::none_of(steps->begin(), steps->end(), [](const Step& s) { return s.running(); });
     if (ready || std::chrono::steady_clock::now() >= give_up) {
-      if (steps->empty()) return report_fail(nothing_known(selection));
+      if (steps->empty()) return kReportMessages.fail(nothing_known(selection));
       std::string out;
       for (const Step& step : *steps) out += brief_line(step) + '\n';
       return write_report(out);
@@ -82,18 +82,19 @@ report::JsonLayout layout_of_json() {
 // --accuracy: all that lbfd keeps, where -S and -E do not say otherwise.
 int print_accuracy(HttpClient& client, const Selection& selection, const ReportOptions& options) {
   const auto response = client.request("GET", accuracy_target(selection));
-  if (!response) return report_fail(response.error());
-  if (response->status != 200) return report_fail(refused(selection, error_of_response(*response)));
+  if (!response) return kReportMessages.fail(response.error());
+  if (response->status != 200) return kReportMessages.fail(refused(selection, error_of_response(*response)));
   if (options.json) {
     const auto text = report::print_json(response->body, layout_of_json());
-    return text ? write_report(*text) : report_fail(text.error());
+    return text ? write_report(*text) : kReportMessages.fail(text.error());
   }
   const auto lines = report::parse_accuracy(response->body);
-  if (!lines) return report_fail(lines.error());
+  if (!lines) return kReportMessages.fail(lines.error());
   const int status = write_report(render_accuracy(*lines, table_style(options)));
   if (status == 0 && lines->front().errors.outcomes == 0) {
     std::fprintf(stderr,
-                 "lbf-report: no outcomes yet: there is one for each complete run with srun --lbf-predict, and one for "
+                 "lbf-report: no outcomes yet: there is one for each complete run with srun --lbf-predict, "
+                 "and one for "
                  "each run where an earlier one of the same program was predicted\n");
   }
   return status;
@@ -117,7 +118,8 @@ int print_list(HttpClient& client, Selection& selection, Printer printer) {
       return invalid_input("lbfd answered something that is not JSON");
     return {};
   };
-  if (auto asked = ask_each(client, selection, piece, end); !asked) return report_fail(asked.error());
+  if (auto asked = ask_each(client, selection, piece, end); !asked)
+    return kReportMessages.fail(asked.error());
   return status != 0 ? status : write_report(printer.text());
 }
 
@@ -129,15 +131,17 @@ int print_document(HttpClient& client, Selection& selection, const ReportOptions
                         : print_list(client, selection, report::YamlPrinter());
   }
   const auto joined = ask(client, selection);
-  if (!joined) return report_fail(joined.error());
+  if (!joined) return kReportMessages.fail(joined.error());
   const auto steps = report::parse_steps(*joined);
-  if (!steps) return report_fail(steps.error());
-  if (steps->empty() && !selection.jobs.empty()) return report_fail(nothing_known(selection));
-  const auto text = options.json ? report::print_json(*joined, layout_of_json()) : report::print_yaml(*joined);
-  return text ? write_report(*text) : report_fail(text.error());
+  if (!steps) return kReportMessages.fail(steps.error());
+  if (steps->empty() && !selection.jobs.empty()) return kReportMessages.fail(nothing_known(selection));
+  const auto text =
+      options.json ? report::print_json(*joined, layout_of_json()) : report::print_yaml(*joined);
+  return text ? write_report(*text) : kReportMessages.fail(text.error());
 }
 
-std::string render(const std::vector<Step>& steps, const ReportOptions& options, const ReportColumns& columns) {
+std::string render(const std::vector<Step>& steps, const ReportOptions& options,
+                   const ReportColumns& columns) {
   if (columns) return render_table(steps, *columns, table_style(options));
   report::PageStyle page;
   page.header = !options.no_header;
@@ -152,7 +156,7 @@ std::string render(const std::vector<Step>& steps, const ReportOptions& options,
 
 // Where there is nothing to show: words for people; scripts get the empty table that they can read.
 int report_nothing(const Selection& selection, const ReportOptions& options, const std::string& empty_table) {
-  if (!selection.jobs.empty()) return report_fail(nothing_known(selection));
+  if (!selection.jobs.empty()) return kReportMessages.fail(nothing_known(selection));
   if (options.any_parsable()) {
     if (const int status = write_report(empty_table); status != 0) return status;
   }
@@ -170,8 +174,9 @@ void warn_if_cut(std::size_t steps) {
 // A table: each step's lines are made as it comes.
 int print_table(HttpClient& client, ReportRequest& request, const ReportOptions& options) {
   report::Table lines(*request.columns, table_style(options));
-  if (auto asked = ask_rows(client, request.selection, [&lines](const Step& step) { lines.add(step); }); !asked)
-    return report_fail(asked.error());
+  if (auto asked = ask_rows(client, request.selection, [&lines](const Step& step) { lines.add(step); });
+      !asked)
+    return kReportMessages.fail(asked.error());
   const std::size_t steps = lines.steps();
   if (steps == 0) return report_nothing(request.selection, options, lines.take_text());
   warn_if_cut(steps);
@@ -184,7 +189,8 @@ int print_overhead(const std::vector<Step>& steps, const ReportOptions& options)
                                ? render_overhead_of_steps(steps, table_style(options))
                                : render_overhead(summarize_overhead(steps), table_style(options));
   if (text.empty()) {
-    std::fprintf(stderr, "lbf-report: of none of these %zu steps the cost of the capture is known\n", steps.size());
+    std::fprintf(stderr, "lbf-report: of none of these %zu steps the cost of the capture is known\n",
+                 steps.size());
   }
   return write_report(text);
 }
@@ -193,7 +199,8 @@ int print_procedures(const std::vector<Step>& steps, const ReportOptions& option
   const std::string text = render_procedures(steps, table_style(options));
   if (text.empty()) {
     std::fprintf(stderr,
-                 "lbf-report: no procedure of this was measured; run it with srun --lbf-predict --lbf-procedures=F,G (or "
+                 "lbf-report: no procedure of this was measured; run it with srun --lbf-predict "
+                 "--lbf-procedures=F,G (or "
                  "auto), or lbf-run --procedures F,G\n");
   }
   return write_report(text);
@@ -224,9 +231,9 @@ Result<Answer> fetch_steps(HttpClient& client, Selection& selection) {
 int print_steps(HttpClient& client, ReportRequest& request, const ReportOptions& options, ReportKind kind) {
   Selection& selection = request.selection;
   Result<Answer> answer = fetch_steps(client, selection);
-  if (!answer) return report_fail(answer.error());
+  if (!answer) return kReportMessages.fail(answer.error());
   std::vector<Step>& steps = answer->steps;
-  if (steps.empty() && !selection.jobs.empty()) return report_fail(nothing_known(selection));
+  if (steps.empty() && !selection.jobs.empty()) return kReportMessages.fail(nothing_known(selection));
   if (kind == ReportKind::kHtml) return write_html(client, steps, answer->joined, options);
   if (kind == ReportKind::kPlot) return write_report(plots(steps, options));
   if (kind == ReportKind::kOverhead && options.json) return print_overhead(steps, options);
@@ -248,9 +255,9 @@ Result<HttpClient> client_of(const ReportOptions& options) {
 int report_steps(const ReportOptions& options) {
   set_timestamp_format(from_environment("SLURM_TIME_FORMAT", "standard"));
   Result<ReportRequest> request = request_of(options);
-  if (!request) return report_fail(request.error(), kExitUsage);
+  if (!request) return kReportMessages.fail(request.error(), kExitUsage);
   Result<HttpClient> client = client_of(options);
-  if (!client) return report_fail(client.error(), kExitUsage);
+  if (!client) return kReportMessages.fail(client.error(), kExitUsage);
   const ReportKind kind = kind_of(options);
   switch (kind) {
     case ReportKind::kBrief:
@@ -277,8 +284,8 @@ int run(int argc, char** argv) {
   } catch (const CLI::CallForHelp&) {
     return write_report(app.help());
   } catch (const CLI::ParseError& error) {
-    return report_fail(invalid_input(std::string(error.what()) + "; lbf-report --help lists the options"),
-                       kExitUsage);
+    return kReportMessages.fail(
+        invalid_input(std::string(error.what()) + "; lbf-report --help lists the options"), kExitUsage);
   }
   if (options.version) return write_report(std::string("lbf-report ") + LBF_VERSION + '\n');
   if (options.help_format) return write_report(report::help_format());
@@ -292,7 +299,7 @@ int main(int argc, char** argv) {
   try {
     return lbf::tools::run(argc, argv);
   } catch (const std::exception& error) {
-    return lbf::tools::report_fail({lbf::ErrorCode::kInternal,
-                                    std::string("broken inside: ") + error.what() + "; please report it"});
+    return lbf::tools::kReportMessages.fail(
+        {lbf::ErrorCode::kInternal, std::string("broken inside: ") + error.what() + "; please report it"});
   }
 }

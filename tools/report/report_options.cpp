@@ -46,8 +46,8 @@ constexpr Conflict kConflicts[] = {
     {[](const auto& o, const auto&) { return o.wait_s && !o.brief; }, "--wait is for --brief"},
 };
 
-// Lists ask for what they show and nothing else; where no column is a target's, two predictions of each step are
-// enough.
+// Lists ask for what they show and nothing else; where no column is a target's, two predictions of each step
+// are enough.
 void ask_for_rows(const ReportOptions& options, const ReportColumns& columns, Selection& selection) {
   const ReportKind kind = kind_of(options);
   if (kind == ReportKind::kOverhead && selection.jobs.empty()) {
@@ -115,7 +115,8 @@ Result<Selection> selection_of(const ReportOptions& options) {
 Result<ReportColumns> columns_of(const ReportOptions& options, const Selection& selection) {
   std::string format = options.format;
   // As SACCT_FORMAT: instead of the columns of a list, not of what is asked for in full.
-  if (format.empty() && !options.long_list && (selection.jobs.empty() || options.any_parsable() || options.allocations)) {
+  if (format.empty() && !options.long_list &&
+      (selection.jobs.empty() || options.any_parsable() || options.allocations)) {
     format = from_environment("LBF_FORMAT", "");
   }
   if (format.empty() && options.long_list) format = report::long_format();
@@ -137,7 +138,8 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
       ->type_name("JOBS");
   app.add_option("-u,--user,--uid", options.users, "NAME|UID[,...]: jobs of these users")->type_name("USERS");
   app.add_flag("-a,--allusers", options.all_users, "jobs of every user (operators)");
-  app.add_option("-A,--accounts", options.accounts, "NAME[,...]: jobs of these accounts")->type_name("ACCOUNTS");
+  app.add_option("-A,--accounts", options.accounts, "NAME[,...]: jobs of these accounts")
+      ->type_name("ACCOUNTS");
   app.add_option("-r,--partition", options.partitions, "NAME[,...]: jobs in these partitions")
       ->type_name("PARTITIONS");
   app.add_option("-s,--state", options.states, "running (R), complete (CD), partial (PA)[,...]")
@@ -166,21 +168,26 @@ void add_report_options(CLI::App& app, ReportOptions& options) {
   app.add_flag("--json", options.json, "everything, as JSON");
   app.add_flag("--yaml", options.yaml, "everything, as YAML");
   app.add_flag("--plot", options.plot, "draw predicted time over nodes; needs -j");
-  app.add_flag("--ascii", options.ascii, "draw with ASCII characters only (default where the locale is not UTF-8)");
+  app.add_flag("--ascii", options.ascii,
+               "draw with ASCII characters only (default where the locale is not UTF-8)");
   app.add_option("--html", options.html, "write one step as a page that needs nothing else; needs -j")
       ->type_name("FILE");
   app.add_flag("--brief", options.brief, "one line per step, for the end of srun; needs -j");
   app.add_option("--wait", options.wait_s,
-                 "how long --brief waits for a step that is being completed, and for each answer of lbfd (default: 1.8, and 1)")
+                 "how long --brief waits for a step that is being completed, and for each answer of lbfd "
+                 "(default: 1.8, and 1)")
       ->type_name("SECONDS")
       ->check(CLI::Range(0.0, kMostBriefWaitS));
   app.add_flag("--accuracy", options.accuracy,
-               "how far predictions were off from what was measured later, by target distance, program, month and week");
+               "how far predictions were off from what was measured later, by target distance, program, "
+               "month and week");
   app.add_flag("--overhead", options.overhead,
-               "what the capture cost: limit, predicted, observed, once in a run, share of the runs seen; per program and in "
+               "what the capture cost: limit, predicted, observed, once in a run, share of the runs seen; "
+               "per program and in "
                "all, with -j of each node and rank");
   app.add_flag("--procedures", options.procedures,
-               "what if a procedure ran in the other process: those that were measured (srun --lbf-procedures); needs -j");
+               "what if a procedure ran in the other process: those that were measured (srun "
+               "--lbf-procedures); needs -j");
   app.add_option("--color", options.color, "auto, always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");

@@ -39,8 +39,8 @@ bool use_unicode(const ReportOptions& options) {
   return std::string_view(nl_langinfo(CODESET)) == "UTF-8";
 }
 
-// The batch step and the extern step have no ranks of a program: the step that has predictions is meant. Errors:
-// there are several.
+// The batch step and the extern step have no ranks of a program: the step that has predictions is meant.
+// Errors: there are several.
 Result<std::size_t> step_of_page(const std::vector<Step>& steps) {
   std::vector<std::size_t> candidates;
   for (std::size_t i = 0; i < steps.size(); ++i) {
@@ -96,7 +96,7 @@ std::string plots(const std::vector<Step>& steps, const ReportOptions& options) 
 int write_html(HttpClient& client, const std::vector<Step>& steps, const std::string& joined,
                const ReportOptions& options) {
   const Result<std::size_t> chosen = step_of_page(steps);
-  if (!chosen) return report_fail(chosen.error(), kExitUsage);
+  if (!chosen) return kReportMessages.fail(chosen.error(), kExitUsage);
   report::HtmlPage page;
   page.step = &steps[*chosen];
   page.version = LBF_VERSION;
@@ -109,9 +109,9 @@ int write_html(HttpClient& client, const std::vector<Step>& steps, const std::st
   errno = 0;
   file << text << std::flush;
   if (!file) {
-    return report_fail({ErrorCode::kIo, options.html + ": cannot be written: " +
-                                     (errno != 0 ? std::strerror(errno) : "disk full?") +
-                                     "; name another file with --html"});
+    return kReportMessages.fail({ErrorCode::kIo, options.html + ": cannot be written: " +
+                                                     (errno != 0 ? std::strerror(errno) : "disk full?") +
+                                                     "; name another file with --html"});
   }
   return 0;
 }

@@ -170,8 +170,7 @@ Commands add_commands(CLI::App& app, CommandLine& line) {
       app.add_subcommand("build", "writes the skeleton, a C/MPI program"),
       app.add_subcommand("run", "runs a skeleton on node sets and prints its times"),
       app.add_subcommand("predict", "the application's time on node sets as they are now, by its skeleton"),
-      app.add_subcommand("compare",
-                         "shares of time in computation and MPI calls: application, skeletons"),
+      app.add_subcommand("compare", "shares of time in computation and MPI calls: application, skeletons"),
   };
   add_show(*commands.show, line);
   add_build(*commands.build, line);
@@ -197,15 +196,18 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return skeleton_fail(kSkeletonUsage,
-                         std::string(error.what()) + "; lbf-skeleton --help lists the commands");
+    return kSkeletonMessages.fail(kExitUsage,
+                                  std::string(error.what()) + "; lbf-skeleton --help lists the commands");
   }
   if (*commands.show || *commands.build) {
-    if (const std::string wrong = find_trace(line); !wrong.empty()) return skeleton_fail(kSkeletonUsage, wrong);
+    if (const std::string wrong = find_trace(line); !wrong.empty())
+      return kSkeletonMessages.fail(kExitUsage, wrong);
   }
-  if (const std::string wrong = understand(line); !wrong.empty()) return skeleton_fail(kSkeletonUsage, wrong);
+  if (const std::string wrong = understand(line); !wrong.empty())
+    return kSkeletonMessages.fail(kExitUsage, wrong);
   if (*commands.build && line.build.time_s <= 0 && line.build.factor == 0)
-    return skeleton_fail(kSkeletonUsage, "--time or --factor is missing: how long shall the skeleton run?");
+    return kSkeletonMessages.fail(kExitUsage,
+                                  "--time or --factor is missing: how long shall the skeleton run?");
   if (*commands.show) return skeleton_show(line.build);
   if (*commands.build) return skeleton_build(line.build);
   if (*commands.run) return skeleton_run(line.run);
@@ -220,6 +222,6 @@ int main(int argc, char** argv) {
   try {
     return lbf::tools::run(argc, argv);
   } catch (const std::exception& error) {
-    return lbf::tools::skeleton_fail(lbf::tools::kSkeletonFailure, error.what());
+    return lbf::tools::kSkeletonMessages.fail(lbf::tools::kExitFailure, error.what());
   }
 }

@@ -45,8 +45,7 @@ double SkeletonRecord::ratio() const {
 }
 
 std::string record_path(const std::string& skeleton) {
-  return (skeleton.ends_with(".c") ? skeleton.substr(0, skeleton.size() - 2) : skeleton) + +
-         ".runs.json";
+  return (skeleton.ends_with(".c") ? skeleton.substr(0, skeleton.size() - 2) : skeleton) + +".runs.json";
 }
 
 Result<SkeletonRecord> read_record(const std::string& path, const std::string& id) {

@@ -30,9 +30,10 @@ struct BuildOptions {
 
 inline constexpr std::uint64_t kMostFactor = 2147483647;
 
-// All operations of a trace, or of a job that lbfd knows (IS_JOB: that, whatever files there are). Errors: those of open_trace and
-// OperationReader.
-Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server, bool is_job = false);
+// All operations of a trace, or of a job that lbfd knows (IS_JOB: that, whatever files there are). Errors:
+// those of open_trace and OperationReader.
+Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server,
+                                            bool is_job = false);
 
 struct BuiltSignature {
   skeleton::Signature signature;  // application_s: as asked for, else measured, else the trace's

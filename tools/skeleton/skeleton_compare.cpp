@@ -127,20 +127,20 @@ std::string cell(double percent) {
 
 int skeleton_compare(const CompareOptions& options) {
   const Result<skeleton::ProgramTrace> application = read_program(options.trace, options.server);
-  if (!application) return skeleton_fail(kSkeletonFailure, application.error().message);
+  if (!application) return kSkeletonMessages.fail(application.error());
   std::vector<skeleton::Activities> programs{activities_of(*application)};
   std::vector<std::string> names{"application"};
   for (const std::string& other : options.others) {
     Result<skeleton::Activities> activities = activities_of_skeleton(options, other);
-    if (!activities) return skeleton_fail(kSkeletonFailure, activities.error().message);
+    if (!activities) return kSkeletonMessages.fail(activities.error());
     programs.push_back(std::move(*activities));
     names.push_back(fs::path(other).filename().string());
   }
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (!(programs[i].total_s() > programs[i].computation_s + programs[i].idle_s)) {
-      return skeleton_fail(kSkeletonFailure,
-                           (i == 0 ? options.trace : options.others[i - 1]) +
-                               ": the trace has no times of MPI calls (a text trace?), nothing to compare");
+      return kSkeletonMessages.fail(
+          kExitFailure, (i == 0 ? options.trace : options.others[i - 1]) +
+                            ": the trace has no times of MPI calls (a text trace?), nothing to compare");
     }
   }
   const std::vector<skeleton::ActivityRow> rows = compare_activities(programs, options.least_percent);
@@ -183,11 +183,7 @@ int skeleton_compare(const CompareOptions& options) {
              ")\n";
     }
   }
-  const bool written =
-      std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0;
-  return written ? 0
-                 : skeleton_fail(kSkeletonFailure,
-                                 "cannot write to standard output; is the disk full or the pipe closed?");
+  return kSkeletonMessages.write(out);
 }
 
 }  // namespace lbf::tools

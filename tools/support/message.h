@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <string>
 
+#include "base/result.h"
 #include "report/text.h"
 
 namespace lbf::tools {
@@ -15,9 +16,10 @@ class Messages {
  public:
   explicit constexpr Messages(const char* command) : command_(command) {}
 
-  // "lbf-trace: error: ...". Returns `status`. What is said may have file names, lbfd's or a trace's words in it:
-  // it is one line, and nothing in it acts on a terminal. The same holds for warnings and notes.
+  // "lbf-trace: error: ...". Returns `status`. What is said may have file names, lbfd's or a trace's words in
+  // it: it is one line, and nothing in it acts on a terminal. The same holds for warnings and notes.
   int fail(int status, const std::string& what) const { return say("error: ", what), status; }
+  int fail(const Error& error, int status = kExitFailure) const { return fail(status, error.message); }
   void warn(const std::string& what) const { say("warning: ", what); }
   void note(const std::string& what) const { say("note: ", what); }
 

@@ -66,8 +66,7 @@ std::string check(const CLI::App& app, CommandLine& line) {
   if (line.trace.empty()) return "TRACE is missing: what to replay; lbf-whatif --help";
   if (const std::string wrong = check_procedure_options(line.procedures); !wrong.empty()) return wrong;
   // Asked for procedures alone, the targets are a processor for each rank: the critical path's.
-  line.one_node_each =
-      line.procedures.given() && line.targets.nodes.empty() && app.count("--placement") == 0;
+  line.one_node_each = line.procedures.given() && line.targets.nodes.empty() && app.count("--placement") == 0;
   if (!line.one_node_each) {
     if (const std::string wrong = check_target_options(app, line.targets); !wrong.empty()) return wrong;
   }
@@ -109,8 +108,8 @@ Result<ProcedureQuestion> ask_about_procedures(const ProcedureOptions& options, 
   return question;
 }
 
-// The predictor of all targets and scenarios and, where procedures are asked for, one more of the first target, whose
-// critical path is followed.
+// The predictor of all targets and scenarios and, where procedures are asked for, one more of the first
+// target, whose critical path is followed.
 struct Replay {
   std::unique_ptr<engine::Predictor> predictor;
   std::unique_ptr<engine::Predictor> of_path;
@@ -217,8 +216,7 @@ int write_page(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
-  return file ? 0
-              : kMessages.fail(kExitFailure, path + ": cannot be written; name another file with --html");
+  return file ? 0 : kMessages.fail(kExitFailure, path + ": cannot be written; name another file with --html");
 }
 
 int run(int argc, char** argv) {
@@ -234,7 +232,7 @@ int run(int argc, char** argv) {
   }
   if (const std::string wrong = check(app, line); !wrong.empty()) return kMessages.fail(kExitUsage, wrong);
   const Result<WhatIfResult> result = predict(line);
-  if (!result) return kMessages.fail(kExitFailure, result.error().message);
+  if (!result) return kMessages.fail(result.error());
   if (line.json) return kMessages.write(whatif_json(*result));
   if (line.html.empty()) return kMessages.write(whatif_table(*result));
   const std::string page = whatif_html(*result, LBF_VERSION);
