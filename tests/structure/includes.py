@@ -10,7 +10,7 @@ and the last cell is made of
     everything below them (system headers of other rows too) / nothing of the project
 A file that the second cell names in backticks (`predictor/daemon/lbfd.cpp` is wiring) is under the rule of that row.
 
-Beside it stand the promises of the same document and of design.md section 3 about the world outside the project:
+Beside it stand the promises of the same document and about the world outside the project:
 the capture and the replay core do without whole families of system headers (FORBIDDEN_SYSTEM_HEADERS).
 """
 

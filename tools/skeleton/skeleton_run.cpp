@@ -281,7 +281,7 @@ int skeleton_predict(const RunOptions& options) {
                  report::printable(record.reference->nodes) + "; measured scaling ratio " +
                  short_number(record.ratio()) +
                  ". The interval is that of the skeleton's repeats (Student's t); how far skeletons are off "
-                 "is in docs/skeletons.md.",
+                 "is in docs/accuracy.md.",
              80, 0);
   const int printed = kSkeletonMessages.write(out);
   return printed != 0 ? printed : status;
