@@ -25,7 +25,7 @@ namespace lbf::db {
 //    kept near what two runs of the same job differ by anyway;
 //  - so do the bytes that a rank sends, where both runs were captured as a whole;
 //  - the process time of a rank differs by the factor kMostWorkRatio at most (and kLeastWorkS). Machines that others share make the
-//    same work take 1.6 times as long (docs/accuracy.md): a smaller factor would leave out the outcomes that
+//    same work take 1.6 times as long (bench/results/2026-11-21-demo-lammps.txt): a smaller factor would leave out the outcomes that
 //    went worst, and the site would look better than it is.
 inline constexpr double kMostProfileDistance = 0.02;
 inline constexpr double kMostWorkRatio = 2.0;

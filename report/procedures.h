@@ -1,4 +1,4 @@
-// lbf-report --procedures: what if a procedure ran in the other process (docs/procedure-lbf.md), step by step.
+// lbf-report --procedures: what if a procedure ran in the other process (docs/procedures.md), step by step.
 #pragma once
 
 #include <optional>

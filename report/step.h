@@ -100,7 +100,7 @@ struct Cost {
   bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
 };
 
-// A procedure that the run measured (docs/procedure-lbf.md). Times are of all ranks; predicted run times are of the
+// A procedure that the run measured (docs/procedures.md). Times are of all ranks; predicted run times are of the
 // configuration that ran, unknown where nothing was predicted.
 struct Procedure {
   std::string name;

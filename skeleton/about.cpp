@@ -31,7 +31,7 @@ Result<About> find_about(std::string_view bytes) {
   unsigned long long factor = 0;
   std::array<char, 9> id{};
   if (std::sscanf(text.c_str(), kFormat, &about.ranks, &factor, &about.application_s, id.data()) != 4 ||
-      about.ranks < 0 || factor == 0 || !(about.application_s >= 0)) {
+      about.ranks <= 0 || factor == 0 || !(about.application_s >= 0)) {
     return invalid_input("a skeleton whose words about itself are damaged; build it again");
   }
   about.factor = factor;

@@ -12,7 +12,7 @@
 namespace lbf::skeleton {
 
 struct About {
-  Rank ranks = 0;             // 0: any for which its formulas hold (a scalable skeleton)
+  Rank ranks = 0;
   std::uint64_t factor = 0;   // K
   Seconds application_s = 0;  // recorded run time of the application; 0: the trace had no times
   std::string id;             // of the source's text: measurements of another skeleton are not this one's

@@ -3,9 +3,8 @@
 
 namespace lbf::skeleton {
 
-// Behind the constants RANKS, K, SLOTS, BUFFER_BYTES and the tables slot_bytes, variable definitions of the
-// generated part.
-inline constexpr const char* kCVariables = R"(
+// Behind the constants RANKS, K, COMMS, SLOTS, BUFFER_BYTES and the table slot_bytes of the generated part.
+inline constexpr const char* kCPrelude = R"(
 static int rank;                       /* in MPI_COMM_WORLD */
 static MPI_Comm comm[COMMS];           /* comm[0]: MPI_COMM_WORLD; the others: this rank's own one */
 static int rank_in[COMMS];             /* this rank in them */
@@ -15,10 +14,7 @@ static char *arriving[SLOTS];          /* what they receive */
 static char *out, *in;                 /* what is sent, what blocking calls receive */
 static double rate;                    /* units of work per second of processor time */
 
-)";
-
-// Memory and calibrated work; needs `rank` and `rate`.
-inline constexpr const char* kCWork = R"(static void *room(size_t bytes) {
+static void *room(size_t bytes) {
   void *memory = calloc(bytes + 8, 1);
   if (memory == NULL) {
     fprintf(stderr, "skeleton: rank %d has no memory for %lu bytes\n", rank, (unsigned long)bytes);
@@ -73,11 +69,7 @@ static inline void idle(double microseconds, double k) {
   nanosleep(&time, NULL);
 }
 
-)";
-
-// The operations, and the program around run().
-inline constexpr const char* kCRest =
-    R"(static inline int shrink(int bytes, double k) { return k > 1 ? (int)(bytes / k) : bytes; }
+static inline int shrink(int bytes, double k) { return k > 1 ? (int)(bytes / k) : bytes; }
 
 /* Sizes for each peer of a v-collective, and where they lie. */
 static inline void layout(const int *sizes, int n, double k, int *counts, int *offsets) {

@@ -119,7 +119,7 @@ Result<std::string> c_program(const Signature& signature, const ScaledSignature&
     if (writer.statements() > kMostStatements) return too_long(kMostStatements);
   }
   if (scaled.factor > 2147483647) return invalid_input("a scaling factor above 2147483647");
-  std::string text = constants(signature, scaled, writer, variables) + kCVariables + kCWork + kCRest;
+  std::string text = constants(signature, scaled, writer, variables) + kCPrelude;
   text += "\n" + comm_setup(signature, variables) + "\n" + writer.tables() + writer.functions();
   text += "\nstatic void run(void) {\n";
   write_elements(scaled, scaled.elements, 1, text);

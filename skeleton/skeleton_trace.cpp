@@ -19,9 +19,7 @@ Result<void> take_off_frame(ProgramTrace& trace) {
   for (std::size_t rank = 0; rank < trace.ranks.size(); ++rank) {
     std::vector<Operation>& operations = trace.ranks[rank];
     const auto barrier = std::find_if_not(operations.begin(), operations.end(), [](const Operation& o) {
-      // A scalable skeleton checks its formulas there.
-      return is_collective(o, CollectiveOp::kCommCreate) || is_collective(o, CollectiveOp::kAlltoall) ||
-             is_collective(o, CollectiveOp::kAllreduce);
+      return is_collective(o, CollectiveOp::kCommCreate);
     });
     const bool begins =
         barrier != operations.end() && is_collective(*barrier, CollectiveOp::kBarrier) && barrier->comm == 0;

@@ -7,8 +7,8 @@
 
 namespace lbf::skeleton {
 
-// Takes off, on each rank, what c_prelude's main() calls before run() (communicators are made, a scalable
-// skeleton's formulas are checked, then a barrier) and after it (two reductions of one number), with the computation before it (the calibration).
+// Takes off, on each rank, what c_prelude's main() calls before run() (communicators are made, then
+// a barrier) and after it (two reductions of one number), with the computation before it (the calibration).
 // Errors: kInvalidInput: the program does not begin and end like a skeleton.
 Result<void> take_off_frame(ProgramTrace& trace);
 

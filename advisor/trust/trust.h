@@ -15,8 +15,8 @@ namespace lbf::advisor {
 inline constexpr double kAssumedErrorPercent = 8.0;
 // Half width of the interval of a prediction for another configuration, where there are no outcomes to fit it to:
 // kElsewherePercent + kPerSelfError |measured / predicted - 1| of what ran + kPerFactorPercent |ln(predicted there /
-// predicted as it ran)|. Fitted to the predictions of bench/accuracy, of which 90 % lie within it (docs/accuracy.md,
-// "How wide an interval must be").
+// predicted as it ran)|. Fitted to the predictions of bench/accuracy, of which 90 % lie within it
+// (bench/results/2026-11-24-advisor-intervals.txt).
 inline constexpr double kElsewherePercent = 5.0;
 inline constexpr double kPerSelfError = 1.25;
 inline constexpr double kPerFactorPercent = 8.0;

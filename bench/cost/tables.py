@@ -5,7 +5,6 @@ import statistics
 
 from jobs import LIMIT, OPEN, SEARCH_CALLS_PER_S, SEARCH_RANKS, SILENT_S, STORM_LIMITS, STORM_S
 
-BEGIN, END = "<!-- bench/cost: begin -->", "<!-- bench/cost: end -->"
 FROM_S = 2.0  # the limit is promised from here on
 TWO_SPEEDS = 1.2  # so far apart are a machine's two speeds, with no slice of a bare run between them ...
 LEAST_SLICES = 4  # ... and so many of each
@@ -330,15 +329,3 @@ def lines(rows, facts):
         if of_part:
             out += make(of_part)
     return out
-
-
-def write_docs(path, new):
-    """Puts the tables between the markers."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{path}: the markers {BEGIN} and {END} are missing")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(before + begin + "\n" + "\n".join(new).rstrip() + "\n" + end + after)

@@ -1,5 +1,5 @@
 -- Procedures that a step measured (--lbf-procedures), and what is predicted of them on the configuration that ran
--- (docs/procedure-lbf.md). A step that measured none has no rows. NULL times: not predicted.
+-- (docs/procedures.md). A step that measured none has no rows. NULL times: not predicted.
 CREATE TABLE procedure (
   step_row INTEGER NOT NULL REFERENCES step (step_row) ON DELETE CASCADE,
   position INTEGER NOT NULL,

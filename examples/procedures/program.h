@@ -1,4 +1,4 @@
-// What the examples for procedure LBF share (docs/procedure-lbf.md): work of a known length, a checked result, and,
+// What the examples for procedure LBF share (docs/procedures.md): work of a known length, a checked result, and,
 // without any capture, a trace of themselves.
 //
 // Work is `units` of UNIT_MS milliseconds. PROGRAM_BUSY=spin (the default) computes that long by the process's own CPU

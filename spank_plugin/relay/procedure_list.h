@@ -26,7 +26,7 @@ struct ProcedureList {
   }
 };
 
-// Of an answer of lbfd's (http-v1.md, "Streams"): its member `procedures`. Null: it has none that makes sense.
+// Of an answer of lbfd's (http-v1.md, "From the relay"): its member `procedures`. Null: it has none that makes sense.
 std::shared_ptr<const ProcedureList> procedure_list_of(const std::string& answer);
 
 }  // namespace lbf::relay

@@ -3,7 +3,7 @@
 // Place in the event's way: ring -> RingReader -> *RecordConverter* -> batches. Implements the rules of
 // spank_plugin/capture/ring.h: the process time before a record is enter - (leave of the record before) -
 // what the kRecordAdjust records between them take away; blocked time becomes a kBlocked event before it
-// (design.md, decision 7); preempted and waiting time is dropped. Sums are exact: what keep-alive events gave
+// (docs/adr/0002-process-time-by-tsc.md); preempted and waiting time is dropped. Sums are exact: what keep-alive events gave
 // the process in advance is taken from the gaps that follow. Of calls that threads make side by side each has the time that
 // passed since the one before it in the sequence ended.
 //

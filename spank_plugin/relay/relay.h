@@ -1,8 +1,8 @@
 // run_relay: the relay of one step on one node, from its first ring to the end of its streams: the step's own
 // one, and one for each program that mpirun starts in it.
 //
-// Place in the event's way: capture -> ring -> *relay* -> lbfd. Implements docs/relay.md; design.md,
-// decision 3.
+// Place in the event's way: capture -> ring -> *relay* -> lbfd. Implements docs/relay.md and
+// docs/adr/0004-relay-is-a-process.md.
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Forms of Slurm jobs: steps side by side, requeued and preempted jobs, several programs in a step, suspended jobs, lost
-nodes, a site's task prologs. docs/compatibility-slurm.md names the test of each."""
+nodes, a site's task prologs. docs/compatibility.md names the test of each."""
 
 import os
 import re

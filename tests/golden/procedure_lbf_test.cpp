@@ -1,5 +1,5 @@
 // Procedure LBF by hand: every branch of TR Fig. 2, Critical Path Zeroing, and what goes beyond them
-// (docs/procedure-lbf.md). All times are exact in binary.
+// (docs/procedures.md). All times are exact in binary.
 #include <gtest/gtest.h>
 
 #include <sstream>

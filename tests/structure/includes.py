@@ -10,7 +10,7 @@ and the last cell is made of
     everything below them (system headers of other rows too) / nothing of the project
 A file that the second cell names in backticks (`predictor/daemon/lbfd.cpp` is wiring) is under the rule of that row.
 
-Beside it stand the promises of the same document and of design.md section 3 about the world outside the project:
+Beside it stand the promises of the same document and about the world outside the project:
 the capture and the replay core do without whole families of system headers (FORBIDDEN_SYSTEM_HEADERS).
 """
 
@@ -20,7 +20,7 @@ import re
 SOURCE_SUFFIXES = (".h", ".hpp", ".c", ".cpp", ".cc", ".h.in", ".cpp.in", ".c.in")
 # Folders that hold the product's sources; tests and benchmarks may include everything.
 FREE_FOLDERS = ("tests", "bench", "build", "docs", "etc", "cmake", "examples")
-CORE = ("predictor/network", "predictor/match", "predictor/replay")
+CORE = ("predictor/engine/network", "predictor/engine/match", "predictor/engine/replay")
 
 # folder -> why, and the system headers that break the promise (regular expression over the included name)
 FORBIDDEN_SYSTEM_HEADERS = {
@@ -31,10 +31,10 @@ FORBIDDEN_SYSTEM_HEADERS = {
     "spank_plugin/procedures": ("it comes into the user's program: no MPI, Slurm, network or log library",
                                 r"mpi\.h|slurm/.*|sqlite3\.h|SQLiteCpp/.*|curl/.*|boost/.*|munge\.h|zstd\.h|spdlog/.*|fmt/.*|iostream"),
     "spank_plugin/plugin": ("slurmstepd loads no threads and no curl", r"curl/.*|thread|boost/.*|sqlite3\.h|mpi\.h"),
-    "predictor/network": ("the core has no sockets, sqlite, threads or clock", None),
-    "predictor/match": ("the core has no sockets, sqlite, threads or clock", None),
-    "predictor/replay": ("the core has no sockets, sqlite, threads or clock", None),
-    "predictor/metric": ("the core has no sockets, sqlite, threads or clock", None),
+    "predictor/engine/network": ("the core has no sockets, sqlite, threads or clock", None),
+    "predictor/engine/match": ("the core has no sockets, sqlite, threads or clock", None),
+    "predictor/engine/replay": ("the core has no sockets, sqlite, threads or clock", None),
+    "predictor/engine/metric": ("the core has no sockets, sqlite, threads or clock", None),
 }
 CORE_FORBIDDEN = (r"thread|mutex|shared_mutex|condition_variable|future|atomic|chrono|ctime|time\.h|sys/.*|unistd\.h|"
                   r"netinet/.*|arpa/.*|sqlite3\.h|SQLiteCpp/.*|curl/.*|boost/(asio|beast).*|munge\.h|mpi\.h|slurm/.*")

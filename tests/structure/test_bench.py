@@ -3,10 +3,11 @@
 import os
 import re
 import sys
+import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-FOLDERS = "advisor|base|bench|cost|db|docs|etc|event|examples|packaging|predictor|skeleton|spank_plugin|tests|tools"
+FOLDERS = "advisor|base|bench|cost|db|docs|etc|event|examples|packaging|predictor|protocol|report|skeleton|spank_plugin|tests|tools"
 PATH = re.compile(rf"(?<![\w/.])(?:{FOLDERS})/[\w/.-]+\.(?:h|c|cpp|py|md|toml)\b")
 
 
@@ -28,6 +29,17 @@ class Bench(unittest.TestCase):
                     seen += 1
                     self.assertTrue(os.path.exists(os.path.join(ROOT, name)), f"{os.path.relpath(path, ROOT)}: {name}")
         self.assertGreater(seen, 10)
+
+    def test_results_are_dated_files_that_do_not_change(self):
+        sys.path.insert(0, os.path.join(ROOT, "bench"))
+        import result_file
+        facts = {"command": "bench/x", "date": "2026-11-27", "versions": "abc", "machine": "2 x"}
+        with tempfile.TemporaryDirectory() as folder:
+            paths = [result_file.write_results("x", facts, lines, folder) for lines in (["| a |", ""], ["| b |"])]
+            self.assertRegex(os.path.basename(paths[0]), r"^\d{4}-\d\d-\d\d-x\.txt$")
+            self.assertTrue(paths[1].endswith("-x-2.txt"))
+            with open(paths[0], encoding="utf-8") as file:
+                self.assertEqual("command: bench/x\ndate:    2026-11-27\ncommit:  abc\nmachine: 2 x\n\n| a |\n", file.read())
 
     def test_the_interval_of_lbf_advise_is_read_from_its_source(self):
         sys.path.insert(0, os.path.join(ROOT, "bench/accuracy"))

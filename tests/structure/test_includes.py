@@ -33,12 +33,15 @@ class Table(unittest.TestCase):
         self.assertIn("spank_plugin/capture/ring.h", rules["spank_plugin/relay"].files)
         self.assertNotIn("spank_plugin/capture", rules["spank_plugin/relay"].folders)
         self.assertIn("mpi.h", rules["spank_plugin/capture"].system_headers)
-        self.assertIn("predictor/replay", rules["predictor/metric"].folders)
+        self.assertIn("predictor/engine/replay", rules["predictor/engine/metric"].folders)
         self.assertTrue(rules["tools"].everything)
 
     def test_every_folder_and_file_of_the_table_exists(self):
         for folder in self.rules():
             self.assertTrue(os.path.exists(os.path.join(ROOT, folder)), f"docs/architecture.md names {folder}")
+
+    def test_folders_with_rules_of_their_own_are_rows_of_the_table(self):
+        self.assertLessEqual({*includes.CORE, *includes.FORBIDDEN_SYSTEM_HEADERS}, set(self.rules()))
 
     def test_words_without_a_meaning_are_refused(self):
         with self.assertRaises(includes.RuleError):

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "advisor/advice/how.h"
-#include "report/text.h"
 #include "base/times.h"
+#include "report/text.h"
 #include "tools/advise/probe.h"
 
 namespace lbf::tools {
@@ -82,8 +82,8 @@ std::string table(const AdviseResult& result) {
         result.baseline.is_what_ran
             ? "what ran"
             : "what srun does without further flags: the trace does not say where it ran";
-    out +=
-        report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.", report::kTextWidth, 0);
+    out += report::wrap("= " + what + ". * Nothing replayed is better in both time and node-hours.",
+                        report::kTextWidth, 0);
   }
   return out;
 }
@@ -100,15 +100,17 @@ std::string questions(const AdviseResult& result) {
   if (asked.beyond_bound > 0)
     text += fmt::format("; not for {} more: {} questions are the most", asked.beyond_bound,
                         advisor::kMostQuestions);
-  std::string out = report::wrap(text + ". It may change its mind: starts are estimates.", report::kTextWidth, 0);
+  std::string out =
+      report::wrap(text + ". It may change its mind: starts are estimates.", report::kTextWidth, 0);
   if (!asked.why_stopped.empty())
     out += report::wrap("Then it could not be asked any more: " + report::printable(asked.why_stopped) + ".",
                         report::kTextWidth, 2);
   std::size_t named = 0;
   const auto refused = [&](const Ranked& one, const std::string& what) {
     if (one.start.why_not.empty() || ++named > 4) return;
-    out += report::wrap(
-        fmt::format("Slurm does not start {}: {}.", what, report::printable(one.start.why_not)), report::kTextWidth, 2);
+    out +=
+        report::wrap(fmt::format("Slurm does not start {}: {}.", what, report::printable(one.start.why_not)),
+                     report::kTextWidth, 2);
   };
   refused(result.baseline.now, "what runs now");
   for (const Ranked& one : result.ranking.ranked) refused(one, advisor::describe(one.candidate, true));
@@ -160,13 +162,12 @@ std::string headline(const AdviseResult& result, const AdvisePrint& print, const
   }
   if (chosen.start.at_s) {
     return fmt::format("{}: ends {}; Slurm would not start what runs now. It runs {} instead of {}.", what,
-                       moment(chosen.ends_at_s()), format_duration(chosen.time_s),
-                       format_duration(now_s));
+                       moment(chosen.ends_at_s()), format_duration(chosen.time_s), format_duration(now_s));
   }
   return fmt::format("{}: {} and {:.3g} node-hours instead of {} and {:.3g}, a gain of {:.1f} % in {} {}.",
-                     what, format_duration(chosen.time_s), chosen.node_hours(),
-                     format_duration(now_s), result.baseline.now.candidate.node_hours(now_s),
-                     gain.percent, print.objective, interval);
+                     what, format_duration(chosen.time_s), chosen.node_hours(), format_duration(now_s),
+                     result.baseline.now.candidate.node_hours(now_s), gain.percent, print.objective,
+                     interval);
 }
 
 std::string advice(const AdviseResult& result, const AdvisePrint& print) {
@@ -304,13 +305,14 @@ std::string advise_host_file(const AdviseResult& result) {
 }
 
 std::string advise_text(const AdviseResult& result, const AdvisePrint& print) {
-  std::string out = report::wrap(
-      fmt::format("{}: {} ranks, {} messages; objective: {}{}; cluster: {}.", report::printable(print.trace),
-                  result.ranks, result.messages, print.objective,
-                  result.schedule && result.schedule->known > 0 ? ", by the end" : "",
-                  report::printable(print.cluster)),
-      report::kTextWidth, 0);
-  out += counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
+  std::string out =
+      report::wrap(fmt::format("{}: {} ranks, {} messages; objective: {}{}; cluster: {}.",
+                               report::printable(print.trace), result.ranks, result.messages, print.objective,
+                               result.schedule && result.schedule->known > 0 ? ", by the end" : "",
+                               report::printable(print.cluster)),
+                   report::kTextWidth, 0);
+  out +=
+      counts(result, print) + questions(result) + "\n" + table(result) + "\n" + advice(result, print) + "\n";
   if (result.probe) out += probe_text(*result.probe) + "\n";
   if (result.sensitivity) out += sensitivity(*result.sensitivity) + "\n";
   for (const std::string& note : result.trust.notes())
@@ -344,8 +346,10 @@ std::string advise_json(const AdviseResult& result, const AdvisePrint& print) {
   json["now"]["flags"] = flags_of_now(result);
   if (result.seen_share < 1) {
     json["now"]["seen_share"] = result.seen_share;
-    json["now"]["low_s"] = result.now_interval_s ? nlohmann::json(result.now_interval_s->first) : nlohmann::json();
-    json["now"]["high_s"] = result.now_interval_s ? nlohmann::json(result.now_interval_s->second) : nlohmann::json();
+    json["now"]["low_s"] =
+        result.now_interval_s ? nlohmann::json(result.now_interval_s->first) : nlohmann::json();
+    json["now"]["high_s"] =
+        result.now_interval_s ? nlohmann::json(result.now_interval_s->second) : nlohmann::json();
   }
   json["now"]["is_what_ran"] = result.baseline.is_what_ran;
   if (result.baseline.measured_s) json["now"]["measured_s"] = *result.baseline.measured_s;

@@ -29,8 +29,8 @@ Seconds processor_time_s() {
 
 // Every message takes kChainMessageS, work takes nothing: the time is the length of the longest chain.
 Result<engine::Target> chain_target(Rank ranks) {
-  Result<engine::Network> network =
-      engine::Network::parse("name = \"chain\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e15]]\n", "chain");
+  Result<engine::Network> network = engine::Network::parse(
+      "name = \"chain\"\n[[path]]\nlocality = \"remote\"\ntable = [[0, 1e15]]\n", "chain");
   if (!network) return network.error();
   engine::Target target;
   target.node_of_rank.assign(static_cast<std::size_t>(ranks), 0);
@@ -41,7 +41,8 @@ Result<engine::Target> chain_target(Rank ranks) {
   return target;
 }
 
-// Nodes are numbered as the job's: where mpirun used a part of them, those without a rank are none of the run's.
+// Nodes are numbered as the job's: where mpirun used a part of them, those without a rank are none of the
+// run's.
 std::vector<std::uint32_t> without_empty_nodes(std::vector<std::uint32_t> node_of_rank) {
   std::vector<std::uint32_t> used = node_of_rank;
   std::ranges::sort(used);
@@ -93,7 +94,8 @@ class Session {
     std::vector<std::uint32_t> node_of_rank = without_empty_nodes(trace_.node_of_rank());
     std::string placement = "map";
     if (ran.nodes) {
-      Result<std::vector<std::uint32_t>> placed = engine::place_ranks(ran.placement, trace_.ranks(), *ran.nodes);
+      Result<std::vector<std::uint32_t>> placed =
+          engine::place_ranks(ran.placement, trace_.ranks(), *ran.nodes);
       if (!placed) return placed.error();
       node_of_rank = std::move(*placed);
       placement = ran.placement;
@@ -122,7 +124,8 @@ class Session {
   // "block" or "cyclic" where the map is one.
   std::string placement_name(const engine::Target& target, const std::string& otherwise) const {
     for (const char* const name : {"block", "cyclic"}) {
-      const Result<std::vector<std::uint32_t>> placed = engine::place_ranks(name, trace_.ranks(), target.nodes);
+      const Result<std::vector<std::uint32_t>> placed =
+          engine::place_ranks(name, trace_.ranks(), target.nodes);
       if (placed && *placed == target.node_of_rank) return name;
     }
     return otherwise;
@@ -226,7 +229,8 @@ class Session {
       trust.extrapolated_percent.reset();
       if (now.high_s != kNeverS && now.lbf_s > 0) {
         result_.now_interval_s = {now.low_s, now.high_s};
-        trust.extrapolated_percent = 100 * std::max(now.high_s - now.lbf_s, now.lbf_s - now.low_s) / now.lbf_s;
+        trust.extrapolated_percent =
+            100 * std::max(now.high_s - now.lbf_s, now.lbf_s - now.low_s) / now.lbf_s;
       }
     }
     trust.why_partial = pass.why_partial;

@@ -20,8 +20,8 @@ namespace lbf::tools {
 struct RunDescription {
   std::optional<std::uint32_t> nodes;
   std::string placement = "block";
-  std::string partition;                   // empty: not known
-  std::optional<std::uint32_t> cores;      // processors per node
+  std::string partition;                           // empty: not known
+  std::optional<std::uint32_t> cores;              // processors per node
   std::shared_ptr<const engine::Network> network;  // nullptr: the first of the candidates'
   std::optional<Seconds> measured_s;
 };
@@ -51,8 +51,8 @@ struct AdviseResult {
   std::uint64_t messages = 0;
   std::uint64_t chain_messages = 0;  // of the longest chain
   advisor::Baseline baseline;
-  // Where the capture saw a part of the run only: that share, and the 95 % interval of the baseline's predicted time
-  // (nothing: it cannot be told).
+  // Where the capture saw a part of the run only: that share, and the 95 % interval of the baseline's
+  // predicted time (nothing: it cannot be told).
   double seen_share = 1;
   std::optional<std::pair<Seconds, Seconds>> now_interval_s;
   advisor::Trust trust;

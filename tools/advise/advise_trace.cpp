@@ -11,11 +11,13 @@ class GraphVisitor final : public OpWalk::Visitor {
  public:
   explicit GraphVisitor(Rank ranks) : ranks_(static_cast<engine::ProcessIndex>(ranks)), builder_(ranks) {}
 
-  Result<void> visit(engine::ProcessIndex process, const engine::Op& op, const engine::Message* message, bool /*sent*/) override {
+  Result<void> visit(engine::ProcessIndex process, const engine::Op& op, const engine::Message* message,
+                     bool /*sent*/) override {
     // Actors (non-blocking collectives) use no processor.
     if (process < ranks_) {
       builder_.add_process_time(static_cast<Rank>(process), op.work_s);
-      if (op.kind == engine::OpKind::kBlocked) builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
+      if (op.kind == engine::OpKind::kBlocked)
+        builder_.add_blocked_time(static_cast<Rank>(process), op.call_s);
     }
     if (op.kind == engine::OpKind::kSend && message != nullptr && !message->internal)
       builder_.add_message(message->src, message->dst, message->bytes);

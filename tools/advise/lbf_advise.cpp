@@ -8,7 +8,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <limits>
@@ -19,38 +18,27 @@
 
 #include "advisor/candidate/cluster_source.h"
 #include "advisor/candidate/start_source.h"
+#include "base/http_client.h"
 #include "report/accuracy.h"
 #include "report/selection.h"
 #include "report/step.h"
 #include "report/text.h"
-#include "base/http_client.h"
 #include "tools/advise/advise_output.h"
 #include "tools/advise/advise_session.h"
 #include "tools/advise/probe.h"
+#include "tools/support/environment.h"
+#include "tools/support/message.h"
 #include "tools/support/progress.h"
 #include "tools/whatif/step_query.h"
 #include "tools/whatif/whatif_targets.h"
 
-using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
-using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
-
+namespace lbf::tools {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kUsage = 2;
-constexpr int kFailure = 1;
+constexpr Messages kMessages{"lbf-advise"};
 constexpr const char* kInventory = "lbf-cluster-inventory";
-
-int fail(int status, const std::string& message) {
-  std::fprintf(stderr, "lbf-advise: error: %s\n", report::printable(message).c_str());
-  return status;
-}
-
-std::string from_environment(const char* name, const char* otherwise) {
-  const char* const value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : otherwise;
-}
 
 // As the user wrote it.
 struct CommandLine {
@@ -76,7 +64,7 @@ struct CommandLine {
   double budget_s = 5;
   std::string mpi_library;
   std::string networks_dir = from_environment("LBF_NETWORKS_DIR", "/etc/lbf/networks.d");
-  std::string server = from_environment("LBF_SERVER", "unix:/run/lbf/lbfd.sock");
+  std::string server = default_server();
   bool when = false;
   std::string time_limit;
   bool probe = false;
@@ -140,12 +128,14 @@ void add_options(CLI::App& app, CommandLine& line) {
                "rank by the end: Slurm's own start estimate (srun --test-only) plus the predicted time");
   app.add_option("--time", line.time_limit,
                  "with --when: the jobs' time limit, as srun takes it (default: from the predicted time)");
-  app.add_flag("--probe", line.probe, "measure the best placements with a performance skeleton, and let that decide");
+  app.add_flag("--probe", line.probe,
+               "measure the best placements with a performance skeleton, and let that decide");
   app.add_option("--probe-budget", line.probe_budget_node_s,
                  "node-seconds that probes may take (default, and at most: the site's limit, else 600)")
       ->check(CLI::PositiveNumber)
       ->needs("--probe");
-  app.add_option("--launcher", line.launcher, "of the probes: srun and options of it (default srun)")->needs("--probe");
+  app.add_option("--launcher", line.launcher, "of the probes: srun and options of it (default srun)")
+      ->needs("--probe");
   app.add_flag("--flags", line.flags, "print the flags of srun and nothing else");
   app.add_option(
       "--hostfile", line.host_file,
@@ -171,13 +161,14 @@ Result<advisor::Cluster> read_cluster(const CommandLine& line) {
   Result<advisor::Cluster> cluster = advisor::slurm_cluster(options)->read();
   if (!cluster) return cluster;
   // A partition that is new is no wrong name.
-  const bool knows_all = std::all_of(line.partitions.begin(), line.partitions.end(), [&](const std::string& name) {
-    return cluster->find_partition(name) != nullptr;
-  });
+  const bool knows_all =
+      std::all_of(line.partitions.begin(), line.partitions.end(),
+                  [&](const std::string& name) { return cluster->find_partition(name) != nullptr; });
   return knows_all ? std::move(cluster) : advisor::slurm_cluster(anew)->read();
 }
 
-Result<std::shared_ptr<const engine::Network>> network_named(const CommandLine& line, const std::string& name) {
+Result<std::shared_ptr<const engine::Network>> network_named(const CommandLine& line,
+                                                             const std::string& name) {
   Result<std::shared_ptr<const engine::Network>> found = find_network(name, line.networks_dir);
   if (!found || line.contention.empty()) return found;
   auto changed = std::make_shared<engine::Network>(**found);
@@ -234,8 +225,7 @@ Result<void> ask_for_run(CommandLine& line, AdviseOptions& options) {
   return {};
 }
 
-Result<void> find_networks(CommandLine& line, const advisor::Cluster& cluster,
-                           AdviseOptions& options) {
+Result<void> find_networks(CommandLine& line, const advisor::Cluster& cluster, AdviseOptions& options) {
   auto& candidates = options.candidates;
   bool all_say = true;
   for (const advisor::Partition& partition : cluster.partitions) {
@@ -281,8 +271,7 @@ AdviseOptions session_options(const CommandLine& line) {
   options.candidates.plane = tries("plane");
   options.candidates.waiting = *engine::parse_waiting(line.waiting);
   options.maps = tries("map");
-  options.objective.goal =
-      line.objective == "time" ? advisor::Goal::kTime : advisor::Goal::kNodeHours;
+  options.objective.goal = line.objective == "time" ? advisor::Goal::kTime : advisor::Goal::kNodeHours;
   if (line.node_hours_limit > 0) options.objective.node_hours_limit = line.node_hours_limit;
   if (line.deadline_s > 0) options.objective.deadline_s = line.deadline_s;
   options.budget_s = line.budget_s;
@@ -293,19 +282,23 @@ AdviseOptions session_options(const CommandLine& line) {
   return options;
 }
 
-std::string why_wrong(const CommandLine& line) {
-  if (line.trace.empty() == line.job.empty()) return "give one of TRACE and -j JOB; lbf-advise --help";
-  if (!line.time_limit.empty() && !line.when) return "--time goes with --when";
-  if (!line.time_limit.empty() && !advisor::parse_time_limit(line.time_limit))
-    return "--time: MINUTES[:SECONDS], HOURS:MINUTES:SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]], as srun "
-           "takes it";
-  if (line.when && line.objective != "time")
-    return "--when ranks by the end; --node-hours-limit keeps it within a budget";
-  if (line.flags && line.json) return "--flags and --json exclude each other";
-  if (line.host_file.find_first_of(" \t\n") != std::string::npos)
-    return "--hostfile: a path with blanks cannot be among the flags of srun";
-  return {};
-}
+// Options that do not go together, and what is said of them.
+struct Conflict {
+  bool (*is_there)(const CommandLine& line);
+  const char* says;
+};
+constexpr Conflict kConflicts[] = {
+    {[](const CommandLine& l) { return l.trace.empty() == l.job.empty(); },
+     "give one of TRACE and -j JOB; lbf-advise --help"},
+    {[](const CommandLine& l) { return !l.time_limit.empty() && !l.when; }, "--time goes with --when"},
+    {[](const CommandLine& l) { return !l.time_limit.empty() && !advisor::parse_time_limit(l.time_limit); },
+     "--time: MINUTES[:SECONDS], HOURS:MINUTES:SECONDS or DAYS-HOURS[:MINUTES[:SECONDS]], as srun takes it"},
+    {[](const CommandLine& l) { return l.when && l.objective != "time"; },
+     "--when ranks by the end; --node-hours-limit keeps it within a budget"},
+    {[](const CommandLine& l) { return l.flags && l.json; }, "--flags and --json exclude each other"},
+    {[](const CommandLine& l) { return l.host_file.find_first_of(" \t\n") != std::string::npos; },
+     "--hostfile: a path with blanks cannot be among the flags of srun"},
+};
 
 Result<void> write_host_file(const std::string& path, const std::string& text) {
   std::ofstream out(path, std::ios::binary);
@@ -315,31 +308,67 @@ Result<void> write_host_file(const std::string& path, const std::string& text) {
   return Error{ErrorCode::kIo, path + ": cannot write the host file (another place: --hostfile)"};
 }
 
-int answer(const CommandLine& line, const AdviseResult& result, AdvisePrint print) {
-  const std::string hosts = tools::advise_host_file(result);
+int print_advice(const CommandLine& line, const AdviseResult& result, AdvisePrint print) {
+  const std::string hosts = advise_host_file(result);
   // srun takes a node list with a '/' for a file.
   print.host_file = line.host_file.empty() ? "./lbf-advise.hosts" : line.host_file;
   if (print.host_file.find('/') == std::string::npos) print.host_file = "./" + print.host_file;
   print.host_file_written = !hosts.empty() && (line.flags || !line.host_file.empty());
   if (print.host_file_written) {
     if (const Result<void> written = write_host_file(print.host_file, hosts); !written)
-      return fail(kFailure, written.error().message);
+      return kMessages.fail(written.error());
   }
   std::string text;
   if (line.flags) {
-    text = tools::advise_flags(result, print.host_file) + "\n";
+    text = advise_flags(result, print.host_file) + "\n";
     if (result.schedule && result.schedule->known == 0)
       std::fprintf(stderr,
                    "lbf-advise: Slurm does not say when any of them would start: by predicted time alone\n");
     if (!result.advice.chosen)
-      std::fprintf(stderr, "lbf-advise: no advice: %s\n",
-                   report::printable(result.advice.why_not).c_str());
+      std::fprintf(stderr, "lbf-advise: no advice: %s\n", report::printable(result.advice.why_not).c_str());
   } else {
     text = line.json ? advise_json(result, print) : advise_text(result, print);
   }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    return fail(kFailure, "cannot write the result to standard output; is the disk full or the pipe closed?");
-  return 0;
+  return kMessages.write(text);
+}
+
+// Asks lbfd and Slurm, replays, and with --probe measures. `print` gets what the output says of all this.
+Result<AdviseResult> find_advice(CommandLine& line, AdvisePrint& print) {
+  AdviseOptions options = session_options(line);
+  const Result<double> probe_node_s = line.probe ? probe_budget(line) : Result<double>(0.0);
+  if (!probe_node_s) return probe_node_s.error();
+  const advisor::Objective objective = options.objective;
+  Result<std::unique_ptr<WhatIfTrace>> trace =
+      line.job.empty() ? open_trace(print.trace, line.server) : open_job_trace(print.trace, line.server);
+  if (!trace) return trace.error();
+  if (!line.job.empty()) {
+    if (const Result<void> asked = ask_for_run(line, options); !asked) return asked.error();
+  }
+  const Result<advisor::Cluster> cluster = read_cluster(line);
+  if (!cluster) return cluster.error();
+  if (const Result<void> found = find_networks(line, *cluster, options); !found) return found.error();
+  print.objective = objective.text();
+  print.cluster = cluster->source;
+  print.budget_s = options.budget_s;
+
+  std::unique_ptr<advisor::StartSource> slurm;
+  Progress asking("lbf-advise", "of the questions to Slurm");
+  if (line.when) {
+    slurm = advisor::srun_start_source();
+    options.starts = {slurm.get(), line.time_limit, [&](double share) { asking.show(share); }};
+  }
+  Result<AdviseResult> result = AdviseResult{};
+  {
+    Progress progress("lbf-advise", "of this pass replayed");
+    AdviseTrace passes(std::move(*trace), line.mpi_library, [&](double share) { progress.show(share); });
+    print.mpi_note = passes.mpi_note();
+    result = advise(passes, *cluster, std::move(options));
+  }
+  if (!result || !line.probe) return result;
+  const ProbeOptions how{print.trace, line.server, line.launcher, from_environment("MPICC", "mpicc"),
+                         *probe_node_s};
+  if (const Result<void> done = probe(*result, objective, how); !done) return done.error();
+  return result;
 }
 
 int run(int argc, char** argv) {
@@ -351,56 +380,25 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(kUsage, std::string(error.what()) + "; lbf-advise --help lists the options");
+    return kMessages.fail(kExitUsage, std::string(error.what()) + "; lbf-advise --help lists the options");
   }
-  if (const std::string wrong = why_wrong(line); !wrong.empty()) return fail(kUsage, wrong);
-
-  AdviseOptions options = session_options(line);
-  const Result<double> probe_node_s = line.probe ? probe_budget(line) : Result<double>(0.0);
-  if (!probe_node_s) return fail(kFailure, probe_node_s.error().message);
-  const advisor::Objective objective = options.objective;
-  const std::string what = line.trace.empty() ? line.job : line.trace;
-  Result<std::unique_ptr<WhatIfTrace>> trace =
-      line.job.empty() ? open_trace(what, line.server) : open_job_trace(what, line.server);
-  if (!trace) return fail(kFailure, trace.error().message);
-  if (!line.job.empty()) {
-    if (const Result<void> asked = ask_for_run(line, options); !asked)
-      return fail(kFailure, asked.error().message);
+  for (const Conflict& conflict : kConflicts) {
+    if (conflict.is_there(line)) return kMessages.fail(kExitUsage, conflict.says);
   }
-  const Result<advisor::Cluster> cluster = read_cluster(line);
-  if (!cluster) return fail(kFailure, cluster.error().message);
-  if (const Result<void> found = find_networks(line, *cluster, options); !found)
-    return fail(kFailure, found.error().message);
-
-  std::unique_ptr<advisor::StartSource> slurm;
-  Progress asking("lbf-advise", "of the questions to Slurm");
-  if (line.when) {
-    slurm = advisor::srun_start_source();
-    options.starts = {slurm.get(), line.time_limit, [&](double share) { asking.show(share); }};
-  }
-  AdvisePrint print{what, options.objective.text(), cluster->source, "", false, options.budget_s, ""};
-  Result<AdviseResult> result = AdviseResult{};
-  {
-    Progress progress("lbf-advise", "of this pass replayed");
-    AdviseTrace passes(std::move(*trace), line.mpi_library, [&](double share) { progress.show(share); });
-    print.mpi_note = passes.mpi_note();
-    result = advise(passes, *cluster, std::move(options));
-  }
-  if (!result) return fail(kFailure, result.error().message);
-  if (line.probe) {
-    const ProbeOptions how{what, line.server, line.launcher, from_environment("MPICC", "mpicc"), *probe_node_s};
-    if (const Result<void> done = probe(*result, objective, how); !done)
-      return fail(kFailure, done.error().message);
-  }
-  return answer(line, *result, std::move(print));
+  AdvisePrint print;
+  print.trace = line.trace.empty() ? line.job : line.trace;
+  const Result<AdviseResult> result = find_advice(line, print);
+  if (!result) return kMessages.fail(result.error());
+  return print_advice(line, *result, std::move(print));
 }
 
 }  // namespace
+}  // namespace lbf::tools
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return lbf::tools::run(argc, argv);
   } catch (const std::exception& error) {
-    return fail(kFailure, error.what());
+    return lbf::tools::kMessages.fail(lbf::tools::kExitFailure, error.what());
   }
 }

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "advisor/advice/how.h"
-#include "report/text.h"
 #include "base/times.h"
+#include "report/text.h"
 #include "skeleton/c_program.h"
 #include "skeleton/scale.h"
 #include "tools/advise/probe_plan.h"
@@ -59,7 +59,8 @@ class WorkFolder {
     if (!path_.empty()) fs::remove_all(path_, ignored);
   }
   std::string file(const std::string& name) const { return path_ + "/" + name; }
-  // The same from the working folder, whose own name may have blanks: among the flags of srun they would end a word.
+  // The same from the working folder, whose own name may have blanks: among the flags of srun they would end
+  // a word.
   std::string file_from_here(const std::string& name) const {
     return "./" + fs::path(path_).filename().string() + "/" + name;
   }

@@ -1,4 +1,5 @@
-// What differs between the releases of Slurm's library (22.05 to 26.05). Chosen by what slurm.h declares, not by its number.
+// What differs between the releases of Slurm's library (22.05 to 26.05). Chosen by what slurm.h declares, not
+// by its number.
 //
 // Place: inside lbf-cluster-inventory. The plugin needs none of this: SPANK is the same in all of them.
 #pragma once
@@ -47,7 +48,10 @@ inline std::string switch_lines_of_print(const std::string& printed) {
       const std::size_t equals = word.find('=');
       if (equals == std::string::npos) continue;
       const std::string_view key = std::string_view(word).substr(0, equals);
-      std::string* const value = key == "SwitchName" ? &name : key == "Nodes" ? &nodes : key == "Switches" ? &switches : nullptr;
+      std::string* const value = key == "SwitchName" ? &name
+                                 : key == "Nodes"    ? &nodes
+                                 : key == "Switches" ? &switches
+                                                     : nullptr;
       if (value != nullptr) *value = word.substr(equals + 1);
     }
     conf += switch_line(name, nodes, switches);
@@ -55,8 +59,8 @@ inline std::string switch_lines_of_print(const std::string& printed) {
   return conf;
 }
 
-// As topology.conf. The switches are in the message, or in later releases behind a pointer of a plugin's own, which
-// `print` (slurm_print_topo_info_msg) reads. Empty without topology/tree.
+// As topology.conf. The switches are in the message, or in later releases behind a pointer of a plugin's own,
+// which `print` (slurm_print_topo_info_msg) reads. Empty without topology/tree.
 template <class Message, class Print>
 std::string topology_conf(Message& message, Print print) {
   const auto text = [](const char* from_slurm) { return from_slurm != nullptr ? from_slurm : ""; };

@@ -5,20 +5,20 @@
 #include <string>
 #include <vector>
 
-#include "report/selection.h"
-#include "report/step.h"
 #include "base/http_client.h"
 #include "base/result.h"
+#include "report/selection.h"
+#include "report/step.h"
 
 namespace lbf::tools {
 
-// lbfd's answers, joined to one {"steps":[...]}. Where lbfd says that the caller is no operator, his own jobs are
-// asked for, now and from then on (`selection` is changed). Errors: kUnavailable (no lbfd: names the address and the
-// option), kPermission in the words of the command's options, lbfd's others.
+// lbfd's answers, joined to one {"steps":[...]}. Where lbfd says that the caller is no operator, his own jobs
+// are asked for, now and from then on (`selection` is changed). Errors: kUnavailable (no lbfd: names the
+// address and the option), kPermission in the words of the command's options, lbfd's others.
 Result<std::string> ask(HttpClient& client, report::Selection& selection);
 
-// The same, given on as it comes, answer after answer: `piece` gets what came, `end` is called after each answer; its
-// error ends the asking.
+// The same, given on as it comes, answer after answer: `piece` gets what came, `end` is called after each
+// answer; its error ends the asking.
 Result<void> ask_each(HttpClient& client, report::Selection& selection, const HttpBodySink& piece,
                       const std::function<Result<void>()>& end);
 

@@ -18,24 +18,22 @@
 #include <string_view>
 #include <vector>
 
-#include "base/io_error.h"
-#include "report/step.h"
 #include "base/http_client.h"
+#include "base/io_error.h"
 #include "base/static_program.h"
 #include "cost/first_grant.h"
 #include "cost/procedure_limit.h"
+#include "report/step.h"
 #include "tools/run/run_completion.h"
 #include "tools/run/run_daemon.h"
 #include "tools/run/run_description.h"
 #include "tools/run/run_process.h"
+#include "tools/support/message.h"
 
+namespace lbf::tools {
 namespace {
 
-using namespace lbf;       // NOLINT(google-build-using-namespace): a main of the project
-using namespace lbf::run;  // NOLINT(google-build-using-namespace)
-
-constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;
+constexpr Messages kMessages{"lbf-run"};
 constexpr Seconds kRelayTimeoutS = 30;
 constexpr std::size_t kMostReports = 20;
 constexpr const char* kReportWait = "60";  // seconds for lbfd's answer: it may compute beside other work
@@ -48,7 +46,9 @@ volatile sig_atomic_t g_stop = 0;
 extern "C" void pass_on(int signal) {
   if (g_child > 0) ::kill(static_cast<pid_t>(g_child), signal);
 }
-extern "C" void stop_waiting(int) { g_stop = 1; }
+extern "C" void stop_waiting(int) {
+  g_stop = 1;
+}
 
 void on_signal(int signal, void (*handler)(int)) {
   struct sigaction action {};
@@ -66,7 +66,9 @@ std::vector<int> ignored_signals() {
   return ignored;
 }
 
-bool is_ignored(int signal) { return std::ranges::find(g_ignored, signal) != g_ignored.end(); }
+bool is_ignored(int signal) {
+  return std::ranges::find(g_ignored, signal) != g_ignored.end();
+}
 
 // Ctrl-C is for the command; lbf-run stays to collect and report.
 void watch_signals() {
@@ -87,11 +89,6 @@ struct Options {
   bool quiet = false;
   std::vector<std::string> command;
 };
-
-int fail(int status, const std::string& message) {
-  std::fprintf(stderr, "lbf-run: error: %s\n", message.c_str());
-  return status;
-}
 
 std::string base_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
@@ -138,14 +135,16 @@ void prepare_environment(const Options& options, const Parts& parts, const Priva
   if (!options.procedures.empty()) {
     set("LBF_PROCEDURES", options.procedures);  // for Slurm's tasks: lbf-task-prolog
     set("LBF_CAPTURE_PROCEDURES", options.procedures);
-    set("LBF_CAPTURE_PROCEDURES_LIMIT", std::to_string(cost::procedure_limit(overhead_limit_percent() / 100)));
+    set("LBF_CAPTURE_PROCEDURES_LIMIT",
+        std::to_string(cost::procedure_limit(overhead_limit_percent() / 100)));
   }
   set("LD_PRELOAD", parts.capture + (old != nullptr && *old != '\0' ? std::string(":") + old : ""));
   set("LBF_PREDICT", "off");  // where the site's plugin is there, too: once is enough
   if (daemon.port() == 0) return;
   std::string command;
   for (const std::string& word : options.command) command += (command.empty() ? "" : " ") + word;
-  constexpr std::size_t kMostCommandBytes = 4096;  // it is shown to people; a string of the environment may have 128 KiB
+  constexpr std::size_t kMostCommandBytes =
+      4096;  // it is shown to people; a string of the environment may have 128 KiB
   if (command.size() > kMostCommandBytes) command.resize(kMostCommandBytes);
   set("LBF_RUN_COMMAND", command);
   set("LBF_RUN_PORT", std::to_string(daemon.port()));
@@ -161,7 +160,7 @@ int run_command(const std::vector<std::string>& words) {
   ChildOptions settings;
   settings.ignored = g_ignored;
   auto child = start_child(words, settings);
-  if (!child) return fail(kExitFailure, child.error().message);
+  if (!child) return kMessages.fail(child.error());
   g_child = *child;
   const auto status = wait_for_child(*child, -1);
   g_child = 0;
@@ -191,15 +190,18 @@ std::string static_program(const std::vector<std::string>& words) {
 }
 
 // `earlier`: those of steps_since() before the command.
-void report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin,
-            const std::vector<std::string>& earlier) {
+void print_report(const Options& options, const Parts& parts, const PrivateDaemon& daemon, std::time_t begin,
+                  const std::vector<std::string>& earlier) {
   std::vector<std::string> steps = steps_since(daemon, begin);
-  std::erase_if(steps, [&](const std::string& step) { return std::ranges::find(earlier, step) != earlier.end(); });
+  std::erase_if(steps,
+                [&](const std::string& step) { return std::ranges::find(earlier, step) != earlier.end(); });
   if (const std::string program = static_program(options.command); steps.empty() && !program.empty()) {
     std::fprintf(stderr,
-                 "lbf-run: %s is linked statically: nothing can be loaded into it, so nothing of it is seen%s; link it "
+                 "lbf-run: %s is linked statically: nothing can be loaded into it, so nothing of it is "
+                 "seen%s; link it "
                  "dynamically\n",
-                 program.c_str(), options.procedures.empty() ? "" : ", and its procedures cannot be measured");
+                 program.c_str(),
+                 options.procedures.empty() ? "" : ", and its procedures cannot be measured");
     return;
   }
   if (steps.empty()) {
@@ -213,7 +215,8 @@ void report(const Options& options, const Parts& parts, const PrivateDaemon& dae
   for (std::size_t i = 0; i < std::min(steps.size(), kMostReports); ++i) {
     ChildOptions settings;
     settings.only_stderr = true;  // stdout is the command's
-    auto child = start_child({parts.bin + "/lbf-report", "--brief", "--wait", kReportWait, "-j", steps[i]}, settings);
+    auto child =
+        start_child({parts.bin + "/lbf-report", "--brief", "--wait", kReportWait, "-j", steps[i]}, settings);
     if (child) (void)wait_for_child(*child, -1);
   }
   if (steps.size() > kMostReports)
@@ -229,30 +232,32 @@ void complete_predictions(const PrivateDaemon& daemon) {
     if (!is_ignored(signal)) on_signal(signal, stop_waiting);
   }
   if (wait_for_predictions(daemon, g_stop) == Completion::kInterrupted)
-    std::fprintf(stderr, "lbf-run: predictions are not complete; the next lbf-run in %s completes them\n", daemon.dir().c_str());
+    std::fprintf(stderr, "lbf-run: predictions are not complete; the next lbf-run in %s completes them\n",
+                 daemon.dir().c_str());
   watch_signals();
 }
 
-int run(const Options& options) {
+int run_captured(const Options& options) {
   if (!options.overhead.empty()) {
     if (const auto limit = parse_overhead(options.overhead); !limit) {
-      return fail(kExitUsage, "--overhead " + options.overhead + ": " + limit.error().message);
+      return kMessages.fail(kExitUsage, "--overhead " + options.overhead + ": " + limit.error().message);
     }
   }
   if (!options.overhead.empty()) set("LBF_OVERHEAD", options.overhead);
   if (!options.limits.empty()) set("LBF_LIMITS", options.limits);
   const std::string program = base_name(options.command.front());
   if (program == "sbatch" || program == "salloc") {
-    return fail(kExitUsage, program + " only queues: put lbf-run into the job, before its srun or mpirun");
+    return kMessages.fail(kExitUsage,
+                          program + " only queues: put lbf-run into the job, before its srun or mpirun");
   }
   // lbf-report, lbf-whatif ...: they only ask.
   const bool asks = program.starts_with("lbf-");
   const auto above = asks ? Result(std::vector<std::string>()) : check_limits();
   const char* const limits_from = options.limits.empty() ? "LBF_LIMITS=" : "--limits ";
-  if (!above) return fail(kExitUsage, limits_from + above.error().message);
+  if (!above) return kMessages.fail(kExitUsage, limits_from + above.error().message);
   for (const std::string& line : *above) std::fprintf(stderr, "lbf-run: %s%s\n", limits_from, line.c_str());
   auto parts = find_parts();
-  if (!parts) return fail(kExitFailure, parts.error().message);
+  if (!parts) return kMessages.fail(parts.error());
   DaemonOptions settings;
   settings.dir = options.dir.empty() ? default_dir() : std::filesystem::absolute(options.dir).string();
   settings.dir_was_given = !options.dir.empty() || asks;
@@ -262,7 +267,7 @@ int run(const Options& options) {
   settings.only_asked = asks;
   settings.tcp = !asks && (program == "srun" || std::getenv("SLURM_JOB_ID") != nullptr);
   auto daemon = PrivateDaemon::start(*parts, settings);
-  if (!daemon) return fail(kExitFailure, daemon.error().message);
+  if (!daemon) return kMessages.fail(daemon.error());
   set("LBF_SERVER", daemon->server());
   set("LBF_TOKEN", daemon->token());
   const char* const path = std::getenv("PATH");
@@ -275,9 +280,10 @@ int run(const Options& options) {
   if (!options.networks.empty()) set("LBF_NETWORKS", options.networks);
   const std::uint32_t job = number_in_environment("SLURM_JOB_ID");
   auto rings = make_ring_dir(describe_job(job != 0 ? job : daemon->next_run_number()));
-  if (!rings) return fail(kExitFailure, rings.error().message);
-  auto relay = LocalRelay::start(*parts, *rings, daemon->server(), cost::relay_arguments(limits_in_environment()));
-  if (!relay) return fail(kExitFailure, relay.error().message);
+  if (!rings) return kMessages.fail(rings.error());
+  auto relay =
+      LocalRelay::start(*parts, *rings, daemon->server(), cost::relay_arguments(limits_in_environment()));
+  if (!relay) return kMessages.fail(relay.error());
   const std::time_t begin = std::time(nullptr);
   const std::vector<std::string> earlier = steps_since(*daemon, begin);
   const std::optional<std::string> preload = std::getenv("LD_PRELOAD") != nullptr
@@ -295,11 +301,11 @@ int run(const Options& options) {
     std::fprintf(stderr, "lbf-run: events were lost; the prediction is partial (%s/lbfd.log)\n",
                  daemon->dir().c_str());
   complete_predictions(*daemon);
-  if (!options.quiet) report(options, *parts, *daemon, begin, earlier);
+  if (!options.quiet) print_report(options, *parts, *daemon, begin, earlier);
   return status;
 }
 
-int main_of(int argc, char** argv) {
+int run(int argc, char** argv) {
   Options options;
   CLI::App app(
       "lbf-run: runs a command and predicts how long the MPI programs in it would have taken on other node "
@@ -315,11 +321,14 @@ int main_of(int argc, char** argv) {
   app.add_option("--overhead", options.overhead,
                  "what the capture may cost, percent of the programs' processor time (default: 2)");
   app.add_option("--limits", options.limits,
-                 "lower limits: NAME=VALUE[,NAME=VALUE...]; overhead_limit, relay_cpu_limit (percent of the programs' processor "
-                 "time), relay_memory_limit_mb, network_limit_kBps (1000 bytes per second), step_cpu_percent (lbfd's, of the "
+                 "lower limits: NAME=VALUE[,NAME=VALUE...]; overhead_limit, relay_cpu_limit (percent of the "
+                 "programs' processor "
+                 "time), relay_memory_limit_mb, network_limit_kBps (1000 bytes per second), step_cpu_percent "
+                 "(lbfd's, of the "
                  "ranks' time), step_trace_limit_mb");
   app.add_option("--procedures", options.procedures,
-                 "measure these procedures of the programs, names or patterns: F,G, or auto; lbf-report --procedures then "
+                 "measure these procedures of the programs, names or patterns: F,G, or auto; lbf-report "
+                 "--procedures then "
                  "says what if they ran in the other process");
   app.add_flag("-q,--quiet", options.quiet, "no report at the end");
   app.add_option("command", options.command, "command and its arguments; write -- before it");
@@ -327,26 +336,30 @@ int main_of(int argc, char** argv) {
   app.prefix_command(false);
   // What stands behind "--" is the command's, as it is: CLI11 would take words like "[4,4]" apart.
   char** const end = argv + argc;
-  char** const mark = std::find_if(argv + 1, end, [](const char* word) { return std::string_view(word) == "--"; });
+  char** const mark =
+      std::find_if(argv + 1, end, [](const char* word) { return std::string_view(word) == "--"; });
   try {
     app.parse(static_cast<int>(mark - argv), argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(kExitUsage, std::string(error.what()) + "; lbf-run --help lists the options");
+    return kMessages.fail(kExitUsage, std::string(error.what()) + "; lbf-run --help lists the options");
   }
   if (mark != end) options.command.insert(options.command.end(), mark + 1, end);
-  if (options.command.empty()) return fail(kExitUsage, "which command? lbf-run [OPTIONS] -- COMMAND; lbf-run --help lists the options");
+  if (options.command.empty())
+    return kMessages.fail(kExitUsage,
+                          "which command? lbf-run [OPTIONS] -- COMMAND; lbf-run --help lists the options");
   g_ignored = ignored_signals();
   watch_signals();
-  return run(options);
+  return run_captured(options);
 }
 
 }  // namespace
+}  // namespace lbf::tools
 
 int main(int argc, char** argv) {
   try {
-    return main_of(argc, argv);
+    return lbf::tools::run(argc, argv);
   } catch (const std::exception& exception) {
-    return fail(kExitFailure, exception.what());
+    return lbf::tools::kMessages.fail(lbf::tools::kExitFailure, exception.what());
   }
 }

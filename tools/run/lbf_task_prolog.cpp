@@ -1,6 +1,6 @@
-// lbf-task-prolog, lbf-task-epilog: what `lbf-run -- srun ...` has Slurm run before and after each task on its node
-// (SLURM_TASK_PROLOG, SLURM_TASK_EPILOG; docs/lbf-run.md). The first task of a step on a node starts the node's
-// relay; the last one ends it. Whatever fails, the task runs as if lbf-run were not there.
+// lbf-task-prolog, lbf-task-epilog: what `lbf-run -- srun ...` has Slurm run before and after each task on
+// its node (SLURM_TASK_PROLOG, SLURM_TASK_EPILOG; docs/lbf-run.md). The first task of a step on a node starts
+// the node's relay; the last one ends it. Whatever fails, the task runs as if lbf-run were not there.
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -24,12 +24,10 @@
 #include "tools/run/run_description.h"
 #include "tools/run/run_process.h"
 
+namespace lbf::tools {
 namespace {
 
-using lbf::ScopedFd;
-using namespace lbf::run;  // NOLINT(google-build-using-namespace)
-
-constexpr lbf::Seconds kRelayTimeoutS = 25;
+constexpr Seconds kRelayTimeoutS = 25;
 constexpr std::chrono::milliseconds kEpilogWait{8000};
 
 std::string rings_of(const TaskStep& step) {
@@ -62,7 +60,7 @@ int slurmstepd_pidfd() {
   for (const int signal : {SIGHUP, SIGINT, SIGPIPE, SIGTERM}) ::signal(signal, SIG_IGN);
   ::unsetenv("LD_PRELOAD");
   const ScopedFd end(::open((rings + ".end").c_str(), O_RDWR | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC));
-  auto relay = LocalRelay::start(parts, rings, server, lbf::cost::relay_arguments(limits_in_environment()));
+  auto relay = LocalRelay::start(parts, rings, server, cost::relay_arguments(limits_in_environment()));
   pollfd wait[2] = {{end.get(), POLLIN, 0}, {stepd, POLLIN, 0}};
   while (::poll(wait, 2, -1) < 0 && errno == EINTR) {
   }
@@ -106,20 +104,21 @@ int prolog(const TaskStep& step) {
       preload = old;
     }
   }
-  std::printf("export LBF_CAPTURE_DIR=%s\nexport LBF_CAPTURE_GRANT=%llu\nexport LD_PRELOAD=%s\n", rings.c_str(),
-              static_cast<unsigned long long>(lbf::cost::first_grant(overhead_limit_percent() / 100)),
-              preload.c_str());
+  std::printf(
+      "export LBF_CAPTURE_DIR=%s\nexport LBF_CAPTURE_GRANT=%llu\nexport LD_PRELOAD=%s\n", rings.c_str(),
+      static_cast<unsigned long long>(cost::first_grant(overhead_limit_percent() / 100)), preload.c_str());
   const char* const procedures = std::getenv("LBF_PROCEDURES");
   if (procedures != nullptr && *procedures != '\0' && std::strchr(procedures, '\n') == nullptr) {
     std::printf("export LBF_CAPTURE_PROCEDURES=%s\nexport LBF_CAPTURE_PROCEDURES_LIMIT=%f\n", procedures,
-                lbf::cost::procedure_limit(overhead_limit_percent() / 100));
+                cost::procedure_limit(overhead_limit_percent() / 100));
   }
   return 0;
 }
 
 int epilog(const TaskStep& step) {
   const std::string rings = rings_of(step);
-  const ScopedFd count(::open((rings + ".count").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const ScopedFd count(
+      ::open((rings + ".count").c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600));
   struct stat status {};
   if (!count || ::write(count.get(), "x", 1) != 1 || ::fstat(count.get(), &status) != 0) return 0;
   if (static_cast<std::size_t>(status.st_size) < step.local_tasks) return 0;
@@ -145,20 +144,23 @@ void run_users(const char* variable) {
   if (child) (void)wait_for_child(*child, -1);
 }
 
-int main_of(std::string_view name) {
+int run(std::string_view name) {
   const bool is_epilog = name.ends_with("-epilog");
   if (is_epilog) run_users("LBF_RUN_USER_TASK_EPILOG");
   const auto step = describe_task_step();
-  const int status = !step ? (is_epilog ? 0 : (say(step.error().message), 0)) : is_epilog ? epilog(*step) : prolog(*step);
+  const int status = !step       ? (is_epilog ? 0 : (say(step.error().message), 0))
+                     : is_epilog ? epilog(*step)
+                                 : prolog(*step);
   if (!is_epilog) run_users("LBF_RUN_USER_TASK_PROLOG");
   return status;
 }
 
 }  // namespace
+}  // namespace lbf::tools
 
 int main(int, char** argv) {
   try {
-    return main_of(argv[0] != nullptr ? argv[0] : "");
+    return lbf::tools::run(argv[0] != nullptr ? argv[0] : "");
   } catch (const std::exception&) {
     return 0;  // the task comes first
   }

@@ -8,7 +8,7 @@
 #include "base/http_client.h"
 #include "tools/support/progress.h"
 
-namespace lbf::run {
+namespace lbf::tools {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -18,7 +18,8 @@ constexpr std::chrono::milliseconds kLongestPause{200};
 constexpr std::chrono::seconds kIdleAfter{5};
 constexpr Seconds kIdleCpuS = 0.05;
 
-// Steps that lbfd still works at, or waits for; 0 also where it does not answer: there is nothing to wait for then.
+// Steps that lbfd still works at, or waits for; 0 also where it does not answer: there is nothing to wait for
+// then.
 std::size_t steps_under_way(HttpClient& client) {
   const auto answer = client.request("GET", "/v1/health", {}, "", HttpAuth::kNone);
   if (!answer || answer->status != 200) return 0;
@@ -31,7 +32,8 @@ std::size_t steps_under_way(HttpClient& client) {
 Completion wait_for_predictions(const PrivateDaemon& daemon, const volatile sig_atomic_t& stop) {
   auto client = HttpClient::make(daemon.server());
   if (!client) return Completion::kComplete;
-  tools::Progress progress("lbf-run", "so far to complete the predictions (Ctrl-C: leave the rest to the next lbf-run)");
+  tools::Progress progress("lbf-run",
+                           "so far to complete the predictions (Ctrl-C: leave the rest to the next lbf-run)");
   auto busy_until = Clock::now() + kIdleAfter;
   Seconds cpu_s = daemon.cpu_s();
   for (auto pause = kFirstPause; steps_under_way(*client) > 0; pause = std::min(2 * pause, kLongestPause)) {
@@ -48,4 +50,4 @@ Completion wait_for_predictions(const PrivateDaemon& daemon, const volatile sig_
   return Completion::kComplete;
 }
 
-}  // namespace lbf::run
+}  // namespace lbf::tools

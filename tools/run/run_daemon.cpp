@@ -12,17 +12,17 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
-#include <ctime>
 #include <thread>
 #include <utility>
 
 #include "base/http_client.h"
 #include "base/io_error.h"
 
-namespace lbf::run {
+namespace lbf::tools {
 namespace {
 
 constexpr int kMostDirectories = 64;
@@ -33,7 +33,8 @@ constexpr const char* kSiteNetworks = "/etc/lbf/networks.d";
 
 Result<std::string> make_token() {
   std::array<unsigned char, 32> bytes{};
-  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) return io_error("getrandom");
+  if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size()))
+    return io_error("getrandom");
   std::string token;
   for (const unsigned char byte : bytes) {
     constexpr const char* kDigits = "0123456789abcdef";
@@ -75,7 +76,9 @@ Result<PrivateDaemon> PrivateDaemon::start(const Parts& parts, const DaemonOptio
     std::error_code error;
     const bool made = std::filesystem::create_directories(daemon.dir_, error);
     if (error) return Error{ErrorCode::kIo, "cannot make " + daemon.dir_ + ": " + error.message()};
-    if (made) ::chmod(daemon.dir_.c_str(), 0700);  // one that was there is its owner's; lbfd's own folder in it is 0700 in any case
+    if (made)
+      ::chmod(daemon.dir_.c_str(),
+              0700);  // one that was there is its owner's; lbfd's own folder in it is 0700 in any case
     const std::string path = daemon.dir_ + "/lbf-run.lock";
     daemon.lock_.reset(::open(path.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!daemon.lock_) return io_error("cannot open " + path);
@@ -100,25 +103,29 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
   std::string networks = options.networks_dir;
   if (networks.empty()) {
     networks = dir_ + "/networks.d";
-    if (::access(networks.c_str(), F_OK) != 0 && ::access(kSiteNetworks, R_OK | X_OK) == 0) networks = kSiteNetworks;
+    if (::access(networks.c_str(), F_OK) != 0 && ::access(kSiteNetworks, R_OK | X_OK) == 0)
+      networks = kSiteNetworks;
     if (networks != kSiteNetworks) ::mkdir(networks.c_str(), 0700);
   }
   const std::string token_file = socket_dir_ + "/token";
   std::string config = "# Written by lbf-run.\nlisten = [" + toml_text(server());
   if (options.tcp) config += ", \"tcp:0.0.0.0:0\"";
   config += "]\nstate_dir = " + toml_text(dir_ + "/state") + "\nnetworks_dir = " + toml_text(networks) +
-            "\ntoken_file = " + toml_text(token_file) + "\ntrace_retention_days = 0\nreplay_when_idle = true\n";
+            "\ntoken_file = " + toml_text(token_file) +
+            "\ntrace_retention_days = 0\nreplay_when_idle = true\n";
   if (options.only_asked) config += "stream_timeout_s = 1\n";
   if (!options.network.empty()) config += "network = " + toml_text(options.network) + "\n";
-  for (const auto& [path, text] : {std::pair{token_file, token_ + "\n"}, std::pair{dir_ + "/lbfd.toml", config}}) {
+  for (const auto& [path, text] :
+       {std::pair{token_file, token_ + "\n"}, std::pair{dir_ + "/lbfd.toml", config}}) {
     if (auto written = write_text(path, text); !written) return written;
   }
   const std::string log = dir_ + "/lbfd.log";
   std::error_code ignored;
-  const std::uint64_t log_begin = std::filesystem::exists(log, ignored) ? std::filesystem::file_size(log, ignored) : 0;
+  const std::uint64_t log_begin =
+      std::filesystem::exists(log, ignored) ? std::filesystem::file_size(log, ignored) : 0;
   ChildOptions child;
   child.own_session = true;
-  child.background = true;  // it predicts beside the program, on the program's own processors
+  child.background = true;        // it predicts beside the program, on the program's own processors
   child.ends_with_parent = true;  // also where lbf-run is killed: else DIR would stay in use
   child.output = log;
   auto pid = start_child({parts.lbfd, "--config", dir_ + "/lbfd.toml"}, child);
@@ -127,7 +134,8 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
   auto client = HttpClient::make(server());
   if (!client) return client.error();
   for (int i = 0; i < kStartTries; ++i) {
-    if (const auto answer = client->request("GET", "/v1/health", {}, "", HttpAuth::kNone); answer && answer->status == 200) {
+    if (const auto answer = client->request("GET", "/v1/health", {}, "", HttpAuth::kNone);
+        answer && answer->status == 200) {
       constexpr std::string_view kListens = "listens on tcp:0.0.0.0:";
       const std::string text = read_from(log, log_begin);
       if (const std::size_t at = text.find(kListens); at != std::string::npos) {
@@ -138,7 +146,8 @@ Result<void> PrivateDaemon::launch(const Parts& parts, const DaemonOptions& opti
     }
     if (const auto over = wait_for_child(pid_, 0); over) {
       pid_ = -1;
-      return Error{ErrorCode::kUnavailable, "lbfd ended: " + last_line(read_from(log, log_begin)) + " (" + log + ")"};
+      return Error{ErrorCode::kUnavailable,
+                   "lbfd ended: " + last_line(read_from(log, log_begin)) + " (" + log + ")"};
     }
     std::this_thread::sleep_for(kStartPoll);
   }
@@ -181,4 +190,4 @@ std::uint32_t PrivateDaemon::next_run_number() const {
   return last + 1;
 }
 
-}  // namespace lbf::run
+}  // namespace lbf::tools

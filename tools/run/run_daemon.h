@@ -1,4 +1,5 @@
-// The private lbfd of `lbf-run`: in the user's own directory, for the user alone, as long as the command runs.
+// The private lbfd of `lbf-run`: in the user's own directory, for the user alone, as long as the command
+// runs.
 #pragma once
 
 #include <sys/types.h>
@@ -10,20 +11,21 @@
 #include "base/units.h"
 #include "tools/run/run_process.h"
 
-namespace lbf::run {
+namespace lbf::tools {
 
 struct DaemonOptions {
-  std::string dir;           // state, log, number of the last run
+  std::string dir;            // state, log, number of the last run
   bool dir_was_given = true;  // else the next free one of DIR, DIR-2, ...
-  std::string networks_dir;  // empty: DIR/networks.d, or the site's where that is not there
-  std::string network;       // which of them this machine has; empty: as lbfd decides
-  bool tcp = false;          // relays on other nodes
-  bool only_asked = false;   // nothing runs: what was cut off before is ended as partial
+  std::string networks_dir;   // empty: DIR/networks.d, or the site's where that is not there
+  std::string network;        // which of them this machine has; empty: as lbfd decides
+  bool tcp = false;           // relays on other nodes
+  bool only_asked = false;    // nothing runs: what was cut off before is ended as partial
 };
 
 class PrivateDaemon {
  public:
-  // Starts it and waits until it answers. Errors: kUnavailable (DIR in use), kIo; the message says what to do.
+  // Starts it and waits until it answers. Errors: kUnavailable (DIR in use), kIo; the message says what to
+  // do.
   static Result<PrivateDaemon> start(const Parts& parts, const DaemonOptions& options);
   PrivateDaemon(PrivateDaemon&& other) noexcept;
   PrivateDaemon& operator=(PrivateDaemon&&) = delete;
@@ -49,4 +51,4 @@ class PrivateDaemon {
   pid_t pid_ = -1;
 };
 
-}  // namespace lbf::run
+}  // namespace lbf::tools

@@ -12,11 +12,11 @@
 #include <optional>
 #include <string_view>
 
+#include "base/hostlist.h"
 #include "base/job_nodes.h"
 #include "base/number.h"
-#include "base/hostlist.h"
 
-namespace lbf::run {
+namespace lbf::tools {
 namespace {
 
 constexpr std::size_t kMaxNodes = 65536;
@@ -68,9 +68,9 @@ nlohmann::json of_job(std::uint32_t job) {
     json["array_job"] = number_in_environment("SLURM_ARRAY_JOB_ID");
     json["array_task"] = number_in_environment("SLURM_ARRAY_TASK_ID");
   }
-  for (const auto& [key, name] : {std::pair{"user", "USER"}, std::pair{"account", "SLURM_JOB_ACCOUNT"},
-                                  std::pair{"partition", "SLURM_JOB_PARTITION"},
-                                  std::pair{"job_name", "SLURM_JOB_NAME"}}) {
+  for (const auto& [key, name] :
+       {std::pair{"user", "USER"}, std::pair{"account", "SLURM_JOB_ACCOUNT"},
+        std::pair{"partition", "SLURM_JOB_PARTITION"}, std::pair{"job_name", "SLURM_JOB_NAME"}}) {
     if (auto value = variable(name)) json[key] = std::move(*value);
   }
   json["overhead_limit_percent"] = overhead_limit_percent();
@@ -186,7 +186,8 @@ Result<TaskStep> describe_task_step() {
   json["cpus_on_node"] = own_cpus();
   if (auto command = variable("LBF_RUN_COMMAND")) {
     json["command"] = {*command};
-    json["command_cut"] = true;  // the launcher's line, not the program's words: nothing that could be typed behind another srun
+    json["command_cut"] = true;  // the launcher's line, not the program's words: nothing that could be typed
+                                 // behind another srun
   }
   out.description = text_of(json);
   out.name = std::to_string(job) + "-" + std::to_string(number_in_environment("SLURM_RESTART_COUNT")) + "-" +
@@ -194,4 +195,4 @@ Result<TaskStep> describe_task_step() {
   return out;
 }
 
-}  // namespace lbf::run
+}  // namespace lbf::tools

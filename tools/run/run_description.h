@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "cost/limits.h"
 
-namespace lbf::run {
+namespace lbf::tools {
 
 // What the capture may cost, percent of the programs' processor time, where nobody says anything else.
 inline constexpr double kDefaultOverheadPercent = 2;
@@ -25,7 +25,8 @@ cost::Limits limits_in_environment();
 // wrong.
 Result<std::vector<std::string>> check_limits();
 
-// For programs that mpirun starts on this node. `job`: Slurm's, or one of lbf-run's own where there is no Slurm.
+// For programs that mpirun starts on this node. `job`: Slurm's, or one of lbf-run's own where there is no
+// Slurm.
 std::string describe_job(std::uint32_t job);
 // For a task of an srun, in its TaskProlog. Errors: kNotFound, the variable that is missing.
 struct TaskStep {
@@ -38,4 +39,4 @@ Result<TaskStep> describe_task_step();
 // The number in the environment; 0 when it is not there or none.
 std::uint32_t number_in_environment(const char* name);
 
-}  // namespace lbf::run
+}  // namespace lbf::tools

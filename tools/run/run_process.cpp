@@ -1,5 +1,4 @@
 // See lbf_run_process.h.
-#include "base/io_error.h"
 #include "tools/run/run_process.h"
 
 #include <fcntl.h>
@@ -17,7 +16,9 @@
 #include <thread>
 #include <utility>
 
-namespace lbf::run {
+#include "base/io_error.h"
+
+namespace lbf::tools {
 namespace {
 
 constexpr const char* kCaptureName = "liblbf_capture.so";
@@ -46,11 +47,12 @@ Result<Parts> find_parts() {
   parts.relay = first_that_is({bin + "/lbf-relay", libexec + "/lbf-relay"}, X_OK);
   parts.prolog = first_that_is({bin + "/lbf-task-prolog", libexec + "/lbf-task-prolog"}, X_OK);
   parts.epilog = first_that_is({bin + "/lbf-task-epilog", libexec + "/lbf-task-epilog"}, X_OK);
-  parts.capture = first_that_is({bin + "/../lib/" + kCaptureName, std::string(LBF_LIB_DIR) + "/" + kCaptureName}, R_OK);
-  for (const auto& [name, path] : {std::pair{"lbfd", &parts.lbfd}, std::pair{"lbf-relay", &parts.relay},
-                                   std::pair{kCaptureName, &parts.capture},
-                                   std::pair{"lbf-task-prolog", &parts.prolog},
-                                   std::pair{"lbf-task-epilog", &parts.epilog}}) {
+  parts.capture =
+      first_that_is({bin + "/../lib/" + kCaptureName, std::string(LBF_LIB_DIR) + "/" + kCaptureName}, R_OK);
+  for (const auto& [name, path] :
+       {std::pair{"lbfd", &parts.lbfd}, std::pair{"lbf-relay", &parts.relay},
+        std::pair{kCaptureName, &parts.capture}, std::pair{"lbf-task-prolog", &parts.prolog},
+        std::pair{"lbf-task-epilog", &parts.epilog}}) {
     if (path->empty()) {
       return Error{ErrorCode::kNotFound, std::string(name) + " is neither beside " + program +
                                              " nor installed: install lbf's daemon and tools together"};
@@ -59,7 +61,8 @@ Result<Parts> find_parts() {
   std::array<char, PATH_MAX> real{};
   if (::realpath(parts.capture.c_str(), real.data()) != nullptr) parts.capture = real.data();
   if (parts.capture.find_first_of(": \t\n") != std::string::npos) {
-    return invalid_input(parts.capture + ": LD_PRELOAD cannot hold a path with a blank or a colon: put lbf somewhere else");
+    return invalid_input(parts.capture +
+                         ": LD_PRELOAD cannot hold a path with a blank or a colon: put lbf somewhere else");
   }
   return parts;
 }
@@ -126,8 +129,8 @@ Result<int> wait_for_child(pid_t child, Seconds timeout_s) {
   }
 }
 
-Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring_dir, const std::string& server,
-                                     const std::vector<std::string>& limits) {
+Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring_dir,
+                                     const std::string& server, const std::vector<std::string>& limits) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return io_error("pipe");
   const ScopedFd read_end(ends[0]);
@@ -136,8 +139,17 @@ Result<LocalRelay> LocalRelay::start(const Parts& parts, const std::string& ring
   options.own_session = true;
   options.passed_fd = read_end.get();
   options.output = "/dev/null";
-  std::vector<std::string> words{parts.relay, "--ring-dir", ring_dir, "--server", server, "--step-file",
-                                 ring_dir + "/step.json", "--end-fd", "3", "--deliver-timeout-s", "20"};
+  std::vector<std::string> words{parts.relay,
+                                 "--ring-dir",
+                                 ring_dir,
+                                 "--server",
+                                 server,
+                                 "--step-file",
+                                 ring_dir + "/step.json",
+                                 "--end-fd",
+                                 "3",
+                                 "--deliver-timeout-s",
+                                 "20"};
   words.insert(words.end(), limits.begin(), limits.end());
   auto pid = start_child(words, options);
   if (!pid) return pid.error();
@@ -158,4 +170,4 @@ Result<void> write_text(const std::string& path, const std::string& text) {
   return {};
 }
 
-}  // namespace lbf::run
+}  // namespace lbf::tools

@@ -10,28 +10,29 @@
 #include "base/scoped_fd.h"
 #include "base/units.h"
 
-namespace lbf::run {
+namespace lbf::tools {
 
 // Where this installation's parts are: beside this program as in a build folder, else as installed.
 struct Parts {
-  std::string bin;      // folder of lbf-run, lbf-report
+  std::string bin;  // folder of lbf-run, lbf-report
   std::string lbfd;
   std::string relay;
   std::string capture;
-  std::string prolog;   // for SLURM_TASK_PROLOG
+  std::string prolog;  // for SLURM_TASK_PROLOG
   std::string epilog;
 };
 // Errors: kNotFound, naming what is missing.
 Result<Parts> find_parts();
 
 struct ChildOptions {
-  bool own_session = false;  // not reached by the terminal's Ctrl-C
-  bool background = false;   // nice 19: runs when others leave the processor
+  bool own_session = false;       // not reached by the terminal's Ctrl-C
+  bool background = false;        // nice 19: runs when others leave the processor
   bool ends_with_parent = false;  // gets SIGTERM when the thread that starts it ends, however that happens
-  std::string output;        // file for stdout and stderr; empty: this process's
-  bool only_stderr = false;  // its stdout is this process's stderr
-  int passed_fd = -1;        // becomes descriptor 3 of the child
-  std::vector<int> ignored;  // signals that it is to ignore; others that this process handles or ignores are default
+  std::string output;             // file for stdout and stderr; empty: this process's
+  bool only_stderr = false;       // its stdout is this process's stderr
+  int passed_fd = -1;             // becomes descriptor 3 of the child
+  std::vector<int>
+      ignored;  // signals that it is to ignore; others that this process handles or ignores are default
 };
 // Errors: kIo.
 Result<pid_t> start_child(const std::vector<std::string>& words, const ChildOptions& options);
@@ -41,7 +42,8 @@ Result<int> wait_for_child(pid_t child, Seconds timeout_s);
 // A relay of this node.
 class LocalRelay {
  public:
-  // RING_DIR exists and has DESCRIPTION (docs/relay.md) as step.json. LIMITS: cost::relay_arguments(). Errors: kIo.
+  // RING_DIR exists and has DESCRIPTION (docs/relay.md) as step.json. LIMITS: cost::relay_arguments().
+  // Errors: kIo.
   static Result<LocalRelay> start(const Parts& parts, const std::string& ring_dir, const std::string& server,
                                   const std::vector<std::string>& limits);
   // Ends it once it has delivered. False: something was lost, or it did not end in time.
@@ -56,4 +58,4 @@ class LocalRelay {
 // Errors: kIo.
 Result<void> write_text(const std::string& path, const std::string& text);
 
-}  // namespace lbf::run
+}  // namespace lbf::tools

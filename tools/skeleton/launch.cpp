@@ -52,7 +52,8 @@ bool names_end_of_rank(const std::string& line) {
 }
 
 // The first line that says something (a rule or an empty line does not), or the signal that ended the first
-// rank that failed: the others are ended for it, and say what they like. Of an exit code its own words say more.
+// rank that failed: the others are ended for it, and say what they like. Of an exit code its own words say
+// more.
 std::string first_words(const std::string& output) {
   std::istringstream lines(output);
   std::string first;
@@ -161,16 +162,16 @@ Result<SkeletonRun> run_skeleton(const std::vector<std::string>& words, const st
   }
   const std::string output = output_of(*ended);
   if (!ended->succeeded()) {
-    return Error{ErrorCode::kUnavailable, with_words(base_name(words.front()) + " " + how_ended(*ended), output)};
+    return Error{ErrorCode::kUnavailable,
+                 with_words(base_name(words.front()) + " " + how_ended(*ended), output)};
   }
   const std::size_t at = output.find("skeleton_s=");
   SkeletonRun run;
   if (at == std::string::npos ||
-      std::sscanf(output.c_str() + at, "skeleton_s=%lf factor=%*u application_s=%*f rate=%lf",
-                  &run.seconds, &run.rate) != 2 ||
+      std::sscanf(output.c_str() + at, "skeleton_s=%lf factor=%*u application_s=%*f rate=%lf", &run.seconds,
+                  &run.rate) != 2 ||
       !(run.seconds > 0)) {
-    return Error{ErrorCode::kUnavailable,
-                 with_words("the program did not say how long it ran", output)};
+    return Error{ErrorCode::kUnavailable, with_words("the program did not say how long it ran", output)};
   }
   return run;
 }
@@ -179,9 +180,10 @@ Result<void> compile_skeleton(const std::string& compiler, const std::string& so
                               const std::string& program) {
   const Result<ChildOutput> ended = run_child({compiler, "-O2", source, "-o", program}, 0);
   if (!ended) {
-    return Error{ended.error().code,
-                 ended.error().message + "; " + source +
-                     " is written: compile it where MPI is installed, or name a compiler with --mpicc or MPICC"};
+    return Error{
+        ended.error().code,
+        ended.error().message + "; " + source +
+            " is written: compile it where MPI is installed, or name a compiler with --mpicc or MPICC"};
   }
   if (ended->succeeded()) return {};
   return invalid_input(with_words(compiler + " could not compile " + source, output_of(*ended)));

@@ -2,8 +2,8 @@
 // C/MPI program of a wanted run time made from it, its runs on nodes as they are now, and what they say of
 // the application.
 //
-// Implements design.md section 6 and docs/skeletons.md; docs/man/lbf-skeleton.1 has the options. Options and
-// dispatch only: skeleton_build, skeleton_run and skeleton_compare do the work.
+// Implements docs/skeletons.md; docs/man/lbf-skeleton.1 has the options. Options and dispatch only:
+// skeleton_build, skeleton_run and skeleton_compare do the work.
 
 #include <CLI/CLI.hpp>
 #include <exception>
@@ -17,20 +17,15 @@
 #include "tools/skeleton/skeleton_run.h"
 #include "tools/support/environment.h"
 
-using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
-using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
-
+namespace lbf::tools {
 namespace {
-
 
 constexpr int kMostRepeats = 10'000;
 
 // As the user wrote it.
 struct CommandLine {
-  std::vector<std::string> jobs;
-  std::vector<std::string> traces;
-  bool scalable = false;
-  double time_tolerance = 0.05;
+  std::string job;
+  std::string trace;
   std::string time;
   std::string application_time;
   std::vector<std::string> node_lists;
@@ -42,11 +37,10 @@ struct CommandLine {
 
 void add_trace(CLI::App& command, CommandLine& line) {
   command.add_option(
-      "TRACE", line.traces,
+      "TRACE", line.trace,
       "a text trace, a stored trace (file, or folder of stream-*.lbfw), or JOB[.STEP] of a job "
       "that lbfd knows");
-  command.add_option("-j,--job", line.jobs, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd")
-      ->allow_extra_args(false);
+  command.add_option("-j,--job", line.job, "JOB[_TASK|+OFFSET][.STEP], asked from lbfd");
   command.add_option("--server", line.build.server,
                      "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
 }
@@ -80,8 +74,6 @@ void add_launcher(CLI::App& command, std::string& launcher, std::string& distrib
 void add_runs(CLI::App& command, CommandLine& line) {
   command.add_option("SKELETON", line.run.skeleton, "a skeleton's source (.c: compiled first) or program")
       ->required();
-  command.add_option("--ranks,-n", line.run.ranks, "with so many ranks: of a scalable skeleton")
-      ->check(CLI::Range(1, 1 << 20));
   command
       .add_option("--on,-w,--nodelist", line.node_lists,
                   "run on these nodes, as in node[1-4]; each --on is a node set")
@@ -97,7 +89,7 @@ void add_runs(CLI::App& command, CommandLine& line) {
 }
 
 // "": nothing is wrong. Puts what was written into the commands' options.
-std::string understand(CommandLine& line, bool has_time) {
+std::string understand(CommandLine& line) {
   if (!line.time.empty()) {
     line.build.time_s = parse_duration(line.time);
     if (!(line.build.time_s > 0)) return "--time " + line.time + " is no time: as in 5s, 500ms or 2m";
@@ -115,27 +107,80 @@ std::string understand(CommandLine& line, bool has_time) {
   for (const std::string& launcher : {line.run.launcher, line.compare.launcher}) {
     if (const auto parsed = Launcher::parse(launcher); !parsed) return parsed.error().message;
   }
-  if (has_time && line.build.time_s <= 0 && line.build.factor == 0)
-    return "--time or --factor is missing: how long shall the skeleton run?";
   return {};
 }
 
-// TRACE or -j: one, or of a scalable skeleton several.
+// "": there is one TRACE or -j JOB.
 std::string find_trace(CommandLine& line) {
-  if (line.jobs.empty() && line.traces.empty())
+  if (line.job.empty() && line.trace.empty())
     return "TRACE is missing: what to make a skeleton from (or -j JOB); --help";
-  if (!line.jobs.empty() && !line.traces.empty()) return "give one of TRACE and -j JOB";
-  for (const std::string& job : line.jobs) {
-    const auto jobs = report::parse_jobs(job);
-    if (!jobs) return "-j: " + jobs.error().message;
-    if (jobs->size() != 1) return "-j takes one job";
-  }
-  line.build.is_job = !line.jobs.empty();
-  if (line.build.is_job) line.traces = line.jobs;
-  if (line.traces.size() > 1 && !line.scalable)
-    return "one TRACE or -j JOB; several, at different rank counts, are for --scalable";
-  line.build.trace = line.traces.front();
-  return {};
+  if (!line.job.empty() && !line.trace.empty()) return "give one of TRACE and -j JOB";
+  line.build.is_job = !line.job.empty();
+  line.build.trace = line.build.is_job ? line.job : line.trace;
+  if (!line.build.is_job) return {};
+  const auto jobs = report::parse_jobs(line.job);
+  if (!jobs) return "-j: " + jobs.error().message;
+  return jobs->size() == 1 ? "" : "-j takes one job";
+}
+
+struct Commands {
+  CLI::App* show;
+  CLI::App* build;
+  CLI::App* run;
+  CLI::App* predict;
+  CLI::App* compare;
+};
+
+void add_show(CLI::App& show, CommandLine& line) {
+  add_trace(show, line);
+  add_signature(show, line);
+  add_application_time(show, line);
+  show.add_flag("--json", line.build.json, "print JSON");
+}
+
+void add_build(CLI::App& build, CommandLine& line) {
+  add_trace(build, line);
+  add_signature(build, line);
+  add_application_time(build, line);
+  build.add_option("-o,--output", line.build.output, "the program (default: standard output)");
+  build.add_option("--compile", line.build.program, "compile it into this program, too")->needs("--output");
+  build.add_option("--mpicc", line.build.compiler, "the compiler (default MPICC or mpicc)");
+}
+
+void add_compare(CLI::App& compare, CommandLine& line) {
+  compare.add_option("TRACE", line.compare.trace, "the application's trace, or JOB[.STEP]")->required();
+  compare
+      .add_option("SKELETON", line.compare.others,
+                  "skeletons, captured here through lbf-run, or traces of skeletons")
+      ->required();
+  compare.add_option("--server", line.compare.server, "where lbfd is");
+  compare.add_option("--on,-w,--nodelist", line.compare.nodes.list, "capture on these nodes");
+  compare.add_option("-N,--nodes", line.compare.nodes.count, "capture on any so many nodes")
+      ->check(CLI::Range(1u, 1u << 20));
+  compare.add_option("--least", line.compare.least_percent, "calls below it are one row (default 1 percent)")
+      ->check(CLI::Range(0.0, 100.0));
+  add_launcher(compare, line.compare.launcher, line.compare.distribution, line.compare.limit_s,
+               line.compare.compiler);
+  compare.add_flag("--json", line.compare.json, "print JSON");
+}
+
+Commands add_commands(CLI::App& app, CommandLine& line) {
+  Commands commands{
+      app.add_subcommand("show", "prints the execution signature of a trace"),
+      app.add_subcommand("build", "writes the skeleton, a C/MPI program"),
+      app.add_subcommand("run", "runs a skeleton on node sets and prints its times"),
+      app.add_subcommand("predict", "the application's time on node sets as they are now, by its skeleton"),
+      app.add_subcommand("compare", "shares of time in computation and MPI calls: application, skeletons"),
+  };
+  add_show(*commands.show, line);
+  add_build(*commands.build, line);
+  add_runs(*commands.run, line);
+  commands.run->add_flag("--reference", line.run.reference,
+                         "these nodes are where the trace was recorded: keeps the measured scaling ratio");
+  add_application_time(*commands.run, line);
+  add_runs(*commands.predict, line);
+  add_compare(*commands.compare, line);
+  return commands;
 }
 
 int run(int argc, char** argv) {
@@ -146,82 +191,37 @@ int run(int argc, char** argv) {
                "lbf-skeleton"};
   app.set_version_flag("--version", std::string("lbf-skeleton ") + LBF_VERSION);
   app.require_subcommand(1);
-
-  CLI::App* const show = app.add_subcommand("show", "prints the execution signature of a trace");
-  add_trace(*show, line);
-  add_signature(*show, line);
-  add_application_time(*show, line);
-  show->add_flag("--json", line.build.json, "print JSON");
-
-  CLI::App* const build = app.add_subcommand("build", "writes the skeleton, a C/MPI program");
-  add_trace(*build, line);
-  add_signature(*build, line);
-  add_application_time(*build, line);
-  build->add_flag("--scalable", line.scalable,
-                  "one program for any rank count, from runs (TRACE... or -j JOB -j JOB) at two or more");
-  build
-      ->add_option("--time-tolerance", line.time_tolerance,
-                   "with --scalable: how far the law of a computation may be off the runs (default 0.05)")
-      ->check(CLI::Range(0.0, 10.0));
-  build->add_option("-o,--output", line.build.output, "the program (default: standard output)");
-  build->add_option("--compile", line.build.program, "compile it into this program, too")->needs("--output");
-  build->add_option("--mpicc", line.build.compiler, "the compiler (default MPICC or mpicc)");
-
-  CLI::App* const runs = app.add_subcommand("run", "runs a skeleton on node sets and prints its times");
-  add_runs(*runs, line);
-  runs->add_flag("--reference", line.run.reference,
-                 "these nodes are where the trace was recorded: keeps the measured scaling ratio");
-  add_application_time(*runs, line);
-
-  CLI::App* const predict =
-      app.add_subcommand("predict", "the application's time on node sets as they are now, by its skeleton");
-  add_runs(*predict, line);
-
-  CLI::App* const compare =
-      app.add_subcommand("compare", "shares of time in computation and MPI calls: application, skeletons");
-  compare->add_option("TRACE", line.compare.trace, "the application's trace, or JOB[.STEP]")->required();
-  compare
-      ->add_option("SKELETON", line.compare.others,
-                   "skeletons, captured here through lbf-run, or traces of skeletons")
-      ->required();
-  compare->add_option("--server", line.compare.server, "where lbfd is");
-  compare->add_option("--on,-w,--nodelist", line.compare.nodes.list, "capture on these nodes");
-  compare->add_option("-N,--nodes", line.compare.nodes.count, "capture on any so many nodes")
-      ->check(CLI::Range(1u, 1u << 20));
-  compare->add_option("--least", line.compare.least_percent, "calls below it are one row (default 1 percent)")
-      ->check(CLI::Range(0.0, 100.0));
-  add_launcher(*compare, line.compare.launcher, line.compare.distribution, line.compare.limit_s,
-               line.compare.compiler);
-  compare->add_flag("--json", line.compare.json, "print JSON");
-
+  const Commands commands = add_commands(app, line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return tools::skeleton_fail(tools::kSkeletonUsage,
-                         std::string(error.what()) + "; lbf-skeleton --help lists the commands");
+    return kSkeletonMessages.fail(kExitUsage,
+                                  std::string(error.what()) + "; lbf-skeleton --help lists the commands");
   }
-  if (*show || *build) {
+  if (*commands.show || *commands.build) {
     if (const std::string wrong = find_trace(line); !wrong.empty())
-      return tools::skeleton_fail(tools::kSkeletonUsage, wrong);
+      return kSkeletonMessages.fail(kExitUsage, wrong);
   }
-  if (const std::string wrong = understand(line, static_cast<bool>(*build)); !wrong.empty())
-    return tools::skeleton_fail(tools::kSkeletonUsage, wrong);
-  if (*show) return tools::skeleton_show(line.build);
-  if (*build && line.scalable)
-    return skeleton_build_scalable({line.build, line.traces, line.time_tolerance});
-  if (*build) return tools::skeleton_build(line.build);
-  if (*runs) return tools::skeleton_run(line.run);
-  if (*predict) return tools::skeleton_predict(line.run);
-  return tools::skeleton_compare(line.compare);
+  if (const std::string wrong = understand(line); !wrong.empty())
+    return kSkeletonMessages.fail(kExitUsage, wrong);
+  if (*commands.build && line.build.time_s <= 0 && line.build.factor == 0)
+    return kSkeletonMessages.fail(kExitUsage,
+                                  "--time or --factor is missing: how long shall the skeleton run?");
+  if (*commands.show) return skeleton_show(line.build);
+  if (*commands.build) return skeleton_build(line.build);
+  if (*commands.run) return skeleton_run(line.run);
+  if (*commands.predict) return skeleton_predict(line.run);
+  return skeleton_compare(line.compare);
 }
 
 }  // namespace
+}  // namespace lbf::tools
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return lbf::tools::run(argc, argv);
   } catch (const std::exception& error) {
-    return tools::skeleton_fail(kSkeletonFailure, error.what());
+    return lbf::tools::kSkeletonMessages.fail(lbf::tools::kExitFailure, error.what());
   }
 }

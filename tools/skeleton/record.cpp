@@ -44,9 +44,8 @@ double SkeletonRecord::ratio() const {
   return scaled_ratio(application_s, one, reference->times_s).value;
 }
 
-std::string record_path(const std::string& skeleton, Rank ranks) {
-  return (skeleton.ends_with(".c") ? skeleton.substr(0, skeleton.size() - 2) : skeleton) +
-         (ranks > 0 ? ".n" + std::to_string(ranks) : "") + ".runs.json";
+std::string record_path(const std::string& skeleton) {
+  return (skeleton.ends_with(".c") ? skeleton.substr(0, skeleton.size() - 2) : skeleton) + +".runs.json";
 }
 
 Result<SkeletonRecord> read_record(const std::string& path, const std::string& id) {

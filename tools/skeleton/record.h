@@ -30,9 +30,8 @@ struct SkeletonRecord {
   double ratio() const;
 };
 
-// "skel.c" and "skel": "skel.runs.json"; of a scalable skeleton with 8 ranks "skel.n8.runs.json" (`ranks` 0:
-// it is none).
-std::string record_path(const std::string& skeleton, Rank ranks = 0);
+// "skel.c" and "skel": "skel.runs.json".
+std::string record_path(const std::string& skeleton);
 
 // An empty record where there is no such file, or one of another skeleton (another id). Errors: kIo;
 // kInvalidInput: not a file of runs.

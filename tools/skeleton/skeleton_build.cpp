@@ -8,10 +8,10 @@
 #include <optional>
 #include <utility>
 
+#include "base/http_client.h"
 #include "report/selection.h"
 #include "report/step.h"
 #include "report/text.h"
-#include "base/http_client.h"
 #include "skeleton/c_program.h"
 #include "skeleton/notation.h"
 #include "skeleton/operation_reader.h"
@@ -43,40 +43,43 @@ void warn_of_limits(const Signature& signature, const ScaledSignature& scaled, s
   const double wanted_s = signature.application_s / static_cast<double>(factor);
   const DominantSequence dominant = dominant_sequence(signature);
   if (factor > 1 && wanted_s < dominant.shortest_good_s) {
-    skeleton_warn("a skeleton of " + short_number(wanted_s) +
-                  " s has not one whole iteration of the dominant sequence; from " +
-                  short_number(dominant.shortest_good_s) + " s on (K up to " +
-                  short_number(std::floor(signature.application_s / dominant.shortest_good_s)) +
-                  ") it is expected to be good (Sodhi, Subhlok & Xu, Sec. 4.5)");
+    kSkeletonMessages.warn("a skeleton of " + short_number(wanted_s) +
+                           " s has not one whole iteration of the dominant sequence; from " +
+                           short_number(dominant.shortest_good_s) + " s on (K up to " +
+                           short_number(std::floor(signature.application_s / dominant.shortest_good_s)) +
+                           ") it is expected to be good (Sodhi, Subhlok & Xu, Sec. 4.5)");
   }
   const double wanted_q = static_cast<double>(factor) / 2;
   if (factor > 1 && signature.compression() < wanted_q) {
-    skeleton_warn("the trace was compressed " + short_number(signature.compression()) +
-                  " times, less than K / 2 = " + short_number(wanted_q) + ", at similarity threshold " +
-                  short_number(signature.similarity_threshold));
+    kSkeletonMessages.warn("the trace was compressed " + short_number(signature.compression()) +
+                           " times, less than K / 2 = " + short_number(wanted_q) +
+                           ", at similarity threshold " + short_number(signature.similarity_threshold));
   }
   if (factor > 1 && scaled.in_loops == 0 && scaled.grouped == 0) {
-    skeleton_warn("K = " + std::to_string(factor) + " is larger than the loops allow: no loop has " +
-                  std::to_string(factor) + " iterations and no exchange comes " + std::to_string(factor) +
-                  " times, so everything is scaled down in its parameters, and latencies count too much");
+    kSkeletonMessages.warn(
+        "K = " + std::to_string(factor) + " is larger than the loops allow: no loop has " +
+        std::to_string(factor) + " iterations and no exchange comes " + std::to_string(factor) +
+        " times, so everything is scaled down in its parameters, and latencies count too much");
   }
   if (signature.wildcards_fixed > 0) {
-    skeleton_warn(std::to_string(signature.wildcards_fixed) + " of " + std::to_string(signature.wildcards) +
-                  " wildcard receives get the source that they had: what the rank sends may depend on it");
+    kSkeletonMessages.warn(
+        std::to_string(signature.wildcards_fixed) + " of " + std::to_string(signature.wildcards) +
+        " wildcard receives get the source that they had: what the rank sends may depend on it");
   }
   if (signature.unmodelled_s > 0) {
-    skeleton_warn(short_number(signature.unmodelled_s) +
-                  " s of all ranks were in MPI calls that no skeleton makes: idle time");
+    kSkeletonMessages.warn(short_number(signature.unmodelled_s) +
+                           " s of all ranks were in MPI calls that no skeleton makes: idle time");
   }
 }
 
-}  // namespace
-
+// How long the step ran by lbfd's measure, in which time that ranks waited for a shared processor counts,
+// too; 0: it does not say. open_trace says what is wrong with the job.
 Seconds measured_by_lbfd_s(const std::string& job, const std::string& server) {
   const auto jobs = report::parse_jobs(job);
   Result<HttpClient> client = HttpClient::make(server);
   if (!jobs || jobs->size() != 1 || !client) return 0;
-  const Result<HttpResponse> answer = ask_for_steps(*client, "/v1/steps?brief=1&" + report::query_of(jobs->front()));
+  const Result<HttpResponse> answer =
+      ask_for_steps(*client, "/v1/steps?brief=1&" + report::query_of(jobs->front()));
   if (!answer || answer->status != 200) return 0;
   const Result<std::vector<report::Step>> steps = report::parse_steps(answer->body);
   if (!steps || steps->empty() || steps->back().running()) return 0;
@@ -84,6 +87,7 @@ Seconds measured_by_lbfd_s(const std::string& job, const std::string& server) {
   return measured_s.value_or(0);
 }
 
+// The wanted scaling factor K; 0: none was asked for. Errors: a time that no K gives.
 Result<std::uint64_t> factor_of(const BuildOptions& options, Seconds application_s) {
   if (!(options.time_s > 0)) return options.factor;
   const std::string wanted = short_number(options.time_s) + " s";
@@ -99,8 +103,30 @@ Result<std::uint64_t> factor_of(const BuildOptions& options, Seconds application
   return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(factor));
 }
 
-Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server, bool is_job) {
-  Result<std::unique_ptr<WhatIfTrace>> opened = is_job ? open_job_trace(trace, server) : open_trace(trace, server);
+// Writes the source to `output` (standard output: empty) and compiles it where that is asked for, with what
+// it says about both on stderr. An exit status.
+int write_skeleton(const std::string& text, const BuildOptions& options, std::uint64_t factor,
+                   Seconds application_s) {
+  if (options.output.empty()) return kSkeletonMessages.write(text);
+  std::ofstream out(options.output, std::ios::binary);
+  out << text;
+  out.close();
+  if (!out) return kSkeletonMessages.fail(kExitFailure, options.output + ": cannot write");
+  std::fprintf(stderr, "lbf-skeleton: %s: K = %llu, about %s s; compile: mpicc -O2 %s -o skeleton\n",
+               report::printable(options.output).c_str(), static_cast<unsigned long long>(factor),
+               short_number(application_s / static_cast<double>(factor)).c_str(),
+               report::printable(options.output).c_str());
+  if (options.program.empty()) return 0;
+  const Result<void> compiled = compile_skeleton(options.compiler, options.output, options.program);
+  return compiled ? 0 : kSkeletonMessages.fail(compiled.error());
+}
+
+}  // namespace
+
+Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server,
+                                            bool is_job) {
+  Result<std::unique_ptr<WhatIfTrace>> opened =
+      is_job ? open_job_trace(trace, server) : open_trace(trace, server);
   if (!opened) return opened.error();
   skeleton::OperationReader reader((*opened)->ranks());
   Progress progress("lbf-skeleton", "read");
@@ -130,39 +156,19 @@ Result<BuiltSignature> build_signature(const BuildOptions& options) {
   return BuiltSignature{std::move(*signature), *factor};
 }
 
-int write_skeleton(const std::string& text, const BuildOptions& options, std::uint64_t factor,
-                   Seconds application_s) {
-  if (options.output.empty()) {
-    std::fputs(text.c_str(), stdout);
-    return std::fflush(stdout) == 0 ? 0 : skeleton_fail(kSkeletonFailure, "cannot write to stdout");
-  }
-  std::ofstream out(options.output, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) return skeleton_fail(kSkeletonFailure, options.output + ": cannot write");
-  std::fprintf(stderr, "lbf-skeleton: %s: K = %llu, about %s s; compile: mpicc -O2 %s -o skeleton\n",
-               report::printable(options.output).c_str(), static_cast<unsigned long long>(factor),
-               short_number(application_s / static_cast<double>(factor)).c_str(),
-               report::printable(options.output).c_str());
-  if (options.program.empty()) return 0;
-  const Result<void> compiled = compile_skeleton(options.compiler, options.output, options.program);
-  return compiled ? 0 : skeleton_fail(kSkeletonFailure, compiled.error().message);
-}
-
 int skeleton_show(const BuildOptions& options) {
   const Result<BuiltSignature> built = build_signature(options);
-  if (!built) return skeleton_fail(kSkeletonFailure, built.error().message);
-  std::fputs((options.json ? show_json(built->signature) : show_text(built->signature)).c_str(), stdout);
-  return std::fflush(stdout) == 0 ? 0 : skeleton_fail(kSkeletonFailure, "cannot write to stdout");
+  if (!built) return kSkeletonMessages.fail(built.error());
+  return kSkeletonMessages.write(options.json ? show_json(built->signature) : show_text(built->signature));
 }
 
 int skeleton_build(const BuildOptions& options) {
   const Result<BuiltSignature> built = build_signature(options);
-  if (!built) return skeleton_fail(kSkeletonFailure, built.error().message);
+  if (!built) return kSkeletonMessages.fail(built.error());
   const Signature& signature = built->signature;
   const ScaledSignature scaled = skeleton::scale(signature, built->factor);
   const Result<std::string> text = skeleton::c_program(signature, scaled, options.trace);
-  if (!text) return skeleton_fail(kSkeletonFailure, options.trace + ": " + text.error().message);
+  if (!text) return kSkeletonMessages.fail(kExitFailure, options.trace + ": " + text.error().message);
   warn_of_limits(signature, scaled, built->factor);
   return write_skeleton(*text, options, built->factor, signature.application_s);
 }

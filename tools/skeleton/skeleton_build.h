@@ -28,19 +28,12 @@ struct BuildOptions {
   bool json = false;
 };
 
-// lbf-skeleton build --scalable: one run at each of two or more rank counts. Of `build` the traces and the
-// compression mean nothing; application_s is that of the run with the most ranks.
-struct ScalableBuildOptions {
-  BuildOptions build;
-  std::vector<std::string> traces;
-  double time_tolerance = 0.05;
-};
-
 inline constexpr std::uint64_t kMostFactor = 2147483647;
 
-// All operations of a trace, or of a job that lbfd knows (IS_JOB: that, whatever files there are). Errors: those of open_trace and
-// OperationReader.
-Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server, bool is_job = false);
+// All operations of a trace, or of a job that lbfd knows (IS_JOB: that, whatever files there are). Errors:
+// those of open_trace and OperationReader.
+Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server,
+                                            bool is_job = false);
 
 struct BuiltSignature {
   skeleton::Signature signature;  // application_s: as asked for, else measured, else the trace's
@@ -49,19 +42,8 @@ struct BuiltSignature {
 // Errors: those of read_program and make_signature; a time that no K gives.
 Result<BuiltSignature> build_signature(const BuildOptions& options);
 
-// How long the step ran by lbfd's measure, in which time that ranks waited for a shared processor counts,
-// too; 0: it does not say. open_trace says what is wrong with the job.
-Seconds measured_by_lbfd_s(const std::string& job, const std::string& server);
-// The wanted scaling factor K; 0: none was asked for. Errors: a time that no K gives.
-Result<std::uint64_t> factor_of(const BuildOptions& options, Seconds application_s);
-// Writes the source to `output` (standard output: empty) and compiles it where that is asked for, with what
-// it says about both on stderr. An exit status.
-int write_skeleton(const std::string& text, const BuildOptions& options, std::uint64_t factor,
-                   Seconds application_s);
-
 // Exit statuses.
 int skeleton_show(const BuildOptions& options);
 int skeleton_build(const BuildOptions& options);
-int skeleton_build_scalable(const ScalableBuildOptions& options);
 
 }  // namespace lbf::tools

@@ -93,16 +93,14 @@ Result<skeleton::ProgramTrace> capture(const CompareOptions& options, const std:
   return read;
 }
 
-// A skeleton (a scalable one with as many ranks as the application), or a trace of one.
-Result<skeleton::Activities> activities_of_skeleton(const CompareOptions& options, const std::string& other,
-                                                    Rank application_ranks) {
+// A skeleton, or a trace of one.
+Result<skeleton::Activities> activities_of_skeleton(const CompareOptions& options, const std::string& other) {
   std::error_code error;
   Result<skeleton::ProgramTrace> program = Error{ErrorCode::kNotFound, ""};
   const bool is_file = fs::is_regular_file(other, error);
-  Result<skeleton::About> about =
+  const Result<skeleton::About> about =
       is_file ? skeleton::read_about(other) : Result<skeleton::About>(program.error());
   if (about) {
-    if (about->ranks == 0) about->ranks = application_ranks;
     program = capture(options, other, *about);
     if (!program) return Error{program.error().code, other + ": " + program.error().message};
   } else {
@@ -129,21 +127,20 @@ std::string cell(double percent) {
 
 int skeleton_compare(const CompareOptions& options) {
   const Result<skeleton::ProgramTrace> application = read_program(options.trace, options.server);
-  if (!application) return skeleton_fail(kSkeletonFailure, application.error().message);
+  if (!application) return kSkeletonMessages.fail(application.error());
   std::vector<skeleton::Activities> programs{activities_of(*application)};
   std::vector<std::string> names{"application"};
   for (const std::string& other : options.others) {
-    Result<skeleton::Activities> activities =
-        activities_of_skeleton(options, other, static_cast<Rank>(application->ranks.size()));
-    if (!activities) return skeleton_fail(kSkeletonFailure, activities.error().message);
+    Result<skeleton::Activities> activities = activities_of_skeleton(options, other);
+    if (!activities) return kSkeletonMessages.fail(activities.error());
     programs.push_back(std::move(*activities));
     names.push_back(fs::path(other).filename().string());
   }
   for (std::size_t i = 0; i < programs.size(); ++i) {
     if (!(programs[i].total_s() > programs[i].computation_s + programs[i].idle_s)) {
-      return skeleton_fail(kSkeletonFailure,
-                           (i == 0 ? options.trace : options.others[i - 1]) +
-                               ": the trace has no times of MPI calls (a text trace?), nothing to compare");
+      return kSkeletonMessages.fail(
+          kExitFailure, (i == 0 ? options.trace : options.others[i - 1]) +
+                            ": the trace has no times of MPI calls (a text trace?), nothing to compare");
     }
   }
   const std::vector<skeleton::ActivityRow> rows = compare_activities(programs, options.least_percent);
@@ -186,11 +183,7 @@ int skeleton_compare(const CompareOptions& options) {
              ")\n";
     }
   }
-  const bool written =
-      std::fwrite(out.data(), 1, out.size(), stdout) == out.size() && std::fflush(stdout) == 0;
-  return written ? 0
-                 : skeleton_fail(kSkeletonFailure,
-                                 "cannot write to standard output; is the disk full or the pipe closed?");
+  return kSkeletonMessages.write(out);
 }
 
 }  // namespace lbf::tools

@@ -4,19 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "report/text.h"
-
 namespace lbf::tools {
-
-// File names and traces have others' words in them: one line, nothing that acts on a terminal.
-int skeleton_fail(int status, const std::string& what) {
-  std::fprintf(stderr, "lbf-skeleton: error: %s\n", report::printable(what).c_str());
-  return status;
-}
-
-void skeleton_warn(const std::string& what) {
-  std::fprintf(stderr, "lbf-skeleton: warning: %s\n", report::printable(what).c_str());
-}
 
 std::string short_number(double value) {
   char text[64];

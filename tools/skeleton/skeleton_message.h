@@ -4,15 +4,11 @@
 #include <string>
 
 #include "base/units.h"
+#include "tools/support/message.h"
 
 namespace lbf::tools {
 
-inline constexpr int kSkeletonFailure = 1;
-inline constexpr int kSkeletonUsage = 2;
-
-// "lbf-skeleton: error: ...": one line, whatever words of others are in it. Returns `status`.
-int skeleton_fail(int status, const std::string& what);
-void skeleton_warn(const std::string& what);
+inline constexpr Messages kSkeletonMessages{"lbf-skeleton"};
 
 // "%.4g".
 std::string short_number(double value);

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "report/text.h"
 #include "base/times.h"
+#include "report/text.h"
 #include "skeleton/about.h"
 #include "tools/skeleton/record.h"
 #include "tools/skeleton/skeleton_message.h"
@@ -47,21 +47,12 @@ Result<Session> prepare(const RunOptions& options) {
   session.launcher.limit_s = options.limit_s;
   Result<skeleton::About> about = skeleton::read_about(options.skeleton);
   if (!about) return about.error();
-  if (about->ranks == 0 && options.ranks <= 0) {
-    return invalid_input(options.skeleton + ": a scalable skeleton; with how many ranks? (--ranks N)");
-  }
-  if (about->ranks > 0 && options.ranks > 0 && options.ranks != about->ranks) {
-    return invalid_input(options.skeleton + ": made for " + std::to_string(about->ranks) +
-                         " ranks; other counts need a scalable skeleton (lbf-skeleton build --scalable)");
-  }
-  const bool scalable = about->ranks == 0;
-  if (scalable) about->ranks = options.ranks;
   session.about = *about;
   // A list of nodes that cannot be read is known before anything runs.
   for (const RunNodes& nodes : options.nodes) {
     if (const auto words = session.launcher.words(about->ranks, nodes); !words) return words.error();
   }
-  session.record_file = record_path(options.skeleton, scalable ? about->ranks : 0);
+  session.record_file = record_path(options.skeleton);
   Result<SkeletonRecord> record = read_record(session.record_file, about->id);
   if (!record) return record.error();
   session.record = std::move(*record);
@@ -92,8 +83,8 @@ int report_failures(const RunOptions& options, const std::vector<NodeTimes>& mea
   int status = 0;
   for (const NodeTimes& each : measured) {
     if (each.why_failed.empty()) continue;
-    status = skeleton_fail(kSkeletonFailure,
-                           options.skeleton + " on " + each.nodes.text() + ": " + each.why_failed);
+    status = kSkeletonMessages.fail(kExitFailure,
+                                    options.skeleton + " on " + each.nodes.text() + ": " + each.why_failed);
   }
   return status;
 }
@@ -102,14 +93,6 @@ std::string list_of(const std::vector<Seconds>& times_s) {
   std::string text;
   for (const Seconds each : times_s) text += (text.empty() ? "" : " ") + short_number(each);
   return text;
-}
-
-int print(const std::string& text) {
-  const bool written =
-      std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-  return written ? 0
-                 : skeleton_fail(kSkeletonFailure,
-                                 "cannot write to standard output; is the disk full or the pipe closed?");
 }
 
 nlohmann::json json_of(const Session& session, const RunOptions& options) {
@@ -199,16 +182,16 @@ std::vector<NodeTimes> run_in_turn(const std::string& program, Rank ranks, const
 
 int skeleton_run(const RunOptions& options) {
   Result<Session> session = prepare(options);
-  if (!session) return skeleton_fail(kSkeletonFailure, session.error().message);
+  if (!session) return kSkeletonMessages.fail(session.error());
   SkeletonRecord& record = session->record;
   const Seconds application_s =
       options.application_s > 0 ? options.application_s : session->about.application_s;
   if (options.reference && !(application_s > 0)) {
-    return skeleton_fail(
-        kSkeletonFailure,
+    return kSkeletonMessages.fail(
+        kExitFailure,
         options.skeleton +
-            ": the skeleton does not know how long the application ran (a trace without times, or "
-            "a scalable skeleton): --application-time");
+            ": the skeleton does not know how long the application ran (a trace without times): "
+            "--application-time");
   }
   double rate = 0;
   const std::vector<NodeTimes> measured = measure(*session, options, rate);
@@ -218,13 +201,13 @@ int skeleton_run(const RunOptions& options) {
     record.application_s = application_s;
   }
   if (const Result<void> written = write_record(session->record_file, record); !written)
-    return skeleton_fail(kSkeletonFailure, written.error().message);
+    return kSkeletonMessages.fail(written.error());
   if (options.json) {
     nlohmann::json json = json_of(*session, options);
     json["rate"] = rate;
     json["sets"] = nlohmann::json::array();
     for (const NodeTimes& each : measured) json["sets"].push_back(json_of(each));
-    const int printed = print(dump(json));
+    const int printed = kSkeletonMessages.write(dump(json));
     return printed != 0 ? printed : status;
   }
   std::string out = runs_table(measured);
@@ -233,28 +216,26 @@ int skeleton_run(const RunOptions& options) {
            short_number(record.application_s) + " s; K = " + std::to_string(session->about.factor) +
            "), kept in " + report::printable(session->record_file) + ".\n";
   }
-  const int printed = print(out);
+  const int printed = kSkeletonMessages.write(out);
   return printed != 0 ? printed : status;
 }
 
 int skeleton_predict(const RunOptions& options) {
   Result<Session> session = prepare(options);
-  if (!session) return skeleton_fail(kSkeletonFailure, session.error().message);
+  if (!session) return kSkeletonMessages.fail(session.error());
   SkeletonRecord& record = session->record;
   if (!record.reference) {
-    return skeleton_fail(
-        kSkeletonFailure,
+    return kSkeletonMessages.fail(
+        kExitFailure,
         session->record_file +
             ": no run on the machine where the trace was recorded is kept; first: lbf-skeleton run " +
-            options.skeleton +
-            (options.ranks > 0 ? " --ranks " + std::to_string(options.ranks) + " --application-time TIME" : "") +
-            " --reference --on NODELIST");
+            options.skeleton + " --reference --on NODELIST");
   }
   double rate = 0;
   const std::vector<NodeTimes> measured = measure(*session, options, rate);
   const int status = report_failures(options, measured);
   if (const Result<void> written = write_record(session->record_file, record); !written)
-    return skeleton_fail(kSkeletonFailure, written.error().message);
+    return kSkeletonMessages.fail(written.error());
   struct Row {
     const NodeTimes* on;
     Estimate application;
@@ -280,7 +261,7 @@ int skeleton_predict(const RunOptions& options) {
     for (const NodeTimes& each : measured) {
       if (each.times_s.empty()) json["predictions"].push_back(json_of(each));
     }
-    const int printed = print(dump(json));
+    const int printed = kSkeletonMessages.write(dump(json));
     return printed != 0 ? printed : status;
   }
   std::string out = left("Nodes", kNodesWidth) + "  Application s  95 % interval s        Skeleton s  Runs\n";
@@ -300,9 +281,9 @@ int skeleton_predict(const RunOptions& options) {
                  report::printable(record.reference->nodes) + "; measured scaling ratio " +
                  short_number(record.ratio()) +
                  ". The interval is that of the skeleton's repeats (Student's t); how far skeletons are off "
-                 "is in docs/skeletons.md.",
+                 "is in docs/accuracy.md.",
              80, 0);
-  const int printed = print(out);
+  const int printed = kSkeletonMessages.write(out);
   return printed != 0 ? printed : status;
 }
 

@@ -14,7 +14,6 @@ namespace lbf::tools {
 
 struct RunOptions {
   std::string skeleton;         // a source (.c) or a program
-  Rank ranks = 0;               // of a scalable skeleton
   std::vector<RunNodes> nodes;  // empty: wherever the launcher likes
   int repeat = 3;
   std::string launcher = "srun";

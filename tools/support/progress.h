@@ -32,12 +32,14 @@ class Progress {
 
  private:
   bool is_due(std::chrono::steady_clock::time_point now) {
-    if (!terminal_ || now - start_ < std::chrono::seconds(2) || now - last_ < std::chrono::milliseconds(250)) return false;
+    if (!terminal_ || now - start_ < std::chrono::seconds(2) || now - last_ < std::chrono::milliseconds(250))
+      return false;
     last_ = now;
     return true;
   }
   void write(double amount, const char* unit) {
-    const int written = std::fprintf(stderr, "\r%s: %3.0f %s %s", command_.c_str(), amount, unit, done_.c_str());
+    const int written =
+        std::fprintf(stderr, "\r%s: %3.0f %s %s", command_.c_str(), amount, unit, done_.c_str());
     width_ = std::max(width_, written - 1);
     std::fflush(stderr);
   }

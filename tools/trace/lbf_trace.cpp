@@ -1,5 +1,5 @@
 // lbf-trace: looks into traces, converts them, and carries them from and to other tools. docs/man/lbf-trace.1
-// is its manual, design.md section 6 the contract (subcommands, `synth`'s options, the JSON keys of `info`).
+// is its manual and the contract (subcommands, `synth`'s options, the JSON keys of `info`).
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>

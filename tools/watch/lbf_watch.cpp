@@ -1,6 +1,7 @@
 // lbf-watch: follows a running step in the terminal (docs/man/lbf-watch.1).
 //
-// Place in the event's way: db and replay -> lbfd -> HTTP -> *lbf-watch*. What a look shows is report/watch.h.
+// Place in the event's way: db and replay -> lbfd -> HTTP -> *lbf-watch*. What a look shows is
+// report/watch.h.
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -16,23 +17,24 @@
 #include <utility>
 #include <vector>
 
+#include "base/http_client.h"
+#include "base/result.h"
 #include "report/advice.h"
 #include "report/selection.h"
 #include "report/step.h"
 #include "report/watch.h"
-#include "base/http_client.h"
-#include "base/result.h"
 #include "tools/report/report_query.h"
 #include "tools/support/environment.h"
+#include "tools/support/message.h"
 
+namespace lbf::tools {
 namespace {
 
-using namespace lbf;          // NOLINT(google-build-using-namespace): a main of the project
-using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
-using namespace lbf::report;  // NOLINT(google-build-using-namespace)
+using report::Selection;
+using report::Step;
+using report::WatchSample;
+using report::WatchStyle;
 
-constexpr int kExitFailure = 1;
-constexpr int kExitUsage = 2;
 constexpr Seconds kRequestTimeoutS = 10;
 // lbfd may be started anew while somebody watches: so many looks in a row may fail.
 constexpr int kPatience = 5;
@@ -78,7 +80,8 @@ WatchStyle style_of_terminal() {
   return style;
 }
 
-// The step to follow: a running one before those that are over, the one with most ranks before batch and extern.
+// The step to follow: a running one before those that are over, the one with most ranks before batch and
+// extern.
 const Step* pick(const std::vector<Step>& steps) {
   const Step* best = nullptr;
   const auto rank = [](const Step& step) {
@@ -105,9 +108,10 @@ struct Options {
 };
 
 int watch(const Options& options) {
-  auto jobs = parse_jobs(options.job);
+  auto jobs = report::parse_jobs(options.job);
   if (!jobs) return fail(jobs.error(), kExitUsage);
-  if (jobs->size() != 1) return fail(invalid_input("-j takes one job or step, for example 123.0"), kExitUsage);
+  if (jobs->size() != 1)
+    return fail(invalid_input("-j takes one job or step, for example 123.0"), kExitUsage);
   Selection selection;
   selection.jobs = std::move(*jobs);
   HttpClientOptions http;
@@ -121,7 +125,7 @@ int watch(const Options& options) {
   int failures = 0;
   while (stopped == 0) {
     const auto joined = ask(*client, selection);
-    const auto steps = joined ? parse_steps(*joined) : Result<std::vector<Step>>(joined.error());
+    const auto steps = joined ? report::parse_steps(*joined) : Result<std::vector<Step>>(joined.error());
     if (!steps) {
       const bool may_come_back = steps.error().code == ErrorCode::kUnavailable && before;
       if (!may_come_back || ++failures >= kPatience) {
@@ -164,37 +168,46 @@ int watch(const Options& options) {
   return 0;
 }
 
+int run(int argc, char** argv) {
+  Options options;
+  CLI::App app("Follows a running job step: progress, rates, predictions so far. Ends with the step.",
+               "lbf-watch");
+  app.add_option("-j,--job", options.job, "JOB[_TASK|+OFFSET][.STEP]: of several steps the one that runs")
+      ->type_name("JOB");
+  app.add_option("-n,--interval", options.interval_s, "seconds between two looks (default 2)")
+      ->check(CLI::Range(0.1, 3600.0))
+      ->type_name("SECONDS");
+  app.add_flag("--once", options.once, "one look, and end");
+  app.add_option("--server", options.server,
+                 std::string("where lbfd is: unix:PATH or http://HOST:PORT (default: LBF_SERVER, else ") +
+                     kDefaultServer + ")")
+      ->type_name("SERVER");
+  app.add_flag("-V,--version", options.version, "print the version");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return put(app.help()) ? 0 : kExitFailure;
+  } catch (const CLI::ParseError& error) {
+    return fail(invalid_input(std::string(error.what()) + "; lbf-watch --help lists the options"),
+                kExitUsage);
+  }
+  if (options.version) return put(std::string("lbf-watch ") + LBF_VERSION + '\n') ? 0 : kExitFailure;
+  if (options.job.empty())
+    return fail(invalid_input("-j JOB[.STEP] is needed: which job to follow"), kExitUsage);
+  struct sigaction action {};
+  action.sa_handler = [](int) { stopped = 1; };
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) (void)::sigaction(signal, &action, nullptr);
+  return watch(options);
+}
+
 }  // namespace
+}  // namespace lbf::tools
 
 int main(int argc, char** argv) {
   try {
-    Options options;
-    CLI::App app("Follows a running job step: progress, rates, predictions so far. Ends with the step.", "lbf-watch");
-    app.add_option("-j,--job", options.job, "JOB[_TASK|+OFFSET][.STEP]: of several steps the one that runs")
-        ->type_name("JOB");
-    app.add_option("-n,--interval", options.interval_s, "seconds between two looks (default 2)")
-        ->check(CLI::Range(0.1, 3600.0))
-        ->type_name("SECONDS");
-    app.add_flag("--once", options.once, "one look, and end");
-    app.add_option("--server", options.server,
-                   std::string("where lbfd is: unix:PATH or http://HOST:PORT (default: LBF_SERVER, else ") +
-                       kDefaultServer + ")")
-        ->type_name("SERVER");
-    app.add_flag("-V,--version", options.version, "print the version");
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-      return put(app.help()) ? 0 : kExitFailure;
-    } catch (const CLI::ParseError& error) {
-      return fail(invalid_input(std::string(error.what()) + "; lbf-watch --help lists the options"), kExitUsage);
-    }
-    if (options.version) return put(std::string("lbf-watch ") + LBF_VERSION + '\n') ? 0 : kExitFailure;
-    if (options.job.empty()) return fail(invalid_input("-j JOB[.STEP] is needed: which job to follow"), kExitUsage);
-    struct sigaction action {};
-    action.sa_handler = [](int) { stopped = 1; };
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) (void)::sigaction(signal, &action, nullptr);
-    return watch(options);
+    return lbf::tools::run(argc, argv);
   } catch (const std::exception& error) {
-    return fail({ErrorCode::kInternal, std::string("broken inside: ") + error.what() + "; please report it"});
+    return lbf::tools::fail(
+        {lbf::ErrorCode::kInternal, std::string("broken inside: ") + error.what() + "; please report it"});
   }
 }

@@ -1,20 +1,20 @@
 // lbf-whatif: how long a recorded program would take elsewhere. Reads a text trace, a stored trace or a job's
 // trace from lbfd, predicts every combination of node count, placement and network in one pass.
 //
-// Implements design.md section 6 (the options and JSON keys are a contract).
+// Implements docs/man/lbf-whatif.1 (the options and JSON keys are a contract).
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <exception>
 #include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "report/text.h"
 #include "base/http_client.h"
 #include "predictor/engine/metric/predictor.h"
 #include "tools/support/environment.h"
+#include "tools/support/message.h"
 #include "tools/support/progress.h"
 #include "tools/whatif/procedure_question.h"
 #include "tools/whatif/target_options.h"
@@ -22,18 +22,59 @@
 #include "tools/whatif/whatif_output.h"
 #include "tools/whatif/whatif_trace.h"
 
-using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
-using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
-
+namespace lbf::tools {
 namespace {
 
-constexpr int kFailure = 1;
-constexpr int kUsage = 2;
+constexpr Messages kMessages{"lbf-whatif"};
 
-// `what` may have a file's name or lbfd's words in it: one line, nothing that acts on a terminal.
-int fail(int status, const std::string& what) {
-  std::fprintf(stderr, "lbf-whatif: error: %s\n", report::printable(what).c_str());
-  return status;
+// As the user wrote it.
+struct CommandLine {
+  std::string trace;
+  std::string server = default_server();
+  std::string mpi_library;
+  std::string html;
+  bool json = false;
+  WhatIfOptions targets;
+  ProcedureOptions procedures;
+  bool one_node_each = false;  // see check()
+};
+
+void add_options(CLI::App& app, CommandLine& line) {
+  app.set_version_flag("--version", std::string("lbf-whatif ") + LBF_VERSION);
+  app.add_option("TRACE", line.trace,
+                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
+                 "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
+  add_target_options(app, line.targets);
+  add_procedure_options(app, line.procedures);
+  std::vector<std::string> mpi_libraries;
+  for (int i = 0; i < engine::kMpiLibraryCount; ++i) {
+    mpi_libraries.emplace_back(engine::mpi_library_name(static_cast<engine::MpiLibrary>(i)));
+  }
+  app.add_option("--mpi-library", line.mpi_library,
+                 "whose algorithms the collectives follow: openmpi-4.1, openmpi-5.0 or mpich-4.0 (default: "
+                 "the library that ran, openmpi-4.1 where the trace does not say)")
+      ->check(CLI::IsMember(mpi_libraries));
+  app.add_option("--server", line.server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
+  CLI::Option* const json = app.add_flag("--json", line.json, "print JSON");
+  app.add_option("--html", line.html,
+                 "write a page that needs nothing else into this file; - is standard output")
+      ->excludes(json);
+}
+
+// What is wrong with the options, in one line; empty: nothing.
+std::string check(const CLI::App& app, CommandLine& line) {
+  if (line.trace.empty()) return "TRACE is missing: what to replay; lbf-whatif --help";
+  if (const std::string wrong = check_procedure_options(line.procedures); !wrong.empty()) return wrong;
+  // Asked for procedures alone, the targets are a processor for each rank: the critical path's.
+  line.one_node_each = line.procedures.given() && line.targets.nodes.empty() && app.count("--placement") == 0;
+  if (!line.one_node_each) {
+    if (const std::string wrong = check_target_options(app, line.targets); !wrong.empty()) return wrong;
+  }
+  if (app.count("--server") > 0) {
+    if (const auto client = HttpClient::make(line.server); !client)
+      return "--server " + client.error().message;
+  }
+  return {};
 }
 
 void warn_of_stuck_targets(const WhatIfResult& result) {
@@ -44,14 +85,80 @@ void warn_of_stuck_targets(const WhatIfResult& result) {
     if (++stuck == 1) why = prediction.why_stuck;
   }
   if (stuck == 0) return;
-  std::fprintf(stderr, "lbf-whatif: warning: on %zu of %zu targets the program would not end: %s\n", stuck,
-               result.predictions.size(), report::printable(why).c_str());
+  kMessages.warn("on " + std::to_string(stuck) + " of " + std::to_string(result.predictions.size()) +
+                 " targets the program would not end: " + why);
+}
+
+Result<ProcedureQuestion> ask_about_procedures(const ProcedureOptions& options, WhatIfTrace& trace) {
+  Result<std::vector<std::string>> known = trace.procedures(WhatIfTrace::Samples::kStandIn);
+  if (!known) return known.error();
+  Result<ProcedureQuestion> question =
+      make_procedure_question(options, *known, trace.ranks(), trace.switched_off());
+  if (!question) return question;
+  for (const std::string& name : question->left_out) {
+    kMessages.note(name +
+                   " is left out: it was switched off while it ran, its times are a part of what they were");
+  }
+  for (const std::string& name : question->names) {
+    if (!trace.sampled().contains(name)) continue;
+    question->sampled.insert(name);
+    kMessages.note("the time of " + name +
+                   " is sampled: an average share of the time between MPI calls on each rank");
+  }
+  return question;
+}
+
+// The predictor of all targets and scenarios and, where procedures are asked for, one more of the first
+// target, whose critical path is followed.
+struct Replay {
+  std::unique_ptr<engine::Predictor> predictor;
+  std::unique_ptr<engine::Predictor> of_path;
+  std::unique_ptr<engine::CriticalPath> path;
+
+  template <typename Action>
+  void for_each(const Action& action) {
+    action(*predictor);
+    if (of_path) action(*of_path);
+  }
+};
+
+Result<Replay> make_replay(Rank ranks, const std::vector<engine::Target>& targets,
+                           const std::optional<ProcedureQuestion>& question) {
+  Replay replay;
+  if (question) {
+    auto made = engine::Predictor::make(ranks, {targets.front()}, {{}, question->plan.profiled});
+    if (!made) return made.error();
+    replay.of_path = std::move(*made);
+    replay.path = std::make_unique<engine::CriticalPath>(question->plan.profiled.size());
+    replay.of_path->observe_timeline(*replay.path);
+  }
+  auto made = engine::Predictor::make(ranks, question ? with_scenarios(targets, *question) : targets,
+                                      question ? question->plan : engine::ProcedurePlan{});
+  if (!made) return made.error();
+  replay.predictor = std::move(*made);
+  return replay;
+}
+
+Result<void> replay_trace(WhatIfTrace& trace, Replay& replay) {
+  Progress progress("lbf-whatif", "replayed");
+  const auto sink = [&](Rank rank, std::span<const Event> events) -> Result<void> {
+    if (replay.of_path) {
+      if (Result<void> fed = replay.of_path->feed(rank, events); !fed) return fed;
+    }
+    return replay.predictor->feed(rank, events);
+  };
+  if (Result<void> read = trace.read(sink, [&](double share) { progress.show(share); }); !read) return read;
+  replay.for_each([&](engine::Predictor& each) {
+    each.set_capture_cost(trace.capture_cost());
+    for (Rank rank = 0; rank < trace.ranks(); ++rank) each.close(rank);
+    each.advance();
+  });
+  return {};
 }
 
 // Takes the scenarios' predictions out of `predictions`, which keeps those of the targets as they ran.
-ProcedureAnswer answer_of(ProcedureQuestion question, const engine::Predictor& predictor,
-                               const engine::Predictor& of_path, const engine::CriticalPath& path,
-                               std::vector<engine::Prediction>& predictions) {
+ProcedureAnswer answer_of(ProcedureQuestion question, const Replay& replay,
+                          std::vector<engine::Prediction>& predictions) {
   ProcedureAnswer answer;
   const std::size_t targets = predictions.size() / (question.scenarios.size() + 1);
   for (std::size_t v = 1; v <= question.scenarios.size(); ++v) {
@@ -60,167 +167,85 @@ ProcedureAnswer answer_of(ProcedureQuestion question, const engine::Predictor& p
   }
   predictions.resize(targets);
   answer.question = std::move(question);
-  answer.scenario_stats = predictor.scenario_stats();
-  answer.procedure_stats = of_path.procedure_stats();
-  answer.path = path.profile();
+  answer.scenario_stats = replay.predictor->scenario_stats();
+  answer.procedure_stats = replay.of_path->procedure_stats();
+  answer.path = replay.path->profile();
   return answer;
+}
+
+Result<WhatIfResult> predict(const CommandLine& line) {
+  Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(line.trace, line.server);
+  if (!trace) return trace.error();
+  WhatIfResult result;
+  result.trace = line.trace;
+  result.ranks = (*trace)->ranks();
+  std::optional<ProcedureQuestion> question;
+  if (line.procedures.given()) {
+    Result<ProcedureQuestion> made = ask_about_procedures(line.procedures, **trace);
+    if (!made) return made.error();
+    question = std::move(*made);
+  }
+  WhatIfOptions options = line.targets;
+  if (line.one_node_each) options.nodes.push_back(static_cast<std::uint32_t>(result.ranks));
+  Result<std::vector<engine::Target>> targets = make_targets(options, result.ranks);
+  if (!targets) return targets.error();
+  result.targets = std::move(*targets);
+  Result<Replay> replay = make_replay(result.ranks, result.targets, question);
+  if (!replay) return replay.error();
+
+  engine::MpiSetup mpi = engine::mpi_setup((*trace)->library(), (*trace)->node_of_rank());
+  if (const auto asked = engine::mpi_library_named(line.mpi_library)) mpi.rules = {*asked, true};
+  result.mpi_rules = mpi.rules;
+  result.mpi_note = engine::mpi_rules_note(mpi.rules, (*trace)->library());
+  if (!result.mpi_note.empty()) kMessages.note(result.mpi_note);
+  replay->for_each([&](engine::Predictor& each) { each.set_mpi(mpi); });
+  if (const Result<void> replayed = replay_trace(**trace, *replay); !replayed) return replayed.error();
+
+  if (const Result<void> whole = replay->predictor->diagnosis(); !whole) {
+    result.why_partial = whole.error().message;
+    kMessages.warn("the prediction is partial: " + result.why_partial);
+  }
+  result.predictions = replay->predictor->predictions();
+  result.stats = replay->predictor->stats();
+  if (question) result.procedures = answer_of(std::move(*question), *replay, result.predictions);
+  warn_of_stuck_targets(result);
+  return result;
 }
 
 int write_page(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
   file.close();
-  if (!file) return fail(kFailure, path + ": cannot be written; name another file with --html");
-  return 0;
+  return file ? 0 : kMessages.fail(kExitFailure, path + ": cannot be written; name another file with --html");
 }
 
 int run(int argc, char** argv) {
-  WhatIfOptions options;
-  std::string server = default_server();
-  std::string trace_name;
-  bool json = false;
-
+  CommandLine line;
   CLI::App app{"How long a recorded program would take on other nodes, placements and networks.",
                "lbf-whatif"};
-  app.set_version_flag("--version", std::string("lbf-whatif ") + LBF_VERSION);
-  app.add_option("TRACE", trace_name,
-                 "a text trace, a stored trace (file, or folder of stream-*.lbfw), or "
-                 "JOB[_TASK|+OFFSET][.STEP] of a job that lbfd knows");
-  add_target_options(app, options);
-  ProcedureOptions procedures;
-  add_procedure_options(app, procedures);
-  std::string mpi_library;
-  std::vector<std::string> mpi_libraries;
-  for (int i = 0; i < engine::kMpiLibraryCount; ++i) {
-    mpi_libraries.emplace_back(engine::mpi_library_name(static_cast<engine::MpiLibrary>(i)));
-  }
-  app.add_option("--mpi-library", mpi_library,
-                 "whose algorithms the collectives follow: openmpi-4.1, openmpi-5.0 or mpich-4.0 (default: "
-                 "the library that ran, openmpi-4.1 where the trace does not say)")
-      ->check(CLI::IsMember(mpi_libraries));
-  const CLI::Option* server_option =
-      app.add_option("--server", server, "where lbfd is (default LBF_SERVER or unix:/run/lbf/lbfd.sock)");
-  CLI::Option* const json_option = app.add_flag("--json", json, "print JSON");
-  std::string html;
-  app.add_option("--html", html, "write a page that needs nothing else into this file; - is standard output")->excludes(json_option);
+  add_options(app, line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return fail(kUsage, std::string(error.what()) + "; lbf-whatif --help lists the options");
+    return kMessages.fail(kExitUsage, std::string(error.what()) + "; lbf-whatif --help lists the options");
   }
-  if (trace_name.empty()) return fail(kUsage, "TRACE is missing: what to replay; lbf-whatif --help");
-  std::string wrong = check_procedure_options(procedures);
-  // Asked for procedures alone, the targets are a processor for each rank: the critical path's.
-  const bool one_each = procedures.given() && options.nodes.empty() && app.count("--placement") == 0;
-  if (wrong.empty() && !one_each) wrong = check_target_options(app, options);
-  if (!wrong.empty()) return fail(kUsage, wrong);
-
-  if (server_option->count() > 0) {
-    if (const auto client = HttpClient::make(server); !client) {
-      return fail(kUsage, "--server " + client.error().message);
-    }
-  }
-  Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(trace_name, server);
-  if (!trace) return fail(kFailure, trace.error().message);
-  WhatIfResult result;
-  result.trace = trace_name;
-  result.ranks = (*trace)->ranks();
-  if (one_each) options.nodes.push_back(static_cast<std::uint32_t>(result.ranks));
-  std::optional<ProcedureQuestion> question;
-  if (procedures.given()) {
-    Result<std::vector<std::string>> known = (*trace)->procedures(WhatIfTrace::Samples::kStandIn);
-    if (!known) return fail(kFailure, known.error().message);
-    Result<ProcedureQuestion> made =
-        make_procedure_question(procedures, *known, result.ranks, (*trace)->switched_off());
-    if (!made) return fail(kFailure, made.error().message);
-    question = std::move(*made);
-    for (const std::string& name : question->left_out) {
-      std::fprintf(stderr,
-                   "lbf-whatif: note: %s is left out: it was switched off while it ran, its times are a part of what they "
-                   "were\n",
-                   report::printable(name).c_str());
-    }
-    for (const std::string& name : question->names) {
-      if (!(*trace)->sampled().contains(name)) continue;
-      question->sampled.insert(name);
-      std::fprintf(stderr,
-                   "lbf-whatif: note: the time of %s is sampled: an average share of the time between MPI calls on each rank\n",
-                   report::printable(name).c_str());
-    }
-  }
-  Result<std::vector<engine::Target>> targets = make_targets(options, result.ranks);
-  if (!targets) return fail(kFailure, targets.error().message);
-  result.targets = *targets;
-  engine::ProcedurePlan plan;
-  std::unique_ptr<engine::Predictor> of_path;
-  std::optional<engine::CriticalPath> path;
-  if (question) {
-    plan = question->plan;
-    *targets = with_scenarios(*targets, *question);
-    Result<std::unique_ptr<engine::Predictor>> made =
-        engine::Predictor::make(result.ranks, {result.targets.front()}, {{}, plan.profiled});
-    if (!made) return fail(kFailure, made.error().message);
-    of_path = std::move(*made);
-    path.emplace(plan.profiled.size());
-    of_path->observe_timeline(*path);
-  }
-  Result<std::unique_ptr<engine::Predictor>> predictor =
-      engine::Predictor::make(result.ranks, std::move(*targets), plan);
-  if (!predictor) return fail(kFailure, predictor.error().message);
-  engine::MpiSetup mpi = engine::mpi_setup((*trace)->library(), (*trace)->node_of_rank());
-  if (const auto asked = engine::mpi_library_named(mpi_library)) mpi.rules = {*asked, true};
-  result.mpi_rules = mpi.rules;
-  result.mpi_note = engine::mpi_rules_note(mpi.rules, (*trace)->library());
-  if (!result.mpi_note.empty()) {
-    std::fprintf(stderr, "lbf-whatif: note: %s\n", report::printable(result.mpi_note).c_str());
-  }
-  (*predictor)->set_mpi(mpi);
-  if (of_path) of_path->set_mpi(mpi);
-  {
-    Progress progress("lbf-whatif", "replayed");
-    const auto sink = [&](Rank rank, std::span<const Event> events) -> Result<void> {
-      if (of_path) {
-        if (Result<void> fed = of_path->feed(rank, events); !fed) return fed;
-      }
-      return (*predictor)->feed(rank, events);
-    };
-    const Result<void> read = (*trace)->read(sink, [&](double share) { progress.show(share); });
-    if (!read) return fail(kFailure, read.error().message);
-    (*predictor)->set_capture_cost((*trace)->capture_cost());
-    if (of_path) of_path->set_capture_cost((*trace)->capture_cost());
-    for (Rank rank = 0; rank < result.ranks; ++rank) {
-      (*predictor)->close(rank);
-      if (of_path) of_path->close(rank);
-    }
-    (*predictor)->advance();
-    if (of_path) of_path->advance();
-  }
-  if (const Result<void> whole = (*predictor)->diagnosis(); !whole) {
-    result.why_partial = whole.error().message;
-    std::fprintf(stderr, "lbf-whatif: warning: the prediction is partial: %s\n",
-                 report::printable(result.why_partial).c_str());
-  }
-  result.predictions = (*predictor)->predictions();
-  result.stats = (*predictor)->stats();
-  if (question) result.procedures = answer_of(std::move(*question), **predictor, *of_path, *path, result.predictions);
-  warn_of_stuck_targets(result);
-  if (!html.empty() && html != "-") return write_page(html, whatif_html(result, LBF_VERSION));
-  const std::string text = json            ? whatif_json(result)
-                           : html.empty() ? whatif_table(result)
-                                          : whatif_html(result, LBF_VERSION);
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return fail(kFailure, "cannot write the result to standard output; is the disk full or the pipe closed?");
-  }
-  return 0;
+  if (const std::string wrong = check(app, line); !wrong.empty()) return kMessages.fail(kExitUsage, wrong);
+  const Result<WhatIfResult> result = predict(line);
+  if (!result) return kMessages.fail(result.error());
+  if (line.json) return kMessages.write(whatif_json(*result));
+  if (line.html.empty()) return kMessages.write(whatif_table(*result));
+  const std::string page = whatif_html(*result, LBF_VERSION);
+  return line.html == "-" ? kMessages.write(page) : write_page(line.html, page);
 }
 
 }  // namespace
+}  // namespace lbf::tools
 
 int main(int argc, char** argv) {
   try {
-    return run(argc, argv);
+    return lbf::tools::run(argc, argv);
   } catch (const std::exception& error) {
-    return fail(kFailure, error.what());
+    return lbf::tools::kMessages.fail(lbf::tools::kExitFailure, error.what());
   }
 }

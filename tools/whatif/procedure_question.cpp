@@ -161,7 +161,7 @@ class Builder {
 }  // namespace
 
 void add_procedure_options(CLI::App& command, ProcedureOptions& options) {
-  const std::string group = "Procedures (docs/procedure-lbf.md)";
+  const std::string group = "Procedures (docs/procedures.md)";
   command
       .add_option("--procedures", options.procedures,
                   "procedures to look at, names or patterns, as in servBusy1,'solve*' (may be repeated): time, critical "

@@ -1,4 +1,4 @@
-// What lbf-whatif is asked about procedures (docs/procedure-lbf.md), as scenarios of one replay.
+// What lbf-whatif is asked about procedures (docs/procedures.md), as scenarios of one replay.
 #pragma once
 
 #include <set>

@@ -1,4 +1,4 @@
-// What lbf-whatif prints: a table for people, JSON (design.md section 6) for programs.
+// What lbf-whatif prints: a table for people, JSON (docs/man/lbf-whatif.1) for programs.
 #pragma once
 
 #include <optional>

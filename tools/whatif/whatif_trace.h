@@ -1,6 +1,6 @@
 // Traces as lbf-whatif reads them: a text trace, a stored trace (a file of batches, or a folder of stream
 // files), or a job's trace fetched from lbfd. Implements the reading side of docs/formats/text-trace-v1.md,
-// wire-v1.md and http-v1.md ("trace").
+// wire-v1.md and http-v1.md, "For people's tools".
 #pragma once
 
 #include <cstdint>

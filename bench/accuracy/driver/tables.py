@@ -3,7 +3,6 @@
 from . import intervals, papers, plan
 from .analysis import all_predictions, measured_cases, summary_of
 
-BEGIN, END = "<!-- accuracy tables: begin -->", "<!-- accuracy tables: end -->"
 KINDS = (("self", "itself"), ("nodes", "another node count"), ("network", "another network"), ("both", "both changed"))
 PREDICTORS = {"lbf": "lbf", "simgrid": "SimGrid"}
 
@@ -258,15 +257,3 @@ SUMMARY_HEADER = ["cases", "median error", "worst error", "within 3 %", "within 
 def summary_cells(summary):
     return [summary.cases, f"{summary.median_percent:.1f} %", f"{summary.worst_percent:+.1f} %",
             f"{100 * summary.within_3:.0f} %", f"{100 * summary.within_6:.0f} %"]
-
-
-def write_docs(path, lines, markers=(BEGIN, END)):
-    """Puts the tables between the markers."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    before, begin, rest = text.partition(markers[0])
-    _, end, after = rest.partition(markers[1])
-    if not begin or not end:
-        raise ValueError(f"{path}: the markers {' and '.join(markers)} are missing")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(before + begin + "\n" + "\n".join(lines).rstrip() + "\n" + end + after)

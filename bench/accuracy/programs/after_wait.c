@@ -5,8 +5,8 @@
 //
 // Work in registers can lose time to nothing but interrupts (packets that come, timers of a shaped link):
 // these are in nobody's processor time but that of the rank that they interrupt. Work with data loses the
-// caches, too, the more the longer it waited. Rank 0 prints medians and means. See docs/accuracy.md, "Known
-// causes of error".
+// caches, too, the more the longer it waited. Rank 0 prints medians and means. See docs/accuracy.md,
+// "Behind the aims".
 //
 // usage: after_wait SECONDS (of each figure), with srun --nodes=2 --ntasks=4 --distribution=block
 // --overcommit

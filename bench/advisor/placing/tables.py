@@ -7,7 +7,6 @@ from driver.tables import table
 
 from . import plan
 
-BEGIN, END = "<!-- placement tables: begin -->", "<!-- placement tables: end -->"
 WITHIN_PERCENT = 3.0  # of the best: what the first choice is held to
 
 
@@ -87,15 +86,3 @@ def lines_of(facts, cases, times):
     for outcome in outcomes:
         lines += details(outcome, cases[outcome.program], measured)
     return lines, outcomes
-
-
-def write_docs(path, lines):
-    """Puts the tables between the markers."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{path}: the markers {BEGIN} and {END} are missing")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(before + begin + "\n" + "\n".join(lines).rstrip() + "\n" + end + after)

@@ -1,4 +1,4 @@
-"""Procedure LBF of captured runs against really modified programs (docs/procedure-lbf.md). One purpose each:
+"""Procedure LBF of captured runs against really modified programs (docs/procedures.md). One purpose each:
 
 plan      programs, modifications, versions, the order of the runs
 cluster   what is added to the cluster of bench/accuracy: a bare run of a version, a captured one with procedures

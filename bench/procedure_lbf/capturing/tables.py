@@ -7,7 +7,6 @@ from driver.tables import table
 
 from . import plan
 
-MARKERS = ("<!-- captured tables: begin -->", "<!-- captured tables: end -->")
 AIM_PERCENT = 2.0  # median error; TR Fig. 3 has 0.6
 
 

@@ -8,8 +8,6 @@ from driver.tables import table
 
 from . import plan
 
-BEGIN, END = "<!-- skeleton tables: begin -->", "<!-- skeleton tables: end -->"
-
 
 def mean(values):
     values = list(values)
@@ -180,15 +178,3 @@ def read_compared(output):
             with open(os.path.join(folder, name), encoding="utf-8") as file:
                 compared[name.removesuffix(".json")] = json.load(file)
     return compared
-
-
-def write_docs(path, lines):
-    """Puts the tables between the markers."""
-    with open(path, encoding="utf-8") as file:
-        text = file.read()
-    before, begin, rest = text.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not begin or not end:
-        raise ValueError(f"{path}: the markers {BEGIN} and {END} are missing")
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(before + begin + "\n" + "\n".join(lines).rstrip() + "\n" + end + after)

@@ -21,7 +21,7 @@
 
 namespace lbf::daemon {
 
-// Procedures that a pass is about (docs/procedure-lbf.md). Without any their times are process time like other.
+// Procedures that a pass is about (docs/procedures.md). Without any their times are process time like other.
 struct TraceProcedures {
   engine::ProcedurePlan plan{};
   std::vector<std::string> names{};  // of the plan's numbers

@@ -1,4 +1,4 @@
-// ProcedurePlan: which procedures' time a prediction moves or shortens (docs/procedure-lbf.md).
+// ProcedurePlan: which procedures' time a prediction moves or shortens (docs/procedures.md).
 //
 // Place in the event's way: the matcher makes ops whose work differs by scenario; a Target says which scenario
 // it replays.

@@ -1,5 +1,5 @@
 // Procedures moved by the engine, against two programs that share no code with it: Fig. 2 of TR word by word (with
-// the readings of docs/procedure-lbf.md), and a brute force that moves the time in the trace by the definition and
+// the readings of docs/procedures.md), and a brute force that moves the time in the trace by the definition and
 // simulates the moved trace. And against itself under other arrival orders.
 #include <gtest/gtest.h>
 

@@ -94,36 +94,6 @@ TEST_F(SkeletonCommand, TakesTheTimeThatIsWanted) {
   EXPECT_THAT(run("build bars.lbf --time 1s -o b.c").err, HasSubstr("K = 1,"));
 }
 
-TEST_F(SkeletonCommand, BuildsAScalableProgram) {
-  write_pattern("grid9.lbf", "stencil2d", 60, 9);
-  write_pattern("grid12.lbf", "stencil2d", 60, 12);
-  const test::Outcome built =
-      run("build grid9.lbf grid12.lbf --scalable --factor 20 --time-tolerance 0.5 -o grid.c");
-  EXPECT_EQ(built.status, 0) << built.err;
-  std::ifstream in(dir_ + "/grid.c");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  EXPECT_THAT(text, HasSubstr("Runs of 9, 12 ranks, a grid of 2 dimensions"));
-  EXPECT_THAT(text, HasSubstr("peer = around(-1, 0, 0);"));
-  EXPECT_THAT(text, HasSubstr("n = count(60)"));
-  EXPECT_THAT(run("run grid.c").err, HasSubstr("a scalable skeleton; with how many ranks? (--ranks N)"));
-}
-
-TEST_F(SkeletonCommand, SaysWhyASkeletonIsNotScalable) {
-  write_ring("four.lbf", 60, 4);
-  write_ring("five.lbf", 61, 5);
-  const auto refuses = [&](int status, const std::string& arguments, const std::string& says) {
-    const test::Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.status, status) << arguments << ": " << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr(says)) << arguments;
-  };
-  refuses(1, "build four.lbf --scalable -K 2", "needs runs at two or more rank counts");
-  refuses(1, "build four.lbf five.lbf --scalable -K 2",
-          "iterations of a loop follow no law of the rank count");
-  refuses(2, "build four.lbf five.lbf -K 2", "are for --scalable");
-  EXPECT_EQ(run("build four.lbf -K 2 -o four.c").status, 0);
-  refuses(1, "run four.c --ranks 8", "made for 4 ranks; other counts need a scalable skeleton");
-}
-
 TEST_F(SkeletonCommand, RefusesWhatItCannotUse) {
   write_ring("ring.lbf", 3);
   write("cut.lbf",

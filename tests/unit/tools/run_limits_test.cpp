@@ -7,7 +7,7 @@
 
 #include "tools/run/run_description.h"
 
-namespace lbf::run::run_limits_test {
+namespace lbf::tools::run_limits_test {
 namespace {
 
 using testing::ElementsAre;
@@ -63,4 +63,4 @@ TEST_F(RunLimits, WrongOnesAreErrors) {
 }
 
 }  // namespace
-}  // namespace lbf::run::run_limits_test
+}  // namespace lbf::tools::run_limits_test

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <string>
 
-namespace lbf::run::run_process_test {
+namespace lbf::tools::run_process_test {
 namespace {
 
 // What `nice`, which prints its own niceness, says as a child.
@@ -74,4 +74,4 @@ TEST(StartChild, AChildThatEndsWithItsParentDoesSoWhenThatIsKilled) {
 }
 
 }  // namespace
-}  // namespace lbf::run::run_process_test
+}  // namespace lbf::tools::run_process_test

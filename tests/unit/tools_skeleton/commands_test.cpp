@@ -49,9 +49,10 @@ class SkeletonCommands : public testing::Test {
     std::ofstream(dir_ + "/" + name) << text;
     ::chmod((dir_ + "/" + name).c_str(), 0755);
   }
+  // With a token no request needs munge, which may not run here.
   test::Outcome run(const std::string& arguments) {
-    return test::run_command("cd " + dir_ + " && PATH=" + dir_ + ":$PATH MPICC=mpicc " + LBF_SKELETON + " " +
-                             arguments);
+    return test::run_command("cd " + dir_ + " && LBF_TOKEN=none PATH=" + dir_ + ":$PATH MPICC=mpicc " +
+                             LBF_SKELETON + " " + arguments);
   }
   std::string read(const std::string& name) {
     std::ifstream in(dir_ + "/" + name);
