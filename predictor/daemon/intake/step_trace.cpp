@@ -108,7 +108,7 @@ class WindowReader {
 // waiting for that.
 struct StepTrace::Stream {
   std::mutex mutex;
-  StreamDescription description;  // guarded by StepTrace::mutex_
+  protocol::StreamDescription description;  // guarded by StepTrace::mutex_
   ScopedFd fd;
   std::string path;
   std::uint64_t next_sequence = 1;
@@ -223,7 +223,7 @@ Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
   return {};
 }
 
-StepTrace::StepTrace(StepKey key, std::string directory, StepDescription description, uid_t owner,
+StepTrace::StepTrace(StepKey key, std::string directory, protocol::StepDescription description, uid_t owner,
                      Nanoseconds created_realtime_ns)
     : key_(std::move(key)),
       directory_(std::move(directory)),
@@ -238,7 +238,7 @@ std::string StepTrace::stream_path(std::uint32_t stream, std::string_view suffix
 }
 
 Result<std::shared_ptr<StepTrace>> StepTrace::create(StepKey key, std::string directory,
-                                                     const StepDescription& first, uid_t owner) {
+                                                     const protocol::StepDescription& first, uid_t owner) {
   if (auto made = make_directory_durably(directory); !made) return made.error();
   const Nanoseconds created_ns = realtime_ns();
   const json step = {{"version", kStoreVersion},
@@ -261,7 +261,7 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_to_read(StepKey key, std::str
 
 Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey key, std::string directory) {
   const std::string path = directory + "/step.json";
-  auto text = read_whole_file(path, 2 * kMaxDescriptionBytes);
+  auto text = read_whole_file(path, 2 * protocol::kMaxDescriptionBytes);
   if (!text) return text.error();
   const json step = json::parse(*text, nullptr, false);
   if (!step.is_object() || !step.contains("version") || !step["version"].is_number_integer() ||
@@ -273,7 +273,7 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey 
     return invalid_input(path + ": trace store version " + step["version"].dump() + ", this lbfd knows " +
                          std::to_string(kStoreVersion) + ": use the lbfd that wrote it");
   }
-  auto description = StepDescription::parse(step["description"].dump());
+  auto description = protocol::decode_step_description(step["description"].dump());
   if (!description) return invalid_input(path + ": " + description.error().message);
   std::shared_ptr<StepTrace> trace(
       new StepTrace(std::move(key), std::move(directory), std::move(description).value(),
@@ -287,10 +287,10 @@ Result<void> StepTrace::load_streams(Purpose purpose) {
   const std::scoped_lock lock(mutex_);
   for (std::uint32_t number = 0; number < description_.nodes.size(); ++number) {
     const std::string path = stream_path(number, ".json");
-    auto text = read_whole_file(path, kMaxDescriptionBytes);
+    auto text = read_whole_file(path, protocol::kMaxDescriptionBytes);
     if (!text && text.error().code == ErrorCode::kNotFound) continue;
     if (!text) return text.error();
-    auto description = StreamDescription::parse(json::parse(*text, nullptr, false), description_);
+    auto description = protocol::decode_stream_description(json::parse(*text, nullptr, false), description_);
     if (!description)
       return invalid_input(path + " is damaged, remove the step's directory: " + description.error().message);
 
@@ -323,7 +323,7 @@ Result<void> StepTrace::store_missing(std::uint32_t number) const {
   return write_file_durably(stream_path(number, ".json"), own.dump());
 }
 
-Result<void> StepTrace::store_description(std::uint32_t number, const StepDescription& description) const {
+Result<void> StepTrace::store_description(std::uint32_t number, const protocol::StepDescription& description) const {
   // Only what differs from the step's description: a step on 1,000 nodes names its nodes once.
   json own = json::object();
   for (const auto& [key, value] : description.raw.items()) {
@@ -339,7 +339,7 @@ Result<void> StepTrace::end_missing_stream(std::uint32_t number) {
   {
     const std::scoped_lock lock(mutex_);
     if (streams_.contains(number)) return {};
-    const StreamDescription description{{}, description_.cpus_on_node, true};
+    const protocol::StreamDescription description{{}, description_.cpus_on_node, true};
     if (auto added = add_stream(number, description, [&] { return store_missing(number); }); !added) return added;
   }
   auto ended = end_stream(number, {0, 0, std::string(kReasonStreamTimeout)});
@@ -347,7 +347,7 @@ Result<void> StepTrace::end_missing_stream(std::uint32_t number) {
   return {};
 }
 
-Result<void> StepTrace::add_stream(std::uint32_t number, StreamDescription description,
+Result<void> StepTrace::add_stream(std::uint32_t number, protocol::StreamDescription description,
                                    const std::function<Result<void>()>& store) {
   auto stream = std::make_unique<Stream>();
   stream->description = std::move(description);
@@ -360,7 +360,7 @@ Result<void> StepTrace::add_stream(std::uint32_t number, StreamDescription descr
   return {};
 }
 
-Result<std::uint64_t> StepTrace::register_stream(const StepDescription& description) {
+Result<std::uint64_t> StepTrace::register_stream(const protocol::StepDescription& description) {
   if (description.nodes != description_.nodes || description.tasks != description_.tasks) {
     return invalid_input(
         "step " + key_.text() +
@@ -371,12 +371,12 @@ Result<std::uint64_t> StepTrace::register_stream(const StepDescription& descript
   if (const auto found = streams_.find(number); found != streams_.end()) {
     if (found->second->description.registered_by_lbfd) {  // now its relay has come after all
       if (auto stored = store_description(number, description); !stored) return stored.error();
-      found->second->description = StreamDescription::of(description);
+      found->second->description = protocol::StreamDescription::of(description);
     }
     return found->second->state().next_sequence;
   }
   const auto store = [&] { return store_description(number, description); };
-  if (auto added = add_stream(number, StreamDescription::of(description), store); !added) return added.error();
+  if (auto added = add_stream(number, protocol::StreamDescription::of(description), store); !added) return added.error();
   return std::uint64_t{1};
 }
 
@@ -468,9 +468,9 @@ Result<void> StepTrace::reopen_stream(std::uint32_t number) {
   return {};
 }
 
-std::map<std::uint32_t, StreamDescription> StepTrace::stream_descriptions() const {
+std::map<std::uint32_t, protocol::StreamDescription> StepTrace::stream_descriptions() const {
   const std::scoped_lock lock(mutex_);
-  std::map<std::uint32_t, StreamDescription> descriptions;
+  std::map<std::uint32_t, protocol::StreamDescription> descriptions;
   for (const auto& [number, stream] : streams_) descriptions.emplace(number, stream->description);
   return descriptions;
 }

@@ -109,8 +109,8 @@ bool StepRun::ready_to_build() const {
 
 // Task t = rank t runs where its node's relay says; nodes that have not said get the remaining tasks in
 // blocks of tasks_per_node, Slurm's default distribution.
-std::vector<std::uint32_t> StepRun::place_tasks(const std::map<std::uint32_t, StreamDescription>& streams) {
-  const StepDescription& step = trace_->description();
+std::vector<std::uint32_t> StepRun::place_tasks(const std::map<std::uint32_t, protocol::StreamDescription>& streams) {
+  const protocol::StepDescription& step = trace_->description();
   const auto nodes = static_cast<std::uint32_t>(step.nodes.size());
   std::vector<std::optional<std::uint32_t>> node_of_task(static_cast<std::size_t>(ranks_));
   std::vector<std::uint32_t> room = step.tasks_per_node;
@@ -204,7 +204,7 @@ void StepRun::build() {
   rank_states_.resize(static_cast<std::size_t>(ranks_));  // not before: a step that is only registered costs little
   built_ = true;
   changed_ = true;
-  const StepDescription& step = trace_->description();
+  const protocol::StepDescription& step = trace_->description();
   const auto streams = trace_->stream_descriptions();
   ran_.node_of_rank = place_tasks(streams);
   nodes_.resize(step.nodes.size());

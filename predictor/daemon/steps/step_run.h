@@ -108,7 +108,7 @@ class StepRun {
 
   bool ready_to_build() const;
   void build();
-  std::vector<std::uint32_t> place_tasks(const std::map<std::uint32_t, StreamDescription>& streams);
+  std::vector<std::uint32_t> place_tasks(const std::map<std::uint32_t, protocol::StreamDescription>& streams);
   void find_topology_nodes();
   void leave_out_idle_nodes();
   std::vector<engine::Target> make_targets();

@@ -330,7 +330,7 @@ std::vector<db::PredictionRecord> StepRun::describe_predictions(const db::StepRe
 }
 
 void StepRun::publish() {
-  const StepDescription& step = trace_->description();
+  const protocol::StepDescription& step = trace_->description();
   auto view = std::make_shared<StepView>();
   db::StepRecord& record = view->record;
   record.cluster = trace_->key().cluster;

@@ -37,10 +37,10 @@ class ProceduresTest : public testing::Test {
     networks_ = std::make_unique<daemon::NetworkCatalog>(std::move(catalog).value());
   }
 
-  static daemon::StepDescription description(std::uint32_t node) {
+  static protocol::StepDescription description(std::uint32_t node) {
     const json text = {{"job", 7}, {"step", 0}, {"node_index", node}, {"nodes", {"n0", "n1"}}, {"tasks", 2},
                        {"task_ids", {node}}, {"cpus_on_node", 1}};
-    return daemon::StepDescription::parse(text.dump()).value();
+    return protocol::decode_step_description(text.dump()).value();
   }
   std::shared_ptr<daemon::StepTrace> make_trace(const std::string& name) {
     auto trace =
