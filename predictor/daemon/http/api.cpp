@@ -103,9 +103,8 @@ ApiResponse in_pieces(std::unique_ptr<ListPieces> pieces) {
 }
 
 // For the ranks whose relay asks (docs/procedures.md, "One list for all ranks").
-void add_procedure_list(json& body, const std::shared_ptr<const ProcedureList>& list) {
-  if (list != nullptr)
-    body["procedures"] = {{"generation", list->generation}, {"names", list->names}, {"text", list->text}};
+void add_procedure_list(json& body, const std::shared_ptr<const protocol::ProcedureList>& list) {
+  if (list != nullptr) body["procedures"] = protocol::json_of(*list);
 }
 
 // %XX and '+' of a query. Errors: kInvalidInput.

@@ -13,6 +13,7 @@
 
 #include "base/scoped_fd.h"
 #include "predictor/daemon/intake/file_io.h"
+#include "protocol/control_records.h"
 
 namespace lbf::daemon {
 namespace {
@@ -51,22 +52,17 @@ Result<StreamEnd> parse_end(const std::string& text, const std::string& path) {
                    end["reason"].get<std::string>(), end.value("realtime_ns", std::int64_t{0})};
 }
 
-// What every control record must be, so that the replay can rely on it.
-Result<void> check_control(std::string_view text) {
-  const json record = json::parse(text, nullptr, false);
-  if (!record.is_object() || !record.contains("type") || !record["type"].is_string()) {
-    return invalid_input("a control record is not a JSON object with a 'type'");
-  }
-  return {};
-}
-
 // Decodes batches of one stream for their errors only. Communicators are defined once per stream, so batches
 // must come in order.
 class BatchValidator {
  public:
   BatchValidator() : decoder_(communicators_, kMaxTraceRanks) {
     sink_.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
-    sink_.on_control = [](std::string_view text) { return check_control(text); };
+    // So that every replay can rely on it.
+    sink_.on_control = [](std::string_view text) -> Result<void> {
+      if (const auto record = protocol::decode_control(text); !record) return record.error();
+      return {};
+    };
   }
   Result<BatchHeader> check(std::span<const std::byte> batch) { return decoder_.decode(batch, sink_); }
 

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <ctime>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/cpu_time.h"
@@ -16,35 +15,9 @@
 namespace lbf::daemon {
 namespace {
 
-using nlohmann::json;
-
 constexpr std::chrono::milliseconds kPublishInterval{1000};
 constexpr std::size_t kMaxRemarks = 64;  // a hostile stream could give one per batch
 constexpr std::size_t kMaxRemarkBytes = 500;
-
-// Members of a control record: wrong types read as "not said"; the record comes from the user's program.
-double number_or(const json& record, const char* key, double otherwise) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
-std::int64_t integer_or(const json& record, const char* key, std::int64_t otherwise) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
-}
-
-std::uint64_t count_or_zero(const json& record, const char* key) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_or(record, key, 0)));
-}
-
-std::string text_or_empty(const json& record, const char* key) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-Seconds not_negative(double seconds) {
-  return seconds > 0 ? seconds : 0;
-}
 
 bool add_remark(std::vector<std::string>& remarks, std::string remark) {
   if (remark.size() > kMaxRemarkBytes) remark.resize(kMaxRemarkBytes);
@@ -398,7 +371,10 @@ void StepRun::apply_batch(Stream& stream) {
   sink.on_events = [&](Rank rank, std::span<const Event> events) {
     return take_events(stream, rank, events);
   };
-  sink.on_control = [&](std::string_view text) { return take_control(stream, text); };
+  sink.on_control = [&](std::string_view text) {
+    take_control(stream, text);
+    return Result<void>{};
+  };
   const auto decoded = stream.decoder.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), sink);
   if (!decoded) return fail(decoded.error().message);
   ++stream.next_sequence;
@@ -462,26 +438,24 @@ Result<void> StepRun::take_events(Stream& stream, Rank rank, std::span<const Eve
   return {};  // what is only counted goes on
 }
 
-void StepRun::take_process(Stream& stream, Rank rank, const json& record) {
+void StepRun::take(Stream& stream, Rank rank, const protocol::ProcessRecord& record) {
   RankState& state = rank_states_[static_cast<std::size_t>(rank)];
   any_rank_seen_ = true;
-  const std::int64_t pid = integer_or(record, "pid", 0);
-  if (state.process_seen && (state.pid != pid || (state.stream && *state.stream != stream.number))) {
+  if (state.process_seen && (state.pid != record.pid || (state.stream && *state.stream != stream.number))) {
     add_reason(
         fmt::format("two processes call themselves rank {}: several MPI programs in one step (srun without "
                     "--mpi=pmix?)",
                     rank));
   }
   state.process_seen = true;
-  state.pid = pid;
-  if (const std::string library = text_or_empty(record, "library"); !library.empty()) take_library(library);
+  state.pid = record.pid;
+  if (!record.library.empty()) take_library(record.library);
   profile_.take_process(rank, record);
-  state.init_s = not_negative(number_or(record, "init_s", 0));
-  const std::int64_t world_size = integer_or(record, "world_size", ranks_);
-  if (world_size != ranks_) {
-    add_reason(fmt::format("MPI_COMM_WORLD has {} ranks, the step {} tasks", world_size, ranks_));
+  state.init_s = record.init_s;
+  if (record.world_size.value_or(ranks_) != ranks_) {
+    add_reason(fmt::format("MPI_COMM_WORLD has {} ranks, the step {} tasks", *record.world_size, ranks_));
   }
-  if (integer_or(record, "thread_level", 0) >= 3) {
+  if (record.thread_level >= 3) {
     add_note("MPI_THREAD_MULTIPLE: calls of a rank's threads are replayed as one sequence");
   }
 }
@@ -499,66 +473,54 @@ void StepRun::take_library(const std::string& version) {
   }
 }
 
-Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
-  const json record = json::parse(text, nullptr, false);
-  if (!record.is_object()) return {};  // StepTrace::append refused such ones
-  const std::string type = text_or_empty(record, "type");
-  if (type == "relay") {
-    stream.relay_cpu_s = not_negative(number_or(record, "cpu_s", 0));
-    stream.sent_bytes = count_or_zero(record, "bytes_sent");
-    stream.relay_lost_batches = count_or_zero(record, "lost_batches");
-    stream.processes_left_out = count_or_zero(record, "processes_left_out");
-    return {};
+void StepRun::take_control(Stream& stream, std::string_view text) {
+  const auto record = protocol::decode_control(text);
+  if (!record) return;  // StepTrace::append refused such ones
+  const std::optional<std::int64_t> said = protocol::rank_of(*record);
+  if (said && (*said < 0 || *said >= ranks_)) {
+    add_reason(fmt::format("a record of rank {} came, but the step has {} tasks (MPI started inside a task?)", *said,
+                           ranks_));
+    return;
   }
-  if (type == "cost") {
-    stream.cost = stream_cost_of(record, stream.number, ranks_);
-    return {};
-  }
-  if (type == "note") {
-    longest_stop_s_ = std::max(longest_stop_s_, not_negative(number_or(record, "stopped_s", 0)));
-    if (const std::string note = text_or_empty(record, "text"); !note.empty()) {
-      add_note(fmt::format("node {}: {}", stream.number, note));
-    }
-    return {};
-  }
-  const std::int64_t rank_number = integer_or(record, "rank", -1);
-  if (rank_number < 0 || rank_number >= ranks_) {
-    add_reason(fmt::format("a record of rank {} came, but the step has {} tasks (MPI started inside a task?)",
-                           rank_number, ranks_));
-    return {};
-  }
-  const auto rank = static_cast<Rank>(rank_number);
+  std::visit([&](const auto& one) { take(stream, static_cast<Rank>(said.value_or(kAnyRank)), one); }, *record);
+}
+
+void StepRun::take(Stream& stream, Rank, const protocol::RelayRecord& record) {
+  stream.relay_cpu_s = record.cpu_s;
+  stream.sent_bytes = record.bytes_sent;
+  stream.relay_lost_batches = record.lost_batches;
+  stream.processes_left_out = record.processes_left_out;
+}
+
+void StepRun::take(Stream& stream, Rank, const protocol::CostRecord& record) {
+  stream.cost = stream_cost_of(record, stream.number, ranks_);
+}
+
+void StepRun::take(Stream& stream, Rank, const protocol::NoteRecord& record) {
+  longest_stop_s_ = std::max(longest_stop_s_, record.stopped_s);
+  if (!record.text.empty()) add_note(fmt::format("node {}: {}", stream.number, record.text));
+}
+
+void StepRun::take(Stream&, Rank rank, const protocol::StatsRecord& record) {
   RankState& state = rank_states_[static_cast<std::size_t>(rank)];
-  if (type == "process") {
-    take_process(stream, rank, record);
-  } else if (type == "stats") {
-    state.elapsed_s = std::max(state.elapsed_s, not_negative(number_or(record, "elapsed_s", 0)));
-    state.lost_records = count_or_zero(record, "lost_records");
-    state.abandoned_calls = count_or_zero(record, "abandoned_calls");
-    state.events_without_communicator = count_or_zero(record, "events_without_communicator");
-    state.unread_gap_s = not_negative(number_or(record, "unread_gap_s", 0));
-    state.capture_s = not_negative(number_or(record, "capture_s", 0));
-    const auto calls = record.find("calls");
-    if (calls != record.end() && calls->is_array()) {
-      state.calls.assign(mpi_function_count() + 1, {0, 0});
-      for (const json& call : *calls) {
-        if (!call.is_array() || call.size() != 3 || !call[0].is_number_unsigned() ||
-            !call[1].is_number_unsigned() || !call[2].is_number()) {
-          continue;
-        }
-        const auto function = call[0].get<std::uint64_t>();
-        if (function >= state.calls.size()) continue;
-        state.calls[function] = {call[1].get<std::uint64_t>(), not_negative(call[2].get<double>())};
-      }
-    }
-  } else if (type == "process_end") {
-    state.how = text_or_empty(record, "how");
-    state.elapsed_s = std::max(state.elapsed_s, not_negative(number_or(record, "elapsed_s", 0)));
-    close_rank(rank);
-  } else {
-    (void)take_procedure_record(stream, rank, type, record);
+  state.elapsed_s = std::max(state.elapsed_s, record.elapsed_s);
+  state.lost_records = record.lost_records;
+  state.abandoned_calls = record.abandoned_calls;
+  state.events_without_communicator = record.events_without_communicator;
+  state.unread_gap_s = record.unread_gap_s;
+  state.capture_s = record.capture_s;
+  if (!record.calls) return;
+  state.calls.assign(mpi_function_count() + 1, {0, 0});
+  for (const protocol::CallTotal& call : *record.calls) {
+    if (call.function < state.calls.size()) state.calls[call.function] = {call.count, call.total_s};
   }
-  return {};
+}
+
+void StepRun::take(Stream&, Rank rank, const protocol::ProcessEndRecord& record) {
+  RankState& state = rank_states_[static_cast<std::size_t>(rank)];
+  state.how = record.how;
+  state.elapsed_s = std::max(state.elapsed_s, record.elapsed_s);
+  close_rank(rank);
 }
 
 void StepRun::close_rank(Rank rank) {

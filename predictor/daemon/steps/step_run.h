@@ -30,6 +30,7 @@
 #include "predictor/daemon/steps/trace_pass.h"
 #include "predictor/daemon/steps/run_picture.h"
 #include "predictor/daemon/steps/step_procedures.h"
+#include "protocol/control_records.h"
 
 namespace lbf::daemon {
 
@@ -100,7 +101,7 @@ class StepRun {
 
   // Which procedures all ranks are to measure (`--lbf-procedures=auto`); nullptr: nothing was decided. Thread-safe, does
   // not wait for a batch.
-  std::shared_ptr<const ProcedureList> procedure_list() const;
+  std::shared_ptr<const protocol::ProcedureList> procedure_list() const;
 
  private:
   struct Stream;
@@ -125,8 +126,6 @@ class StepRun {
   // names() of the step's procedures and, where that can be told (`complete`), behind them what is only sampled.
   std::vector<std::string> predictable_names(bool complete) const;
   std::vector<std::uint32_t> foremost_procedures(const std::vector<std::string>& names, bool complete) const;
-  // From `procedure`, `procedure_remark`, `procedure_candidate`, `procedure_samples`, `procedure_list`. False: none of them.
-  bool take_procedure_record(const Stream& stream, Rank rank, const std::string& type, const nlohmann::json& record);
   void search_procedures();
   double procedure_cost_limit() const;
   void describe_procedures(db::StepRecord& record, std::vector<std::string>& notes) const;
@@ -135,8 +134,20 @@ class StepRun {
   Stream* next_stream(const std::vector<StreamState>& states);
   void apply_batch(Stream& stream);
   Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
-  Result<void> take_control(Stream& stream, std::string_view text);
-  void take_process(Stream& stream, Rank rank, const nlohmann::json& record);
+  void take_control(Stream& stream, std::string_view text);
+  // RANK is one of the step's, where the record is about a rank.
+  void take(Stream& stream, Rank rank, const protocol::ProcessRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::StatsRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::ProcessEndRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::ProcedureRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::ProcedureCandidateRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::ProcedureListRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::ProcedureSamplesRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::ProcedureRemarkRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::NoteRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::CostRecord& record);
+  void take(Stream& stream, Rank rank, const protocol::RelayRecord& record);
+  void take(Stream&, Rank, const protocol::UnknownRecord&) {}
   // `version`: MPI_Get_library_version.
   void take_library(const std::string& version);
   void close_rank(Rank rank);
@@ -208,7 +219,7 @@ class StepRun {
 
   mutable std::mutex view_mutex_;
   std::shared_ptr<const StepView> view_;
-  std::shared_ptr<const ProcedureList> procedure_list_;
+  std::shared_ptr<const protocol::ProcedureList> procedure_list_;
 };
 
 // The placement's name where it has one: "block", "cyclic", "plane=K", else "map=N0,N1,...".

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "cost/procedure_limit.h"
 #include "predictor/daemon/steps/step_run.h"
@@ -15,71 +14,42 @@ namespace {
 constexpr unsigned kMostPasses = 4;
 constexpr double kDefaultLimit = 0.02;  // of overhead, where the step does not say
 
-// Members of a control record: wrong types read as "not said"; the record comes from the user's program.
-std::string text_of(const nlohmann::json& record, const char* key) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-std::uint64_t count_of(const nlohmann::json& record, const char* key, std::uint64_t otherwise = 0) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : otherwise;
-}
-
-double number_of(const nlohmann::json& record, const char* key) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_number() ? found->get<double>() : 0;
-}
-
-std::vector<std::string> words_of(const nlohmann::json& record, const char* key) {
-  std::vector<std::string> out;
-  const auto found = record.find(key);
-  if (found == record.end() || !found->is_array()) return out;
-  for (const auto& item : *found) {
-    if (item.is_string() && out.size() < ProcedureSearch::kMostNames) out.push_back(item.get<std::string>());
-  }
-  return out;
-}
-
 }  // namespace
 
-bool StepRun::take_procedure_record(const Stream& stream, Rank rank, const std::string& type,
-                                    const nlohmann::json& record) {
-  if (type == "procedure") {
-    const auto defined = procedures_.define(rank, count_of(record, "id", ~std::uint64_t{0}), text_of(record, "name"),
-                                            number_of(record, "call_ns"));
-    if (!defined) add_note(fmt::format("node {}: {}", stream.number, defined.error().message));
-  } else if (type == "procedure_remark") {
-    const std::string kind = text_of(record, "kind");
-    const std::string name = text_of(record, "name");
-    procedures_.remark(rank, kind, name, text_of(record, "text"), number_of(record, "calls_per_s"));
-    if (kind == "off" || kind == "refused") procedure_search_.take_off(name);
-  } else if (type == "procedure_samples") {
-    procedures_.take_samples(rank, text_of(record, "name"), count_of(record, "inclusive"), count_of(record, "exclusive"),
-                             count_of(record, "of"));
-  } else if (type == "procedure_candidate") {
-    procedure_search_.take_candidate(rank, count_of(record, "number"), count_of(record, "of"),
-                                     count_of(record, "own_samples"), {words_of(record, "names"), count_of(record, "samples")});
-    procedures_.say_call_ns(number_of(record, "call_ns"));
-  } else if (type == "procedure_list") {
-    const ProcedureList list{count_of(record, "generation"), words_of(record, "names"), text_of(record, "text")};
-    if (list.generation > listed_generation_) {
-      listed_generation_ = list.generation;
-      procedures_.take_list(list.names);
-      for (const std::string& name : list.names) procedures_.expect_within(name, procedure_cost_limit());
-      add_note(fmt::format("procedures: auto: list {} of all ranks, by the critical path as sampled: {}", list.generation,
-                           list.names.empty() ? "none" : list.text));
-    }
-    procedure_search_.take_list(list, std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
-  } else {
-    return false;
+void StepRun::take(Stream& stream, Rank rank, const protocol::ProcedureRecord& record) {
+  const auto defined = procedures_.define(rank, record.id.value_or(~std::uint64_t{0}), record.name, record.call_ns);
+  if (!defined) add_note(fmt::format("node {}: {}", stream.number, defined.error().message));
+}
+
+void StepRun::take(Stream&, Rank rank, const protocol::ProcedureRemarkRecord& record) {
+  procedures_.remark(rank, record.kind, record.name, record.text, record.calls_per_s);
+  if (record.kind == protocol::kSwitchedOff || record.kind == protocol::kRefused) procedure_search_.take_off(record.name);
+}
+
+void StepRun::take(Stream&, Rank rank, const protocol::ProcedureSamplesRecord& record) {
+  procedures_.take_samples(rank, record.name, record.inclusive, record.exclusive, record.of);
+}
+
+void StepRun::take(Stream&, Rank rank, const protocol::ProcedureCandidateRecord& record) {
+  procedure_search_.take_candidate(rank, record.number, record.of, record.own_samples, {record.names, record.samples});
+  procedures_.say_call_ns(record.call_ns);
+}
+
+void StepRun::take(Stream&, Rank, const protocol::ProcedureListRecord& record) {
+  const protocol::ProcedureList& list = record.list;
+  if (list.generation > listed_generation_) {
+    listed_generation_ = list.generation;
+    procedures_.take_list(list.names);
+    for (const std::string& name : list.names) procedures_.expect_within(name, procedure_cost_limit());
+    add_note(fmt::format("procedures: auto: list {} of all ranks, by the critical path as sampled: {}", list.generation,
+                         list.names.empty() ? "none" : list.text));
   }
-  return true;
+  procedure_search_.take_list(list, std::chrono::duration<double>(Clock::now().time_since_epoch()).count());
 }
 
 // Share of a rank's time that measured calls may cost there.
 double StepRun::procedure_cost_limit() const {
-  const double said = number_of(trace_->description().raw, "overhead_limit_percent") / 100;
+  const double said = trace_->description().overhead_limit_percent.value_or(0) / 100;
   return cost::procedure_limit(said > 0 ? said : kDefaultLimit);
 }
 
@@ -102,12 +72,12 @@ void StepRun::search_procedures() {
   evidence.cost_limit = procedure_cost_limit();
   evidence.known_cost = [this](const std::string& name) { return procedures_.known_cost(name); };
   if (!procedure_search_.decide(evidence)) return;
-  auto list = std::make_shared<const ProcedureList>(procedure_search_.list());
+  auto list = std::make_shared<const protocol::ProcedureList>(procedure_search_.list());
   const std::scoped_lock lock(view_mutex_);
   procedure_list_ = std::move(list);
 }
 
-std::shared_ptr<const ProcedureList> StepRun::procedure_list() const {
+std::shared_ptr<const protocol::ProcedureList> StepRun::procedure_list() const {
   const std::scoped_lock lock(view_mutex_);
   return procedure_list_;
 }

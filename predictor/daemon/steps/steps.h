@@ -93,7 +93,7 @@ class Steps {
                                   const StreamEnd& end);
 
   // What the answer to a relay carries for its ranks (StepRun::procedure_list); nullptr: nothing.
-  std::shared_ptr<const ProcedureList> procedure_list(const StepKey& key) const;
+  std::shared_ptr<const protocol::ProcedureList> procedure_list(const StepKey& key) const;
 
   // Steps under way as they are now, finished ones from the database; oldest first, the latest `query.limit`.
   // REQUIRES: the caller may see what the query selects.

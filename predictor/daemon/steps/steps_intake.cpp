@@ -124,7 +124,7 @@ StepRunOptions Steps::run_options(const StepTrace& trace) const {
   return options;
 }
 
-std::shared_ptr<const ProcedureList> Steps::procedure_list(const StepKey& key) const {
+std::shared_ptr<const protocol::ProcedureList> Steps::procedure_list(const StepKey& key) const {
   const EntryPtr entry = find_loaded(key);
   const std::shared_ptr<StepRun> run = entry == nullptr ? nullptr : entry->current_run();
   return run == nullptr ? nullptr : run->procedure_list();

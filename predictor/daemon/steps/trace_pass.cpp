@@ -2,8 +2,9 @@
 #include "predictor/daemon/steps/trace_pass.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
+
+#include "protocol/control_records.h"
 
 namespace lbf::daemon {
 namespace {
@@ -103,7 +104,10 @@ void TracePass::work(const std::vector<StreamState>& streams) {
   }
   BatchSink sink;
   sink.on_events = [&](Rank rank, std::span<const Event> events) { return take_events(*stream, rank, events); };
-  sink.on_control = [&](std::string_view text) { return take_control(*stream, text); };
+  sink.on_control = [&](std::string_view text) {
+    take_control(text);
+    return Result<void>{};
+  };
   const auto read = trace_->read_batch(stream->number, stream->next_sequence, batch_);
   const bool decoded =
       read.ok() && stream->decoder.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), sink).ok();
@@ -161,33 +165,23 @@ std::span<const Event> TracePass::translated(Rank rank, std::span<const Event> e
   return translated_;
 }
 
-Result<void> TracePass::take_control(Stream& /*stream*/, std::string_view text) {
-  const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
-  const auto word = [&](const char* key) {
-    const auto found = record.find(key);
-    return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  if (!record.is_object()) return {};
-  const auto number = record.find("rank");
-  if (number == record.end() || !number->is_number_integer()) return {};
-  const auto rank = number->get<std::int64_t>();
-  if (rank < 0 || rank >= ranks_) return {};
-  const std::string type = word("type");
-  if (type == "process" && !library_seen_ && !any_event_) {
-    if (const std::string library = word("library"); !library.empty()) {
-      library_seen_ = true;
-      predictor_->set_mpi(engine::mpi_setup(library, node_of_rank_));
-    }
-  } else if (type == "procedure" && planned_procedures_ > 0) {
-    const auto id = record.find("id");
+void TracePass::take_control(std::string_view text) {
+  const auto record = protocol::decode_control(text);
+  if (!record) return;
+  const std::int64_t said = protocol::rank_of(*record).value_or(protocol::kNoRank);
+  if (said < 0 || said >= ranks_) return;
+  const auto rank = static_cast<Rank>(said);
+  if (const auto* process = std::get_if<protocol::ProcessRecord>(&*record)) {
+    if (library_seen_ || any_event_ || process->library.empty()) return;
+    library_seen_ = true;
+    predictor_->set_mpi(engine::mpi_setup(process->library, node_of_rank_));
+  } else if (const auto* procedure = std::get_if<protocol::ProcedureRecord>(&*record)) {
     // What is wrong with it the step says (StepProcedures).
-    if (id != record.end() && id->is_number_unsigned())
-      (void)procedures_.define(static_cast<Rank>(rank), id->get<std::uint64_t>(), word("name"));
-  } else if (type == "process_end" && !closed_[static_cast<std::size_t>(rank)]) {
+    if (planned_procedures_ > 0 && procedure->id) (void)procedures_.define(rank, *procedure->id, procedure->name);
+  } else if (std::holds_alternative<protocol::ProcessEndRecord>(*record) && !closed_[static_cast<std::size_t>(rank)]) {
     closed_[static_cast<std::size_t>(rank)] = true;
-    predictor_->close(static_cast<Rank>(rank));
+    predictor_->close(rank);
   }
-  return {};
 }
 
 }  // namespace lbf::daemon

@@ -63,7 +63,7 @@ class TracePass {
             std::unique_ptr<engine::Predictor> predictor, std::size_t targets, ReplayMemory* memory,
             const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled);
   Stream* next(const std::vector<StreamState>& streams);
-  Result<void> take_control(Stream& stream, std::string_view text);
+  void take_control(std::string_view text);
   Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
   // The ranks' numbers of procedures become those of the plan.
   std::span<const Event> translated(Rank rank, std::span<const Event> events);

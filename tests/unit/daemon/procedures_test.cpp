@@ -332,7 +332,7 @@ TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
   // So far the path runs through rank 0 only: 4 s, of which its samples say 80 % F.
   EXPECT_THAT(list->names, testing::ElementsAre("F"));
   EXPECT_THAT(list->text, HasSubstr("F 80.0 %"));
-  const auto given = [&](Rank_& rank, std::int32_t number, const daemon::ProcedureList& what) {
+  const auto given = [&](Rank_& rank, std::int32_t number, const protocol::ProcedureList& what) {
     rank.control({{"type", "procedure_list"}, {"rank", number}, {"generation", what.generation}, {"names", what.names}, {"text", what.text}});
   };
   given(zero, 0, *list);
