@@ -1,8 +1,8 @@
 // A step with every field set goes through SQL, JSON and rows, byte for byte as http-v1.md promises. The files are in
 // tests/unit/report/data: tests/unit/report/every_field_test.cpp reads them again.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -122,13 +122,19 @@ std::vector<db::PredictionRecord> predictions() {
   return made;
 }
 
+std::string path_of(const std::string& name) {
+  return std::string(LBF_REPORT_FIXTURES) + "/every_field/" + name;
+}
+
+std::string file_text(const std::string& name) {
+  std::ifstream in(path_of(name));
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
 // With LBF_WRITE_GOLDEN in the environment the files are written, not compared.
 void expect_file(const std::string& name, const std::string& text) {
-  const std::string path = std::string(LBF_REPORT_FIXTURES) + "/every_field/" + name;
-  if (std::getenv("LBF_WRITE_GOLDEN") != nullptr) std::ofstream(path) << text;
-  std::ifstream in(path);
-  const std::string expected{std::istreambuf_iterator<char>(in), {}};
-  EXPECT_EQ(text, expected) << path;
+  if (std::getenv("LBF_WRITE_GOLDEN") != nullptr) std::ofstream(path_of(name)) << text;
+  EXPECT_EQ(text, file_text(name)) << name;
 }
 
 class EveryField : public testing::Test {
@@ -170,10 +176,14 @@ TEST_F(EveryField, AsText) {
 }
 
 TEST_F(EveryField, AsARow) {
-  std::vector<std::string_view> all = daemon::all_row_names();
-  std::sort(all.begin(), all.end());
+  // In the order of the file.
+  const nlohmann::json expected = nlohmann::json::parse(file_text("rows.json"));
+  std::vector<std::string> all;
+  for (const std::string name : expected["keys"]) all.push_back(name);
+  for (const std::string name : expected["prediction_keys"]) all.push_back("predictions." + name);
   std::string names;
-  for (const std::string_view name : all) (names += names.empty() ? "" : ",") += name;
+  for (const std::string& name : all) (names += names.empty() ? "" : ",") += name;
+  EXPECT_THAT(daemon::all_row_names(), testing::UnorderedElementsAreArray(all));
   const auto columns = daemon::parse_rows(names).value();
   db::ListValues values = columns.values();
   values.every_target = true;
