@@ -60,7 +60,8 @@ void read_value(const RowReader& row, int column, std::integral auto& out) {
   out = static_cast<std::remove_reference_t<decltype(out)>>(row.integer(column));
 }
 inline void read_value(const RowReader& row, int column, double& out) {
-  if (!row.is_null(column)) out = row.number(column);
+  const double number = row.number(column);
+  if (number != 0 || !row.is_null(column)) out = number;
 }
 inline void read_value(const RowReader& row, int column, protocol::StepState& out) {
   out = protocol::state_of_name(row.text(column)).value_or(protocol::StepState::kRunning);
