@@ -1,6 +1,6 @@
 // CostStore, see cost_store.h.
 #include "db/cost_store.h"
-#include "db/statement_values.h"
+#include "db/field_sql.h"
 
 #include <SQLiteCpp/SQLiteCpp.h>
 
@@ -11,6 +11,7 @@ namespace lbf::db {
 namespace {
 
 using nlohmann::json;
+
 
 json json_of(const std::optional<double>& value) {
   return value ? json(*value) : json();
@@ -36,7 +37,7 @@ std::string ranks_text(const std::vector<RankCostRecord>& ranks) {
 }
 
 // Written by this file alone: what is not as above is left out.
-void read_parts(const std::string& nodes, const std::string& ranks, CostRecord& cost) {
+void read_parts(std::string_view nodes, std::string_view ranks, CostRecord& cost) {
   const json node_list = json::parse(nodes, nullptr, false);
   if (node_list.is_array()) {
     for (const json& n : node_list) {
@@ -68,67 +69,24 @@ void CostStore::replace(SQLite::Database& connection, StepRow step, const std::o
   remove.bind(1, step);
   remove.exec();
   if (!cost) return;
-  SQLite::Statement insert(
-      connection,
-      "INSERT INTO cost (step_row, limit_percent, predicted_percent, corrected_percent, state, program_cpu_s, "
-      "direct_s, ideal_s, relay_cpu_s, recorded_calls, counted_calls, disbelieved, windows, seen_share, nodes_json, "
-      "ranks_json, once_capture_s, once_relay_s, recording_s, held_up_s) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  static const std::string sql = "INSERT INTO cost (step_row, nodes_json, ranks_json" +
+                                 each_column(kCostFields, [](std::string_view name) { return name; }) + ") VALUES (?, ?, ?" +
+                                 each_column(kCostFields, [](std::string_view) { return "?"; }) + ")";
+  SQLite::Statement insert(connection, sql);
   insert.bind(1, step);
-  bind_optional(insert, 2, cost->limit_percent);
-  bind_optional(insert, 3, cost->predicted_percent);
-  bind_optional(insert, 4, cost->corrected_percent);
-  insert.bind(5, cost->state);
-  insert.bind(6, cost->program_cpu_s);
-  insert.bind(7, cost->direct_s);
-  insert.bind(8, cost->ideal_s);
-  insert.bind(9, cost->relay_cpu_s);
-  insert.bind(10, static_cast<std::int64_t>(cost->recorded_calls));
-  insert.bind(11, static_cast<std::int64_t>(cost->counted_calls));
-  insert.bind(12, static_cast<std::int64_t>(cost->disbelieved));
-  insert.bind(13, static_cast<std::int64_t>(cost->windows));
-  insert.bind(14, cost->seen_share);
-  insert.bind(15, nodes_text(cost->nodes));
-  insert.bind(16, ranks_text(cost->ranks));
-  bind_optional(insert, 17, cost->once_capture_s);
-  bind_optional(insert, 18, cost->once_relay_s);
-  bind_optional(insert, 19, cost->recording_s);
-  insert.bind(20, cost->held_up_s);
+  insert.bind(2, nodes_text(cost->nodes));
+  insert.bind(3, ranks_text(cost->ranks));
+  bind_fields(insert, 4, kCostFields, *cost);
   insert.exec();
 }
 
-CostStore::Reader::Reader(SQLite::Database& connection)
-    : query_(
-          connection,
-          "SELECT limit_percent, predicted_percent, corrected_percent, state, program_cpu_s, direct_s, ideal_s, "
-          "relay_cpu_s, recorded_calls, counted_calls, disbelieved, windows, seen_share, nodes_json, ranks_json, "
-          "once_capture_s, once_relay_s, recording_s, held_up_s FROM cost WHERE step_row = ?") {}
+CostStore::PartsReader::PartsReader(SQLite::Database& connection)
+    : rows_(connection, "SELECT nodes_json, ranks_json FROM cost WHERE step_row = ?") {}
 
-std::optional<CostRecord> CostStore::Reader::of_step(StepRow step, bool with_parts) {
-  SQLite::Statement& query = query_;
-  query.reset();
-  query.bind(1, step);
-  if (!query.executeStep()) return std::nullopt;
-  CostRecord cost;
-  cost.limit_percent = optional_of(query.getColumn(0));
-  cost.predicted_percent = optional_of(query.getColumn(1));
-  cost.corrected_percent = optional_of(query.getColumn(2));
-  cost.state = query.getColumn(3).getString();
-  cost.program_cpu_s = query.getColumn(4).getDouble();
-  cost.direct_s = query.getColumn(5).getDouble();
-  cost.ideal_s = query.getColumn(6).getDouble();
-  cost.relay_cpu_s = query.getColumn(7).getDouble();
-  cost.recorded_calls = static_cast<std::uint64_t>(query.getColumn(8).getInt64());
-  cost.counted_calls = static_cast<std::uint64_t>(query.getColumn(9).getInt64());
-  cost.disbelieved = static_cast<std::uint64_t>(query.getColumn(10).getInt64());
-  cost.windows = static_cast<std::uint64_t>(query.getColumn(11).getInt64());
-  cost.seen_share = query.getColumn(12).getDouble();
-  cost.once_capture_s = optional_of(query.getColumn(15));
-  cost.once_relay_s = optional_of(query.getColumn(16));
-  cost.recording_s = optional_of(query.getColumn(17));
-  cost.held_up_s = query.getColumn(18).getDouble();
-  if (with_parts) read_parts(query.getColumn(13).getString(), query.getColumn(14).getString(), cost);
-  return cost;
+void CostStore::PartsReader::add_to(CostRecord& cost, StepRow step) {
+  rows_.reset();
+  rows_.bind(1, step);
+  if (rows_.next()) read_parts(rows_.text(0), rows_.text(1), cost);
 }
 
 }  // namespace lbf::db

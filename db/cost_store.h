@@ -8,6 +8,7 @@
 #include "db/cost_record.h"
 #include "db/database.h"
 #include "db/records.h"
+#include "db/row_reader.h"
 
 namespace lbf::db {
 
@@ -16,14 +17,14 @@ class CostStore {
   // Inside a transaction. Without COST the row is removed.
   static void replace(SQLite::Database& connection, StepRow step, const std::optional<CostRecord>& cost);
 
-  // Inside a read: prepared once, for as many steps as there are. WITH_PARTS: nodes and ranks, too.
-  class Reader {
+  // Inside a read: the nodes and ranks of costs, prepared once for as many steps as there are.
+  class PartsReader {
    public:
-    explicit Reader(SQLite::Database& connection);
-    std::optional<CostRecord> of_step(StepRow step, bool with_parts);
+    explicit PartsReader(SQLite::Database& connection);
+    void add_to(CostRecord& cost, StepRow step);
 
    private:
-    SQLite::Statement query_;
+    RowReader rows_;
   };
 };
 

@@ -6,19 +6,27 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "db/row_reader.h"
-#include "db/statement_values.h"
+#include "db/field_sql.h"
 
 namespace lbf::db {
 namespace {
 
-std::string topology_text(const TopologyRecord& topology) {
-  if (topology.file.empty()) return {};
-  return nlohmann::json{{"file", topology.file}, {"nodes", topology.nodes}}.dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
+constexpr std::string_view kRanks = "rank_finish_s_json";
 
 }  // namespace
+
+PredictionRecord PredictionRecord::without_ranks() const {
+  PredictionRecord out;
+  protocol::for_each_field(kPredictionFields, [&](const auto& field) {
+    if (field.sql.column != kRanks) out.*field.member = this->*field.member;
+  });
+  return out;
+}
+
+std::string topology_text(const protocol::Topology& topology) {
+  if (topology.file.empty()) return {};
+  return text_of({{"file", topology.file}, {"nodes", topology.nodes}});
+}
 
 TopologyRecord topology_of(std::string_view text) {
   TopologyRecord topology;
@@ -38,90 +46,25 @@ void PredictionStore::replace(SQLite::Database& connection, StepRow step,
   SQLite::Statement remove(connection, "DELETE FROM prediction WHERE step_row = ?");
   remove.bind(1, step);
   remove.exec();
-  SQLite::Statement insert(
-      connection,
-      "INSERT INTO prediction (step_row, position, target, nodes, cores_per_node, placement, "
-      "network, contention, speed, kind, predicted_s, speedup, self_error_percent, partial, "
-      "progress_s, measured_at_progress_s, rank_finish_s_json, why_stuck, topology_json, "
-      "why_deferred, deferred_for_good, low_s, high_s, seen_share, taken_up) "
-      "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)");
+  static const std::string sql = "INSERT INTO prediction (step_row, position" +
+                                 each_column(kPredictionFields, [](std::string_view name) { return name; }) + ") VALUES (?, ?" +
+                                 each_column(kPredictionFields, [](std::string_view) { return "?"; }) + ")";
+  SQLite::Statement insert(connection, sql);
   std::int64_t position = 0;
   for (const PredictionRecord& prediction : predictions) {
     insert.reset();
     insert.bind(1, step);
     insert.bind(2, position++);
-    insert.bind(3, prediction.target);
-    insert.bind(4, prediction.nodes);
-    insert.bind(5, prediction.cores_per_node);
-    insert.bind(6, prediction.placement);
-    insert.bind(7, prediction.network);
-    insert.bind(8, prediction.contention);
-    insert.bind(9, prediction.speed);
-    insert.bind(10, prediction.kind);
-    insert.bind(11, prediction.predicted_s);
-    bind_optional(insert, 12, prediction.speedup);
-    bind_optional(insert, 13, prediction.self_error_percent);
-    insert.bind(14, prediction.partial ? 1 : 0);
-    insert.bind(15, prediction.progress_s);
-    insert.bind(16, prediction.measured_at_progress_s);
-    insert.bind(17, nlohmann::json(prediction.rank_finish_s).dump());
-    insert.bind(18, prediction.why_stuck);
-    insert.bind(19, topology_text(prediction.topology));
-    insert.bind(20, prediction.why_deferred);
-    insert.bind(21, prediction.deferred_for_good ? 1 : 0);
-    bind_optional(insert, 22, prediction.low_s);
-    bind_optional(insert, 23, prediction.high_s);
-    insert.bind(24, prediction.seen_share);
-    insert.bind(25, prediction.taken_up ? 1 : 0);
+    bind_fields(insert, 3, kPredictionFields, prediction);
     insert.exec();
   }
 }
 
 namespace {
 
-std::string selection(bool with_ranks, const char* condition) {
-  return std::string("SELECT target, nodes, cores_per_node, placement, network, contention, speed, kind, "
-                     "predicted_s, speedup, self_error_percent, partial, progress_s, measured_at_progress_s, "
-                     "why_stuck, topology_json, why_deferred, deferred_for_good, low_s, high_s, seen_share, taken_up, ") +
-         (with_ranks ? "rank_finish_s_json" : "'[]'") + " FROM prediction WHERE step_row = ?1" + condition +
-         " ORDER BY position";
-}
-
 constexpr const char* kShownInLists =
     " AND position IN (SELECT self_position FROM step WHERE step_row = ?1 UNION SELECT fastest_position FROM "
     "step WHERE step_row = ?1)";
-
-void read_row(const RowReader& row, PredictionRecord& prediction) {
-  prediction.target = row.text(0);
-  prediction.nodes = row.u32(1);
-  prediction.cores_per_node = row.u32(2);
-  prediction.placement = row.text(3);
-  prediction.network = row.text(4);
-  prediction.contention = row.text(5);
-  prediction.speed = row.number(6);
-  prediction.kind = row.text(7);
-  prediction.predicted_s = row.number(8);
-  prediction.speedup = row.optional_number(9);
-  prediction.self_error_percent = row.optional_number(10);
-  prediction.partial = row.flag(11);
-  prediction.progress_s = row.number(12);
-  prediction.measured_at_progress_s = row.number(13);
-  prediction.why_stuck = row.text(14);
-  prediction.topology = topology_of(row.text(15));
-  prediction.why_deferred = row.text(16);
-  prediction.deferred_for_good = row.flag(17);
-  prediction.low_s = row.optional_number(18);
-  prediction.high_s = row.optional_number(19);
-  prediction.seen_share = row.optional_number(20).value_or(1);
-  prediction.taken_up = row.flag(21);
-  const std::string_view ranks = row.text(22);
-  if (ranks == "[]") return;
-  const auto finish = nlohmann::json::parse(ranks, nullptr, false);
-  if (!finish.is_array()) return;
-  for (const auto& value : finish) {
-    if (value.is_number()) prediction.rank_finish_s.push_back(value.get<Seconds>());
-  }
-}
 
 }  // namespace
 
@@ -187,26 +130,32 @@ Result<std::vector<PredictionRecord>> PredictionStore::summary_of_step(StepRow s
 
 Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::of_steps(const std::vector<StepRow>& steps,
                                                                              bool with_ranks) const {
-  return of_each(steps, selection(with_ranks, ""));
+  return of_each(steps, with_ranks, "");
 }
 
 Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::summaries(
     const std::vector<StepRow>& steps) const {
-  return of_each(steps, selection(false, kShownInLists));
+  return of_each(steps, false, kShownInLists);
 }
 
 Result<std::vector<std::vector<PredictionRecord>>> PredictionStore::of_each(const std::vector<StepRow>& steps,
-                                                                            const std::string& sql) const {
+                                                                            bool with_ranks, std::string_view condition) const {
   std::vector<std::vector<PredictionRecord>> all;
   all.reserve(steps.size());
   auto done = database_.read([&](SQLite::Database& connection) {
+    std::string sql = "SELECT position";
+    FieldReader<PredictionRecord> fields(1);
+    for (const auto& field : read_fields<PredictionRecord, kPredictionFields>()) {
+      if (with_ranks || field.name != kRanks) fields.add(field, "", sql);
+    }
+    sql.append(" FROM prediction WHERE step_row = ?1").append(condition).append(" ORDER BY position");
     RowReader rows(connection, sql);
     std::size_t most = 0;
     for (const StepRow step : steps) {
       rows.bind(1, step);
       auto& predictions = all.emplace_back();
       predictions.reserve(most);
-      while (rows.next()) read_row(rows, predictions.emplace_back());
+      while (rows.next()) fields.read(rows, predictions.emplace_back());
       rows.reset();
       most = std::max(most, predictions.size());
     }

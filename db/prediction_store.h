@@ -13,9 +13,6 @@
 
 namespace lbf::db {
 
-// What column topology_json holds; nothing known where it holds none.
-TopologyRecord topology_of(std::string_view text);
-
 // Thread-safe as Database is. REQUIRES: the database outlives the store.
 class PredictionStore {
  public:
@@ -46,8 +43,8 @@ class PredictionStore {
                       const std::vector<PredictionRecord>& predictions);
 
  private:
-  Result<std::vector<std::vector<PredictionRecord>>> of_each(const std::vector<StepRow>& steps,
-                                                             const std::string& sql) const;
+  Result<std::vector<std::vector<PredictionRecord>>> of_each(const std::vector<StepRow>& steps, bool with_ranks,
+                                                             std::string_view condition) const;
 
   Database& database_;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <concepts>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -70,101 +71,118 @@ std::optional<double> seen_percent(const Step& step) {
 using S = const Step&;
 using T = const TargetPrediction*;
 
-// In alphabetical order: -e prints it like that, and a cut name takes the first that fits.
-const std::vector<Field> kFields{
-    {"Account", 10, false, false, [](S s, T) { return s.account; }},
-    {"Best", 10, false, false,
-     [](S s, T) { return fastest(s) != nullptr ? duration(fastest(s)->predicted_s) : std::string(); }},
-    {"BestGain", 8, false, false,
-     [](S s, T) { return fastest(s) != nullptr ? ratio(speedup(s, *fastest(s))) : std::string(); }},
-    {"BestTarget", 24, true, false,
-     [](S s, T) { return fastest(s) != nullptr ? describe(*fastest(s), true) : std::string(); }},
-    {"BytesOnWire", 12, false, false, [](S s, T) { return number(s.bytes_on_wire); },
-     [](S s) { return s.bytes_on_wire; }},
-    {"BytesStored", 12, false, false, [](S s, T) { return number(s.bytes_stored); },
-     [](S s) { return s.bytes_stored; }},
-    {"CaptureState", 12, true, false, [](S s, T) { return s.cost ? s.cost->state : std::string(); }},
-    {"CaptureTime", 11, false, false, [](S s, T) { return duration(s.capture_s); }},
-    {"Cluster", 10, true, false, [](S s, T) { return s.cluster; }},
-    {"Command", 24, true, false, [](S s, T) { return command_line(s); }},
-    {"Contention", 10, true, true, [](S, T t) { return t != nullptr ? t->contention : std::string(); }},
-    {"Cores", 5, false, true, [](S, T t) { return t != nullptr ? number(t->cores) : std::string(); }},
-    {"Deferred", 24, true, true, [](S, T t) { return t != nullptr ? t->why_deferred : std::string(); }},
-    {"End", 19, false, false,
-     [](S s, T) {
-       return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0));
-     }},
-    {"Events", 12, false, false, [](S s, T) { return number(s.events); }},
-    {"High", 10, false, true,
-     [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->high_s) : std::string(); }},
-    {"JobID", 12, true, false, [](S s, T) { return job_id(s); }},
-    {"JobIDRaw", 12, true, false, [](S s, T) { return raw_job_id(s); }},
-    {"JobName", 10, false, false, [](S s, T) { return s.job_name; }},
-    {"Kind", 6, true, true, [](S, T t) { return t != nullptr ? t->kind : std::string(); }},
-    {"LbfdCPU", 10, false, false, [](S s, T) { return duration(s.lbfd_cpu_s); }},
-    {"LostEvents", 10, false, false, [](S s, T) { return number(s.lost_events); }},
-    {"Low", 10, false, true,
-     [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->low_s) : std::string(); }},
-    {"MPITime", 10, false, false, [](S s, T) { return duration(s.mpi_s); }},
-    {"Measured", 10, false, false, [](S s, T) { return duration(s.measured_s); }},
-    {"MeasuredRaw", 14, false, false, [](S s, T) { return number(s.measured_s); }},
-    {"Messages", 12, false, false, [](S s, T) { return number(s.messages); }},
-    {"NNodes", 6, false, false, [](S s, T) {
-       const std::uint64_t nodes = s.node_count.value_or(s.nodes.size());
-       return nodes == 0 ? std::string() : std::to_string(nodes);
-     }},
-    {"NTasks", 6, false, false, [](S s, T) { return number(s.ranks); }},
-    {"Network", 14, true, true, [](S, T t) { return t != nullptr ? t->network : std::string(); }},
-    {"NodeList", 15, false, false, [](S s, T) { return hostlist(s.nodes); }},
-    {"Nodes", 5, false, true, [](S, T t) { return t != nullptr ? number(t->nodes) : std::string(); }},
-    {"Notes", 40, true, false, [](S s, T) { return joined(s.notes, "; "); }},
-    {"Overhead", 8, false, false, [](S s, T) { return percent(s.overhead_percent()); }},
-    {"OverheadHigh", 12, false, false,
-     [](S s, T) { return s.cost ? percent(s.cost->high_percent) : std::string(); }},
-    {"OverheadLimit", 13, false, false,
-     [](S s, T) { return s.cost ? percent(s.cost->limit_percent) : std::string(); }},
-    {"OverheadLow", 11, false, false,
-     [](S s, T) { return s.cost ? percent(s.cost->low_percent) : std::string(); }},
-    {"OverheadOnce", 12, false, false,
-     [](S s, T) { return s.cost ? duration(s.cost->once_s()) : std::string(); }},
-    {"OverheadPredicted", 17, false, false,
-     [](S s, T) { return s.cost ? percent(s.cost->predicted_percent) : std::string(); }},
-    {"OverheadTotal", 13, false, false,
-     [](S s, T) { return s.cost ? percent(s.cost->total_high_percent) : std::string(); }},
-    {"Partition", 10, false, false, [](S s, T) { return s.partition; }},
-    {"Placement", 12, true, true, [](S, T t) { return t != nullptr ? t->placement : std::string(); }},
-    {"Predicted", 10, false, true,
-     [](S, T t) {
-       if (t != nullptr && !t->why_stuck.empty()) return std::string("stuck");
-       if (t != nullptr && !t->why_deferred.empty()) return std::string("deferred");
-       return t != nullptr ? duration(t->predicted_s) : std::string();
-     }},
-    {"PredictedRaw", 14, false, true,
-     [](S, T t) { return t != nullptr ? number(t->predicted_s) : std::string(); }},
-    {"Progress", 10, false, true,
-     [](S, T t) { return t != nullptr ? duration(t->progress_s) : std::string(); }},
-    {"Reason", 24, true, false, [](S s, T) { return s.why_partial; }},
-    {"RelayCPU", 10, false, false, [](S s, T) { return duration(s.relay_cpu_s); }},
-    {"Restart", 7, false, false, [](S s, T) { return std::to_string(s.restart); }},
-    {"RunNetwork", 14, true, false, [](S s, T) { return s.network; }},
-    {"Seen", 7, false, false, [](S s, T) { return percent(seen_percent(s)); }},
-    {"SelfError", 9, false, false, [](S s, T) { return signed_percent(s.self_error_percent()); }},
-    {"Speed", 5, false, true,
-     [](S, T t) { return t != nullptr && t->speed ? fmt::format("{:g}", *t->speed) : std::string(); }},
-    {"Speedup", 8, false, true,
-     [](S s, T t) { return t != nullptr ? ratio(speedup(s, *t)) : std::string(); }},
-    {"Start", 19, false, false, [](S s, T) { return format_timestamp(s.start_s.value_or(0)); }},
-    {"State", 8, false, false, [](S s, T) { return std::string(state_name(s.state)); }},
-    {"Target", 24, true, true, [](S, T t) { return t != nullptr ? t->target : std::string(); }},
-    {"Topology", 15, true, true,
-     [](S, T t) { return t != nullptr ? hostlist(t->topology_nodes) : std::string(); }},
-    {"UID", 6, false, false, [](S s, T) { return number(s.uid); }},
-    {"Unmodelled", 10, false, false, [](S s, T) { return duration(s.unmodelled_s); }},
-    {"UnmodelledPct", 13, false, false, [](S s, T) { return percent(s.unmodelled_percent()); }},
-    {"User", 9, false, false, [](S s, T) { return s.user.empty() ? number(s.uid) : s.user; }},
-    {"Wildcards", 9, false, false, [](S s, T) { return number(s.wildcard_receives); }},
-    {"Windows", 7, false, false, [](S s, T) { return s.cost ? number(s.cost->windows) : std::string(); }},
-};
+constexpr const char* kSpeedup =
+    "measured_s,state,predictions.predicted_s,predictions.speedup,predictions.partial,predictions.measured_at_progress_s";
+
+// What is computed from several fields.
+std::vector<Field> computed_fields() {
+  return {
+      {"Best", 10, false, false, "predictions.predicted_s",
+       [](S s, T) { return fastest(s) != nullptr ? duration(fastest(s)->predicted_s) : std::string(); }},
+      {"BestGain", 8, false, false, kSpeedup,
+       [](S s, T) { return fastest(s) != nullptr ? ratio(speedup(s, *fastest(s))) : std::string(); }},
+      {"BestTarget", 24, true, false, "predictions.predicted_s,predictions.target,predictions.nodes,predictions.placement,predictions.network",
+       [](S s, T) { return fastest(s) != nullptr ? describe(*fastest(s), true) : std::string(); }},
+      {"Command", 24, true, false, "command,command_cut", [](S s, T) { return command_line(s); }},
+      {"End", 19, false, false, "state,end",
+       [](S s, T) {
+         return s.running() && !s.end_s ? std::string("Unknown") : format_timestamp(s.end_s.value_or(0));
+       }},
+      {"High", 10, false, true, "predictions.seen_share,predictions.high_s",
+       [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->high_s) : std::string(); }},
+      {"JobID", 12, true, false, "", [](S s, T) { return job_id(s); }},
+      {"JobIDRaw", 12, true, false, "", [](S s, T) { return raw_job_id(s); }},
+      {"Low", 10, false, true, "predictions.seen_share,predictions.low_s",
+       [](S, T t) { return t != nullptr && t->seen_in_part() ? duration(t->low_s) : std::string(); }},
+      {"MeasuredRaw", 14, false, false, "measured_s", [](S s, T) { return number(s.measured_s); }},
+      {"NNodes", 6, false, false, "node_count", [](S s, T) {
+         const std::uint64_t nodes = s.node_count.value_or(s.nodes.size());
+         return nodes == 0 ? std::string() : std::to_string(nodes);
+       }},
+      {"Overhead", 8, false, false, "capture_s,relay_cpu_s,measured_s,ranks", [](S s, T) { return percent(s.overhead_percent()); }},
+      {"OverheadOnce", 12, false, false, "cost.once_capture_s,cost.once_relay_s",
+       [](S s, T) { return s.cost ? duration(s.cost->once_s()) : std::string(); }},
+      {"Predicted", 10, false, true, "predictions.why_stuck,predictions.why_deferred,predictions.predicted_s",
+       [](S, T t) {
+         if (t != nullptr && !t->why_stuck.empty()) return std::string("stuck");
+         if (t != nullptr && !t->why_deferred.empty()) return std::string("deferred");
+         return t != nullptr ? duration(t->predicted_s) : std::string();
+       }},
+      {"PredictedRaw", 14, false, true, "predictions.predicted_s",
+       [](S, T t) { return t != nullptr ? number(t->predicted_s) : std::string(); }},
+      {"Seen", 7, false, false, "cost.seen_share,predictions.kind,predictions.seen_share", [](S s, T) { return percent(seen_percent(s)); }},
+      {"SelfError", 9, false, false, "predictions.kind,predictions.self_error_percent", [](S s, T) { return signed_percent(s.self_error_percent()); }},
+      {"Speedup", 8, false, true, kSpeedup,
+       [](S s, T t) { return t != nullptr ? ratio(speedup(s, *t)) : std::string(); }},
+      {"UnmodelledPct", 13, false, false, "unmodelled_s,mpi_s", [](S s, T) { return percent(s.unmodelled_percent()); }},
+      {"User", 9, false, false, "user,uid", [](S s, T) { return s.user_name.empty() ? number(s.uid) : s.user_name; }},
+  };
+}
+
+std::string show(const std::string& text, protocol::Unit) {
+  return text;
+}
+std::string show(std::uint32_t count, protocol::Unit) {
+  return std::to_string(count);
+}
+std::string show(StepState state, protocol::Unit) {
+  return name_of(state);
+}
+std::string show(const std::vector<std::string>& texts, protocol::Unit unit) {
+  return unit == protocol::Unit::kNodes ? hostlist(texts) : joined(texts, "; ");
+}
+template <std::integral Count>
+std::string show(const std::optional<Count>& count, protocol::Unit) {
+  return number(count);
+}
+std::string show(const std::optional<double>& value, protocol::Unit unit) {
+  switch (unit) {
+    case protocol::Unit::kSeconds:
+      return duration(value);
+    case protocol::Unit::kEpochSeconds:
+      return format_timestamp(value.value_or(0));
+    case protocol::Unit::kPercent:
+      return percent(value);
+    case protocol::Unit::kFactor:
+      return value ? fmt::format("{:g}", *value) : std::string();
+    default:
+      return number(value);
+  }
+}
+
+// The columns of a table of fields, of which record_of() has the record; nullptr: there is none.
+template <const auto& kTable, auto kRecordOf>
+void add_columns(std::string_view prefix, bool of_target, std::vector<Field>& fields) {
+  protocol::for_each_number<kTable>([&](auto number) {
+    constexpr const auto& kField = std::get<number()>(kTable);
+    if constexpr (!kField.column.name.empty()) {
+      Field& field = fields.emplace_back();
+      field.name = kField.column.name;
+      field.width = kField.column.width;
+      field.left = kField.column.align == protocol::Align::kLeft;
+      field.of_target = of_target;
+      field.keys.append(prefix).append(kField.key);
+      field.value = [](S s, T t) {
+        const auto* const record = kRecordOf(s, t);
+        return record != nullptr ? show(record->*kField.member, kField.unit) : std::string();
+      };
+      if constexpr (kField.unit == protocol::Unit::kBytes) field.bytes = [](S s) { return s.*kField.member; };
+    }
+  });
+}
+
+// -e prints them in alphabetical order, and a cut name takes the first that fits.
+const std::vector<Field> kFields = [] {
+  constexpr auto kReader = protocol::Side::kReader;
+  std::vector<Field> fields = computed_fields();
+  add_columns<protocol::kStepTable<kReader>, [](S s, T) { return &s; }>("", false, fields);
+  add_columns<protocol::kCostTable<kReader>, [](S s, T) { return s.cost ? &*s.cost : nullptr; }>("cost.", false, fields);
+  add_columns<protocol::kPredictionTable<kReader>, [](S, T t) { return t; }>("predictions.", true, fields);
+  add_columns<protocol::kTopologyTable, [](S, T t) { return t != nullptr ? &t->topology : nullptr; }>("predictions.topology.", true,
+                                                                                                      fields);
+  std::sort(fields.begin(), fields.end(), [](const Field& a, const Field& b) { return a.name < b.name; });
+  return fields;
+}();
 
 bool same_letter(char a, char b) {
   return std::tolower(static_cast<unsigned char>(a)) == std::tolower(static_cast<unsigned char>(b));

@@ -20,12 +20,15 @@ struct Field {
   std::size_t width;  // columns, where -o does not say another width
   bool left;          // left justified
   bool of_target;     // one value per target, else one per step
+  // What it is made from: keys of ROWS (docs/formats/http-v1.md) with commas between them. Every list has the keys of job and step.
+  std::string keys;
   // `target` is nullptr where a step has no prediction: fields of targets are empty then.
   std::string (*value)(const Step& step, const TargetPrediction* target);
   // Not nullptr: the value is so many bytes and is written as TableStyle says.
   std::optional<std::uint64_t> (*bytes)(const Step& step) = nullptr;
 };
 
+// In alphabetical order. Those that show one field of a record are lines of protocol/.
 const std::vector<Field>& all_fields();
 
 struct Column {

@@ -78,11 +78,11 @@ std::string head(const Step& step) {
   std::string program = command_line(step);
   if (program.empty()) program = step.job_name;
   std::string where;
-  if (!step.user.empty()) where += step.user + (step.account.empty() ? "" : ", account " + step.account) + " · ";
+  if (!step.user_name.empty()) where += step.user_name + (step.account.empty() ? "" : ", account " + step.account) + " · ";
   if (!step.nodes.empty()) where += hostlist(step.nodes) + " · ";
   if (!step.partition.empty()) where += "partition " + step.partition + " · ";
   if (step.start_s) where += "started " + format_timestamp(*step.start_s) + " · ";
-  where += state_name(step.state);
+  where += name_of(step.state);
   if (!step.why_partial.empty()) where += ": " + step.why_partial;
   return fmt::format("<header><h1>Job {} {}</h1><p class=\"sub\">{}</p></header>\n", escaped(job_id(step)),
                      escaped(program), escaped(where));

@@ -46,7 +46,7 @@ std::string head(const Step& step, const PageStyle& style) {
                          shorten(hostlist(step.nodes), style.width / 2));
   }
   if (!step.network.empty()) where += (where.empty() ? "network " : ", network ") + step.network;
-  if (!step.user.empty()) where += (where.empty() ? "user " : ", user ") + step.user;
+  if (!step.user_name.empty()) where += (where.empty() ? "user " : ", user ") + step.user_name;
 
   std::string when;
   if (step.start_s) when = "started " + format_timestamp(*step.start_s) + ", ";
@@ -54,7 +54,7 @@ std::string head(const Step& step, const PageStyle& style) {
     when += fmt::format("{} {}, ", step.running() ? "measured so far" : "measured",
                         format_duration(*step.measured_s));
   }
-  std::string state(state_name(step.state));
+  std::string state(name_of(step.state));
   if (step.state != StepState::kComplete) state = colored(state, kYellow, style);
 
   std::string out = colored(shorten(title, style.width), kBold, style) + '\n';
@@ -75,7 +75,7 @@ std::vector<const TargetPrediction*> sorted_targets(const Step& step) {
   std::stable_sort(out.begin(), out.end(), [](const TargetPrediction* a, const TargetPrediction* b) {
     const auto key = [](const TargetPrediction& t) {
       return std::make_tuple(!t.is_self(), std::string_view(t.network), t.nodes.value_or(0),
-                             t.cores.value_or(0), std::string_view(t.placement));
+                             t.cores_per_node.value_or(0), std::string_view(t.placement));
     };
     return key(*a) < key(*b);
   });
@@ -105,7 +105,7 @@ std::string target_table(const Step& step, const PageStyle& style) {
   constexpr std::size_t kFixed =
       2 + 5 + 7 + 11 + 9 + 10;  // margin, Nodes, Kind, Predicted, Speedup, SelfError
   std::size_t rest = style.width > kFixed + 20 ? style.width - kFixed - 2 : 20;
-  const bool cores = varies(&TargetPrediction::cores);
+  const bool cores = varies(&TargetPrediction::cores_per_node);
   const bool speed = varies(&TargetPrediction::speed);
   const bool interval = std::any_of(targets.begin(), targets.end(),
                                     [](const TargetPrediction* t) { return t->seen_in_part(); });
@@ -216,11 +216,11 @@ std::string facts(const Step& step, const PageStyle& style) {
     constexpr std::size_t kMostCalls = 8;
     std::vector<CallTotal> calls = step.unmodelled_calls;
     std::stable_sort(calls.begin(), calls.end(),
-                     [](const CallTotal& a, const CallTotal& b) { return a.seconds > b.seconds; });
+                     [](const CallTotal& a, const CallTotal& b) { return a.total_s > b.total_s; });
     std::string text = "Unmodelled:";
     for (std::size_t i = 0; i < std::min(calls.size(), kMostCalls); ++i) {
       text += fmt::format("{} {} ({}, {})", i > 0 ? "," : "", calls[i].function,
-                          count_of(calls[i].count, "call"), format_duration(calls[i].seconds, 3));
+                          count_of(calls[i].calls, "call"), format_duration(calls[i].total_s, 3));
     }
     if (calls.size() > kMostCalls) text += fmt::format(", and {} others", calls.size() - kMostCalls);
     fact(text + ".");

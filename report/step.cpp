@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "report/answer.h"
+#include "report/read_value.h"
 #include "report/text.h"
 
 namespace lbf::report {
@@ -44,13 +45,6 @@ class ObjectReader {
     return value->get<std::uint64_t>();
   }
 
-  std::optional<std::uint32_t> small_count(const char* key) {
-    const auto value = count(key);
-    if (!value) return std::nullopt;
-    if (*value > 0xffffffffU) return wrong(key, "a whole number below 2^32"), std::nullopt;
-    return static_cast<std::uint32_t>(*value);
-  }
-
   std::optional<double> number(const char* key) {
     const Json* value = find(key);
     if (value == nullptr) return std::nullopt;
@@ -71,20 +65,16 @@ class ObjectReader {
     return value->get<bool>();
   }
 
-  std::vector<std::string> texts(const char* key) {
-    std::vector<std::string> out;
-    const Json* value = find(key);
-    if (value == nullptr) return out;
-    if (!value->is_array()) return wrong(key, "a list of texts"), out;
-    for (const Json& item : *value) {
-      if (!item.is_string()) return wrong(key, "a list of texts"), out;
-      out.push_back(printable(item.get_ref<const std::string&>()));
-    }
-    return out;
+  template <typename T>
+  void put(std::string_view key, T& out, protocol::Unit unit) {
+    Value value;
+    std::vector<std::string> texts;
+    if (const Json* found = find(key)) value = value_of(*found, texts);
+    if (const Expected expected = report::put(out, value, unit)) wrong(key, expected);
   }
 
   // [["MPI_Send",500,0.4],...]
-  std::vector<CallTotal> calls(const char* key) {
+  std::vector<CallTotal> calls(std::string_view key) {
     std::vector<CallTotal> out;
     const Json* value = find(key);
     if (value == nullptr) return out;
@@ -107,54 +97,61 @@ class ObjectReader {
     return value;
   }
 
-  const Json* find(const char* key) const {
+  const Json* find(std::string_view key) const {
     const auto found = object_.find(key);
     return found == object_.end() || found->is_null() ? nullptr : &*found;
   }
 
-  void wrong(const char* key, const char* expected) {
+  void wrong(std::string_view key, const char* expected) {
     if (error_.empty()) error_ = fmt::format("{}: '{}' is not {}", what_, key, expected);
   }
 
   const std::string& error() const { return error_; }
 
  private:
+  static Value value_of(const Json& json, std::vector<std::string>& texts) {
+    using Type = Value::Type;
+    if (json.is_boolean()) return {.type = Type::kFlag, .flag = json.get<bool>()};
+    if (json.is_number_unsigned()) return {.type = Type::kCount, .count = json.get<std::uint64_t>()};
+    if (json.is_number()) return {.type = Type::kNumber, .number = json.get<double>()};
+    if (json.is_string()) return {.type = Type::kText, .text = &json.get_ref<const std::string&>()};
+    if (!json.is_array()) return {.type = Type::kOther};
+    for (const Json& item : json) {
+      if (!item.is_string()) return {.type = Type::kOther};
+      texts.push_back(item.get_ref<const std::string&>());
+    }
+    return {.type = Type::kTexts, .texts = &texts};
+  }
+
   const Json& object_;
   std::string what_;
   std::string error_;
 };
 
+// What the object has of a table of fields.
+template <typename Table, typename Record>
+void read_fields(ObjectReader& in, const Table& table, Record& out) {
+  protocol::for_each_field(table, [&](const auto& field) {
+    if (!field.is_in(protocol::In::kDocuments)) return;
+    auto& member = out.*field.member;
+    if constexpr (requires { in.put(field.key, member, field.unit); report::put(member, Value{}, field.unit); }) {
+      in.put(field.key, member, field.unit);
+    } else if constexpr (std::is_same_v<std::remove_reference_t<decltype(member)>, std::vector<CallTotal>>) {
+      member = in.calls(field.key);
+    }
+  });
+}
+
 Result<TargetPrediction> read_prediction(const Json& json, const std::string& what) {
   if (!json.is_object()) return answer_error(what + " is not an object");
   ObjectReader in(json, what);
   TargetPrediction out;
-  out.target = in.text("target");
-  out.nodes = in.small_count("nodes");
-  out.cores = in.small_count("cores");
-  out.placement = in.text("placement");
-  out.network = in.text("network");
-  out.contention = in.text("contention");
-  out.speed = in.number("speed");
-  out.kind = in.text("kind");
-  out.predicted_s = in.seconds("predicted_s");
-  out.speedup = in.number("speedup");
-  out.self_error_percent = in.number("self_error_percent");
-  out.partial = in.flag("partial");
-  out.why_stuck = in.text("why_stuck");
-  out.why_deferred = in.text("why_deferred");
-  out.deferred_for_good = in.flag("deferred_for_good");
-  out.taken_up = in.flag("taken_up");
-  out.progress_s = in.seconds("progress_s");
-  out.measured_at_progress_s = in.seconds("measured_at_progress_s");
-  out.seen_share = in.seconds("seen_share");
-  out.low_s = in.seconds("low_s");
-  out.high_s = in.seconds("high_s");
+  read_fields(in, protocol::kPredictionTable<protocol::Side::kReader>, out);
   if (!in.error().empty()) return answer_error(in.error());
   if (const auto topology = json.find("topology"); topology != json.end() && !topology->is_null()) {
     if (!topology->is_object()) return answer_error(what + ": topology is not an object");
     ObjectReader where(*topology, what + ": topology");
-    out.topology_file = where.text("file");
-    out.topology_nodes = where.texts("nodes");
+    read_fields(where, protocol::kTopologyTable, out.topology);
     if (!where.error().empty()) return answer_error(where.error());
   }
   return out;
@@ -206,21 +203,7 @@ Result<Cost> read_cost(const Json& json, const std::string& what) {
   if (!json.is_object()) return answer_error(what + " is not an object");
   ObjectReader in(json, what);
   Cost out;
-  out.limit_percent = in.number("limit_percent");
-  out.predicted_percent = in.number("predicted_percent");
-  out.corrected_percent = in.number("corrected_percent");
-  out.low_percent = in.number("low_percent");
-  out.high_percent = in.number("high_percent");
-  out.once_capture_s = in.seconds("once_capture_s");
-  out.once_relay_s = in.seconds("once_relay_s");
-  out.total_low_percent = in.number("total_low_percent");
-  out.total_high_percent = in.number("total_high_percent");
-  out.state = in.text("state");
-  out.seen_share = in.number("seen_share");
-  out.windows = in.count("windows");
-  out.recorded_calls = in.count("recorded_calls");
-  out.counted_calls = in.count("counted_calls");
-  out.program_cpu_s = in.seconds("program_cpu_s");
+  read_fields(in, protocol::kCostTable<protocol::Side::kReader>, out);
   if (auto parts = read_cost_parts(in, what, out); !parts) return parts.error();
   if (!in.error().empty()) return answer_error(in.error());
   return out;
@@ -301,30 +284,26 @@ Result<ProcedureTimes> read_procedures(const Json& json, const std::string& what
   return out;
 }
 
-// The words as a list, or the line that they were joined to, in which no quotes tell where a word ends.
-void read_command(const Json& json, ObjectReader& in, Step& out) {
-  const auto found = json.find("command");
-  if (found != json.end() && found->is_array()) {
-    const std::vector<std::string> words = in.texts("command");
-    out.command_exact = !in.flag("command_cut");
-    for (std::size_t i = 0; i < words.size(); ++i) {
-      out.command += (i > 0 ? " " : "") + shell_word(words[i]);
+// Whether a shell that reads the line starts the same program. Of words that were joined to a line no quotes tell where a word
+// ends.
+bool is_exact(const Json& command, const std::string& line) {
+  if (command.is_array()) {
+    return std::all_of(command.begin(), command.end(), [](const Json& json) {
       // Made printable here, or by lbfd where it was no UTF-8: not the word that the program got.
-      out.command_exact = out.command_exact && words[i] == (*found)[i].get_ref<const std::string&>() &&
-                          words[i].find(kReplacementCharacter) == std::string::npos;
-    }
-    if (in.flag("command_cut")) out.command += " ...";
-    return;
+      const auto& word = json.get_ref<const std::string&>();
+      return printable(word) == word && word.find(kReplacementCharacter) == std::string::npos;
+    });
   }
-  out.command = in.text("command");
-  out.command_exact = true;
-  for (std::size_t start = 0; start < out.command.size();) {
-    const std::size_t end = std::min(out.command.find(' ', start), out.command.size());
-    const std::string word = out.command.substr(start, end - start);
-    out.command_exact = out.command_exact && shell_word(word) == word;
+  for (std::size_t start = 0; start < line.size();) {
+    const std::size_t end = std::min(line.find(' ', start), line.size());
+    const std::string word = line.substr(start, end - start);
+    if (shell_word(word) != word) return false;
     start = end + 1;
   }
+  return true;
 }
+
+constexpr std::uint64_t kMostNumber = 0xffffffff;
 
 Result<Step> read_step(const Json& json, std::size_t number) {
   const std::string place = fmt::format("step {} of the answer", number);
@@ -337,43 +316,16 @@ Result<Step> read_step(const Json& json, std::size_t number) {
     if (!job || !step) {
       return answer_error(in.error().empty() ? place + " has no 'job' or 'step' number" : in.error());
     }
-    out.job = *job;
-    out.step = *step;
+    if (*job > kMostNumber || *step > kMostNumber) return answer_error(place + " has no 'job' or 'step' number");
+    out.job = static_cast<std::uint32_t>(*job);
+    out.step = static_cast<std::uint32_t>(*step);
   }
   ObjectReader in(json, "job " + raw_job_id(out));
-  out.cluster = in.text("cluster");
-  out.restart = in.count("restart").value_or(0);
-  out.array_job = in.count("array_job");
-  out.array_task = in.count("array_task");
-  out.het_job = in.count("het_job");
-  out.het_offset = in.count("het_offset");
-  out.user = in.text("user");
-  out.uid = in.count("uid");
-  out.account = in.text("account");
-  out.partition = in.text("partition");
-  out.job_name = in.text("job_name");
-  read_command(json, in, out);
-  out.why_partial = in.text("why_partial");
-  out.nodes = in.texts("nodes");
-  out.ranks = in.count("ranks");
-  out.network = in.text("network");
-  out.start_s = in.number("start");
-  out.end_s = in.number("end");
-  out.measured_s = in.seconds("measured_s");
-  out.events = in.count("events");
-  out.messages = in.count("messages");
-  out.bytes_on_wire = in.count("bytes_on_wire");
-  out.bytes_stored = in.count("bytes_stored");
-  out.wildcard_receives = in.count("wildcard_receives");
-  out.mpi_s = in.seconds("mpi_s");
-  out.unmodelled_s = in.seconds("unmodelled_s");
-  out.unmodelled_calls = in.calls("unmodelled_calls");
-  out.calls = in.calls("calls");
-  out.notes = in.texts("notes");
-  out.capture_s = in.seconds("capture_s");
-  out.relay_cpu_s = in.seconds("relay_cpu_s");
-  out.lbfd_cpu_s = in.seconds("lbfd_cpu_s");
-  out.lost_events = in.count("lost_events");
+  read_fields(in, protocol::kStepTable<protocol::Side::kReader>, out);
+  if (!in.error().empty()) return answer_error(in.error());
+  const auto command = json.find("command");
+  out.command_exact = !out.command_cut && (command == json.end() || is_exact(*command, out.command));
+  if (out.command_cut) out.command += " ...";
 
   if (const Json* of_cost = in.find("cost")) {
     auto cost = read_cost(*of_cost, fmt::format("job {}, cost", raw_job_id(out)));
@@ -385,17 +337,6 @@ Result<Step> read_step(const Json& json, std::size_t number) {
     auto procedures = read_procedures(*of_procedures, fmt::format("job {}, procedures", raw_job_id(out)));
     if (!procedures) return procedures.error();
     out.procedures = std::move(*procedures);
-  }
-
-  const std::string state = in.text("state");
-  if (state == "running") {
-    out.state = StepState::kRunning;
-  } else if (state == "complete") {
-    out.state = StepState::kComplete;
-  } else if (state == "partial") {
-    out.state = StepState::kPartial;
-  } else {
-    in.wrong("state", "running, complete or partial");
   }
 
   if (const Json* list = in.list("predictions")) {
@@ -513,18 +454,6 @@ std::optional<double> Step::unmodelled_percent() const {
   if (*unmodelled_s == 0) return 0;
   if (!mpi_s || !(*mpi_s > 0)) return std::nullopt;
   return 100 * *unmodelled_s / *mpi_s;
-}
-
-std::string_view state_name(StepState state) {
-  switch (state) {
-    case StepState::kRunning:
-      return "running";
-    case StepState::kComplete:
-      return "complete";
-    case StepState::kPartial:
-      return "partial";
-  }
-  return "unknown";
 }
 
 std::string step_name(std::uint64_t step) {

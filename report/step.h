@@ -1,4 +1,5 @@
-// Step, TargetPrediction: one job step as lbfd describes it (docs/formats/http-v1.md, STEP and PREDICTION).
+// Step, TargetPrediction: one job step as lbfd describes it (docs/formats/http-v1.md, STEP and PREDICTION). Their fields are
+// those of protocol/step_fields.h and protocol/prediction_fields.h.
 //
 // Place in the event's way: db -> lbfd -> HTTP -> *report*. What was not sent is std::nullopt or empty: the
 // report then leaves it out or says "-", it never makes up a value.
@@ -14,47 +15,21 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "protocol/cost_fields.h"
+#include "protocol/prediction_fields.h"
+#include "protocol/step_fields.h"
 
 namespace lbf::report {
 
 // Above it a run counts as seen whole: what is missing does not show in any figure.
 inline constexpr double kWholeShare = 0.9995;
 
-struct TargetPrediction {
-  std::string target;  // "2 nodes, block"
-  std::optional<std::uint32_t> nodes;
-  std::optional<std::uint32_t> cores;  // processors per node
-  std::string placement;               // block, cyclic, plane=K, map=N0,N1,...
-  std::string network;
-  std::string contention;
-  std::optional<double> speed;
-  std::string kind;  // self, LBF, NF, LBF+NF (TSE Sec. 2, 3)
-  std::optional<Seconds> predicted_s;
-  std::optional<double> speedup;  // measured / predicted
-  std::optional<double> self_error_percent;
-  bool partial = false;
-  std::string
-      why_stuck;  // not empty: the program would wait for ever there; predicted_s and speedup are unknown
-  std::string why_deferred;  // not empty: lbfd had no room to replay all of it; predicted_s and speedup are unknown
-  bool deferred_for_good = false;  // with why_deferred: it will not be taken up any more
-  bool taken_up = false;           // it was deferred when the step ended, and replayed later
-  std::string topology_file;  // Slurm's; empty: all nodes were taken to be equally far apart
-  std::vector<std::string> topology_nodes;
-  std::optional<Seconds> progress_s;
-  std::optional<Seconds> measured_at_progress_s;
-  // Of a run that was captured in windows: the share of it that was seen, the 95 % interval of predicted_s.
-  std::optional<double> seen_share;
-  std::optional<Seconds> low_s;
-  std::optional<Seconds> high_s;
+using protocol::CallTotal;
+using protocol::StepState;
+using protocol::name_of;
 
+struct TargetPrediction : protocol::PredictionFields<protocol::Side::kReader> {
   bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
-  bool is_self() const { return kind == "self"; }
-};
-
-struct CallTotal {
-  std::string function;  // "MPI_Win_fence"
-  std::uint64_t count = 0;
-  Seconds seconds = 0;
 };
 
 // What the capture of one node's ranks, or of one rank, cost; times are processor time. Of a rank the relay's part and
@@ -73,29 +48,10 @@ struct CostPart {
 };
 
 // What the capture cost, in percent of the processor time of the program (docs/cost-system.md).
-struct Cost {
-  std::optional<double> limit_percent;
-  std::optional<double> predicted_percent;  // before the first call
-  std::optional<double> corrected_percent;  // of recording every call, by what was seen
-  std::optional<double> low_percent;        // observed
-  std::optional<double> high_percent;
-  std::optional<Seconds> once_capture_s;  // spent once, before the first event: in the ranks
-  std::optional<Seconds> once_relay_s;    // in the relays
-  std::optional<double> total_low_percent;  // observed, with what was spent once
-  std::optional<double> total_high_percent;
-  std::string state;  // open, counting, off
-  std::optional<double> seen_share;
-  std::optional<std::uint64_t> windows;
-  std::optional<std::uint64_t> recorded_calls;
-  std::optional<std::uint64_t> counted_calls;
-  std::optional<Seconds> program_cpu_s;
+struct Cost : protocol::CostFields<protocol::Side::kReader> {
   std::vector<CostPart> nodes;  // where lbfd was asked for them
   std::vector<CostPart> ranks;
 
-  std::optional<Seconds> once_s() const {
-    if (!once_capture_s || !once_relay_s) return std::nullopt;
-    return *once_capture_s + *once_relay_s;
-  }
   bool over_limit() const { return limit_percent && high_percent && *high_percent > *limit_percent; }
   bool seen_in_part() const { return seen_share && *seen_share < kWholeShare; }
 };
@@ -147,53 +103,11 @@ struct ProcedureTimes {
   std::string why_deferred;
 };
 
-enum class StepState { kRunning, kComplete, kPartial };
-
-struct Step {
-  std::string cluster;
-  std::uint64_t job = 0;
-  std::uint64_t step = 0;
-  std::uint64_t restart = 0;
-  std::optional<std::uint64_t> array_job;
-  std::optional<std::uint64_t> array_task;
-  std::optional<std::uint64_t> het_job;
-  std::optional<std::uint64_t> het_offset;
-  std::string user;
-  std::optional<std::uint64_t> uid;
-  std::string account;
-  std::string partition;
-  std::string job_name;
-  std::string command;         // one line
+struct Step : protocol::StepFields<protocol::Side::kReader> {
   bool command_exact = false;  // a shell that reads `command` starts the same program with the same arguments
-  StepState state = StepState::kRunning;
-  std::string why_partial;
-  std::vector<std::string> nodes;
-  std::optional<std::uint64_t> node_count;  // where lbfd told this and not their names
-  std::optional<std::uint64_t> ranks;
-  std::string network;            // that ran
-  std::optional<double> start_s;  // since the epoch
-  std::optional<double> end_s;
-  std::optional<Seconds> measured_s;
-  std::optional<std::uint64_t> events;
-  std::optional<std::uint64_t> messages;
-  std::optional<std::uint64_t> bytes_on_wire;
-  std::optional<std::uint64_t> bytes_stored;
-  std::optional<std::uint64_t> wildcard_receives;
-  std::optional<Seconds> mpi_s;  // sums over the ranks
-  std::optional<Seconds> unmodelled_s;
-  std::vector<CallTotal> unmodelled_calls;
-  std::vector<CallTotal> calls;
-  std::vector<std::string> notes;
-  std::optional<Seconds> capture_s;    // sum over the ranks
-  std::optional<Seconds> relay_cpu_s;  // sum over the relays
-  std::optional<Seconds> lbfd_cpu_s;   // of the replays
-  std::optional<std::uint64_t> lost_events;
   std::optional<Cost> cost;
   std::optional<ProcedureTimes> procedures;  // where some were asked for
   std::vector<TargetPrediction> predictions;
-  // Of all targets, where lbfd told this and not them: not replayed for want of room; and taken_up.
-  std::optional<std::uint64_t> targets_deferred;
-  std::optional<std::uint64_t> targets_taken_up;
   bool stands_for_job = false;  // one_per_job: job_id() is without the step
 
   bool running() const { return state == StepState::kRunning; }
@@ -207,9 +121,6 @@ struct Step {
   // unmodelled_s in percent of mpi_s; 0 where nothing was unmodelled.
   std::optional<double> unmodelled_percent() const;
 };
-
-// "complete", "partial", "running"
-std::string_view state_name(StepState state);
 
 // "12.0", "12.batch", "12_3.0" (array task), "12+1.0" (heterogeneous component): as sacct writes it.
 std::string job_id(const Step& step);

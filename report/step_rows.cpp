@@ -4,17 +4,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <concepts>
 #include <cstdint>
-#include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "report/answer.h"
-#include "report/text.h"
+#include "report/read_value.h"
 #include "report/whole_lines.h"
 
 namespace lbf::report {
@@ -22,194 +19,56 @@ namespace {
 
 using Json = nlohmann::json;
 
-// One value as it was read.
-struct Value {
-  enum class Type { kNull, kFlag, kCount, kNumber, kText, kTexts };
-  Type type = Type::kNull;
-  bool flag = false;
-  std::uint64_t count = 0;
-  double number = 0;
-  std::string* text = nullptr;  // may be taken away
-  std::vector<std::string>* texts = nullptr;
-};
-
-// nullptr: `out` has the value; else what was expected. Null leaves `out` as it is.
-using Expected = const char*;
-
-Expected put(std::string& out, const Value& value) {
-  if (value.type == Value::Type::kNull) return nullptr;
-  if (value.type != Value::Type::kText) return "text";
-  out = printable(*value.text);
-  return nullptr;
-}
-
-template <std::unsigned_integral Count>
-Expected put(std::optional<Count>& out, const Value& value) {
-  if (value.type == Value::Type::kNull) return nullptr;
-  if (value.type != Value::Type::kCount) return "a whole number";
-  if (value.count > std::numeric_limits<Count>::max()) return "a whole number below 2^32";
-  out = static_cast<Count>(value.count);
-  return nullptr;
-}
-
-Expected put(std::uint64_t& out, const Value& value) {
-  std::optional<std::uint64_t> known;
-  const Expected expected = put(known, value);
-  if (expected == nullptr && known) out = *known;
-  return expected;
-}
-
-Expected put(std::optional<double>& out, const Value& value) {
-  if (value.type == Value::Type::kNull) return nullptr;
-  if (value.type != Value::Type::kNumber && value.type != Value::Type::kCount) return "a number";
-  out = value.type == Value::Type::kNumber ? value.number : static_cast<double>(value.count);
-  return nullptr;
-}
-
-Expected put_seconds(std::optional<double>& out, const Value& value) {
-  if (const Expected expected = put(out, value)) return expected;
-  return out && !(*out >= 0) ? "a time of 0 or more" : nullptr;
-}
-
-Expected put(bool& out, const Value& value) {
-  if (value.type == Value::Type::kNull) return nullptr;
-  if (value.type != Value::Type::kFlag) return "true or false";
-  out = value.flag;
-  return nullptr;
-}
-
-Expected put(std::vector<std::string>& out, const Value& value) {
-  if (value.type == Value::Type::kNull) return nullptr;
-  if (value.type != Value::Type::kTexts) return "a list of texts";
-  for (const std::string& text : *value.texts) out.push_back(printable(text));
-  return nullptr;
-}
-
-// The words, or the line that they were joined to (in steps that were stored before words were kept).
-Expected put_command(std::string& out, const Value& value) {
-  if (value.type == Value::Type::kText) return put(out, value);
-  std::vector<std::string> words;
-  if (const Expected expected = put(words, value)) return expected;
-  for (const std::string& word : words) out += (out.empty() ? "" : " ") + shell_word(word);
-  return nullptr;
-}
-
-Expected put_state(StepState& out, const Value& value) {
-  constexpr Expected kStates = "running, complete or partial";
-  if (value.type != Value::Type::kText) return kStates;
-  for (const StepState state : {StepState::kRunning, StepState::kComplete, StepState::kPartial}) {
-    if (*value.text != state_name(state)) continue;
-    out = state;
-    return nullptr;
-  }
-  return kStates;
-}
-
-template <typename T>
-Expected put_of_cost(Step& step, T Cost::*member, const Value& value) {
-  if (value.type == Value::Type::kNull) return nullptr;
-  if (!step.cost) step.cost.emplace();
-  return put((*step.cost).*member, value);
-}
-
 template <typename Record>
 struct Key {
-  std::string_view name;
+  std::string name;
   Expected (*put)(Record& record, const Value& value);
 };
 
-using S = Step&;
-using P = TargetPrediction&;
-using V = const Value&;
+// The keys of the fields of `kTable`.
+template <typename Record, const auto& kTable>
+void add_keys_of(std::vector<Key<Record>>& keys) {
+  protocol::for_each_number<kTable>([&keys](auto number) {
+    constexpr const auto& kField = std::get<number()>(kTable);
+    if constexpr (requires(Record record) { report::put(record.*kField.member, Value{}, kField.unit); }) {
+      keys.push_back({std::string(kField.key), [](Record& record, const Value& value) {
+                        return report::put(record.*kField.member, value, kField.unit);
+                      }});
+    }
+  });
+}
 
-constexpr std::array<Key<Step>, 53> kStepKeys{{
-    {"cluster", [](S s, V v) { return put(s.cluster, v); }},
-    {"job", [](S s, V v) { return put(s.job, v); }},
-    {"step", [](S s, V v) { return put(s.step, v); }},
-    {"restart", [](S s, V v) { return put(s.restart, v); }},
-    {"array_job", [](S s, V v) { return put(s.array_job, v); }},
-    {"array_task", [](S s, V v) { return put(s.array_task, v); }},
-    {"het_job", [](S s, V v) { return put(s.het_job, v); }},
-    {"het_offset", [](S s, V v) { return put(s.het_offset, v); }},
-    {"user", [](S s, V v) { return put(s.user, v); }},
-    {"uid", [](S s, V v) { return put(s.uid, v); }},
-    {"account", [](S s, V v) { return put(s.account, v); }},
-    {"partition", [](S s, V v) { return put(s.partition, v); }},
-    {"job_name", [](S s, V v) { return put(s.job_name, v); }},
-    {"command", [](S s, V v) { return put_command(s.command, v); }},
-    // Asked for behind the command.
-    {"command_cut",
-     [](S s, V v) {
-       bool cut = false;
-       const Expected expected = put(cut, v);
-       if (cut) s.command += " ...";
-       return expected;
-     }},
-    {"state", [](S s, V v) { return put_state(s.state, v); }},
-    {"why_partial", [](S s, V v) { return put(s.why_partial, v); }},
-    {"nodes", [](S s, V v) { return put(s.nodes, v); }},
-    {"node_count", [](S s, V v) { return put(s.node_count, v); }},
-    {"ranks", [](S s, V v) { return put(s.ranks, v); }},
-    {"network", [](S s, V v) { return put(s.network, v); }},
-    {"start", [](S s, V v) { return put(s.start_s, v); }},
-    {"end", [](S s, V v) { return put(s.end_s, v); }},
-    {"measured_s", [](S s, V v) { return put_seconds(s.measured_s, v); }},
-    {"events", [](S s, V v) { return put(s.events, v); }},
-    {"messages", [](S s, V v) { return put(s.messages, v); }},
-    {"bytes_on_wire", [](S s, V v) { return put(s.bytes_on_wire, v); }},
-    {"bytes_stored", [](S s, V v) { return put(s.bytes_stored, v); }},
-    {"wildcard_receives", [](S s, V v) { return put(s.wildcard_receives, v); }},
-    {"lost_events", [](S s, V v) { return put(s.lost_events, v); }},
-    {"mpi_s", [](S s, V v) { return put_seconds(s.mpi_s, v); }},
-    {"unmodelled_s", [](S s, V v) { return put_seconds(s.unmodelled_s, v); }},
-    {"capture_s", [](S s, V v) { return put_seconds(s.capture_s, v); }},
-    {"relay_cpu_s", [](S s, V v) { return put_seconds(s.relay_cpu_s, v); }},
-    {"lbfd_cpu_s", [](S s, V v) { return put_seconds(s.lbfd_cpu_s, v); }},
-    {"notes", [](S s, V v) { return put(s.notes, v); }},
-    {"cost.state", [](S s, V v) { return put_of_cost(s, &Cost::state, v); }},
-    {"cost.limit_percent", [](S s, V v) { return put_of_cost(s, &Cost::limit_percent, v); }},
-    {"cost.predicted_percent", [](S s, V v) { return put_of_cost(s, &Cost::predicted_percent, v); }},
-    {"cost.corrected_percent", [](S s, V v) { return put_of_cost(s, &Cost::corrected_percent, v); }},
-    {"cost.low_percent", [](S s, V v) { return put_of_cost(s, &Cost::low_percent, v); }},
-    {"cost.high_percent", [](S s, V v) { return put_of_cost(s, &Cost::high_percent, v); }},
-    {"cost.once_capture_s", [](S s, V v) { return put_of_cost(s, &Cost::once_capture_s, v); }},
-    {"cost.once_relay_s", [](S s, V v) { return put_of_cost(s, &Cost::once_relay_s, v); }},
-    {"cost.total_low_percent", [](S s, V v) { return put_of_cost(s, &Cost::total_low_percent, v); }},
-    {"cost.total_high_percent", [](S s, V v) { return put_of_cost(s, &Cost::total_high_percent, v); }},
-    {"cost.program_cpu_s", [](S s, V v) { return put_of_cost(s, &Cost::program_cpu_s, v); }},
-    {"cost.recorded_calls", [](S s, V v) { return put_of_cost(s, &Cost::recorded_calls, v); }},
-    {"cost.counted_calls", [](S s, V v) { return put_of_cost(s, &Cost::counted_calls, v); }},
-    {"cost.windows", [](S s, V v) { return put_of_cost(s, &Cost::windows, v); }},
-    {"cost.seen_share", [](S s, V v) { return put_of_cost(s, &Cost::seen_share, v); }},
-    {"targets_deferred", [](S s, V v) { return put(s.targets_deferred, v); }},
-    {"targets_taken_up", [](S s, V v) { return put(s.targets_taken_up, v); }},
-}};
+const std::vector<Key<Step>>& step_keys() {
+  static const std::vector<Key<Step>> keys = [] {
+    std::vector<Key<Step>> out;
+    add_keys_of<Step, protocol::kStepTable<protocol::Side::kReader>>(out);
+    protocol::for_each_number<protocol::kCostTable<protocol::Side::kReader>>([&out](auto number) {
+      constexpr const auto& kField = std::get<number()>(protocol::kCostTable<protocol::Side::kReader>);
+      out.push_back({"cost." + std::string(kField.key), [](Step& step, const Value& value) -> Expected {
+                       if (value.type == Value::Type::kNull) return nullptr;
+                       if (!step.cost) step.cost.emplace();
+                       return report::put(*step.cost.*kField.member, value, kField.unit);
+                     }});
+    });
+    return out;
+  }();
+  return keys;
+}
 
-constexpr std::array<Key<TargetPrediction>, 23> kPredictionKeys{{
-    {"target", [](P p, V v) { return put(p.target, v); }},
-    {"nodes", [](P p, V v) { return put(p.nodes, v); }},
-    {"cores", [](P p, V v) { return put(p.cores, v); }},
-    {"placement", [](P p, V v) { return put(p.placement, v); }},
-    {"network", [](P p, V v) { return put(p.network, v); }},
-    {"contention", [](P p, V v) { return put(p.contention, v); }},
-    {"speed", [](P p, V v) { return put(p.speed, v); }},
-    {"kind", [](P p, V v) { return put(p.kind, v); }},
-    {"predicted_s", [](P p, V v) { return put_seconds(p.predicted_s, v); }},
-    {"why_stuck", [](P p, V v) { return put(p.why_stuck, v); }},
-    {"why_deferred", [](P p, V v) { return put(p.why_deferred, v); }},
-    {"deferred_for_good", [](P p, V v) { return put(p.deferred_for_good, v); }},
-    {"taken_up", [](P p, V v) { return put(p.taken_up, v); }},
-    {"speedup", [](P p, V v) { return put(p.speedup, v); }},
-    {"self_error_percent", [](P p, V v) { return put(p.self_error_percent, v); }},
-    {"partial", [](P p, V v) { return put(p.partial, v); }},
-    {"progress_s", [](P p, V v) { return put_seconds(p.progress_s, v); }},
-    {"measured_at_progress_s", [](P p, V v) { return put_seconds(p.measured_at_progress_s, v); }},
-    {"seen_share", [](P p, V v) { return put(p.seen_share, v); }},
-    {"low_s", [](P p, V v) { return put_seconds(p.low_s, v); }},
-    {"high_s", [](P p, V v) { return put_seconds(p.high_s, v); }},
-    {"topology.file", [](P p, V v) { return put(p.topology_file, v); }},
-    {"topology.nodes", [](P p, V v) { return put(p.topology_nodes, v); }},
-}};
+const std::vector<Key<TargetPrediction>>& prediction_keys() {
+  static const std::vector<Key<TargetPrediction>> keys = [] {
+    std::vector<Key<TargetPrediction>> out;
+    add_keys_of<TargetPrediction, protocol::kPredictionTable<protocol::Side::kReader>>(out);
+    protocol::for_each_number<protocol::kTopologyTable>([&out](auto number) {
+      constexpr const auto& kField = std::get<number()>(protocol::kTopologyTable);
+      out.push_back({"topology." + std::string(kField.key), [](TargetPrediction& target, const Value& value) {
+                       return report::put(target.topology.*kField.member, value, kField.unit);
+                     }});
+    });
+    return out;
+  }();
+  return keys;
+}
 
 // The answer, value by value as it is read: a document in memory of it took longer than the steps themselves.
 class RowsReader {
@@ -230,7 +89,12 @@ class RowsReader {
   bool number_float(double number, const std::string&) {
     return take({.type = Value::Type::kNumber, .number = number});
   }
-  bool string(std::string& text) { return take({.type = Value::Type::kText, .text = &text}); }
+  bool string(std::string& text) {
+    if (place_ != Place::kTexts && place_ != Place::kTextsOfPrediction)
+      return take({.type = Value::Type::kText, .text = &text});
+    texts_.push_back(std::move(text));
+    return true;
+  }
   bool binary(Json::binary_t&) { return wrong("it has bytes"); }
 
   bool start_object(std::size_t) {
@@ -303,6 +167,7 @@ class RowsReader {
       case Place::kRow:
         place_ = Place::kRows;
         if (column_ != step_keys_.size() + (with_predictions_ ? 1 : 0)) return wrong("it has too few values");
+        if (step_.command_cut) step_.command += " ...";
         take_(step_);
         return true;
       default:
@@ -344,8 +209,8 @@ class RowsReader {
     return true;
   }
 
-  template <typename Record, std::size_t kCount>
-  static const Key<Record>* find(const std::array<Key<Record>, kCount>& keys, const std::string& name) {
+  template <typename Record>
+  static const Key<Record>* find(const std::vector<Key<Record>>& keys, const std::string& name) {
     const auto found =
         std::find_if(keys.begin(), keys.end(), [&name](const Key<Record>& key) { return key.name == name; });
     return found == keys.end() ? nullptr : &*found;
@@ -356,9 +221,9 @@ class RowsReader {
       case Place::kNames:
         if (value.type != Value::Type::kText) return wrong("a key is not text");
         if (member_ == "keys") {
-          step_keys_.push_back(find(kStepKeys, *value.text));
+          step_keys_.push_back(find(step_keys(), *value.text));
         } else {
-          prediction_keys_.push_back(find(kPredictionKeys, *value.text));
+          prediction_keys_.push_back(find(prediction_keys(), *value.text));
         }
         return true;
       case Place::kRow: {
@@ -373,9 +238,7 @@ class RowsReader {
       }
       case Place::kTexts:
       case Place::kTextsOfPrediction:
-        if (value.type != Value::Type::kText) return wrong("a list has something else than texts");
-        texts_.push_back(std::move(*value.text));
-        return true;
+        return wrong("a list has something else than texts");
       default:
         return wrong("it is not a list of steps");
     }

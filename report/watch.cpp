@@ -56,7 +56,7 @@ std::vector<const TargetPrediction*> by_time(const Step& step) {
 }  // namespace
 
 WatchSample sample_of(const Step& step, std::chrono::steady_clock::time_point at) {
-  return {at, step.events.value_or(0), step.messages.value_or(0), step.bytes_stored.value_or(0)};
+  return {at, step.events.value_or(0), step.messages.value_or(0), step.stored_bytes.value_or(0)};
 }
 
 std::string render_watch(const Step& step, const WatchSample* before, const WatchSample& now,
@@ -67,7 +67,7 @@ std::string render_watch(const Step& step, const WatchSample* before, const Watc
   if (style.color) title = std::string(kBold) + title + std::string(kPlain);
   std::string out = title + '\n';
   const auto line = [&](const std::string& text) { out += shorten("  " + text, style.width) + '\n'; };
-  line(fmt::format("{}, {} ranks on {}, network {}", state_name(step.state), step.ranks.value_or(0),
+  line(fmt::format("{}, {} ranks on {}, network {}", name_of(step.state), step.ranks.value_or(0),
                    step.nodes.empty() ? std::string("unknown nodes") : hostlist(step.nodes),
                    step.network.empty() ? "unknown" : step.network));
   std::string progress = step.measured_s ? "measured " + format_duration(*step.measured_s) : "measured: not yet";
@@ -112,7 +112,7 @@ std::string render_watch(const Step& step, const WatchSample* before, const Watc
 }
 
 std::string watch_line(const Step& step, const WatchSample* before, const WatchSample& now) {
-  std::string out = fmt::format("{} {}", job_id(step), state_name(step.state));
+  std::string out = fmt::format("{} {}", job_id(step), name_of(step.state));
   if (step.measured_s) out += ", measured " + format_duration(*step.measured_s);
   if (const auto percent = replayed_percent(step)) out += fmt::format(", {:.0f} % replayed", *percent);
   out += ", " + scaled(static_cast<double>(now.events)) + " events";

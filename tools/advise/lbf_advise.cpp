@@ -220,7 +220,7 @@ Result<void> ask_for_run(CommandLine& line, AdviseOptions& options) {
   ran.partition = step.partition;
   if (!step.running()) ran.measured_s = step.measured_s;
   if (const report::TargetPrediction* const self = step.self(); self != nullptr && line.ran_cores == 0)
-    ran.cores = self->cores;
+    ran.cores = self->cores_per_node;
   ask_for_errors(*client, step, options);
   return {};
 }

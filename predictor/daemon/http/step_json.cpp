@@ -1,54 +1,50 @@
 // STEP and PREDICTION as JSON, see step_json.h.
 #include "predictor/daemon/http/step_json.h"
 
+#include "predictor/daemon/http/field_json.h"
+
 namespace lbf::daemon {
 namespace {
 
 using nlohmann::json;
 
 template <typename T>
-json or_null(const std::optional<T>& value) {
-  return value ? json(*value) : json(nullptr);
+json json_of(const T& value) {
+  return value;
 }
-
-json calls_json(const std::vector<db::CallRecord>& calls) {
+json json_of(protocol::StepState state) {
+  return protocol::name_of(state);
+}
+json json_of(const protocol::CommandView& command) {
+  return command.words ? json(*command.words) : json(command.line);
+}
+json json_of(const std::vector<protocol::CallTotal>& calls) {
   json list = json::array();
-  for (const db::CallRecord& call : calls) list.push_back({call.function, call.calls, call.total_s});
+  for (const protocol::CallTotal& call : calls) list.push_back({call.function, call.calls, call.total_s});
   return list;
 }
+template <typename T>
+json json_of(const std::optional<T>& value) {
+  return value ? json_of(*value) : json(nullptr);
+}
+template <typename T>
+json or_null(const std::optional<T>& value) {
+  return json_of(value);
+}
+json json_of(const protocol::Topology& topology);
 
-json prediction_json(const db::PredictionRecord& prediction, bool with_ranks) {
-  json out = {
-      {"target", prediction.target},
-      {"nodes", prediction.nodes},
-      {"cores", prediction.cores_per_node},
-      {"placement", prediction.placement},
-      {"network", prediction.network},
-      {"contention", prediction.contention},
-      {"speed", prediction.speed},
-      {"kind", prediction.kind},
-      // A program that would wait for ever has no run time: nobody shall take the time until then for one.
-      // The same of one that was not replayed to its end for want of room.
-      {"predicted_s", prediction.why_stuck.empty() && prediction.why_deferred.empty() ? json(prediction.predicted_s)
-                                                                                      : json(nullptr)},
-      {"why_stuck", prediction.why_stuck},
-      {"speedup", or_null(prediction.speedup)},
-      {"self_error_percent", or_null(prediction.self_error_percent)},
-      {"partial", prediction.partial},
-      {"progress_s", prediction.progress_s},
-      {"measured_at_progress_s", prediction.measured_at_progress_s},
-      {"seen_share", prediction.seen_share},
-      {"low_s", or_null(prediction.low_s)},
-      {"high_s", or_null(prediction.high_s)}};
-  if (!prediction.topology.file.empty())
-    out["topology"] = {{"file", prediction.topology.file}, {"nodes", prediction.topology.nodes}};
-  if (!prediction.why_deferred.empty()) {
-    out["why_deferred"] = prediction.why_deferred;
-    out["deferred_for_good"] = prediction.deferred_for_good;
-  }
-  if (prediction.taken_up) out["taken_up"] = true;
-  if (with_ranks) out["rank_finish_s"] = prediction.rank_finish_s;
+template <typename Table, typename Record>
+json fields_json(const Table& table, const Record& record, unsigned form) {
+  json out = json::object();
+  protocol::for_each_field(table, [&](const auto& field) {
+    if (!is_written(field, record, form)) return;
+    use_value(field, record, [&](const auto& value) { out[std::string(field.key)] = json_of(value); });
+  });
   return out;
+}
+
+json json_of(const protocol::Topology& topology) {
+  return fields_json(protocol::kTopologyTable, topology, protocol::In::kFull);
 }
 
 // Without outcomes there are no errors.
@@ -72,26 +68,7 @@ json named_json(const char* key, const std::vector<db::NamedSummary>& groups) {
 }
 
 json cost_json(const db::CostRecord& cost, bool with_parts) {
-  json out = {{"limit_percent", or_null(cost.limit_percent)},
-              {"predicted_percent", or_null(cost.predicted_percent)},
-              {"corrected_percent", or_null(cost.corrected_percent)},
-              {"low_percent", or_null(cost.low_percent())},
-              {"high_percent", or_null(cost.high_percent())},
-              {"state", cost.state},
-              {"program_cpu_s", cost.program_cpu_s},
-              {"direct_s", cost.direct_s},
-              {"ideal_s", cost.ideal_s},
-              {"relay_cpu_s", cost.relay_cpu_s},
-              {"held_up_s", cost.held_up_s},
-              {"once_capture_s", or_null(cost.once_capture_s)},
-              {"once_relay_s", or_null(cost.once_relay_s)},
-              {"total_low_percent", or_null(cost.total_low_percent())},
-              {"total_high_percent", or_null(cost.total_high_percent())},
-              {"recorded_calls", cost.recorded_calls},
-              {"counted_calls", cost.counted_calls},
-              {"disbelieved", cost.disbelieved},
-              {"windows", cost.windows},
-              {"seen_share", cost.seen_share}};
+  json out = fields_json(db::kCostFields, cost, protocol::In::kFull);
   if (!with_parts) return out;
   json nodes = json::array();
   for (const db::NodeCostRecord& node : cost.nodes) {
@@ -186,55 +163,15 @@ json error_fit_json(const db::ErrorFit& fit) {
 
 json step_json(const StepView& step, StepDetail detail) {
   const db::StepRecord& record = step.record;
-  json out = {{"cluster", record.cluster},
-              {"job", record.job},
-              {"step", record.step},
-              {"restart", record.restart},
-              {"array_job", or_null(record.array_job)},
-              {"array_task", or_null(record.array_task)},
-              {"het_job", or_null(record.het_job)},
-              {"het_offset", or_null(record.het_offset)},
-              {"user", record.user_name},
-              {"uid", record.uid},
-              {"account", record.account},
-              {"partition", record.partition},
-              {"job_name", record.job_name},
-              {"command", record.command_words ? json(*record.command_words) : json(record.command)},
-              {"command_cut", record.command_cut},
-              {"state", db::name_of(record.state)},
-              {"why_partial", record.why_partial},
-              {"nodes", record.nodes},
-              {"ranks", record.ranks},
-              {"network", record.network},
-              {"start", record.start_s},
-              {"end", or_null(record.end_s)},
-              {"measured_s", or_null(record.measured_s)},
-              {"events", record.events},
-              {"messages", record.messages},
-              {"collectives", record.collectives},
-              {"bytes_on_wire", record.wire_bytes},
-              {"bytes_stored", record.stored_bytes},
-              {"wildcard_receives", record.wildcard_receives},
-              {"mpi_s", record.mpi_s},
-              {"unmodelled_s", record.unmodelled_s},
-              {"capture_s", record.capture_s},
-              {"relay_cpu_s", record.relay_cpu_s},
-              {"lbfd_cpu_s", record.lbfd_cpu_s},
-              {"lost_events", record.lost_events}};
+  const unsigned form = form_of(detail);
+  json out = fields_json(db::kStepFields, record, form);
   out["cost"] = record.cost ? cost_json(*record.cost, detail == StepDetail::kFull) : json(nullptr);
-  if (detail != StepDetail::kSummary) {
-    out["node_of_rank"] = record.node_of_rank;
-    out["unmodelled_calls"] = calls_json(record.unmodelled_calls);
-    out["notes"] = record.notes;
-  }
   if (detail == StepDetail::kBrief) return out;
-  if (detail != StepDetail::kSummary) {
-    out["calls"] = calls_json(record.calls);
+  if (detail != StepDetail::kSummary)
     out["procedures"] = record.procedures ? procedures_json(*record.procedures) : json(nullptr);
-  }
   json predictions = json::array();
   for (const auto& prediction : step.predictions) {
-    predictions.push_back(prediction_json(prediction, detail == StepDetail::kFull));
+    predictions.push_back(fields_json(db::kPredictionFields, prediction, form));
   }
   out["predictions"] = std::move(predictions);
   return out;

@@ -11,12 +11,12 @@
 
 namespace lbf::daemon {
 
-struct StepColumn;
-struct PredictionColumn;
+template <typename Record>
+struct RowColumn;
 
 struct RowColumns {
-  std::vector<const StepColumn*> step;
-  std::vector<const PredictionColumn*> prediction;
+  std::vector<const RowColumn<db::StepRecord>*> step;
+  std::vector<const RowColumn<db::PredictionRecord>*> prediction;
 
   // What the columns show; without every_target.
   db::ListValues values() const;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "predictor/daemon/http/field_json.h"
 #include "predictor/daemon/http/json_append.h"
 #include "predictor/daemon/http/step_json.h"
 
@@ -18,7 +19,7 @@ enum class Obvious { kLeftOut, kWritten };  // null, "", false, empty lists
 // An object, key by key.
 class ObjectWriter {
  public:
-  ObjectWriter(std::string& out, Obvious obvious) : out_(out), all_(obvious == Obvious::kWritten) { out_ += '{'; }
+  ObjectWriter(std::string& out, Obvious obvious) : out_(out), obvious_(obvious) { out_ += '{'; }
   ~ObjectWriter() { out_ += '}'; }
   ObjectWriter(const ObjectWriter&) = delete;
   ObjectWriter& operator=(const ObjectWriter&) = delete;
@@ -29,17 +30,17 @@ class ObjectWriter {
     return out_;
   }
   void add_null(std::string_view name) {
-    if (all_) value(name) += "null";
+    if (writes_all()) value(name) += "null";
   }
   void add(std::string_view name, const std::string& text) {
-    if (all_ || !text.empty()) append_json(value(name), text);
+    if (writes_all() || !text.empty()) append_json(value(name), text);
   }
   void add(std::string_view name, bool yes) {
-    if (all_ || yes) value(name) += yes ? "true" : "false";
+    if (writes_all() || yes) value(name) += yes ? "true" : "false";
   }
   void add(std::string_view name, std::integral auto number) { append_json(value(name), number); }
   void add(std::string_view name, double number) {
-    if (all_ || std::isfinite(number)) append_json(value(name), number);
+    if (writes_all() || std::isfinite(number)) append_json(value(name), number);
   }
   template <typename T>
   void add(std::string_view name, const std::optional<T>& known) {
@@ -50,13 +51,27 @@ class ObjectWriter {
     }
   }
   void add(std::string_view name, const std::vector<std::string>& texts) {
-    if (all_ || !texts.empty()) append_json(value(name), texts);
+    if (writes_all() || !texts.empty()) append_json(value(name), texts);
   }
   void add(std::string_view name, const std::vector<std::uint32_t>& numbers) {
     add_list(name, numbers, [](std::uint32_t number, std::string& out) { append_json(out, number); });
   }
-  void add(std::string_view name, const std::vector<db::CallRecord>& calls) {
-    add_list(name, calls, [](const db::CallRecord& call, std::string& out) {
+  void add(std::string_view name, const std::vector<double>& numbers) {
+    add_list(name, numbers, [](double number, std::string& out) { append_json(out, number); });
+  }
+  void add(std::string_view name, protocol::StepState state) { add(name, std::string(protocol::name_of(state))); }
+  void add(std::string_view name, const protocol::CommandView& command) {
+    if (command.words) {
+      add(name, *command.words);
+    } else {
+      add(name, command.line);
+    }
+  }
+  void add(std::string_view name, const protocol::Topology& topology) {
+    ObjectWriter(value(name), obvious_).add_fields(protocol::kTopologyTable, topology, protocol::In::kEverywhere);
+  }
+  void add(std::string_view name, const std::vector<protocol::CallTotal>& calls) {
+    add_list(name, calls, [](const protocol::CallTotal& call, std::string& out) {
       out += '[';
       append_json(out, call.function);
       out += ',';
@@ -66,9 +81,21 @@ class ObjectWriter {
       out += ']';
     });
   }
+  // Those that a document of `form` has, and of which is_wanted(field) is true.
+  template <typename Table, typename Record, typename IsWanted>
+  void add_fields(const Table& table, const Record& record, unsigned form, const IsWanted& is_wanted) {
+    protocol::for_each_field(table, [&](const auto& field) {
+      if (!is_written(field, record, form) || !is_wanted(field)) return;
+      use_value(field, record, [&](const auto& known) { add(field.key, known); });
+    });
+  }
+  template <typename Table, typename Record>
+  void add_fields(const Table& table, const Record& record, unsigned form) {
+    add_fields(table, record, form, [](const auto&) { return true; });
+  }
   template <typename Item, typename Append>
   void add_list(std::string_view name, const std::vector<Item>& items, const Append& append) {
-    if (items.empty() && !all_) return;
+    if (items.empty() && !writes_all()) return;
     value(name) += '[';
     for (const Item& item : items) {
       if (&item != &items.front()) out_ += ',';
@@ -78,67 +105,12 @@ class ObjectWriter {
   }
 
  private:
+  bool writes_all() const { return obvious_ == Obvious::kWritten; }
+
   std::string& out_;
-  const bool all_;
+  const Obvious obvious_;
   bool first_ = true;
 };
-
-void append_prediction(const db::PredictionRecord& prediction, Obvious obvious, std::string& out) {
-  ObjectWriter object(out, obvious);
-  object.add("target", prediction.target);
-  object.add("nodes", prediction.nodes);
-  object.add("cores", prediction.cores_per_node);
-  object.add("placement", prediction.placement);
-  object.add("network", prediction.network);
-  object.add("contention", prediction.contention);
-  object.add("speed", prediction.speed);
-  object.add("kind", prediction.kind);
-  const bool ends = prediction.why_stuck.empty() && prediction.why_deferred.empty();
-  object.add("predicted_s", ends ? std::optional(prediction.predicted_s) : std::nullopt);
-  object.add("why_stuck", prediction.why_stuck);
-  object.add("speedup", prediction.speedup);
-  object.add("self_error_percent", prediction.self_error_percent);
-  object.add("partial", prediction.partial);
-  object.add("progress_s", prediction.progress_s);
-  object.add("measured_at_progress_s", prediction.measured_at_progress_s);
-  object.add("seen_share", prediction.seen_share);
-  object.add("low_s", prediction.low_s);
-  object.add("high_s", prediction.high_s);
-  if (!prediction.topology.file.empty()) {
-    ObjectWriter topology(object.value("topology"), obvious);
-    topology.add("file", prediction.topology.file);
-    topology.add("nodes", prediction.topology.nodes);
-  }
-  if (!prediction.why_deferred.empty()) {
-    object.add("why_deferred", prediction.why_deferred);
-    object.add("deferred_for_good", prediction.deferred_for_good);
-  }
-  if (prediction.taken_up) object.add("taken_up", true);
-}
-
-void append_cost(const db::CostRecord& cost, Obvious obvious, std::string& out) {
-  ObjectWriter object(out, obvious);
-  object.add("limit_percent", cost.limit_percent);
-  object.add("predicted_percent", cost.predicted_percent);
-  object.add("corrected_percent", cost.corrected_percent);
-  object.add("low_percent", cost.low_percent());
-  object.add("high_percent", cost.high_percent());
-  object.add("state", cost.state);
-  object.add("program_cpu_s", cost.program_cpu_s);
-  object.add("direct_s", cost.direct_s);
-  object.add("ideal_s", cost.ideal_s);
-  object.add("relay_cpu_s", cost.relay_cpu_s);
-  object.add("held_up_s", cost.held_up_s);
-  object.add("once_capture_s", cost.once_capture_s);
-  object.add("once_relay_s", cost.once_relay_s);
-  object.add("total_low_percent", cost.total_low_percent());
-  object.add("total_high_percent", cost.total_high_percent());
-  object.add("recorded_calls", cost.recorded_calls);
-  object.add("counted_calls", cost.counted_calls);
-  object.add("disbelieved", cost.disbelieved);
-  object.add("windows", cost.windows);
-  object.add("seen_share", cost.seen_share);
-}
 
 }  // namespace
 
@@ -146,63 +118,22 @@ void append_step_text(const StepView& step, StepDetail detail, std::string& out)
   const db::StepRecord& record = step.record;
   const Obvious obvious = detail == StepDetail::kSummary ? Obvious::kLeftOut : Obvious::kWritten;
   ObjectWriter object(out, obvious);
-  object.add("cluster", record.cluster);
-  object.add("job", record.job);
-  object.add("step", record.step);
-  object.add("restart", record.restart);
-  object.add("array_job", record.array_job);
-  object.add("array_task", record.array_task);
-  object.add("het_job", record.het_job);
-  object.add("het_offset", record.het_offset);
-  object.add("user", record.user_name);
-  object.add("uid", record.uid);
-  object.add("account", record.account);
-  object.add("partition", record.partition);
-  object.add("job_name", record.job_name);
-  if (record.command_words) {
-    object.add("command", *record.command_words);
-  } else {
-    object.add("command", record.command);
-  }
-  object.add("command_cut", record.command_cut);
-  object.add("state", std::string(db::name_of(record.state)));
-  object.add("why_partial", record.why_partial);
-  object.add("nodes", record.nodes);
-  object.add("ranks", record.ranks);
-  object.add("network", record.network);
-  object.add("start", record.start_s);
-  object.add("end", record.end_s);
-  object.add("measured_s", record.measured_s);
-  object.add("events", record.events);
-  object.add("messages", record.messages);
-  object.add("collectives", record.collectives);
-  object.add("bytes_on_wire", record.wire_bytes);
-  object.add("bytes_stored", record.stored_bytes);
-  object.add("wildcard_receives", record.wildcard_receives);
-  object.add("mpi_s", record.mpi_s);
-  object.add("unmodelled_s", record.unmodelled_s);
-  object.add("capture_s", record.capture_s);
-  object.add("relay_cpu_s", record.relay_cpu_s);
-  object.add("lbfd_cpu_s", record.lbfd_cpu_s);
-  object.add("lost_events", record.lost_events);
+  const unsigned form = form_of(detail);
+  const auto is_in_summary = [](const auto& field) { return field.is_in(protocol::In::kSummary); };
+  object.add_fields(db::kStepFields, record, form, is_in_summary);
   if (record.cost) {
-    append_cost(*record.cost, obvious, object.value("cost"));
+    ObjectWriter(object.value("cost"), obvious).add_fields(db::kCostFields, *record.cost, form);
   } else {
     object.add_null("cost");
   }
-  if (detail != StepDetail::kSummary) {
-    object.add("node_of_rank", record.node_of_rank);
-    object.add("unmodelled_calls", record.unmodelled_calls);
-    object.add("notes", record.notes);
-  }
+  object.add_fields(db::kStepFields, record, form, [&](const auto& field) { return !is_in_summary(field); });
   if (detail == StepDetail::kBrief) return;
   if (detail != StepDetail::kSummary) {
-    object.add("calls", record.calls);
     // Few steps have any.
     object.value("procedures") += record.procedures ? json_text(procedures_json(*record.procedures)) : "null";
   }
-  object.add_list("predictions", step.predictions, [obvious](const db::PredictionRecord& prediction, std::string& text) {
-    append_prediction(prediction, obvious, text);
+  object.add_list("predictions", step.predictions, [obvious, form](const db::PredictionRecord& prediction, std::string& text) {
+    ObjectWriter(text, obvious).add_fields(db::kPredictionFields, prediction, form);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "predictor/daemon/steps/steps_entry.h"
@@ -105,8 +106,7 @@ Result<void> Steps::read_predictions(std::span<db::ListedStep> steps, const db::
 Result<std::vector<db::ListedStep>> Steps::list(const db::StepQuery& query, const db::ListValues& values) {
   // The numbers tell which of them are under way.
   db::ListValues with_key = values;
-  for (const db::StepValue part :
-       {db::StepValue::kCluster, db::StepValue::kJob, db::StepValue::kStep, db::StepValue::kRestart}) {
+  for (const std::string_view part : {"cluster", "job", "step", "restart"}) {
     if (std::find(with_key.step.begin(), with_key.step.end(), part) == with_key.step.end())
       with_key.step.push_back(part);
   }
@@ -121,12 +121,12 @@ Result<std::vector<db::ListedStep>> Steps::list(const db::StepQuery& query, cons
     under_way.insert(entry->trace->key());  // the view is the newer one, whether it still matches or not
     if (!query.matches(view->record)) continue;
     StepView copy = copy_of(*view, values.every_target ? StepDetail::kList : StepDetail::kSummary);
-    const std::uint64_t nodes = copy.record.nodes.size();
-    db::ListedStep& listed_step = running.emplace_back(db::ListedStep{std::move(copy.record), nodes, std::move(copy.predictions)});
+    copy.record.node_count = copy.record.nodes.size();
     for (const db::PredictionRecord& prediction : view->predictions) {
-      listed_step.targets_deferred += prediction.why_deferred.empty() ? 0 : 1;
-      listed_step.targets_taken_up += prediction.taken_up ? 1 : 0;
+      copy.record.targets_deferred += prediction.why_deferred.empty() ? 0 : 1;
+      copy.record.targets_taken_up += prediction.taken_up ? 1 : 0;
     }
+    running.push_back({std::move(copy.record), std::move(copy.predictions)});
   }
   if (under_way.empty()) return listed;
   std::erase_if(*listed, [&](const db::ListedStep& step) {

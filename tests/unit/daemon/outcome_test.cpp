@@ -224,11 +224,11 @@ TEST_F(OutcomeTest, DeferredTargetsAreTakenUpAfterARestart) {
   }
   db::StepQuery query;
   query.job = 2;
-  const auto listed = steps_->list(query, {{db::StepValue::kTargetCounts}, {}, false});
+  const auto listed = steps_->list(query, {{"targets_deferred", "targets_taken_up"}, {}, false});
   ASSERT_TRUE(listed.ok());
   ASSERT_EQ(listed->size(), 1u);
-  EXPECT_EQ(listed->front().targets_deferred, 0u);
-  EXPECT_EQ(listed->front().targets_taken_up, whole.predictions.size() - 1);
+  EXPECT_EQ(listed->front().record.targets_deferred, 0u);
+  EXPECT_EQ(listed->front().record.targets_taken_up, whole.predictions.size() - 1);
 }
 
 TEST_F(OutcomeTest, WhatRetentionTookIsGivenUp) {

@@ -92,8 +92,11 @@ db::ListedStep listed(const daemon::StepView& step) {
   const auto count = [&](bool (*is)(const db::PredictionRecord&)) {
     return static_cast<std::uint64_t>(std::count_if(step.predictions.begin(), step.predictions.end(), is));
   };
-  return {step.record, step.record.nodes.size(), step.predictions, count([](const auto& p) { return !p.why_deferred.empty(); }),
-          count([](const auto& p) { return p.taken_up; })};
+  db::ListedStep made{step.record, step.predictions};
+  made.record.node_count = step.record.nodes.size();
+  made.record.targets_deferred = count([](const auto& p) { return !p.why_deferred.empty(); });
+  made.record.targets_taken_up = count([](const auto& p) { return p.taken_up; });
+  return made;
 }
 
 // A value of STEP or PREDICTION; of what an object leaves out, what a reader takes for it.

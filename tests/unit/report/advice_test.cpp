@@ -17,7 +17,7 @@ using ::testing::Not;
 TargetPrediction target(std::uint32_t nodes, std::uint32_t cores, std::string placement) {
   TargetPrediction out;
   out.nodes = nodes;
-  out.cores = cores;
+  out.cores_per_node = cores;
   out.placement = std::move(placement);
   return out;
 }
@@ -41,7 +41,7 @@ TEST(SrunFlags, SayHowManyTheFullestNodeGets) {
   EXPECT_EQ(flags(16, target(2, 16, "block")), "-N2 -n16 --distribution=block --ntasks-per-node=8");
   EXPECT_EQ(flags(7, target(3, 4, "cyclic")), "-N3 -n7 --distribution=cyclic --ntasks-per-node=3");
   TargetPrediction unknown_cores = target(2, 1, "block");
-  unknown_cores.cores.reset();
+  unknown_cores.cores_per_node.reset();
   EXPECT_EQ(flags(4, unknown_cores), "-N2 -n4 --distribution=block --ntasks-per-node=2");
 }
 

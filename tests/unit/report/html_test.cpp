@@ -104,7 +104,7 @@ TEST(Html, AJobsWordsAreOnlyText) {
   Step step = fixture("normal.json")[0];
   const std::string evil = "<b onload=\"x\">&'\x1b";
   for (std::string* word :
-       {&step.command, &step.user, &step.account, &step.partition, &step.network, &step.why_partial})
+       {&step.command, &step.user_name, &step.account, &step.partition, &step.network, &step.why_partial})
     *word = evil;
   step.notes = {evil};
   step.nodes = {evil};

@@ -31,7 +31,7 @@ TEST(ParseRows, ReadsStepsAndTheirPredictions) {
   ASSERT_EQ(first.predictions.size(), 2U);
   EXPECT_EQ(first.predictions[0].target, "2 nodes, block");
   EXPECT_EQ(first.predictions[0].predicted_s, 12.0) << "a whole number is a time, too";
-  EXPECT_EQ(first.predictions[0].topology_nodes, std::vector<std::string>{"n1"});
+  EXPECT_EQ(first.predictions[0].topology.nodes, std::vector<std::string>{"n1"});
   EXPECT_FALSE(first.predictions[1].predicted_s);
   const Step& second = steps->back();
   EXPECT_FALSE(second.cost);

@@ -15,13 +15,13 @@ TEST(ParseSteps, ReadsEveryKey) {
   ASSERT_EQ(steps.size(), 1U);
   const Step& step = steps[0];
   EXPECT_EQ(step.job, 123U);
-  EXPECT_EQ(step.user, "alice");
+  EXPECT_EQ(step.user_name, "alice");
   EXPECT_EQ(step.state, StepState::kComplete);
   EXPECT_EQ(step.nodes, (std::vector<std::string>{"node1", "node2"}));
   EXPECT_EQ(step.measured_s, 15.2);
   ASSERT_EQ(step.unmodelled_calls.size(), 2U);
   EXPECT_EQ(step.unmodelled_calls[1].function, "MPI_Win_fence");
-  EXPECT_EQ(step.unmodelled_calls[1].count, 10U);
+  EXPECT_EQ(step.unmodelled_calls[1].calls, 10U);
   ASSERT_EQ(step.predictions.size(), 5U);
   EXPECT_EQ(step.self(), &step.predictions[0]);
   EXPECT_EQ(step.self_error_percent(), -1.2);
@@ -71,7 +71,7 @@ TEST(ParseSteps, ATargetOnWhichTheProgramWouldNotEndHasNoTime) {
       R"({"job":1,"step":2,"state":"complete","predictions":[{"kind":"NF","predicted_s":null,"why_stuck":"cyclic wait"}]})");
   ASSERT_TRUE(steps.ok()) << steps.error().message;
   EXPECT_EQ(steps->front().predictions[0].why_stuck, "cyclic wait");
-  EXPECT_EQ(steps->front().predictions[0].topology_file, "");
+  EXPECT_EQ(steps->front().predictions[0].topology.file, "");
   EXPECT_FALSE(steps->front().predictions[0].predicted_s.has_value());
 }
 
@@ -168,8 +168,8 @@ TEST(ParseSteps, TopologyOfATarget) {
   const auto steps = parsed(R"({"file":"/etc/slurm/topology.conf","nodes":["n1","n2"]})");
   ASSERT_TRUE(steps.ok());
   const TargetPrediction& target = steps->front().predictions[0];
-  EXPECT_EQ(target.topology_file, "/etc/slurm/topology.conf");
-  EXPECT_EQ(target.topology_nodes, (std::vector<std::string>{"n1", "n2"}));
+  EXPECT_EQ(target.topology.file, "/etc/slurm/topology.conf");
+  EXPECT_EQ(target.topology.nodes, (std::vector<std::string>{"n1", "n2"}));
   EXPECT_TRUE(parsed("null").ok());
   EXPECT_FALSE(parsed("7").ok());
   EXPECT_FALSE(parsed(R"({"file":7})").ok());

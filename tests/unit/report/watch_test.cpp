@@ -25,7 +25,7 @@ Step running_step() {
   Step step = fixture("running.json")[0];
   step.events = 5'000;
   step.messages = 2'000;
-  step.bytes_stored = 30'000;
+  step.stored_bytes = 30'000;
   return step;
 }
 
