@@ -469,7 +469,7 @@ class Reader : private Lines {
       return fail("unknown op " + quoted(name) +
                   ": put, get, accumulate, get_accumulate, fetch_and_op, compare_and_swap or lock");
     }
-    event.op = static_cast<CollectiveOp>(op->op);
+    set_op(event, op->op);
     if ((keys.seen & kReq) == 0) return {};
     return start_request(rank, keys, {.kind = EventKind::kOneSided}, event);
   }
@@ -484,7 +484,7 @@ class Reader : private Lines {
           ": barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter or "
           "scan");
     }
-    event.op = op->op;
+    set_op(event, op->op);
     if ((keys.seen & kRoot) != 0) {
       const Result<Rank> root = rank_in_comm(value_of(keys, kRoot), "root", comm);
       if (!root) return root.error();

@@ -222,17 +222,17 @@ Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
       break;
     }
     case EventKind::kCollective: {
-      const CollectiveOp op = event.op == CollectiveOp::kCommCreate ? CollectiveOp::kAllreduce : event.op;
+      const CollectiveOp op = collective_op(event) == CollectiveOp::kCommCreate ? CollectiveOp::kAllreduce : collective_op(event);
       const std::string_view name = text_op(op);
       if (name.empty()) {
-        return fail("version 1 has no collective operation " + std::to_string(static_cast<int>(event.op)));
+        return fail("version 1 has no collective operation " + std::to_string(static_cast<int>(event.op_code)));
       }
       const Rank size = event.comm != 0 ? static_cast<Rank>(comm_members_[event.comm].size()) : ranks_;
       if (event.root < 0 || event.root >= size) return fail("its root is not in its communicator");
       start_line("coll", event.process_s);
       line_ += " op=";
       line_ += name;
-      const Bytes bytes = event.op == CollectiveOp::kCommCreate ? 8 : event.bytes;
+      const Bytes bytes = collective_op(event) == CollectiveOp::kCommCreate ? 8 : event.bytes;
       if (bytes != 0) append_key(" bytes=", bytes);
       if (event.root != 0) append_key(" root=", static_cast<std::uint64_t>(event.root));
       append_comm();

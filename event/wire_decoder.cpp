@@ -156,7 +156,7 @@ struct BatchDecoder::State {
     EventKind kind = EventKind::kCompute;
     std::uint8_t flags = 0;
     std::uint16_t function = 0;
-    CollectiveOp op = CollectiveOp::kBarrier;
+    std::uint8_t op_code = 0;
     std::uint8_t extra = 0;
     RequestUse use = RequestUse::kNone;
     std::int32_t peer = kAnyRank;
@@ -173,7 +173,7 @@ struct BatchDecoder::State {
       event.kind = kind;
       event.flags = flags;
       event.function = function;
-      event.op = op;
+      event.op_code = op_code;
       event.peer = peer;
       event.tag = tag;
       event.comm = 0;
@@ -542,7 +542,7 @@ struct BatchDecoder::State {
     if ((fields & wire::kHasOp) != 0) {
       const std::uint8_t op = data.byte();
       if (op >= op_count(read.kind)) return "its operation is not one of version 1";
-      read.op = static_cast<CollectiveOp>(op);
+      read.op_code = op;
     }
     if ((fields & wire::kHasPeer) != 0) read.peer = data.svarint32();
     if ((fields & wire::kHasTag) != 0) read.tag = data.svarint32();
@@ -608,10 +608,8 @@ struct BatchDecoder::State {
 
   // One more event that is lost; the time that it took passes all the same.
   static Event gap_instead_of(const Event& event) {
-    Event gap;
-    gap.kind = EventKind::kGap;
+    Event gap = gap_event(1);
     gap.function = event.function;
-    gap.bytes = 1;
     gap.process_s = event.process_s;
     gap.call_s = event.call_s;
     return gap;

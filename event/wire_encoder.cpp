@@ -58,7 +58,7 @@ struct BatchEncoder::State {
     EventKind kind{};
     std::uint8_t flags = 0;
     std::uint16_t function = 0;
-    CollectiveOp op{};
+    std::uint8_t op_code = 0;
     std::int32_t peer = 0;
     std::int32_t tag = 0;
     std::uint32_t comm = 0;
@@ -129,7 +129,7 @@ struct BatchEncoder::State {
 
   static bool matches(const PerRank& section, const Shape& shape, const Event& event, RequestUse use) {
     if (shape.kind != event.kind || shape.flags != event.flags || shape.function != event.function ||
-        shape.op != event.op || shape.peer != event.peer || shape.tag != event.tag ||
+        shape.op_code != event.op_code || shape.peer != event.peer || shape.tag != event.tag ||
         shape.comm != event.comm || shape.root != event.root || shape.bytes != event.bytes ||
         shape.values_count != event.values.size()) {
       return false;
@@ -147,7 +147,7 @@ struct BatchEncoder::State {
       h ^= h >> 32;
     };
     mix(static_cast<std::uint64_t>(event.kind) | static_cast<std::uint64_t>(event.flags) << 8 |
-        static_cast<std::uint64_t>(event.function) << 16 | static_cast<std::uint64_t>(event.op) << 32);
+        static_cast<std::uint64_t>(event.function) << 16 | static_cast<std::uint64_t>(event.op_code) << 32);
     mix(static_cast<std::uint32_t>(event.peer) |
         static_cast<std::uint64_t>(static_cast<std::uint32_t>(event.tag)) << 32);
     mix(event.comm | static_cast<std::uint64_t>(static_cast<std::uint32_t>(event.root)) << 32);
@@ -181,7 +181,7 @@ struct BatchEncoder::State {
     out += static_cast<char>(event.flags);
     unsigned fields = 0;
     if (event.function != unset.function) fields |= wire::kHasFunction;
-    if (event.op != unset.op) fields |= wire::kHasOp;
+    if (event.op_code != unset.op_code) fields |= wire::kHasOp;
     if (event.peer != unset.peer) fields |= wire::kHasPeer;
     if (event.tag != unset.tag) fields |= wire::kHasTag;
     if (event.comm != unset.comm) fields |= wire::kHasComm;
@@ -190,7 +190,7 @@ struct BatchEncoder::State {
     if (!event.values.empty()) fields |= wire::kHasValues;
     out += static_cast<char>(fields);
     if ((fields & wire::kHasFunction) != 0) append_varint(out, event.function);
-    if ((fields & wire::kHasOp) != 0) out += static_cast<char>(event.op);
+    if ((fields & wire::kHasOp) != 0) out += static_cast<char>(event.op_code);
     if ((fields & wire::kHasPeer) != 0) append_svarint(out, event.peer);
     if ((fields & wire::kHasTag) != 0) append_svarint(out, event.tag);
     if ((fields & wire::kHasComm) != 0) append_varint(out, event.comm);
@@ -222,7 +222,7 @@ struct BatchEncoder::State {
     shape.kind = event.kind;
     shape.flags = event.flags;
     shape.function = event.function;
-    shape.op = event.op;
+    shape.op_code = event.op_code;
     shape.peer = event.peer;
     shape.tag = event.tag;
     shape.comm = event.comm;

@@ -102,10 +102,7 @@ void Collector::close_ring(Process& process, Ring& ring, const Error& error, Clo
   note(error.message + "; the rest of rank " + std::to_string(process.rank) + " is lost", now, out);
   if (process.taken) {
     // What comes after cannot be known: say so in the stream, so that predictions become partial.
-    Event gap;
-    gap.kind = EventKind::kGap;
-    gap.bytes = 1;
-    if (!process.converter.exited()) out.add(process.rank, gap, now.monotonic_ns);
+    if (!process.converter.exited()) out.add(process.rank, gap_event(1), now.monotonic_ns);
   }
 }
 

@@ -17,10 +17,6 @@ std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
 }
 
-bool is_collective(EventKind kind) {
-  return kind == EventKind::kCollective || kind == EventKind::kIcollective;
-}
-
 bool has_op(EventKind kind) {
   return is_collective(kind) || kind == EventKind::kOneSided || kind == EventKind::kIo || kind == EventKind::kSkipped;
 }
@@ -69,7 +65,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (has_op(event.kind)) {
     const std::uint32_t op = record.words_and_op >> 24;
     if (op >= op_count(event.kind)) return bad_record(record, "an operation that does not exist");
-    event.op = static_cast<CollectiveOp>(op);
+    event.op_code = static_cast<std::uint8_t>(op);
   }
   if (is_collective(event.kind)) {
     event.root = record.peer;
@@ -95,10 +91,8 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (event.kind == EventKind::kGap) definitions_known_ = true;  // what is not known now was lost
   if (!is_defined(event.comm)) {
     ++events_without_communicator_;
-    event = Event{};
-    event.kind = EventKind::kGap;
+    event = gap_event(1);
     event.function = record.function;
-    event.bytes = 1;
   }
 
   const std::uint64_t leave = std::max(record.leave, record.enter);
@@ -133,7 +127,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (event.kind == EventKind::kWindowOpen) {
     closed_ = false;
     unrecorded_ticks_ = 0;
-    window_ = event.bytes;
+    window_ = window_number(event);
   }
   sink(event);
   return {};
@@ -220,14 +214,8 @@ void RecordConverter::close(std::uint64_t end_ticks, Seconds seconds_per_tick, c
   if (exited_) return;
   exited_ = true;
   if (closed_) {
-    Event rest;
-    rest.kind = EventKind::kSkipped;
-    rest.op = static_cast<CollectiveOp>(SkippedSide::kEverything);
-    rest.bytes = 1;
-    if (!off_) sink(rest);
-    Event open;
-    open.kind = EventKind::kWindowOpen;
-    open.bytes = window_;
+    if (!off_) sink(skipped_event(SkippedSide::kEverything, 1));
+    Event open = window_open_event(window_);
     const std::uint64_t ticks = end_ticks > last_leave_ticks_ ? end_ticks - last_leave_ticks_ : 0;
     open.call_s = static_cast<double>(ticks) * seconds_per_tick;
     sink(open);

@@ -579,32 +579,32 @@ class Reader final : public TiTrace {
       for (std::size_t i = 0; i < size; ++i) values_.push_back(p.bytes(p.count(first + i), datatype));
     };
     if (action == "barrier") {
-      event.op = CollectiveOp::kBarrier;
+      set_op(event, CollectiveOp::kBarrier);
     } else if (action == "bcast") {
       if (Result<void> ok = check(words, 1, "bcast COUNT [ROOT [DATATYPE]]"); !ok) return ok;
-      event.op = CollectiveOp::kBcast;
+      set_op(event, CollectiveOp::kBcast);
       event.bytes = p.bytes(p.count(2), p.datatype(4));
       event.root = p.root(3);
     } else if (action == "reduce") {
       if (Result<void> ok = check(words, 2, "reduce COUNT FLOPS [ROOT [DATATYPE]]"); !ok) return ok;
-      event.op = CollectiveOp::kReduce;
+      set_op(event, CollectiveOp::kReduce);
       event.bytes = p.bytes(p.count(2), p.datatype(5));
       flops = p.flops(3);
       event.root = p.root(4);
     } else if (action == "allreduce" || action == "scan" || action == "exscan") {
       if (Result<void> ok = check(words, 2, "allreduce COUNT FLOPS [DATATYPE]"); !ok) return ok;
-      event.op = action == "scan"     ? CollectiveOp::kScan
+      set_op(event, action == "scan"     ? CollectiveOp::kScan
                  : action == "exscan" ? CollectiveOp::kExscan
-                                      : CollectiveOp::kAllreduce;
+                                      : CollectiveOp::kAllreduce);
       event.bytes = p.bytes(p.count(2), p.datatype(4));
       flops = p.flops(3);
     } else if (action == "alltoall" || action == "allgather") {
       if (Result<void> ok = check(words, 2, "alltoall COUNT COUNT [DATATYPE DATATYPE]"); !ok) return ok;
-      event.op = action == "alltoall" ? CollectiveOp::kAlltoall : CollectiveOp::kAllgather;
+      set_op(event, action == "alltoall" ? CollectiveOp::kAlltoall : CollectiveOp::kAllgather);
       event.bytes = p.bytes(p.count(2), p.datatype(4));
     } else if (action == "gather" || action == "scatter") {
       if (Result<void> ok = check(words, 2, "gather COUNT COUNT [ROOT [DATATYPE DATATYPE]]"); !ok) return ok;
-      event.op = action == "gather" ? CollectiveOp::kGather : CollectiveOp::kScatter;
+      set_op(event, action == "gather" ? CollectiveOp::kGather : CollectiveOp::kScatter);
       event.root = p.root(4);
       event.bytes = p.bytes(p.count(2), p.datatype(5));
     } else if (action == "gatherv" || action == "allgatherv") {
@@ -613,7 +613,7 @@ class Reader final : public TiTrace {
           !ok) {
         return ok;
       }
-      event.op = rooted ? CollectiveOp::kGatherv : CollectiveOp::kAllgatherv;
+      set_op(event, rooted ? CollectiveOp::kGatherv : CollectiveOp::kAllgatherv);
       std::size_t types = 3 + size;
       if (rooted) {
         event.root = p.root(types++);
@@ -627,7 +627,7 @@ class Reader final : public TiTrace {
           !ok) {
         return ok;
       }
-      event.op = CollectiveOp::kScatterv;
+      set_op(event, CollectiveOp::kScatterv);
       event.root = p.root(3 + size);
       event.bytes = p.bytes(p.count(2 + size), p.datatype(5 + size));
       if (event.root == rank) counts(2, p.datatype(4 + size));
@@ -635,9 +635,9 @@ class Reader final : public TiTrace {
       if (Result<void> ok = check(words, size + 1, "reducescatter COUNT... FLOPS [DATATYPE]"); !ok) return ok;
       counts(2, p.datatype(3 + size));
       flops = p.flops(2 + size);
-      event.op = CollectiveOp::kReduceScatter;
+      set_op(event, CollectiveOp::kReduceScatter);
       if (std::adjacent_find(values_.begin(), values_.end(), std::not_equal_to<>()) == values_.end()) {
-        event.op = CollectiveOp::kReduceScatterBlock;
+        set_op(event, CollectiveOp::kReduceScatterBlock);
         event.bytes = values_.front();
         values_.clear();
       }
@@ -647,7 +647,7 @@ class Reader final : public TiTrace {
           !ok) {
         return ok;
       }
-      event.op = CollectiveOp::kAlltoallv;
+      set_op(event, CollectiveOp::kAlltoallv);
       counts(3, p.datatype(4 + 2 * size));
       counts(4 + size, p.datatype(5 + 2 * size));
     } else {

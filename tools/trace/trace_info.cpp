@@ -63,7 +63,7 @@ Result<void> TraceInfoCount::add(Rank rank, const Event& event) {
   if (event.kind == EventKind::kOneSided || event.kind == EventKind::kIo) calls.bytes += event.bytes;
   one_sided_ += event.kind == EventKind::kOneSided ? 1 : 0;
   unmodelled_calls_ += event.kind == EventKind::kUnmodelled ? 1 : 0;
-  lost_events_ += event.kind == EventKind::kGap ? event.bytes : 0;
+  lost_events_ += event.kind == EventKind::kGap ? lost_events(event) : 0;
   if (event.kind == EventKind::kCommCreate && event.values.size() > 2) {
     communicators_[event.comm] = event.values.size() - 2;
   }

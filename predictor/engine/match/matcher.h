@@ -157,9 +157,9 @@ class Matcher {
   }
   Error no_such_peer(Rank rank, const Event& event) const;
 
-  [[gnu::always_inline]] Op& emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s,
-                                  Seconds call_s, std::uint8_t flags) {
-    return store_.push(process, {kind, flags, function_, message, work_s, call_s});
+  [[gnu::always_inline]] Op& emit(ProcessIndex process, Op op) {
+    op.function = function_;
+    return store_.push(process, op);
   }
   // The rank sends a message to `peer`: kOpFirst, or 0.
   std::uint8_t first_flag(Rank rank, Rank peer) { return marks_first_ && meets(rank, peer) ? kOpFirst : 0; }
@@ -176,7 +176,7 @@ class Matcher {
     return state.peers.add(static_cast<std::uint32_t>(peer));
   }
   // The event's process time, and its end.
-  void emit_plain(Rank rank, const Event& event, OpKind kind = OpKind::kCompute);
+  void emit_plain(Rank rank, const Event& event);
 
   std::uint32_t new_record();
   void free_record(std::uint32_t record) { free_records_.push_back(record); }
@@ -251,10 +251,6 @@ class Matcher {
   Result<void> feed_cancel(Rank rank, const Event& event);
   Result<void> feed_request_free(Rank rank, const Event& event);
   Result<void> expand(Rank rank, const Event& event, bool nonblocking);
-  // Appends to step_ops_.
-  void add_step_op(OpKind kind, MessageIndex message, std::uint8_t flags) {
-    step_ops_.push_back({kind, flags, 0, message, 0, 0});
-  }
   // The ops of steps_: before the first one `work_s`, with the last one `call_s` and `last_flags`.
   void emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number, Seconds work_s,
                   Seconds call_s, std::uint8_t last_flags);

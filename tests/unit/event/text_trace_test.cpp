@@ -495,7 +495,7 @@ TEST(TextTraceWriter, KeepsTheTimeOfWhatHasNoLine) {
   ASSERT_TRUE(writer.add(0, keep_alive).ok());
   ASSERT_TRUE(writer.add(0, event_of(EventKind::kPhase)).ok());
   Event create = event_of(EventKind::kCollective);
-  create.op = CollectiveOp::kCommCreate;
+  set_op(create, CollectiveOp::kCommCreate);
   ASSERT_TRUE(writer.add(0, create).ok());
   EXPECT_EQ(out.str(), "lbf-trace 1\nranks 1\n0 compute 2\n0 coll 0 op=allreduce bytes=8\n");
 }
@@ -511,7 +511,7 @@ TEST(TextTraceWriter, RefusesWhatVersion1CannotSay) {
   for (const CollectiveOp op :
        {CollectiveOp::kExscan, CollectiveOp::kGatherv, CollectiveOp::kNeighborAlltoall}) {
     Event event = event_of(EventKind::kCollective);
-    event.op = op;
+    set_op(event, op);
     EXPECT_FALSE(writer.add(0, event).ok());
   }
   EXPECT_FALSE(writer.add(4, event_of(EventKind::kExit)).ok());

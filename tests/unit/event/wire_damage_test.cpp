@@ -151,9 +151,9 @@ TEST(WireHostile, AnOperationThatTheKindDoesNotHave) {
     Item bad;
     bad.event.kind = kind;
     bad.event.peer = 0;
-    bad.event.op = static_cast<CollectiveOp>(op - 1);
+    bad.event.op_code = static_cast<std::uint8_t>(op - 1);
     EXPECT_TRUE(decode(bytes_of(encode({bad}))).header.ok()) << static_cast<int>(kind);
-    bad.event.op = static_cast<CollectiveOp>(op);
+    bad.event.op_code = op;
     EXPECT_FALSE(decode(bytes_of(encode({bad}))).header.ok()) << static_cast<int>(kind);
   }
 }

@@ -35,7 +35,7 @@ void expect_equal(const std::vector<Item>& actual, const std::vector<Item>& expe
     EXPECT_EQ(a.kind, e.kind);
     EXPECT_EQ(a.flags, e.flags);
     EXPECT_EQ(a.function, e.function);
-    EXPECT_EQ(a.op, e.op);
+    EXPECT_EQ(a.op_code, e.op_code);
     EXPECT_EQ(a.peer, e.peer);
     EXPECT_EQ(a.tag, e.tag);
     EXPECT_EQ(a.comm, e.comm);
@@ -241,7 +241,7 @@ TEST(Wire, MoreShapesThanADecoderRemembers) {
     made.event.bytes = i;
     if (i % 1000 == 0) {
       Item& several = items.emplace_back(item(0, EventKind::kCollective, 0));
-      several.event.op = CollectiveOp::kAlltoallv;
+      set_op(several.event, CollectiveOp::kAlltoallv);
       several.values = {i, 1, 2, i + 5};
       Item& wait = items.emplace_back(item(0, EventKind::kWait, 0));
       wait.values = {i, i + 2};

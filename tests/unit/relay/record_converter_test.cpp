@@ -223,7 +223,7 @@ TEST(RecordConverter, CollectiveRootAndOpAreTakenOver) {
   r.words_and_op |= static_cast<std::uint32_t>(CollectiveOp::kReduce) << 24;
   r.peer = 3;
   ASSERT_TRUE(converter.convert(r, {}, kNs, out.sink()).ok());
-  EXPECT_EQ(out.events[0].op, CollectiveOp::kReduce);
+  EXPECT_EQ(collective_op(out.events[0]), CollectiveOp::kReduce);
   EXPECT_EQ(out.events[0].root, 3);
   EXPECT_EQ(out.events[0].peer, kAnyRank);
 }
