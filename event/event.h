@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "event/duration.h"
 
 namespace lbf {
 
@@ -153,9 +154,9 @@ struct Event {
                               // kRootIsElsewhere
   Bytes bytes = 0;            // message bytes; collective: what one rank sends to one peer
                               // (reduce/allreduce/bcast/scan: the vector); of other kinds see the accessors below
-  Seconds process_s = 0;      // process time since this rank's previous event (TSE Sec. 2)
-  Seconds call_s = 0;         // wall time inside the MPI call (0 in text traces)
-  Seconds off_s = 0;          // kBlocked only
+  Duration process_s;         // process time since this rank's previous event (TSE Sec. 2)
+  Duration call_s;            // wall time inside the MPI call (0 in text traces)
+  Duration off_s;             // kBlocked only
   // kWait: several requests. kCommCreate: see there. v-collectives: bytes to each peer of the communicator
   // then bytes from each peer (2 * size values; alltoall v/w), or bytes per peer (size values: gatherv at
   // the root, scatterv at the root, allgatherv, reduce_scatter). Neighbour collectives: n, n destination

@@ -33,7 +33,7 @@ Result<TraceInfo> read_text_trace(std::istream& in, std::string_view name, const
 // as it reads.
 Result<TraceInfo> read_text_trace_header(std::istream& in, std::string_view name);
 
-// Writes text trace version 1. Times are written so that they read back to the same double; the wall time
+// Writes text trace version 1. Times are written so that they read back to the same nanosecond; the wall time
 // inside calls (Event::call_s) has no place in a text trace.
 class TextTraceWriter {
  public:

@@ -240,7 +240,7 @@ Result<void> TextTraceWriter::add(Rank rank, const Event& event) {
     }
     case EventKind::kBlocked:
     case EventKind::kIo: {
-      const Seconds off_s = event.kind == EventKind::kIo ? event.call_s : event.off_s;
+      const Duration off_s = event.kind == EventKind::kIo ? event.call_s : event.off_s;
       if (!writable_seconds(off_s)) return fail("a time is negative, not finite or more than 1e9 seconds");
       start_line("blocked", event.process_s);
       line_ += " off=";

@@ -43,8 +43,7 @@ struct BatchHeader {
   std::uint32_t events = 0;
 };
 
-// Collects events of any ranks; times are rounded to whole nanoseconds (the rounding error is carried to
-// the rank's next event, so that sums stay exact to 1 ns).
+// Collects events of any ranks. A time that cannot be (negative, or too long for the wire) becomes 0 or the longest.
 class BatchEncoder {
  public:
   BatchEncoder();

@@ -169,7 +169,7 @@ struct BatchDecoder::State {
     std::uint32_t values_count = 0;
     std::uint32_t successor = kNoShape;  // index of the shape that last followed this one
 
-    void copy_to(Event& event, Seconds process_s, Seconds call_s) const {
+    void copy_to(Event& event, Duration process_s, Duration call_s) const {
       event.kind = kind;
       event.flags = flags;
       event.function = function;
@@ -182,7 +182,7 @@ struct BatchDecoder::State {
       event.bytes = bytes;
       event.process_s = process_s;
       event.call_s = call_s;
-      event.off_s = 0;
+      event.off_s = {};
       event.values = {};
     }
   };
@@ -441,7 +441,7 @@ struct BatchDecoder::State {
     Event* free = pending.data();
     Cursor data = section.data;
     Shape* shape = nullptr;
-    Seconds total_s = 0;
+    std::uint64_t total_ns = 0;
     for (std::uint64_t i = section.done; i < end; ++i) {
       const unsigned bits = section.control[i];
       const unsigned process_length = bits & wire::kTimeLengthMask;
@@ -495,14 +495,14 @@ struct BatchDecoder::State {
         if (Result<void> done = hand_on(rank, sink, free); !done) return done;
       }
       Event& event = *free++;
-      shape->copy_to(event, seconds_from_ns(static_cast<Nanoseconds>(process_ns)),
-                     seconds_from_ns(static_cast<Nanoseconds>(call_ns)));
-      total_s += event.process_s + event.call_s;
+      shape->copy_to(event, Duration::of_ns(static_cast<Nanoseconds>(process_ns)),
+                     Duration::of_ns(static_cast<Nanoseconds>(call_ns)));
+      total_ns += process_ns + call_ns;
       if (shape->extra != 0) {
         if (Result<void> done = finish_event(*shape, event, rank, state, data); !done) {
           return event_error(i, done.error().message);
         }
-        total_s += event.off_s;
+        total_ns += static_cast<std::uint64_t>(event.off_s.ns());
         if (std::exchange(lost_in_gap, false)) [[unlikely]]
           event = gap_instead_of(event);
       }
@@ -516,7 +516,7 @@ struct BatchDecoder::State {
     }
     section.data = data;
     section.done = end;
-    passed_s += total_s;
+    passed_s += seconds_from_ns(static_cast<Nanoseconds>(total_ns));
     if (end == section.events && data.left() != 0) {
       return fail("a section of rank " + std::to_string(rank) + " has bytes left over");
     }
@@ -642,7 +642,7 @@ struct BatchDecoder::State {
     if ((shape.extra & kReadOff) != 0) {
       const std::uint64_t off_ns = data.varint_up_to(wire::kMaxTimeNs);
       if (!data.ok) return invalid_input("its time off the processor is cut short or too large");
-      event.off_s = seconds_from_ns(static_cast<Nanoseconds>(off_ns));
+      event.off_s = Duration::of_ns(static_cast<Nanoseconds>(off_ns));
     }
     if ((shape.extra & kNoteGap) != 0) communicators.note_gap(rank);
     if ((shape.extra & kTranslateComm) != 0) {

@@ -3,7 +3,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -38,17 +37,8 @@ unsigned length_in_bytes(std::uint64_t value) {
   return value == 0 ? 0 : (64 - static_cast<unsigned>(__builtin_clzll(value)) + 7) / 8;
 }
 
-// Seconds to whole nanoseconds; what rounding took or gave goes into `carry_ns`, for the next time.
-std::uint64_t to_ns(Seconds seconds, double& carry_ns) {
-  const double exact_ns = seconds * 1e9 + carry_ns;
-  if (!(exact_ns >= 0.5)) {  // also NaN and what is negative: no time at all
-    if (exact_ns > -0.5) carry_ns = exact_ns;
-    return 0;
-  }
-  if (exact_ns >= static_cast<double>(wire::kMaxTimeNs)) return wire::kMaxTimeNs;
-  const auto ns = static_cast<std::uint64_t>(exact_ns + 0.5);
-  carry_ns = exact_ns - static_cast<double>(ns);
-  return ns;
+std::uint64_t wire_ns(Duration time) {
+  return std::min(static_cast<std::uint64_t>(std::max<Nanoseconds>(time.ns(), 0)), wire::kMaxTimeNs);
 }
 
 }  // namespace
@@ -84,10 +74,6 @@ struct BatchEncoder::State {
     std::uint32_t previous_shape = 0;
     std::uint64_t last_started = 0;
     std::uint64_t last_completed = 0;
-    // These go on from batch to batch.
-    double process_carry_ns = 0;
-    double call_carry_ns = 0;
-    double off_carry_ns = 0;
   };
   static constexpr std::size_t kSectionOverheadBytes = 16;  // type, rank, two lengths: at most
 
@@ -249,8 +235,8 @@ struct BatchEncoder::State {
     }
     const std::size_t data_before = section.data.size();
 
-    const std::uint64_t process_ns = to_ns(event.process_s, section.process_carry_ns);
-    const std::uint64_t call_ns = to_ns(event.call_s, section.call_carry_ns);
+    const std::uint64_t process_ns = wire_ns(event.process_s);
+    const std::uint64_t call_ns = wire_ns(event.call_s);
     const unsigned process_length = length_in_bytes(process_ns);
     const unsigned call_length = length_in_bytes(call_ns);
     char times[16];
@@ -283,7 +269,7 @@ struct BatchEncoder::State {
       }
     }
     if (event.kind == EventKind::kBlocked)
-      append_varint(section.data, to_ns(event.off_s, section.off_carry_ns));
+      append_varint(section.data, wire_ns(event.off_s));
     section.control += static_cast<char>(control);
     section.previous_shape = index;
     open_bytes += 1 + section.data.size() - data_before;
@@ -341,7 +327,7 @@ struct BatchEncoder::State {
     wire::store_u32(header + wire::kPayloadCrcAt, crc32c(header + kBatchHeaderBytes, compressed));
     wire::store_u32(header + wire::kHeaderCrcAt, crc32c(header, wire::kHeaderCrcAt));
 
-    // The next batch starts anew: only the roundings go on.
+    // The next batch starts anew.
     raw.clear();
     events = 0;
     shapes_in_batch = 0;

@@ -247,7 +247,7 @@ void Collector::observe_stop(Process& process, bool stopped, Seconds since_last_
 void Collector::add_event(Process& process, const Event& event, ClockReading now, BatchBuilder& out) {
   if (event.kind == EventKind::kBlocked && process.stopped_credit_s > 0) {
     Event shorter = event;
-    const Seconds taken_s = std::min(shorter.off_s, process.stopped_credit_s);
+    const Seconds taken_s = std::min<Seconds>(shorter.off_s, process.stopped_credit_s);
     shorter.off_s -= taken_s;
     process.stopped_credit_s -= taken_s;
     out.add(process.rank, shorter, now.monotonic_ns);

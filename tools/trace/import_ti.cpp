@@ -362,7 +362,7 @@ class Reader final : public TiTrace {
 
   // With the process time since the rank's last event.
   Result<void> emit(Rank rank, Event event) {
-    event.process_s = std::exchange(state(rank).process_s, 0);
+    event.process_s = take_whole_ns(state(rank).process_s);
     event.flags |= kFlagCallBegin;
     return (*sink_)(rank, event);
   }

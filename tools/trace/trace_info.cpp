@@ -36,7 +36,7 @@ Result<void> TraceInfoCount::add(Rank rank, const Event& event) {
   const auto index = static_cast<std::size_t>(rank);
   duration_s_[index] += event.process_s + event.call_s + event.off_s;
   process_s_ += event.process_s;
-  const Seconds call_s = call_time_is_unseen(event) ? 0 : event.call_s;
+  const Seconds call_s = call_time_is_unseen(event) ? Duration() : event.call_s;
   call_s_ += call_s;
   unseen_s_ += event.call_s - call_s;
   off_s_ += event.off_s;

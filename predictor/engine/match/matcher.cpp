@@ -3,7 +3,6 @@
 #include "predictor/engine/match/matcher.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
@@ -47,14 +46,11 @@ bool may_come_between_windows(EventKind kind) {
          kind == EventKind::kGap;
 }
 
-bool is_duration(Seconds seconds) {
-  return seconds >= 0 && seconds <= std::numeric_limits<Seconds>::max();
-}
-
-// As numbers without sign, floating-point numbers from 0 on come first, in their order: not true of some
-// durations (-0), true of nothing else.
-bool is_surely_duration(Seconds seconds) {
-  return std::bit_cast<std::uint64_t>(seconds) < std::bit_cast<std::uint64_t>(kNeverS);
+// Whole nanoseconds, of which any three can be added.
+bool are_durations(const Event& event) {
+  constexpr std::uint64_t kOthers = ~((std::uint64_t{1} << 61) - 1);
+  const Nanoseconds bits = event.process_s.ns() | event.call_s.ns() | event.off_s.ns();
+  return (static_cast<std::uint64_t>(bits) & kOthers) == 0;
 }
 
 }  // namespace
@@ -320,8 +316,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       stats_.events += state.events - before;
       return fed;
     }
-    state.measured_s += event.process_s + event.call_s + event.off_s;
-    if (state.measured_s >= state.block_end_s) [[unlikely]] end_block(rank, state);
+    state.measured_ns += static_cast<std::uint64_t>(event.process_s.ns() + event.call_s.ns() + event.off_s.ns());
+    if (state.measured_ns >= state.block_end_ns) [[unlikely]] end_block(rank, state);
   }
   stats_.events += state.events - before;
   return {};
@@ -333,12 +329,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   if (state.exited || state.closed) {
     return fail(rank, state.exited ? "comes after the rank's exit" : "comes after the rank was closed");
   }
-  if (!is_surely_duration(event.process_s) || !is_surely_duration(event.call_s) ||
-      !is_surely_duration(event.off_s)) [[unlikely]] {
-    if (!is_duration(event.process_s) || !is_duration(event.call_s) || !is_duration(event.off_s)) {
-      return fail(rank, "a time is negative or not a number");
-    }
-  }
+  if (!are_durations(event)) [[unlikely]]
+    return fail(rank, "a time is negative or too long");
   if (!state.unplaced.empty() && state.events - state.held_since > kMaxHeldEvents) {
     release_posts(rank);
     state.held_since = state.events;
@@ -421,7 +413,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       state.exited = true;
       const bool in_window = end_last_window(rank, event.process_s, event.call_s);
       release_posts(rank);
-      emit(process, Op::plain(OpKind::kExit, in_window ? 0 : event.process_s, in_window ? 0 : event.call_s, kOpEndsEvent));
+      emit(process, Op::plain(OpKind::kExit, in_window ? Duration() : event.process_s, in_window ? Duration() : event.call_s, kOpEndsEvent));
       return {};
     }
   }
@@ -435,7 +427,7 @@ void Matcher::shift_procedures(ProcedurePlan plan) {
 
 Result<void> Matcher::feed_shifted(Rank rank, RankState& state, Event event) {
   function_ = event.function;
-  const bool is_wrong = state.exited || state.closed || !is_duration(event.process_s);
+  const bool is_wrong = state.exited || state.closed || !are_durations(event);
   if (!is_wrong) procedures_->take(rank, event);
   return feed_one(rank, state, event);
 }

@@ -122,8 +122,8 @@ class Matcher {
     ProcessIndex receives_after_end = kNobody;  // ... its receives
     ProcessIndex held_ghost = kNobody;         // there since the window's first receive that had no place yet
     bool closed_before_places = false;         // such receives were under way when the last window closed
-    Seconds measured_s = 0;                    // since its window opened, in events
-    Seconds block_end_s = blocks::kShortestS;  // ... at which its block ends; kNeverS: the window is not cut
+    std::uint64_t measured_ns = 0;             // since its window opened, in events; modulo 2^64
+    std::uint64_t block_end_ns = blocks::kShortestNs;  // ... at which its block ends; kNeverNs: the window is not cut
     std::uint32_t block = 0;                   // of its window
     ActiveRequest blocking_receive;            // the startRecv without request, or of kind kNone
     RequestTable requests;
@@ -243,7 +243,7 @@ class Matcher {
   // The ghost that plays `peer`'s end of a collective which it did not record; kNobody: it did, or will.
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
   // `call_s` of the window that is open, in none of its blocks.
-  void emit_unseen(Rank rank, RankState& state, Seconds call_s);
+  void emit_unseen(Rank rank, RankState& state, Duration call_s);
   // True: there was one. `process_s` since the last call is the window's; `call_s` as of kWindowClose.
   bool end_last_window(Rank rank, Seconds process_s, Seconds call_s);
   Result<void> feed_comm_create(Rank rank, const Event& event);

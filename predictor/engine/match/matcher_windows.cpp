@@ -36,8 +36,8 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   // Its blocks have what is in events; the rest is the whole window's.
   const auto process = static_cast<ProcessIndex>(rank);
   emit(process, Op::plain(OpKind::kCompute, event.process_s, 0));
-  if (state.block_end_s < kNeverS) end_block(rank, state);
-  state.block_end_s = kNeverS;
+  if (state.block_end_ns < blocks::kNeverNs) end_block(rank, state);
+  state.block_end_ns = blocks::kNeverNs;
   emit(process, Op::on_window(OpKind::kWindowClose, state.window, event.call_s, kOpEndsEvent));
   state.counting = true;
   return {};
@@ -46,15 +46,15 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
 void Matcher::end_block(Rank rank, RankState& state) {
   emit(static_cast<ProcessIndex>(rank), Op::block_end(blocks::index_of(state.window, state.block)));
   // An event may be longer than several blocks: it is all in the one in which it began.
-  while (state.block_end_s <= state.measured_s && state.block + 1 < blocks::kMostOfAWindow) {
-    state.block_end_s += blocks::kShortestS * blocks::length(++state.block);
+  while (state.block_end_ns <= state.measured_ns && state.block + 1 < blocks::kMostOfAWindow) {
+    state.block_end_ns = blocks::end_ns(state.block_end_ns, ++state.block);
   }
 }
 
-void Matcher::emit_unseen(Rank rank, RankState& state, Seconds call_s) {
+void Matcher::emit_unseen(Rank rank, RankState& state, Duration call_s) {
   const auto process = static_cast<ProcessIndex>(rank);
-  const bool is_cut = state.block_end_s < kNeverS;
-  state.measured_s -= call_s;  // feed() adds it
+  const bool is_cut = state.block_end_ns < blocks::kNeverNs;
+  state.measured_ns -= static_cast<std::uint64_t>(call_s.ns());  // feed() adds it
   // What the block has so far is its own; it goes on behind this.
   if (is_cut) emit(process, Op::block_end(blocks::index_of(state.window, state.block)));
   emit(process, Op::plain(OpKind::kCompute, 0, call_s));
@@ -78,9 +78,9 @@ Result<void> Matcher::feed_window_open(Rank rank, const Event& event) {
   state.window = at->second;
   // After the end of the capture nothing comes but the end of the program.
   state.counting = state.after_end != kNobody;
-  state.measured_s = -event.call_s;  // feed() adds it
+  state.measured_ns = 0 - static_cast<std::uint64_t>(event.call_s.ns());  // feed() adds it
   state.block = 0;
-  state.block_end_s = state.window < blocks::kCutWindows && !state.counting ? blocks::kShortestS : kNeverS;
+  state.block_end_ns = state.window < blocks::kCutWindows && !state.counting ? blocks::kShortestNs : blocks::kNeverNs;
   if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
   if (state.held_ghost != kNobody) ghosts_.let_go(std::exchange(state.held_ghost, kNobody));
   emit(static_cast<ProcessIndex>(rank), Op::on_window(OpKind::kWindowOpen, state.window, event.call_s, kOpEndsEvent));
@@ -92,8 +92,8 @@ bool Matcher::end_last_window(Rank rank, Seconds process_s, Seconds call_s) {
   if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
   if (windows_.empty() || state.counting) return false;
   emit(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kCompute, process_s, 0));
-  if (state.block_end_s < kNeverS) end_block(rank, state);
-  state.block_end_s = kNeverS;
+  if (state.block_end_ns < blocks::kNeverNs) end_block(rank, state);
+  state.block_end_ns = blocks::kNeverNs;
   emit(static_cast<ProcessIndex>(rank), Op::on_window(OpKind::kWindowClose, state.window, call_s));
   return true;
 }

@@ -94,7 +94,7 @@ OneSided::Ticket OneSided::operate(Rank origin, const Event& event) {
     work_s = 0;
   }
   const auto sent_flags = static_cast<std::uint8_t>(waits ? kOpNonblocking : kOpNonblocking | kOpEndsEvent);
-  store_.push(process, Op::on_message(OpKind::kSend, there, work_s, waits ? 0 : event.call_s, sent_flags));
+  store_.push(process, Op::on_message(OpKind::kSend, there, work_s, waits ? Duration() : event.call_s, sent_flags));
   store_.push(actor, Op::on_message(OpKind::kRecv, there));
   store_.push(actor, Op::on_message(OpKind::kSend, back, 0, 0, kOpNonblocking));
   if (waits) {
