@@ -97,12 +97,12 @@ class CommunicatorTable {
   std::uint32_t size() const;  // number of global indices, the world included
 
  private:
-  struct Communicator {
+  struct Definition {
     std::uint64_t uid = 0;
     std::uint64_t local_size = 0;
     std::vector<Rank> members;
   };
-  std::vector<Communicator> communicators_;  // by global index - 1
+  std::vector<Definition> communicators_;  // by global index - 1
   std::unordered_map<std::uint64_t, std::uint32_t> global_by_uid_;
   std::unordered_map<std::uint64_t, std::uint32_t> global_by_rank_and_local_;
   std::size_t max_communicators_;

@@ -152,7 +152,7 @@ OTF2_RegionRole otf2_role(const Event& event) {
 void Otf2Communicators::define(const Event& event) {
   if (event.values.size() < 3 || event.comm == 0) return;
   if (event.comm >= communicators_.size()) communicators_.resize(event.comm + std::size_t{1});
-  Communicator& made = communicators_[event.comm];
+  WrittenCommunicator& made = communicators_[event.comm];
   if (made.members != nullptr) return;
   const std::span<const std::uint64_t> all = event.values.subspan(2);
   const std::size_t local =

@@ -24,6 +24,7 @@
 #include "predictor/engine/match/collective.h"
 #include "predictor/engine/match/flat_map.h"
 #include "predictor/engine/match/ghosts.h"
+#include "predictor/engine/match/match_stats.h"
 #include "predictor/engine/match/mpi_library.h"
 #include "predictor/engine/match/one_sided.h"
 #include "predictor/engine/match/op_store.h"
@@ -31,24 +32,6 @@
 #include "predictor/engine/match/request_table.h"
 
 namespace lbf::engine {
-
-struct MatchStats {
-  std::uint64_t events = 0;  // without keep-alives
-  std::uint64_t messages = 0;
-  std::uint64_t collectives = 0;
-  std::uint64_t approximated_collectives = 0;
-  std::uint64_t nonblocking_collectives = 0;
-  std::uint64_t wildcard_receives = 0;
-  std::uint64_t one_sided_operations = 0;
-  std::uint64_t io_calls = 0;
-  Seconds io_s = 0;
-  Bytes bytes_read = 0;  // MPI-IO
-  Bytes bytes_written = 0;
-  std::uint64_t unmodelled_calls = 0;
-  Seconds unmodelled_s = 0;
-  std::uint64_t lost_events = 0;
-  std::uint64_t skipped_channels = 0;  // kSkipped events
-};
 
 class Matcher {
  public:
@@ -135,7 +118,7 @@ class Matcher {
     std::array<Rank, kRecentPeers> met{};  // some of them, by their last bits
     RankState() { met.fill(kAnyRank); }
   };
-  struct Communicator {
+  struct CommunicatorGroups {
     bool known = false;
     std::uint32_t frees = 0;
     std::vector<Rank> group;           // intracommunicator: all members
@@ -270,7 +253,7 @@ class Matcher {
   std::uint16_t function_ = 0;  // of the event in hand, where there is a plan
   Rank closed_ranks_ = 0;
   std::vector<RankState> ranks_;
-  std::vector<Communicator> communicators_;
+  std::vector<CommunicatorGroups> communicators_;
   PagedArray<Record> records_;
   std::vector<std::uint32_t> free_records_;
   MatchStats stats_;

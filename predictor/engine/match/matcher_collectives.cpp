@@ -14,7 +14,7 @@ Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
     return fail(rank, "communicator " + std::to_string(event.comm) + " is defined without members");
   }
   if (communicators_.size() <= event.comm) communicators_.resize(event.comm + std::size_t{1});
-  Communicator& comm = communicators_[event.comm];
+  CommunicatorGroups& comm = communicators_[event.comm];
   if (!comm.known) {
     const std::span<const std::uint64_t> members = event.values.subspan(2);
     const std::size_t local =
@@ -51,7 +51,7 @@ Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
 
 Result<void> Matcher::feed_comm_free(Rank rank, const Event& event) {
   if (event.comm > 0 && event.comm < communicators_.size()) {
-    Communicator& comm = communicators_[event.comm];
+    CommunicatorGroups& comm = communicators_[event.comm];
     // Indices are never used again (event.h): the last member to free it takes the members along.
     if (comm.known && ++comm.frees == comm.index.size()) {
       comm.group = {};
@@ -79,7 +79,7 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   call.library = mpi_.rules.library;
   peers_.clear();
   local_peers_.clear();
-  const Communicator* comm = nullptr;
+  const CommunicatorGroups* comm = nullptr;
   if (event.comm == 0) {
     call.rank = static_cast<std::uint32_t>(rank);
     call.size = static_cast<std::uint32_t>(store_.ranks());
