@@ -17,8 +17,9 @@ using Seconds = double;  // the replay's time: one double holds 100 days at 2 ns
 
 inline constexpr Seconds kNeverS = 1e300;  // "not known yet": later than every time that can occur
 
+// The nearest double: 300,000,000 ns are what "0.3" reads as.
 constexpr Seconds seconds_from_ns(Nanoseconds ns) {
-  return static_cast<Seconds>(ns) * 1e-9;
+  return static_cast<Seconds>(ns) / 1e9;
 }
 
 }  // namespace lbf

@@ -7,11 +7,13 @@
 // streams number them per rank; the wire decoder translates through CommunicatorTable).
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/units.h"
+#include "event/duration.h"
 
 namespace lbf {
 
@@ -109,7 +111,7 @@ enum class CollectiveOp : std::uint8_t {
 };
 inline constexpr std::uint8_t kCollectiveOpCount = 23;
 
-// What Event::op means in a kOneSided event. Append only: wire format and text trace.
+// The operation of a kOneSided event. Append only: wire format and text trace.
 enum class OneSidedOp : std::uint8_t {
   kPut = 0,
   kGet = 1,
@@ -121,7 +123,7 @@ enum class OneSidedOp : std::uint8_t {
 };
 inline constexpr std::uint8_t kOneSidedOpCount = 7;
 
-// What Event::op means in a kSkipped event. Append only: wire format.
+// Which calls a kSkipped event counts. Append only: wire format.
 enum class SkippedSide : std::uint8_t {
   kSends = 0,
   kReceives = 1,
@@ -131,7 +133,7 @@ enum class SkippedSide : std::uint8_t {
 };
 inline constexpr std::uint8_t kSkippedSideCount = 4;
 
-// What Event::op means in a kIo event. Append only: wire format.
+// Which way the bytes of a kIo event go. Append only: wire format.
 enum class IoDirection : std::uint8_t { kNone = 0, kRead = 1, kWrite = 2 };
 inline constexpr std::uint8_t kIoDirectionCount = 3;
 
@@ -143,7 +145,7 @@ struct Event {
   EventKind kind = EventKind::kCompute;
   std::uint8_t flags = 0;      // EventFlags
   std::uint16_t function = 0;  // MPI function id (event/mpi_functions.yml); 0 = none (text traces)
-  CollectiveOp op = CollectiveOp::kBarrier;  // kOneSided: see one_sided_op; kIo: io_direction
+  std::uint8_t op_code = 0;    // which operation of its kind: collective_op, one_sided_op, io_direction, skipped_side
   std::int32_t peer = kAnyRank;  // world rank: destination, or source that was asked for / that matched
   std::int32_t tag = kAnyTag;
   std::uint32_t comm = 0;
@@ -151,10 +153,10 @@ struct Event {
   Rank root = 0;              // collective: rank *in comm*; on an intercommunicator also kRootIsMe or
                               // kRootIsElsewhere
   Bytes bytes = 0;            // message bytes; collective: what one rank sends to one peer
-                              // (reduce/allreduce/bcast/scan: the vector)
-  Seconds process_s = 0;      // process time since this rank's previous event (TSE Sec. 2)
-  Seconds call_s = 0;         // wall time inside the MPI call (0 in text traces)
-  Seconds off_s = 0;          // kBlocked only
+                              // (reduce/allreduce/bcast/scan: the vector); of other kinds see the accessors below
+  Duration process_s;         // process time since this rank's previous event (TSE Sec. 2)
+  Duration call_s;            // wall time inside the MPI call (0 in text traces)
+  Duration off_s;             // kBlocked only
   // kWait: several requests. kCommCreate: see there. v-collectives: bytes to each peer of the communicator
   // then bytes from each peer (2 * size values; alltoall v/w), or bytes per peer (size values: gatherv at
   // the root, scatterv at the root, allgatherv, reduce_scatter). Neighbour collectives: n, n destination
@@ -163,16 +165,87 @@ struct Event {
   std::span<const std::uint64_t> values{};
 };
 
+constexpr bool is_collective(EventKind kind) {
+  return kind == EventKind::kCollective || kind == EventKind::kIcollective;
+}
+
+// What `op_code`, `bytes` and `tag` say depends on the kind: an accessor and a factory for each meaning. Debug builds
+// check the kind.
+constexpr CollectiveOp collective_op(const Event& event) {
+  assert(is_collective(event.kind));
+  return static_cast<CollectiveOp>(event.op_code);
+}
 constexpr OneSidedOp one_sided_op(const Event& event) {
-  return static_cast<OneSidedOp>(event.op);
+  assert(event.kind == EventKind::kOneSided);
+  return static_cast<OneSidedOp>(event.op_code);
 }
 constexpr IoDirection io_direction(const Event& event) {
-  return static_cast<IoDirection>(event.op);
+  assert(event.kind == EventKind::kIo);
+  return static_cast<IoDirection>(event.op_code);
 }
 constexpr SkippedSide skipped_side(const Event& event) {
-  return static_cast<SkippedSide>(event.op);
+  assert(event.kind == EventKind::kSkipped);
+  return static_cast<SkippedSide>(event.op_code);
 }
-// How many operations the kind has; what it uses `op` for.
+constexpr std::uint64_t skipped_calls(const Event& event) {
+  assert(event.kind == EventKind::kSkipped);
+  return event.bytes;
+}
+constexpr std::uint64_t window_number(const Event& event) {
+  assert(event.kind == EventKind::kWindowOpen);
+  return event.bytes;
+}
+constexpr std::uint64_t lost_events(const Event& event) {
+  assert(event.kind == EventKind::kGap);
+  return event.bytes;
+}
+constexpr std::int32_t phase_level(const Event& event) {
+  assert(event.kind == EventKind::kPhase);
+  return event.tag;
+}
+
+constexpr void set_op(Event& event, CollectiveOp op) {
+  assert(is_collective(event.kind));
+  event.op_code = static_cast<std::uint8_t>(op);
+}
+constexpr void set_op(Event& event, OneSidedOp op) {
+  assert(event.kind == EventKind::kOneSided);
+  event.op_code = static_cast<std::uint8_t>(op);
+}
+constexpr void set_op(Event& event, IoDirection direction) {
+  assert(event.kind == EventKind::kIo);
+  event.op_code = static_cast<std::uint8_t>(direction);
+}
+
+constexpr Event event_of_kind(EventKind kind) {
+  Event event;
+  event.kind = kind;
+  return event;
+}
+// `calls` of one side; see kSkipped.
+constexpr Event skipped_event(SkippedSide side, std::uint64_t calls) {
+  Event event = event_of_kind(EventKind::kSkipped);
+  event.op_code = static_cast<std::uint8_t>(side);
+  event.bytes = calls;
+  return event;
+}
+constexpr Event window_open_event(std::uint64_t number) {
+  Event event = event_of_kind(EventKind::kWindowOpen);
+  event.bytes = number;
+  return event;
+}
+constexpr Event gap_event(std::uint64_t lost) {
+  Event event = event_of_kind(EventKind::kGap);
+  event.bytes = lost;
+  return event;
+}
+constexpr Event phase_event(std::int32_t level) {
+  Event event = event_of_kind(EventKind::kPhase);
+  event.tag = level;
+  return event;
+}
+
+// How many operations the kind has.
 constexpr std::uint8_t op_count(EventKind kind) {
   switch (kind) {
     case EventKind::kOneSided:

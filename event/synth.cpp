@@ -53,7 +53,7 @@ class Synth {
   Result<void> allreduce() {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       Event call = event(EventKind::kCollective, kAnyRank, kAnyTag, kAllreduceBytes);
-      call.op = CollectiveOp::kAllreduce;
+      set_op(call, CollectiveOp::kAllreduce);
       if (auto done = add(rank, call); !done) return done;
     }
     return {};

@@ -33,7 +33,7 @@ Result<TraceInfo> read_text_trace(std::istream& in, std::string_view name, const
 // as it reads.
 Result<TraceInfo> read_text_trace_header(std::istream& in, std::string_view name);
 
-// Writes text trace version 1. Times are written so that they read back to the same double; the wall time
+// Writes text trace version 1. Times are written so that they read back to the same nanosecond; the wall time
 // inside calls (Event::call_s) has no place in a text trace.
 class TextTraceWriter {
  public:
@@ -53,6 +53,31 @@ class TextTraceWriter {
   Result<void> add(Rank rank, const Event& event);
 
  private:
+  static Error fail(Rank rank, const std::string& what);
+  Result<void> write_line();
+  // To line_, which stays empty where the event has no line.
+  Result<void> append_event(Rank rank, const Event& event);
+  Result<void> add_communicator(Rank rank, const Event& event);
+  // kAnyRank: the peer is none of its members.
+  Rank peer_in_comm(const Event& event) const;
+
+  void start_line(Rank rank, std::string_view kind, Seconds process_s);
+  void append_key(std::string_view key, std::uint64_t value);
+  void append_comm(const Event& event);
+  void append_request(const Event& event);
+  Result<void> append_peer(Rank rank, std::string_view key, const Event& event);
+  Result<void> append_tag(Rank rank, const Event& event);
+
+  Result<void> append_send(Rank rank, const Event& event);
+  Result<void> append_receive(Rank rank, const Event& event);
+  Result<void> append_start_recv(Rank rank, const Event& event);
+  Result<void> append_end_recv(Rank rank, const Event& event, Seconds process_s);
+  Result<void> append_wait(Rank rank, const Event& event);
+  Result<void> append_collective(Rank rank, const Event& event);
+  Result<void> append_blocked(Rank rank, Seconds process_s, Seconds off_s);
+  Result<void> append_one_sided(Rank rank, const Event& event);
+  Result<void> append_procedure(Rank rank, const Event& event);
+
   std::ostream& out_;
   Rank ranks_;
   std::vector<std::string> procedures_;

@@ -54,6 +54,8 @@ class Reader : private Lines {
   static constexpr std::size_t kChunkRanks = 4096;
   struct RankState {
     bool exited = false;
+    Seconds process_s = 0;  // parts of a nanosecond that no event has yet
+    Seconds off_s = 0;
     Posted blocking;                               // the blocking receive that the next endRecv ends
     std::vector<std::uint32_t> undelivered_comms;  // defined, kCommCreate not handed on yet
   };
@@ -217,7 +219,8 @@ class Reader : private Lines {
 
     Event event;
     event.kind = kind->kind;
-    event.process_s = *process_s;
+    state.process_s += *process_s;
+    event.process_s = take_whole_ns(state.process_s);
     const Comm* comm = nullptr;
     if ((keys.seen & kComm) != 0) {
       if (Result<void> done = set_comm(rank, value_of(keys, kComm), event, comm); !done) return done;
@@ -469,7 +472,7 @@ class Reader : private Lines {
       return fail("unknown op " + quoted(name) +
                   ": put, get, accumulate, get_accumulate, fetch_and_op, compare_and_swap or lock");
     }
-    event.op = static_cast<CollectiveOp>(op->op);
+    set_op(event, op->op);
     if ((keys.seen & kReq) == 0) return {};
     return start_request(rank, keys, {.kind = EventKind::kOneSided}, event);
   }
@@ -484,7 +487,7 @@ class Reader : private Lines {
           ": barrier, bcast, reduce, allreduce, gather, scatter, allgather, alltoall, reduce_scatter or "
           "scan");
     }
-    event.op = op->op;
+    set_op(event, op->op);
     if ((keys.seen & kRoot) != 0) {
       const Result<Rank> root = rank_in_comm(value_of(keys, kRoot), "root", comm);
       if (!root) return root.error();
@@ -551,7 +554,8 @@ class Reader : private Lines {
       case EventKind::kBlocked: {
         const Result<Seconds> off_s = seconds(value_of(keys, kOff), "off");
         if (!off_s) return off_s.error();
-        event.off_s = *off_s;
+        state.off_s += *off_s;
+        event.off_s = take_whole_ns(state.off_s);
         return {};
       }
       case EventKind::kEnter:

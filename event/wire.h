@@ -43,8 +43,7 @@ struct BatchHeader {
   std::uint32_t events = 0;
 };
 
-// Collects events of any ranks; times are rounded to whole nanoseconds (the rounding error is carried to
-// the rank's next event, so that sums stay exact to 1 ns).
+// Collects events of any ranks. A time that cannot be (negative, or too long for the wire) becomes 0 or the longest.
 class BatchEncoder {
  public:
   BatchEncoder();
@@ -98,12 +97,12 @@ class CommunicatorTable {
   std::uint32_t size() const;  // number of global indices, the world included
 
  private:
-  struct Communicator {
+  struct Definition {
     std::uint64_t uid = 0;
     std::uint64_t local_size = 0;
     std::vector<Rank> members;
   };
-  std::vector<Communicator> communicators_;  // by global index - 1
+  std::vector<Definition> communicators_;  // by global index - 1
   std::unordered_map<std::uint64_t, std::uint32_t> global_by_uid_;
   std::unordered_map<std::uint64_t, std::uint32_t> global_by_rank_and_local_;
   std::size_t max_communicators_;

@@ -48,7 +48,7 @@ Result<std::uint32_t> CommunicatorTable::define(Rank rank, std::uint32_t local_i
   std::uint32_t global = 0;
   if (known != global_by_uid_.end()) {
     global = known->second;
-    const Communicator& earlier = communicators_[global - 1];
+    const Definition& earlier = communicators_[global - 1];
     bool same = local_size == earlier.local_size && same_members(members, earlier.members);
     if (!same && local_size > 0 && earlier.local_size > 0 && members.size() == earlier.members.size() &&
         local_size + earlier.local_size == members.size()) {
@@ -73,7 +73,7 @@ Result<std::uint32_t> CommunicatorTable::define(Rank rank, std::uint32_t local_i
     if (communicators_.size() >= max_communicators_ || kMaxStoredMembers - stored_members_ < members.size()) {
       return Error{ErrorCode::kLimit, fail("too many communicators in one trace").message};
     }
-    Communicator created;
+    Definition created;
     created.uid = uid;
     created.local_size = local_size;
     created.members.reserve(members.size());

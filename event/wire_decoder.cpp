@@ -1,4 +1,4 @@
-// read_batch_header and BatchDecoder (event/wire.h): a batch that anybody may have sent, back to events.
+// BatchDecoder (event/wire.h): a batch that anybody may have sent, back to events.
 // Every length is checked against what is there before anything is read, copied or allocated; memory is
 // bounded by the limits in event/wire.h and event/wire_layout.h. Implements docs/formats/wire-v1.md.
 #include <zstd.h>
@@ -14,19 +14,23 @@
 #include "base/crc32c.h"
 #include "base/paged_array.h"
 #include "event/wire.h"
+#include "event/wire_cursor.h"
 #include "event/wire_layout.h"
+#include "event/wire_shape.h"
 
 namespace lbf {
 namespace {
 
+using wire::Cursor;
+using wire::kNoShape;
 using wire::RequestUse;
+using wire::Shape;
 
 // Loads of 8 bytes may start at the last byte of the payload.
 constexpr std::size_t kPaddingBytes = 16;
 constexpr std::size_t kRawStep = std::size_t{16} << 10;  // capacity for payloads is a multiple of this
 constexpr std::uint32_t kUnknownComm = std::numeric_limits<std::uint32_t>::max();
 constexpr std::size_t kMaxCachedComms = 4096;
-constexpr std::uint32_t kNoShape = std::numeric_limits<std::uint32_t>::max();
 
 constexpr std::uint64_t kLengthMasks[8] = {0,          0xFF,         0xFFFF,         0xFFFFFF,
                                            0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF};
@@ -42,151 +46,9 @@ ZSTD_DCtx* zstd_context() {
   return context.get();
 }
 
-// Reads [at, end). After a failure `ok` is false and everything reads as 0.
-struct Cursor {
-  const unsigned char* at;
-  const unsigned char* end;
-  bool ok = true;
-
-  std::size_t left() const { return static_cast<std::size_t>(end - at); }
-
-  std::uint8_t byte() {
-    if (at == end) {
-      ok = false;
-      return 0;
-    }
-    return *at++;
-  }
-
-  // At most ten bytes; the tenth may only carry the last bit.
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const std::uint8_t next = byte();
-      if (shift == 63 && next > 1) break;
-      value |= static_cast<std::uint64_t>(next & 0x7F) << shift;
-      if ((next & 0x80) == 0) return value;
-    }
-    ok = false;
-    return 0;
-  }
-
-  // A varint that must be at most `max`.
-  std::uint64_t varint_up_to(std::uint64_t max) {
-    const std::uint64_t value = varint();
-    if (value <= max) return value;
-    ok = false;
-    return 0;
-  }
-
-  std::int32_t svarint32() {
-    const auto value = static_cast<std::int64_t>(wire::unzigzag(varint()));
-    if (value < std::numeric_limits<std::int32_t>::min() ||
-        value > std::numeric_limits<std::int32_t>::max()) {
-      ok = false;
-      return 0;
-    }
-    return static_cast<std::int32_t>(value);
-  }
-};
-
 }  // namespace
 
-Result<BatchHeader> read_batch_header(std::span<const std::byte> bytes) {
-  if (bytes.size() < kBatchHeaderBytes) {
-    return invalid_input("batch cut short: " + std::to_string(bytes.size()) + " bytes of a header of " +
-                         std::to_string(kBatchHeaderBytes));
-  }
-  const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
-  if (std::memcmp(at, wire::kMagic, sizeof wire::kMagic) != 0) {
-    return invalid_input("not a batch: it does not start with LBFBATCH");
-  }
-  BatchHeader header;
-  header.version = wire::load_u16(at + wire::kVersionAt);
-  if (header.version != kWireVersion) {
-    return invalid_input("batch of wire format version " + std::to_string(header.version) +
-                         "; this program reads version " + std::to_string(kWireVersion) +
-                         " (relay and lbfd must be of the same release)");
-  }
-  if (crc32c(at, wire::kHeaderCrcAt) != wire::load_u32(at + wire::kHeaderCrcAt)) {
-    return invalid_input("batch damaged: the checksum of its header is wrong");
-  }
-  header.stream = wire::load_u32(at + wire::kStreamAt);
-  header.sequence = wire::load_u64(at + wire::kSequenceAt);
-  header.raw_bytes = wire::load_u32(at + wire::kRawBytesAt);
-  header.compressed_bytes = wire::load_u32(at + wire::kCompressedBytesAt);
-  header.events = wire::load_u32(at + wire::kEventsAt);
-  const std::string name =
-      "batch " + std::to_string(header.sequence) + " of stream " + std::to_string(header.stream);
-  if (wire::load_u16(at + wire::kReservedAt) != 0 || wire::load_u32(at + wire::kReserved2At) != 0) {
-    return invalid_input(name + ": reserved header fields are not 0");
-  }
-  if (header.raw_bytes > kMaxBatchRawBytes) {
-    return invalid_input(name + ": a payload of " + std::to_string(header.raw_bytes) +
-                         " bytes is more than the limit of " + std::to_string(kMaxBatchRawBytes));
-  }
-  if (header.compressed_bytes > kMaxBatchBytes - kBatchHeaderBytes) {
-    return invalid_input(name + ": " + std::to_string(header.compressed_bytes) +
-                         " compressed bytes are more than the limit of " +
-                         std::to_string(kMaxBatchBytes - kBatchHeaderBytes));
-  }
-  if (header.events > header.raw_bytes) {
-    return invalid_input(name + ": more events than bytes");
-  }
-  if (header.compressed_bytes > bytes.size() - kBatchHeaderBytes) {
-    return invalid_input(name + " cut short: " + std::to_string(bytes.size() - kBatchHeaderBytes) +
-                         " payload bytes of " + std::to_string(header.compressed_bytes));
-  }
-  return header;
-}
-
 struct BatchDecoder::State {
-  // What the loop has to do for an event of a shape beyond setting its times; 0 for most.
-  enum Extra : std::uint8_t {
-    kTranslateComm = 1,
-    kSetRequest = 2,
-    kSetSeveralRequests = 4,
-    kReadOff = 8,
-    kDefineComm = 16,
-    kHasValueList = 32,
-    kNoteGap = 64,
-  };
-  // A cache line: what its events have in common. The fields that an Event has too are as there.
-  struct alignas(64) Shape {
-    EventKind kind = EventKind::kCompute;
-    std::uint8_t flags = 0;
-    std::uint16_t function = 0;
-    CollectiveOp op = CollectiveOp::kBarrier;
-    std::uint8_t extra = 0;
-    RequestUse use = RequestUse::kNone;
-    std::int32_t peer = kAnyRank;
-    std::int32_t tag = kAnyTag;
-    std::uint32_t local_comm = 0;
-    Rank root = 0;
-    Bytes bytes = 0;
-    std::uint64_t request_delta = 0;  // as last used
-    std::uint32_t values_at = 0;      // into `values`
-    std::uint32_t values_count = 0;
-    std::uint32_t successor = kNoShape;  // index of the shape that last followed this one
-
-    void copy_to(Event& event, Seconds process_s, Seconds call_s) const {
-      event.kind = kind;
-      event.flags = flags;
-      event.function = function;
-      event.op = op;
-      event.peer = peer;
-      event.tag = tag;
-      event.comm = 0;
-      event.request = 0;
-      event.root = root;
-      event.bytes = bytes;
-      event.process_s = process_s;
-      event.call_s = call_s;
-      event.off_s = 0;
-      event.values = {};
-    }
-  };
-  static_assert(sizeof(Shape) == 64);
   static constexpr std::size_t kBlockEvents = 64;
   static constexpr std::uint32_t kNoSection = std::numeric_limits<std::uint32_t>::max();
   // A section that was found and not read to its end.
@@ -441,7 +303,7 @@ struct BatchDecoder::State {
     Event* free = pending.data();
     Cursor data = section.data;
     Shape* shape = nullptr;
-    Seconds total_s = 0;
+    std::uint64_t total_ns = 0;
     for (std::uint64_t i = section.done; i < end; ++i) {
       const unsigned bits = section.control[i];
       const unsigned process_length = bits & wire::kTimeLengthMask;
@@ -495,14 +357,14 @@ struct BatchDecoder::State {
         if (Result<void> done = hand_on(rank, sink, free); !done) return done;
       }
       Event& event = *free++;
-      shape->copy_to(event, seconds_from_ns(static_cast<Nanoseconds>(process_ns)),
-                     seconds_from_ns(static_cast<Nanoseconds>(call_ns)));
-      total_s += event.process_s + event.call_s;
+      shape->copy_to(event, Duration::of_ns(static_cast<Nanoseconds>(process_ns)),
+                     Duration::of_ns(static_cast<Nanoseconds>(call_ns)));
+      total_ns += process_ns + call_ns;
       if (shape->extra != 0) {
         if (Result<void> done = finish_event(*shape, event, rank, state, data); !done) {
           return event_error(i, done.error().message);
         }
-        total_s += event.off_s;
+        total_ns += static_cast<std::uint64_t>(event.off_s.ns());
         if (std::exchange(lost_in_gap, false)) [[unlikely]]
           event = gap_instead_of(event);
       }
@@ -516,7 +378,7 @@ struct BatchDecoder::State {
     }
     section.data = data;
     section.done = end;
-    passed_s += total_s;
+    passed_s += seconds_from_ns(static_cast<Nanoseconds>(total_ns));
     if (end == section.events && data.left() != 0) {
       return fail("a section of rank " + std::to_string(rank) + " has bytes left over");
     }
@@ -528,90 +390,16 @@ struct BatchDecoder::State {
     // The values of a shape that was for one event only are the last ones: nobody needs them any more.
     if (once.values_count > 0) values.resize(once.values_at);
     once = Shape{};
-    Shape& read = once;
-    const std::uint8_t kind = data.byte();
-    read.flags = data.byte();
-    const unsigned fields = data.byte();
-    if (!data.ok) return "its shape is cut short";
-    if (kind >= kEventKindCount) return "its kind is not one of version 1";
-    read.kind = static_cast<EventKind>(kind);
-    if ((fields & wire::kHasFunction) != 0) {
-      read.function =
-          static_cast<std::uint16_t>(data.varint_up_to(std::numeric_limits<std::uint16_t>::max()));
-    }
-    if ((fields & wire::kHasOp) != 0) {
-      const std::uint8_t op = data.byte();
-      if (op >= op_count(read.kind)) return "its operation is not one of version 1";
-      read.op = static_cast<CollectiveOp>(op);
-    }
-    if ((fields & wire::kHasPeer) != 0) read.peer = data.svarint32();
-    if ((fields & wire::kHasTag) != 0) read.tag = data.svarint32();
-    if ((fields & wire::kHasComm) != 0) {
-      read.local_comm =
-          static_cast<std::uint32_t>(data.varint_up_to(std::numeric_limits<std::uint32_t>::max()));
-    }
-    if ((fields & wire::kHasRoot) != 0) read.root = data.svarint32();
-    if ((fields & wire::kHasBytes) != 0) read.bytes = data.varint();
-    if (!data.ok) return "its shape is cut short, or a number in it is too large";
-    if (read.peer < kAnyRank || read.peer >= max_ranks) return "its peer is not a rank of the step";
-
-    if ((fields & wire::kHasValues) != 0) {
-      read.values_at = static_cast<std::uint32_t>(values.size());
-      const std::uint64_t count = data.varint();
-      const bool several = read.kind == EventKind::kWait;
-      if (!data.ok || count == 0 || count - (several ? 1 : 0) > data.left()) return "it has too many values";
-      std::uint64_t value = 0;
-      if (several) values.push_back(0);
-      for (std::uint64_t i = several ? 1 : 0; i < count; ++i) {
-        const std::uint64_t difference = wire::unzigzag(data.varint());
-        value += difference;
-        values.push_back(several ? difference : value);
-      }
-      if (!data.ok) return "its values are cut short";
-      read.values_count = static_cast<std::uint32_t>(count);
-      if (several && several_requests.size() < read.values_count) several_requests.resize(read.values_count);
-    }
-    if (read.kind == EventKind::kCommCreate) {
-      const auto listed = std::span(values).subspan(read.values_at, read.values_count);
-      if (listed.size() < 3) return "a communicator without members";
-      for (const std::uint64_t member : listed.subspan(2)) {
-        if (member >= static_cast<std::uint64_t>(max_ranks)) return "a member is not a rank of the step";
-      }
-    }
-
-    if (read.kind == EventKind::kProcedure) {
-      if (read.values_count != kProcedureValues) return "a procedure's time without its numbers";
-      const std::uint64_t* const listed = &values[read.values_at];
-      if (listed[1] > wire::kMaxTimeNs) return "a procedure's time is longer than a trace can be";
-      if (listed[2] > listed[1]) return "a procedure's exclusive time is more than its inclusive time";
-    }
-
-    read.use = wire::request_use(read.kind, read.flags, read.values_count);
-    unsigned extra = 0;
-    if (read.kind == EventKind::kCommCreate) {
-      extra |= kDefineComm;
-    } else if (read.local_comm != 0) {
-      extra |= kTranslateComm;
-    }
-    if (read.use == RequestUse::kSeveral) {
-      extra |= kSetSeveralRequests;
-    } else {
-      if (read.use != RequestUse::kNone) extra |= kSetRequest;
-      if (read.values_count > 0) extra |= kHasValueList;
-    }
-    if (read.kind == EventKind::kBlocked) extra |= kReadOff;
-    if (read.kind == EventKind::kGap) extra |= kNoteGap;
-    read.extra = static_cast<std::uint8_t>(extra);
-
-    return nullptr;
+    const char* const wrong = wire::read_shape(data, max_ranks, once, values);
+    if (once.use == RequestUse::kSeveral && several_requests.size() < once.values_count)
+      several_requests.resize(once.values_count);
+    return wrong;
   }
 
   // One more event that is lost; the time that it took passes all the same.
   static Event gap_instead_of(const Event& event) {
-    Event gap;
-    gap.kind = EventKind::kGap;
+    Event gap = gap_event(1);
     gap.function = event.function;
-    gap.bytes = 1;
     gap.process_s = event.process_s;
     gap.call_s = event.call_s;
     return gap;
@@ -621,12 +409,12 @@ struct BatchDecoder::State {
   Result<void> finish_event(const Shape& shape, Event& event, Rank rank, RankState& state, Cursor& data) {
     values_seen += shape.values_count;
     if (values_seen > wire::kMaxValues) return invalid_input("the batch has too many values");
-    if ((shape.extra & kSetRequest) != 0) {
+    if ((shape.extra & wire::kSetRequest) != 0) {
       std::uint64_t& last = shape.use == RequestUse::kStarts ? state.last_started : state.last_completed;
       event.request = static_cast<std::uint32_t>(last + 1 + shape.request_delta);
       last = event.request;
     }
-    if ((shape.extra & kSetSeveralRequests) != 0) {
+    if ((shape.extra & wire::kSetSeveralRequests) != 0) {
       std::uint64_t request = state.last_completed + 1 + shape.request_delta;
       for (std::size_t i = 0; i < shape.values_count; ++i) {
         request += values[shape.values_at + i];
@@ -637,35 +425,28 @@ struct BatchDecoder::State {
       several_used += shape.values_count;
       pending_values = true;
     }
-    if ((shape.extra & kHasValueList) != 0) {
+    if ((shape.extra & wire::kHasValueList) != 0) {
       event.values = std::span(values).subspan(shape.values_at, shape.values_count);
       pending_values = true;
     }
-    if ((shape.extra & kReadOff) != 0) {
+    if ((shape.extra & wire::kReadOff) != 0) {
       const std::uint64_t off_ns = data.varint_up_to(wire::kMaxTimeNs);
       if (!data.ok) return invalid_input("its time off the processor is cut short or too large");
-      event.off_s = seconds_from_ns(static_cast<Nanoseconds>(off_ns));
+      event.off_s = Duration::of_ns(static_cast<Nanoseconds>(off_ns));
     }
-    if ((shape.extra & kNoteGap) != 0) communicators.note_gap(rank);
-    if ((shape.extra & kTranslateComm) != 0) {
-      if (shape.local_comm < state.global_by_local.size() &&
-          state.global_by_local[shape.local_comm] != kUnknownComm) {
-        event.comm = state.global_by_local[shape.local_comm];
-      } else {
-        Result<std::uint32_t> global = communicators.translate(rank, shape.local_comm);
-        if (!global && communicators.has_gap(rank)) {
-          lost_in_gap = true;
-          return {};
-        }
-        if (!global) return global.error();
-        event.comm = *global;
-        remember_comm(state, shape.local_comm, *global);
-      }
-    }
-    if ((shape.extra & kDefineComm) != 0) {
-      Result<std::uint32_t> global = communicators.define(rank, shape.local_comm, event.values);
-      if (!global && global.error().code == ErrorCode::kLimit) {
-        communicators.note_gap(rank);
+    if ((shape.extra & wire::kNoteGap) != 0) communicators.note_gap(rank);
+    if ((shape.extra & wire::kTranslateComm) != 0) return translate_comm(shape, event, rank, state);
+    if ((shape.extra & wire::kDefineComm) != 0) return define_comm(shape, event, rank, state);
+    return {};
+  }
+
+  Result<void> translate_comm(const Shape& shape, Event& event, Rank rank, RankState& state) {
+    if (shape.local_comm < state.global_by_local.size() &&
+        state.global_by_local[shape.local_comm] != kUnknownComm) {
+      event.comm = state.global_by_local[shape.local_comm];
+    } else {
+      Result<std::uint32_t> global = communicators.translate(rank, shape.local_comm);
+      if (!global && communicators.has_gap(rank)) {
         lost_in_gap = true;
         return {};
       }
@@ -673,6 +454,19 @@ struct BatchDecoder::State {
       event.comm = *global;
       remember_comm(state, shape.local_comm, *global);
     }
+    return {};
+  }
+
+  Result<void> define_comm(const Shape& shape, Event& event, Rank rank, RankState& state) {
+    Result<std::uint32_t> global = communicators.define(rank, shape.local_comm, event.values);
+    if (!global && global.error().code == ErrorCode::kLimit) {
+      communicators.note_gap(rank);
+      lost_in_gap = true;
+      return {};
+    }
+    if (!global) return global.error();
+    event.comm = *global;
+    remember_comm(state, shape.local_comm, *global);
     return {};
   }
 

@@ -3,7 +3,6 @@
 #include <zstd.h>
 
 #include <algorithm>
-#include <cmath>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -38,17 +37,8 @@ unsigned length_in_bytes(std::uint64_t value) {
   return value == 0 ? 0 : (64 - static_cast<unsigned>(__builtin_clzll(value)) + 7) / 8;
 }
 
-// Seconds to whole nanoseconds; what rounding took or gave goes into `carry_ns`, for the next time.
-std::uint64_t to_ns(Seconds seconds, double& carry_ns) {
-  const double exact_ns = seconds * 1e9 + carry_ns;
-  if (!(exact_ns >= 0.5)) {  // also NaN and what is negative: no time at all
-    if (exact_ns > -0.5) carry_ns = exact_ns;
-    return 0;
-  }
-  if (exact_ns >= static_cast<double>(wire::kMaxTimeNs)) return wire::kMaxTimeNs;
-  const auto ns = static_cast<std::uint64_t>(exact_ns + 0.5);
-  carry_ns = exact_ns - static_cast<double>(ns);
-  return ns;
+std::uint64_t wire_ns(Duration time) {
+  return std::min(static_cast<std::uint64_t>(std::max<Nanoseconds>(time.ns(), 0)), wire::kMaxTimeNs);
 }
 
 }  // namespace
@@ -58,7 +48,7 @@ struct BatchEncoder::State {
     EventKind kind{};
     std::uint8_t flags = 0;
     std::uint16_t function = 0;
-    CollectiveOp op{};
+    std::uint8_t op_code = 0;
     std::int32_t peer = 0;
     std::int32_t tag = 0;
     std::uint32_t comm = 0;
@@ -84,10 +74,6 @@ struct BatchEncoder::State {
     std::uint32_t previous_shape = 0;
     std::uint64_t last_started = 0;
     std::uint64_t last_completed = 0;
-    // These go on from batch to batch.
-    double process_carry_ns = 0;
-    double call_carry_ns = 0;
-    double off_carry_ns = 0;
   };
   static constexpr std::size_t kSectionOverheadBytes = 16;  // type, rank, two lengths: at most
 
@@ -129,7 +115,7 @@ struct BatchEncoder::State {
 
   static bool matches(const PerRank& section, const Shape& shape, const Event& event, RequestUse use) {
     if (shape.kind != event.kind || shape.flags != event.flags || shape.function != event.function ||
-        shape.op != event.op || shape.peer != event.peer || shape.tag != event.tag ||
+        shape.op_code != event.op_code || shape.peer != event.peer || shape.tag != event.tag ||
         shape.comm != event.comm || shape.root != event.root || shape.bytes != event.bytes ||
         shape.values_count != event.values.size()) {
       return false;
@@ -147,7 +133,7 @@ struct BatchEncoder::State {
       h ^= h >> 32;
     };
     mix(static_cast<std::uint64_t>(event.kind) | static_cast<std::uint64_t>(event.flags) << 8 |
-        static_cast<std::uint64_t>(event.function) << 16 | static_cast<std::uint64_t>(event.op) << 32);
+        static_cast<std::uint64_t>(event.function) << 16 | static_cast<std::uint64_t>(event.op_code) << 32);
     mix(static_cast<std::uint32_t>(event.peer) |
         static_cast<std::uint64_t>(static_cast<std::uint32_t>(event.tag)) << 32);
     mix(event.comm | static_cast<std::uint64_t>(static_cast<std::uint32_t>(event.root)) << 32);
@@ -181,7 +167,7 @@ struct BatchEncoder::State {
     out += static_cast<char>(event.flags);
     unsigned fields = 0;
     if (event.function != unset.function) fields |= wire::kHasFunction;
-    if (event.op != unset.op) fields |= wire::kHasOp;
+    if (event.op_code != unset.op_code) fields |= wire::kHasOp;
     if (event.peer != unset.peer) fields |= wire::kHasPeer;
     if (event.tag != unset.tag) fields |= wire::kHasTag;
     if (event.comm != unset.comm) fields |= wire::kHasComm;
@@ -190,7 +176,7 @@ struct BatchEncoder::State {
     if (!event.values.empty()) fields |= wire::kHasValues;
     out += static_cast<char>(fields);
     if ((fields & wire::kHasFunction) != 0) append_varint(out, event.function);
-    if ((fields & wire::kHasOp) != 0) out += static_cast<char>(event.op);
+    if ((fields & wire::kHasOp) != 0) out += static_cast<char>(event.op_code);
     if ((fields & wire::kHasPeer) != 0) append_svarint(out, event.peer);
     if ((fields & wire::kHasTag) != 0) append_svarint(out, event.tag);
     if ((fields & wire::kHasComm) != 0) append_varint(out, event.comm);
@@ -222,7 +208,7 @@ struct BatchEncoder::State {
     shape.kind = event.kind;
     shape.flags = event.flags;
     shape.function = event.function;
-    shape.op = event.op;
+    shape.op_code = event.op_code;
     shape.peer = event.peer;
     shape.tag = event.tag;
     shape.comm = event.comm;
@@ -249,8 +235,8 @@ struct BatchEncoder::State {
     }
     const std::size_t data_before = section.data.size();
 
-    const std::uint64_t process_ns = to_ns(event.process_s, section.process_carry_ns);
-    const std::uint64_t call_ns = to_ns(event.call_s, section.call_carry_ns);
+    const std::uint64_t process_ns = wire_ns(event.process_s);
+    const std::uint64_t call_ns = wire_ns(event.call_s);
     const unsigned process_length = length_in_bytes(process_ns);
     const unsigned call_length = length_in_bytes(call_ns);
     char times[16];
@@ -283,7 +269,7 @@ struct BatchEncoder::State {
       }
     }
     if (event.kind == EventKind::kBlocked)
-      append_varint(section.data, to_ns(event.off_s, section.off_carry_ns));
+      append_varint(section.data, wire_ns(event.off_s));
     section.control += static_cast<char>(control);
     section.previous_shape = index;
     open_bytes += 1 + section.data.size() - data_before;
@@ -341,7 +327,7 @@ struct BatchEncoder::State {
     wire::store_u32(header + wire::kPayloadCrcAt, crc32c(header + kBatchHeaderBytes, compressed));
     wire::store_u32(header + wire::kHeaderCrcAt, crc32c(header, wire::kHeaderCrcAt));
 
-    // The next batch starts anew: only the roundings go on.
+    // The next batch starts anew.
     raw.clear();
     events = 0;
     shapes_in_batch = 0;

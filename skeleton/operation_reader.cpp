@@ -142,14 +142,14 @@ Result<void> OperationReader::waited(Rank rank, const Event& event) {
 }
 
 Result<void> OperationReader::collective(Rank rank, const Event& event) {
-  if (is_neighbour(event.op)) {
+  if (is_neighbour(collective_op(event))) {
     return at(rank, "a neighbour collective, which skeletons do not support yet (docs/skeletons.md, limits)");
   }
   const std::vector<Rank>& members = trace_.comms[event.comm];
   if (event.root < 0 || event.root >= static_cast<Rank>(members.size()))
     return at(rank, "a collective whose root is not in its communicator");
   const bool is_root = members[static_cast<std::size_t>(event.root)] == rank;
-  const std::size_t needed = values_needed(event.op, members.size(), is_root);
+  const std::size_t needed = values_needed(collective_op(event), members.size(), is_root);
   if (event.values.size() < needed) return at(rank, "a collective without the bytes of each peer");
   if (event.kind == EventKind::kIcollective) {
     if (Result<void> started = start(rank, OperationKind::kIcollective, event); !started) return started;
@@ -157,7 +157,7 @@ Result<void> OperationReader::collective(Rank rank, const Event& event) {
     push(rank, OperationKind::kCollective, event);
   }
   Operation& operation = trace_.ranks[static_cast<std::size_t>(rank)].back();
-  operation.op = event.op;
+  operation.op = collective_op(event);
   operation.root = event.root;
   operation.peer = 0;
   operation.tag = 0;
@@ -270,7 +270,7 @@ Result<void> OperationReader::add(Rank rank, const Event& given) {
       trace_.unmodelled_s += event.call_s;
       return {};
     case EventKind::kGap:
-      return at(rank, std::to_string(event.bytes) +
+      return at(rank, std::to_string(lost_events(event)) +
                           " events were lost here: no skeleton can be built from a partial trace; record it "
                           "again with a larger ring (LBF_CAPTURE_RING_BYTES)");
     case EventKind::kWindowOpen:

@@ -102,10 +102,7 @@ void Collector::close_ring(Process& process, Ring& ring, const Error& error, Clo
   note(error.message + "; the rest of rank " + std::to_string(process.rank) + " is lost", now, out);
   if (process.taken) {
     // What comes after cannot be known: say so in the stream, so that predictions become partial.
-    Event gap;
-    gap.kind = EventKind::kGap;
-    gap.bytes = 1;
-    if (!process.converter.exited()) out.add(process.rank, gap, now.monotonic_ns);
+    if (!process.converter.exited()) out.add(process.rank, gap_event(1), now.monotonic_ns);
   }
 }
 
@@ -250,7 +247,7 @@ void Collector::observe_stop(Process& process, bool stopped, Seconds since_last_
 void Collector::add_event(Process& process, const Event& event, ClockReading now, BatchBuilder& out) {
   if (event.kind == EventKind::kBlocked && process.stopped_credit_s > 0) {
     Event shorter = event;
-    const Seconds taken_s = std::min(shorter.off_s, process.stopped_credit_s);
+    const Seconds taken_s = std::min<Seconds>(shorter.off_s, process.stopped_credit_s);
     shorter.off_s -= taken_s;
     process.stopped_credit_s -= taken_s;
     out.add(process.rank, shorter, now.monotonic_ns);

@@ -17,10 +17,6 @@ std::uint64_t add_saturating(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<std::uint64_t>::max() : sum;
 }
 
-bool is_collective(EventKind kind) {
-  return kind == EventKind::kCollective || kind == EventKind::kIcollective;
-}
-
 bool has_op(EventKind kind) {
   return is_collective(kind) || kind == EventKind::kOneSided || kind == EventKind::kIo || kind == EventKind::kSkipped;
 }
@@ -42,11 +38,25 @@ bool has_world_peer(EventKind kind) {
   }
 }
 
+// Ticks as nanoseconds times 2^48: a rank's run to some nanoseconds, ticks of up to 65 us.
+constexpr unsigned kRateBits = 48;
+constexpr Nanoseconds kLongestNs = Nanoseconds{1} << 56;  // the wire's
+
 Error bad_record(const ring::Record& record, const std::string& what) {
   return invalid_input("a record of kind " + std::to_string(record.kind) + " with " + what);
 }
 
 }  // namespace
+
+Duration RecordConverter::Rounding::take(std::uint64_t ticks, Seconds seconds_per_tick) {
+  constexpr std::uint64_t kOneNs = std::uint64_t{1} << kRateBits;
+  const auto rate = static_cast<std::uint64_t>(
+      std::clamp(seconds_per_tick * 1e9 * static_cast<double>(kOneNs) + 0.5, 0.0, 0x1p63));
+  const unsigned __int128 exact = static_cast<unsigned __int128>(ticks) * rate + rest_;
+  rest_ = static_cast<std::uint64_t>(exact) & (kOneNs - 1);
+  const unsigned __int128 ns = exact >> kRateBits;
+  return Duration::of_ns(ns <= kLongestNs ? static_cast<Nanoseconds>(ns) : kLongestNs);
+}
 
 Result<void> RecordConverter::convert(const ring::Record& record, std::span<const std::uint64_t> values,
                                       Seconds seconds_per_tick, const RelayEventSink& sink) {
@@ -69,7 +79,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (has_op(event.kind)) {
     const std::uint32_t op = record.words_and_op >> 24;
     if (op >= op_count(event.kind)) return bad_record(record, "an operation that does not exist");
-    event.op = static_cast<CollectiveOp>(op);
+    event.op_code = static_cast<std::uint8_t>(op);
   }
   if (is_collective(event.kind)) {
     event.root = record.peer;
@@ -95,10 +105,8 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (event.kind == EventKind::kGap) definitions_known_ = true;  // what is not known now was lost
   if (!is_defined(event.comm)) {
     ++events_without_communicator_;
-    event = Event{};
-    event.kind = EventKind::kGap;
+    event = gap_event(1);
     event.function = record.function;
-    event.bytes = 1;
   }
 
   const std::uint64_t leave = std::max(record.leave, record.enter);
@@ -113,18 +121,19 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   blocked_ticks_ = 0;
   last_leave_ticks_ = std::max(last_leave_ticks_, leave);
 
-  event.process_s = static_cast<double>(process) * seconds_per_tick;
-  const Seconds taken = std::min(credit_s_, event.process_s);
+  const Duration process_s = process_rounding_.take(process, seconds_per_tick);
+  const Duration taken = Duration::of_ns(std::min(credit_.ns(), process_s.ns()));
+  event.process_s = process_s;
   event.process_s -= taken;
-  credit_s_ -= taken;
-  event.call_s = leave > begin ? static_cast<double>(leave - begin) * seconds_per_tick : 0;
+  credit_ -= taken;
+  std::uint64_t call = leave > begin ? leave - begin : 0;
   // How long the window was is known at its end, with what is in none of its events.
   if (event.kind == EventKind::kWindowClose || event.kind == EventKind::kExit)
-    event.call_s += static_cast<double>(std::exchange(unrecorded_ticks_, 0)) * seconds_per_tick;
+    call = add_saturating(call, std::exchange(unrecorded_ticks_, 0));
+  event.call_s = call_rounding_.take(call, seconds_per_tick);
   if (blocked > 0) {
-    Event off;
-    off.kind = EventKind::kBlocked;
-    off.off_s = static_cast<double>(blocked) * seconds_per_tick;
+    Event off = event_of_kind(EventKind::kBlocked);
+    off.off_s = off_rounding_.take(blocked, seconds_per_tick);
     sink(off);
   }
   exited_ = event.kind == EventKind::kExit;
@@ -133,7 +142,7 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   if (event.kind == EventKind::kWindowOpen) {
     closed_ = false;
     unrecorded_ticks_ = 0;
-    window_ = event.bytes;
+    window_ = window_number(event);
   }
   sink(event);
   return {};
@@ -159,10 +168,9 @@ void RecordConverter::name_procedure(std::uint32_t id) {
 // Ticks become nanoseconds; what lbfd would refuse the batch for is refused here.
 Result<void> RecordConverter::take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
                                              Seconds seconds_per_tick, Event& event) {
-  constexpr double kLongestNs = 0x1p56;
   if (values.size() != kProcedureValues) return bad_record(record, "other values than a procedure's");
   const auto nanoseconds = [&](std::uint64_t ticks) { return static_cast<double>(ticks) * seconds_per_tick * 1e9; };
-  if (values[2] > values[1] || !(nanoseconds(values[1]) < kLongestNs))
+  if (values[2] > values[1] || !(nanoseconds(values[1]) < static_cast<double>(kLongestNs)))
     return bad_record(record, "a procedure's time that cannot be");
   event.peer = kAnyRank;
   event.tag = kAnyTag;
@@ -201,10 +209,9 @@ void RecordConverter::define_ahead(const ring::Record& record, std::span<const s
 
 void RecordConverter::keep_alive(Seconds process_s, const RelayEventSink& sink) {
   if (exited_ || !(process_s > 0)) return;
-  credit_s_ += process_s;
-  Event event;
-  event.kind = EventKind::kKeepAlive;
+  Event event = event_of_kind(EventKind::kKeepAlive);
   event.process_s = process_s;
+  credit_ += event.process_s;
   sink(event);
 }
 
@@ -212,7 +219,7 @@ void RecordConverter::tell_unrecorded(Seconds seconds_per_tick, const RelayEvent
   if (exited_ || closed_ || unrecorded_ticks_ == 0) return;
   Event event;
   event.kind = EventKind::kKeepAlive;
-  event.call_s = static_cast<double>(std::exchange(unrecorded_ticks_, 0)) * seconds_per_tick;
+  event.call_s = call_rounding_.take(std::exchange(unrecorded_ticks_, 0), seconds_per_tick);
   sink(event);
 }
 
@@ -220,21 +227,15 @@ void RecordConverter::close(std::uint64_t end_ticks, Seconds seconds_per_tick, c
   if (exited_) return;
   exited_ = true;
   if (closed_) {
-    Event rest;
-    rest.kind = EventKind::kSkipped;
-    rest.op = static_cast<CollectiveOp>(SkippedSide::kEverything);
-    rest.bytes = 1;
-    if (!off_) sink(rest);
-    Event open;
-    open.kind = EventKind::kWindowOpen;
-    open.bytes = window_;
+    if (!off_) sink(skipped_event(SkippedSide::kEverything, 1));
+    Event open = window_open_event(window_);
     const std::uint64_t ticks = end_ticks > last_leave_ticks_ ? end_ticks - last_leave_ticks_ : 0;
-    open.call_s = static_cast<double>(ticks) * seconds_per_tick;
+    open.call_s = call_rounding_.take(ticks, seconds_per_tick);
     sink(open);
   }
   Event event;
   event.kind = EventKind::kExit;
-  if (!closed_) event.call_s = static_cast<double>(unrecorded_ticks_) * seconds_per_tick;
+  if (!closed_) event.call_s = call_rounding_.take(unrecorded_ticks_, seconds_per_tick);
   sink(event);
 }
 

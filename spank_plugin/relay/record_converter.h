@@ -73,6 +73,15 @@ class RecordConverter {
   std::uint64_t events_without_communicator() const { return events_without_communicator_; }
 
  private:
+  // Ticks as whole nanoseconds. What rounding takes or gives is kept for the next time, so that sums are exact.
+  class Rounding {
+   public:
+    Duration take(std::uint64_t ticks, Seconds seconds_per_tick);
+
+   private:
+    std::uint64_t rest_ = std::uint64_t{1} << 47;  // of a nanosecond, times 2^48; half of one: to the nearest
+  };
+
   Result<void> check_definition(const ring::Record& record, std::span<const std::uint64_t> values) const;
   void note_definition(std::uint32_t comm);
   Result<void> take_procedure(const ring::Record& record, std::span<const std::uint64_t> values,
@@ -82,7 +91,10 @@ class RecordConverter {
   std::uint64_t dropped_ticks_ = 0;  // preempted and waiting, since the last record
   std::uint64_t unrecorded_ticks_ = 0;  // the same, since the window opened, and not told yet
   std::uint64_t blocked_ticks_ = 0;
-  Seconds credit_s_ = 0;  // given by keep-alives, not yet taken from a gap
+  Rounding process_rounding_;
+  Rounding call_rounding_;
+  Rounding off_rounding_;
+  Duration credit_;  // given by keep-alives, not yet taken from a gap
   Rank world_size_ = 0;
   bool exited_ = false;
   bool closed_ = false;        // between two windows

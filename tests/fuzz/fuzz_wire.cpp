@@ -23,7 +23,7 @@ Decoded decode(std::span<const std::byte> batch) {
     fuzz_require(rank >= 0 && rank < kMaxRanks, "the rank is in range");
     fuzz_require(event.peer >= lbf::kAnyRank && event.peer < kMaxRanks, "the peer is in range");
     fuzz_require(static_cast<int>(event.kind) < lbf::kEventKindCount, "the kind is known");
-    fuzz_require(static_cast<int>(event.op) < lbf::kCollectiveOpCount, "the operation is known");
+    fuzz_require(event.op_code < lbf::op_count(event.kind), "the operation is known");
     fuzz_require(event.process_s >= 0 && event.call_s >= 0 && event.off_s >= 0, "no time is negative");
     fuzz_require(event.comm < communicators.size(), "the communicator exists");
     auto& item = decoded.items.emplace_back();

@@ -382,7 +382,7 @@ Trace events_of(const Ranks& ranks) {
       event.flags = r.flags;
       event.function = r.function;
       const std::uint32_t op = r.words_and_op >> 24;
-      event.op = static_cast<lbf::CollectiveOp>(op);
+      event.op_code = static_cast<std::uint8_t>(op);
       const bool collective = event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective;
       event.peer = collective ? lbf::kAnyRank : r.peer;
       event.root = collective ? r.peer : 0;
@@ -435,9 +435,9 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
       if (at >= events.size()) return check(false, "more ends of events than events");
       const Event& event = events[at++];
       if (event.kind == EventKind::kSend || event.kind == EventKind::kIsend) {
-        ends[op.message].sent = static_cast<std::int64_t>(event.bytes);
+        ends[op.message()].sent = static_cast<std::int64_t>(event.bytes);
       } else if (event.kind == EventKind::kRecv || event.kind == EventKind::kEndRecv) {
-        ends[op.message].received = static_cast<std::int64_t>(event.bytes);
+        ends[op.message()].received = static_cast<std::int64_t>(event.bytes);
         check(store.message(op.message).sent, "rank " + std::to_string(rank) + ": a receive from " +
                                                   std::to_string(event.peer) + " tag " + std::to_string(event.tag) +
                                                   " without a send");

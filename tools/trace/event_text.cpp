@@ -72,7 +72,7 @@ std::string_view one_sided_name(OneSidedOp op) {
 std::string_view call_name(const Event& event) {
   if (const MpiFunction* function = mpi_function(event.function)) return function->name;
   if (event.kind == EventKind::kCollective || event.kind == EventKind::kIcollective) {
-    return collective_name(event.op);
+    return collective_name(collective_op(event));
   }
   return kind_name(event.kind);
 }
@@ -111,7 +111,7 @@ std::string event_line(Rank rank, const Event& event) {
     case EventKind::kCollective:
     case EventKind::kIcollective:
       line += " op=";
-      line += collective_name(event.op);
+      line += collective_name(collective_op(event));
       line += " bytes=" + std::to_string(event.bytes);
       append(line, "root", event.root);
       if (has(kFlagInPlace)) line += " inPlace=1";
@@ -137,7 +137,7 @@ std::string event_line(Rank rank, const Event& event) {
       append(line, "level", event.tag);
       break;
     case EventKind::kGap:
-      line += " lost=" + std::to_string(event.bytes);
+      line += " lost=" + std::to_string(lost_events(event));
       break;
     default:
       break;

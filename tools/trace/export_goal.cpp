@@ -61,8 +61,8 @@ class GoalWriter final : public GoalExport, private OpWalk::Visitor {
   };
 
   Note& note(const engine::Op& op, const engine::Message& message) {
-    if (notes_of_message_.size() <= op.message) notes_of_message_.resize(walk_.store().message_slots());
-    return engine::current(notes_of_message_[op.message], message);
+    if (notes_of_message_.size() <= op.message()) notes_of_message_.resize(walk_.store().message_slots());
+    return engine::current(notes_of_message_[op.message()], message);
   }
 
   Result<void> visit(engine::ProcessIndex index, const engine::Op& op, const engine::Message* message, bool sent) override {

@@ -56,7 +56,7 @@ std::string action_of(const Event& event, Rank ranks) {
   const std::string bytes = ' ' + std::to_string(event.bytes);
   const std::string root = ' ' + std::to_string(event.root);
   if (!fits) return {};
-  switch (event.op) {
+  switch (collective_op(event)) {
     case CollectiveOp::kBarrier:
       return "barrier";
     case CollectiveOp::kBcast:
@@ -191,8 +191,8 @@ class TiWriter final : public TiExport, private OpWalk::Visitor {
   }
 
   Note& note(const engine::Op& op, const engine::Message& message) {
-    if (notes_of_message_.size() <= op.message) notes_of_message_.resize(walk_.store().message_slots());
-    Note& known = notes_of_message_[op.message];
+    if (notes_of_message_.size() <= op.message()) notes_of_message_.resize(walk_.store().message_slots());
+    Note& known = notes_of_message_[op.message()];
     if (known.generation != message.generation) {
       known = Note{};
       known.generation = message.generation;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 #include <deque>
 #include <filesystem>
@@ -14,34 +13,18 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/number.h"
+#include "tools/trace/ti_parameters.h"
 
 namespace lbf::tools {
 namespace {
 
-constexpr Bytes kMaxBytes = Bytes{1} << 50;
+using ti::TiParameters;
+using ti::TiWords;
+
 constexpr Seconds kMaxTimeS = 1e9;
-constexpr std::size_t kMaxLineBytes = std::size_t{256} << 20;
 constexpr std::size_t kMaxActiveRequests = std::size_t{1} << 24;  // of one rank
 constexpr std::uint64_t kBytesPerTurn = std::uint64_t{8} << 10;   // of one rank's file before the next one's
 constexpr std::size_t kMaxOpenFiles = 256;
-
-// Bytes of SimGrid's datatypes by their numbers in a trace; 0: has no size.
-constexpr std::array<std::uint8_t, 60> kDatatypeBytes{
-    8,  4,  1,  2,  8,
-    4,  1,  8,  1,  1,  // double int char short long float byte llong schar uchar
-    2,  4,  8,  8,  16,
-    4,  1,  1,  2,  4,  // ushort uint ulong ullong ldouble wchar bool i8 i16 i32
-    8,  1,  2,  4,  8,
-    8,  16, 32, 8,  8,  // i64 u8 u16 u32 u64 cfloat cdouble cldouble aint offset
-    8,  16, 16, 8,  8,
-    8,  16, 16, 4,  4,  // float_int long_int double_int short_int 2int 2float 2double 2long real real4
-    8,  16, 8,  16, 16,
-    4,  2,  4,  8,  16,  // real8 real16 complex8 16 32, integer1 2 4 8 16
-    32, 1,  8,  16, 32,
-    0,  0,  1,  8,  8};  // ldouble_int cxxbool cxx complexes ub lb packed ptr count
-constexpr int kDouble = 0;
-constexpr int kByte = 6;
 
 // One rank's actions -> its events.
 class RankActions {
@@ -56,7 +39,7 @@ class RankActions {
   };
   using Key = std::array<std::int32_t, 3>;  // source, destination, tag, as a wait names it
 
-  int default_datatype = kByte;
+  int default_datatype = ti::kByte;
   Seconds process_s = 0;  // since the last event
   std::uint32_t next_request = 0;
   std::uint64_t order = 0;
@@ -74,32 +57,32 @@ class Reader final : public TiTrace {
     std::ifstream in(path_, std::ios::binary);
     if (!in) return Error{ErrorCode::kIo, path_ + ": cannot open: " + std::strerror(errno)};
     std::string line;
-    Place place;
+    ti::Place place;
     const std::uint64_t& number = place.line;
     std::uint64_t listed = 0;  // line of the last file name
     Rank top = -1;
-    while (next_line(in, line, place)) {
-      const std::vector<std::string_view> words = split(line);
+    while (ti::next_line(in, line, place)) {
+      const TiWords words = ti::split_words(line);
       if (words.size() < 2) {
         if (top >= 0)
-          return error(path_, number, "'" + std::string(words[0]) + "' is no action: RANK ACTION ...");
+          return ti::error_at(path_, number, "'" + std::string(words[0]) + "' is no action: RANK ACTION ...");
         Result<std::string> found = find_file(std::string(words[0]), number);
         if (!found) return found.error();
         files_.push_back({*found, 0, {}, false});
         listed = number;
         if (files_.size() > static_cast<std::size_t>(kMaxRanks))
-          return error(path_, number, "too many files");
+          return ti::error_at(path_, number, "too many files");
         continue;
       }
-      if (!files_.empty()) return error(path_, number, "a list of files has one name a line");
+      if (!files_.empty()) return ti::error_at(path_, number, "a list of files has one name a line");
       Rank rank = 0;
-      if (!parse(words[0], rank) || rank < 0 || rank >= kMaxRanks) {
-        return error(path_, number, "'" + std::string(words[0]) + "' is no rank (0 .. 16777215)");
+      if (!ti::parse(words[0], rank) || rank < 0 || rank >= kMaxRanks) {
+        return ti::error_at(path_, number, "'" + std::string(words[0]) + "' is no rank (0 .. 16777215)");
       }
       top = std::max(top, rank);
     }
     if (in.bad()) return Error{ErrorCode::kIo, path_ + ": cannot be read"};
-    if (line.size() > kMaxLineBytes) return error(path_, number, "the line is longer than 256 MiB");
+    if (line.size() > ti::kMaxLineBytes) return ti::error_at(path_, number, "the line is longer than 256 MiB");
     ranks_ = top + 1;
     if (top >= 0) {
       files_.push_back({path_, 0, {}, false});
@@ -116,7 +99,7 @@ class Reader final : public TiTrace {
     for (const std::string& list : lists_) {
       std::error_code ignored;
       if (!std::filesystem::equivalent(list, only, ignored)) continue;
-      return error(path_, listed, only + (list == path_ ? " is this list itself" : " is a list that leads here") +
+      return ti::error_at(path_, listed, only + (list == path_ ? " is this list itself" : " is a list that leads here") +
                                       ": a list names files with actions");
     }
     path_ = only;
@@ -134,7 +117,6 @@ class Reader final : public TiTrace {
     // The files side by side, some lines of each in turn: one after the other would hold a whole program in a
     // reader's memory.
     std::size_t left = files_.size();
-    std::string line;
     const bool keep_open = files_.size() <= kMaxOpenFiles;
     std::vector<std::ifstream> streams(keep_open ? files_.size() : 1);
     while (left > 0) {
@@ -142,29 +124,11 @@ class Reader final : public TiTrace {
         File& file = files_[f];
         if (file.done) continue;
         std::ifstream& in = streams[keep_open ? f : 0];
-        if (!in.is_open() || !keep_open) {
-          in.close();
-          in.clear();
-          errno = 0;
-          in.open(file.name, std::ios::binary);
-          if (!in) return Error{ErrorCode::kIo, file.name + ": cannot open: " + std::strerror(errno)};
-          in.seekg(static_cast<std::streamoff>(file.place.offset));
-        }
+        if (!keep_open) in.close();
         const std::uint64_t start = file.place.offset;
-        while (file.place.offset - start < kBytesPerTurn) {
-          if (!next_line(in, line, file.place)) {
-            if (in.bad()) return Error{ErrorCode::kIo, file.name + ": cannot be read"};
-            if (line.size() > kMaxLineBytes)
-              return error(file.name, file.place.line, "the line is longer than 256 MiB");
-            file.done = true;
-            --left;
-            in.close();
-            break;
-          }
-          if (Result<void> done = act(line, files_.size() > 1 ? static_cast<Rank>(f) : kAnyRank); !done) {
-            return error(file.name, file.place.line, done.error());
-          }
-        }
+        const Rank only = files_.size() > 1 ? static_cast<Rank>(f) : kAnyRank;
+        if (Result<void> done = take_turn(file, in, only); !done) return done;
+        left -= file.done ? 1 : 0;
         bytes_done += file.place.offset - start;
         progress(static_cast<double>(bytes_done) / static_cast<double>(std::max<std::uint64_t>(bytes_, 1)));
       }
@@ -191,50 +155,39 @@ class Reader final : public TiTrace {
   }
 
  private:
-  struct Place {
-    std::uint64_t line = 0;    // number of the last one read
-    std::uint64_t offset = 0;  // of the next one
-  };
   struct File {
     std::string name;
     std::uint64_t bytes = 0;
-    Place place;
+    ti::Place place;
     bool done = false;
   };
-  using Words = std::vector<std::string_view>;
 
-  // --- files and lines
+  // --- files
 
-  static Error error(const std::string& file, std::uint64_t line, const std::string& what) {
-    return invalid_input(file + ":" + std::to_string(line) + ": " + what);
-  }
-  // The sink's errors keep their code; all are located.
-  static Error error(const std::string& file, std::uint64_t line, const Error& what) {
-    return {what.code, file + ":" + std::to_string(line) + ": " + what.message};
-  }
-
-  // The next line that is neither empty nor a comment. False: end, or a line that is too long.
-  static bool next_line(std::istream& in, std::string& line, Place& place) {
-    while (std::getline(in, line)) {
-      ++place.line;
-      place.offset += line.size() + 1;
-      if (line.size() > kMaxLineBytes) return false;
-      const std::size_t first = line.find_first_not_of(" \t\r");
-      if (first != std::string::npos && line[first] != '#') return true;
+  // Some lines of the file, which `in` is opened for where it is closed. `only`: see act().
+  Result<void> take_turn(File& file, std::ifstream& in, Rank only) {
+    if (!in.is_open()) {
+      in.clear();
+      errno = 0;
+      in.open(file.name, std::ios::binary);
+      if (!in) return Error{ErrorCode::kIo, file.name + ": cannot open: " + std::strerror(errno)};
+      in.seekg(static_cast<std::streamoff>(file.place.offset));
     }
-    line.clear();
-    return false;
-  }
-
-  static Words split(std::string_view line) {
-    Words words;
-    while (true) {
-      const std::size_t begin = line.find_first_not_of(" \t\r");
-      if (begin == std::string_view::npos) return words;
-      const std::size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
-      words.push_back(line.substr(begin, end - begin));
-      line.remove_prefix(end);
+    const std::uint64_t start = file.place.offset;
+    while (file.place.offset - start < kBytesPerTurn) {
+      if (!ti::next_line(in, line_, file.place)) {
+        if (in.bad()) return Error{ErrorCode::kIo, file.name + ": cannot be read"};
+        if (line_.size() > ti::kMaxLineBytes)
+          return ti::error_at(file.name, file.place.line, "the line is longer than 256 MiB");
+        file.done = true;
+        in.close();
+        break;
+      }
+      if (Result<void> done = act(line_, only); !done) {
+        return ti::error_at(file.name, file.place.line, done.error());
+      }
     }
+    return {};
   }
 
   Result<std::string> find_file(const std::string& name, std::uint64_t line) const {
@@ -245,7 +198,7 @@ class Reader final : public TiTrace {
       std::error_code ignored;
       if (std::filesystem::is_regular_file(candidate, ignored)) return candidate.string();
     }
-    return error(
+    return ti::error_at(
         path_, line,
         name + ": no such file, neither from here nor beside the list (and an action is RANK ACTION ...)");
   }
@@ -260,109 +213,13 @@ class Reader final : public TiTrace {
     return {};
   }
 
-  // --- numbers
-
-  template <typename Number>
-  static bool parse(std::string_view text, Number& value) {
-    const auto number = parse_number<Number>(text);
-    value = number.value_or(value);
-    return number.has_value();
-  }
-
-  static Result<void> check(const Words& words, std::size_t required, const char* form) {
-    if (words.size() >= required + 2) return {};
-    return invalid_input(std::string(words[1]) + " needs at least " + std::to_string(required) +
-                         " parameters: RANK " + form);
-  }
-
-  // What the parameters of one action say; the first one that cannot be is kept.
-  class Parameters {
-   public:
-    Parameters(const Words& words, const Reader& reader, int default_datatype)
-        : words_(words), reader_(reader), default_datatype_(default_datatype) {}
-
-    bool has(std::size_t i) const { return i < words_.size(); }
-    // A rank of the world.
-    Rank rank(std::size_t i, const char* what) {
-      std::int64_t value = 0;
-      if (!parse(words_[i], value)) return fail(i, what);
-      if (value < 0) {
-        fail_with(std::string(what) + " " + std::string(words_[i]) +
-                  ": wildcards cannot be imported, a TI trace does not say which message they took");
-        return 0;
-      }
-      if (value >= reader_.ranks_) {
-        fail_with(std::string(what) + " " + std::string(words_[i]) + ": there are " +
-                  std::to_string(reader_.ranks_) + " ranks");
-        return 0;
-      }
-      return static_cast<Rank>(value);
-    }
-    std::int32_t tag(std::size_t i) {
-      std::int64_t value = 0;
-      if (!parse(words_[i], value) || value > std::numeric_limits<std::int32_t>::max()) return fail(i, "tag");
-      if (value < 0) {
-        fail_with("tag " + std::string(words_[i]) +
-                  ": wildcards cannot be imported, a TI trace does not say which message they took");
-        return 0;
-      }
-      return static_cast<std::int32_t>(value);
-    }
-    Rank root(std::size_t i) { return has(i) ? rank(i, "root") : 0; }
-    // A count as SimGrid reads it (1e6 is one), not negative unless `unknown` is: then 0.
-    double count(std::size_t i, bool unknown = false) {
-      double value = 0;
-      if (!parse(words_[i], value)) return fail(i, "count");
-      value = std::trunc(value);
-      if (value < 0 && unknown) return 0;
-      if (value < 0 || value > static_cast<double>(kMaxBytes)) return fail(i, "count");
-      return value;
-    }
-    double flops(std::size_t i) {
-      double value = 0;
-      if (!parse(words_[i], value) || value < 0) return fail(i, "amount");
-      return value;
-    }
-    double datatype(std::size_t i) {
-      int id = default_datatype_;
-      if (has(i) && (!parse(words_[i], id) || id < 0 || id >= static_cast<int>(kDatatypeBytes.size()))) {
-        return fail(i, "datatype");
-      }
-      return kDatatypeBytes[static_cast<std::size_t>(id)];
-    }
-    Bytes bytes(double count, double size) {
-      const double all = count * size;
-      if (all > static_cast<double>(kMaxBytes)) {
-        fail_with("a message of more than 2^50 bytes");
-        return 0;
-      }
-      return static_cast<Bytes>(all);
-    }
-    Result<void> result() const { return failed_ ? Result<void>(invalid_input(why_)) : Result<void>(); }
-
-   private:
-    int fail(std::size_t i, const char* what) {
-      fail_with(std::string(words_[1]) + ": '" + std::string(words_[i]) + "' is no " + what);
-      return 0;
-    }
-    void fail_with(std::string why) {
-      if (!failed_) why_ = std::move(why);
-      failed_ = true;
-    }
-    const Words& words_;
-    const Reader& reader_;
-    int default_datatype_;
-    bool failed_ = false;
-    std::string why_;
-  };
-
   // --- events
 
   RankActions& state(Rank rank) { return state_[static_cast<std::size_t>(rank)]; }
 
   // With the process time since the rank's last event.
   Result<void> emit(Rank rank, Event event) {
-    event.process_s = std::exchange(state(rank).process_s, 0);
+    event.process_s = take_whole_ns(state(rank).process_s);
     event.flags |= kFlagCallBegin;
     return (*sink_)(rank, event);
   }
@@ -437,9 +294,9 @@ class Reader final : public TiTrace {
 
   // `only`: the rank whose file it is; kAnyRank: all ranks share the file.
   Result<void> act(std::string_view line, Rank only) {
-    const Words words = split(line);
+    const TiWords words = ti::split_words(line);
     Rank rank = 0;
-    if (words.size() < 2 || !parse(words[0], rank) || rank < 0 || rank >= ranks_) {
+    if (words.size() < 2 || !ti::parse(words[0], rank) || rank < 0 || rank >= ranks_) {
       return invalid_input("'" + std::string(words[0]) + "' is no action of a rank from 0 to " +
                            std::to_string(ranks_ - 1) + ": RANK ACTION ...");
     }
@@ -448,16 +305,16 @@ class Reader final : public TiTrace {
                            std::to_string(only));
     }
     if (state(rank).exited) return invalid_input("an action after finalize");
-    Parameters parameters(words, *this, state(rank).default_datatype);
+    TiParameters parameters(words, ranks_, state(rank).default_datatype);
     Result<void> done = act(rank, words, parameters);
     if (Result<void> parsed = parameters.result(); !parsed) return parsed;
     return done;
   }
 
-  Result<void> act(Rank rank, const Words& words, Parameters& p) {
+  Result<void> act(Rank rank, const TiWords& words, TiParameters& p) {
     const std::string_view action = words[1];
     if (action == "compute") {
-      if (Result<void> ok = check(words, 1, "compute FLOPS"); !ok) return ok;
+      if (Result<void> ok = ti::check(words, 1, "compute FLOPS"); !ok) return ok;
       const double flops = p.flops(2);
       return p.result() ? add_time(rank, seconds_of(flops)) : p.result();
     }
@@ -465,9 +322,9 @@ class Reader final : public TiTrace {
         action == "bsend" || action == "ibsend") {
       return send(rank, action, words, p);
     }
-    if (action == "recv" || action == "irecv") return receive(rank, action == "irecv", words, p);
+    if (action == "recv" || action == "irecv") return receive(rank, action == "irecv" ? EventKind::kStartRecv : EventKind::kRecv, words, p);
     if (action == "wait" || action == "test") {
-      if (Result<void> ok = check(words, 3, "wait SOURCE DESTINATION TAG"); !ok) return ok;
+      if (Result<void> ok = ti::check(words, 3, "wait SOURCE DESTINATION TAG"); !ok) return ok;
       const RankActions::Key key{p.rank(2, "source"), p.rank(3, "destination"), p.tag(4)};
       if (!p.result()) return p.result();
       if (action == "test") {
@@ -486,7 +343,7 @@ class Reader final : public TiTrace {
     if (action == "waitall") return complete_all(rank);
     if (action == "sendRecv" || action == "sendrecv") return send_receive(rank, words, p);
     if (action == "sleep") {
-      if (Result<void> ok = check(words, 1, "sleep SECONDS"); !ok) return ok;
+      if (Result<void> ok = ti::check(words, 1, "sleep SECONDS"); !ok) return ok;
       const double seconds = p.flops(2);
       if (!p.result()) return p.result();
       if (seconds > kMaxTimeS) return invalid_input("sleep: more than 1e9 seconds");
@@ -496,7 +353,7 @@ class Reader final : public TiTrace {
       return emit(rank, event);
     }
     if (action == "init") {
-      state(rank).default_datatype = words.size() > 2 ? kDouble : kByte;
+      state(rank).default_datatype = words.size() > 2 ? ti::kDouble : ti::kByte;
       return {};
     }
     if (action == "finalize") return exit(rank);
@@ -509,8 +366,8 @@ class Reader final : public TiTrace {
     return collective(rank, action, words, p);
   }
 
-  Result<void> send(Rank rank, std::string_view action, const Words& words, Parameters& p) {
-    if (Result<void> ok = check(words, 3, "send DESTINATION TAG COUNT [DATATYPE]"); !ok) return ok;
+  Result<void> send(Rank rank, std::string_view action, const TiWords& words, TiParameters& p) {
+    if (Result<void> ok = ti::check(words, 3, "send DESTINATION TAG COUNT [DATATYPE]"); !ok) return ok;
     Event event;
     event.kind = action.front() == 'i' || action.front() == 'I' ? EventKind::kIsend : EventKind::kSend;
     event.peer = p.rank(2, "destination");
@@ -523,15 +380,15 @@ class Reader final : public TiTrace {
     return start_request(rank, event, {rank, event.peer, event.tag}, {});
   }
 
-  Result<void> receive(Rank rank, bool starts, const Words& words, Parameters& p) {
-    if (Result<void> ok = check(words, 3, "recv SOURCE TAG COUNT [DATATYPE]"); !ok) return ok;
+  Result<void> receive(Rank rank, EventKind kind, const TiWords& words, TiParameters& p) {
+    if (Result<void> ok = ti::check(words, 3, "recv SOURCE TAG COUNT [DATATYPE]"); !ok) return ok;
     Event event;
-    event.kind = starts ? EventKind::kStartRecv : EventKind::kRecv;
+    event.kind = kind;
     event.peer = p.rank(2, "source");
     event.tag = p.tag(3);
-    const Bytes bytes = p.bytes(p.count(4, true), p.datatype(5));
+    const Bytes bytes = p.bytes(p.count_of_receive(4), p.datatype(5));
     if (!p.result()) return p.result();
-    if (!starts) {
+    if (kind == EventKind::kRecv) {
       event.bytes = bytes;
       return emit(rank, event);
     }
@@ -544,9 +401,9 @@ class Reader final : public TiTrace {
   }
 
   // Both at once, with tag 0, as SimGrid replays it.
-  Result<void> send_receive(Rank rank, const Words& words, Parameters& p) {
+  Result<void> send_receive(Rank rank, const TiWords& words, TiParameters& p) {
     constexpr const char* kForm = "sendRecv COUNT DESTINATION COUNT SOURCE DATATYPE DATATYPE";
-    if (Result<void> ok = check(words, 4, kForm); !ok) return ok;
+    if (Result<void> ok = ti::check(words, 4, kForm); !ok) return ok;
     Event post;
     post.kind = EventKind::kStartRecv;
     post.peer = p.rank(5, "source");
@@ -569,96 +426,148 @@ class Reader final : public TiTrace {
     return {};
   }
 
-  Result<void> collective(Rank rank, std::string_view action, const Words& words, Parameters& p) {
-    const auto size = static_cast<std::size_t>(ranks_);
+  // A collective, and the work after it.
+  struct Collective {
     Event event;
-    event.kind = EventKind::kCollective;
-    double flops = 0;  // after it
+    double flops = 0;
+  };
+
+  Result<void> collective(Rank rank, std::string_view action, const TiWords& words, TiParameters& p) {
+    Collective made;
+    made.event.kind = EventKind::kCollective;
     values_.clear();
-    const auto counts = [&](std::size_t first, double datatype) {
-      for (std::size_t i = 0; i < size; ++i) values_.push_back(p.bytes(p.count(first + i), datatype));
-    };
-    if (action == "barrier") {
-      event.op = CollectiveOp::kBarrier;
-    } else if (action == "bcast") {
-      if (Result<void> ok = check(words, 1, "bcast COUNT [ROOT [DATATYPE]]"); !ok) return ok;
-      event.op = CollectiveOp::kBcast;
-      event.bytes = p.bytes(p.count(2), p.datatype(4));
-      event.root = p.root(3);
-    } else if (action == "reduce") {
-      if (Result<void> ok = check(words, 2, "reduce COUNT FLOPS [ROOT [DATATYPE]]"); !ok) return ok;
-      event.op = CollectiveOp::kReduce;
-      event.bytes = p.bytes(p.count(2), p.datatype(5));
-      flops = p.flops(3);
-      event.root = p.root(4);
-    } else if (action == "allreduce" || action == "scan" || action == "exscan") {
-      if (Result<void> ok = check(words, 2, "allreduce COUNT FLOPS [DATATYPE]"); !ok) return ok;
-      event.op = action == "scan"     ? CollectiveOp::kScan
-                 : action == "exscan" ? CollectiveOp::kExscan
-                                      : CollectiveOp::kAllreduce;
-      event.bytes = p.bytes(p.count(2), p.datatype(4));
-      flops = p.flops(3);
-    } else if (action == "alltoall" || action == "allgather") {
-      if (Result<void> ok = check(words, 2, "alltoall COUNT COUNT [DATATYPE DATATYPE]"); !ok) return ok;
-      event.op = action == "alltoall" ? CollectiveOp::kAlltoall : CollectiveOp::kAllgather;
-      event.bytes = p.bytes(p.count(2), p.datatype(4));
-    } else if (action == "gather" || action == "scatter") {
-      if (Result<void> ok = check(words, 2, "gather COUNT COUNT [ROOT [DATATYPE DATATYPE]]"); !ok) return ok;
-      event.op = action == "gather" ? CollectiveOp::kGather : CollectiveOp::kScatter;
-      event.root = p.root(4);
-      event.bytes = p.bytes(p.count(2), p.datatype(5));
-    } else if (action == "gatherv" || action == "allgatherv") {
-      const bool rooted = action == "gatherv";
-      if (Result<void> ok = check(words, size + 1, "gatherv COUNT COUNT... [ROOT [DATATYPE DATATYPE]]");
-          !ok) {
-        return ok;
-      }
-      event.op = rooted ? CollectiveOp::kGatherv : CollectiveOp::kAllgatherv;
-      std::size_t types = 3 + size;
-      if (rooted) {
-        event.root = p.root(types++);
-      } else if (words.size() > 5 + size && words.size() <= 3 + 2 * size) {
-        types = words.size();  // displacements and no datatypes
-      }
-      event.bytes = p.bytes(p.count(2), p.datatype(types));
-      if (!rooted || event.root == rank) counts(3, p.datatype(types + 1));
-    } else if (action == "scatterv") {
-      if (Result<void> ok = check(words, size + 1, "scatterv COUNT... COUNT [ROOT [DATATYPE DATATYPE]]");
-          !ok) {
-        return ok;
-      }
-      event.op = CollectiveOp::kScatterv;
-      event.root = p.root(3 + size);
-      event.bytes = p.bytes(p.count(2 + size), p.datatype(5 + size));
-      if (event.root == rank) counts(2, p.datatype(4 + size));
-    } else if (action == "reducescatter") {
-      if (Result<void> ok = check(words, size + 1, "reducescatter COUNT... FLOPS [DATATYPE]"); !ok) return ok;
-      counts(2, p.datatype(3 + size));
-      flops = p.flops(2 + size);
-      event.op = CollectiveOp::kReduceScatter;
-      if (std::adjacent_find(values_.begin(), values_.end(), std::not_equal_to<>()) == values_.end()) {
-        event.op = CollectiveOp::kReduceScatterBlock;
-        event.bytes = values_.front();
-        values_.clear();
-      }
-    } else if (action == "alltoallv") {
-      if (Result<void> ok =
-              check(words, 2 * size + 2, "alltoallv SIZE COUNT... SIZE COUNT... [DATATYPE DATATYPE]");
-          !ok) {
-        return ok;
-      }
-      event.op = CollectiveOp::kAlltoallv;
-      counts(3, p.datatype(4 + 2 * size));
-      counts(4 + size, p.datatype(5 + 2 * size));
-    } else {
-      const bool nonblocking = action.size() > 1 && action.front() == 'i';
-      return invalid_input("'" + std::string(action) + "' is no action of SimGrid's replay" +
-                           (nonblocking ? " (it has no non-blocking collectives)" : ""));
-    }
+    if (Result<void> done = set_collective(rank, action, words, p, made); !done) return done;
     if (!p.result()) return p.result();
-    event.values = values_;
-    if (Result<void> done = emit(rank, event); !done) return done;
-    return flops > 0 ? add_time(rank, seconds_of(flops)) : Result<void>();
+    made.event.values = values_;
+    if (Result<void> done = emit(rank, made.event); !done) return done;
+    return made.flops > 0 ? add_time(rank, seconds_of(made.flops)) : Result<void>();
+  }
+
+  Result<void> set_collective(Rank rank, std::string_view action, const TiWords& words, TiParameters& p,
+                              Collective& made) {
+    if (action == "barrier") {
+      set_op(made.event, CollectiveOp::kBarrier);
+      return {};
+    }
+    if (action == "bcast") return set_bcast(words, p, made);
+    if (action == "reduce") return set_reduce(words, p, made);
+    if (action == "allreduce") return set_allreduce(CollectiveOp::kAllreduce, words, p, made);
+    if (action == "scan") return set_allreduce(CollectiveOp::kScan, words, p, made);
+    if (action == "exscan") return set_allreduce(CollectiveOp::kExscan, words, p, made);
+    if (action == "alltoall") return set_alltoall(CollectiveOp::kAlltoall, words, p, made);
+    if (action == "allgather") return set_alltoall(CollectiveOp::kAllgather, words, p, made);
+    if (action == "gather") return set_gather(CollectiveOp::kGather, words, p, made);
+    if (action == "scatter") return set_gather(CollectiveOp::kScatter, words, p, made);
+    if (action == "gatherv") return set_gatherv(rank, words, p, made);
+    if (action == "allgatherv") return set_allgatherv(words, p, made);
+    if (action == "scatterv") return set_scatterv(rank, words, p, made);
+    if (action == "reducescatter") return set_reduce_scatter(words, p, made);
+    if (action == "alltoallv") return set_alltoallv(words, p, made);
+    const bool nonblocking = action.size() > 1 && action.front() == 'i';
+    return invalid_input("'" + std::string(action) + "' is no action of SimGrid's replay" +
+                         (nonblocking ? " (it has no non-blocking collectives)" : ""));
+  }
+
+  // One count for each rank.
+  void add_counts(TiParameters& p, std::size_t first, double datatype) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(ranks_); ++i)
+      values_.push_back(p.bytes(p.count(first + i), datatype));
+  }
+
+  static Result<void> set_bcast(const TiWords& words, TiParameters& p, Collective& made) {
+    if (Result<void> ok = ti::check(words, 1, "bcast COUNT [ROOT [DATATYPE]]"); !ok) return ok;
+    set_op(made.event, CollectiveOp::kBcast);
+    made.event.bytes = p.bytes(p.count(2), p.datatype(4));
+    made.event.root = p.root(3);
+    return {};
+  }
+
+  static Result<void> set_reduce(const TiWords& words, TiParameters& p, Collective& made) {
+    if (Result<void> ok = ti::check(words, 2, "reduce COUNT FLOPS [ROOT [DATATYPE]]"); !ok) return ok;
+    set_op(made.event, CollectiveOp::kReduce);
+    made.event.bytes = p.bytes(p.count(2), p.datatype(5));
+    made.flops = p.flops(3);
+    made.event.root = p.root(4);
+    return {};
+  }
+
+  static Result<void> set_allreduce(CollectiveOp op, const TiWords& words, TiParameters& p, Collective& made) {
+    if (Result<void> ok = ti::check(words, 2, "allreduce COUNT FLOPS [DATATYPE]"); !ok) return ok;
+    set_op(made.event, op);
+    made.event.bytes = p.bytes(p.count(2), p.datatype(4));
+    made.flops = p.flops(3);
+    return {};
+  }
+
+  static Result<void> set_alltoall(CollectiveOp op, const TiWords& words, TiParameters& p, Collective& made) {
+    if (Result<void> ok = ti::check(words, 2, "alltoall COUNT COUNT [DATATYPE DATATYPE]"); !ok) return ok;
+    set_op(made.event, op);
+    made.event.bytes = p.bytes(p.count(2), p.datatype(4));
+    return {};
+  }
+
+  static Result<void> set_gather(CollectiveOp op, const TiWords& words, TiParameters& p, Collective& made) {
+    if (Result<void> ok = ti::check(words, 2, "gather COUNT COUNT [ROOT [DATATYPE DATATYPE]]"); !ok) return ok;
+    set_op(made.event, op);
+    made.event.root = p.root(4);
+    made.event.bytes = p.bytes(p.count(2), p.datatype(5));
+    return {};
+  }
+
+  static constexpr const char* kGathervForm = "gatherv COUNT COUNT... [ROOT [DATATYPE DATATYPE]]";
+
+  Result<void> set_gatherv(Rank rank, const TiWords& words, TiParameters& p, Collective& made) {
+    const auto size = static_cast<std::size_t>(ranks_);
+    if (Result<void> ok = ti::check(words, size + 1, kGathervForm); !ok) return ok;
+    set_op(made.event, CollectiveOp::kGatherv);
+    made.event.root = p.root(3 + size);
+    made.event.bytes = p.bytes(p.count(2), p.datatype(4 + size));
+    if (made.event.root == rank) add_counts(p, 3, p.datatype(5 + size));
+    return {};
+  }
+
+  Result<void> set_allgatherv(const TiWords& words, TiParameters& p, Collective& made) {
+    const auto size = static_cast<std::size_t>(ranks_);
+    if (Result<void> ok = ti::check(words, size + 1, kGathervForm); !ok) return ok;
+    set_op(made.event, CollectiveOp::kAllgatherv);
+    const bool has_displacements = words.size() > 5 + size && words.size() <= 3 + 2 * size;  // and no datatypes
+    const std::size_t types = has_displacements ? words.size() : 3 + size;
+    made.event.bytes = p.bytes(p.count(2), p.datatype(types));
+    add_counts(p, 3, p.datatype(types + 1));
+    return {};
+  }
+
+  Result<void> set_scatterv(Rank rank, const TiWords& words, TiParameters& p, Collective& made) {
+    const auto size = static_cast<std::size_t>(ranks_);
+    constexpr const char* kForm = "scatterv COUNT... COUNT [ROOT [DATATYPE DATATYPE]]";
+    if (Result<void> ok = ti::check(words, size + 1, kForm); !ok) return ok;
+    set_op(made.event, CollectiveOp::kScatterv);
+    made.event.root = p.root(3 + size);
+    made.event.bytes = p.bytes(p.count(2 + size), p.datatype(5 + size));
+    if (made.event.root == rank) add_counts(p, 2, p.datatype(4 + size));
+    return {};
+  }
+
+  Result<void> set_reduce_scatter(const TiWords& words, TiParameters& p, Collective& made) {
+    const auto size = static_cast<std::size_t>(ranks_);
+    if (Result<void> ok = ti::check(words, size + 1, "reducescatter COUNT... FLOPS [DATATYPE]"); !ok) return ok;
+    add_counts(p, 2, p.datatype(3 + size));
+    made.flops = p.flops(2 + size);
+    const bool alike = std::adjacent_find(values_.begin(), values_.end(), std::not_equal_to<>()) == values_.end();
+    set_op(made.event, alike ? CollectiveOp::kReduceScatterBlock : CollectiveOp::kReduceScatter);
+    if (alike) made.event.bytes = values_.front();
+    if (alike) values_.clear();
+    return {};
+  }
+
+  Result<void> set_alltoallv(const TiWords& words, TiParameters& p, Collective& made) {
+    const auto size = static_cast<std::size_t>(ranks_);
+    constexpr const char* kForm = "alltoallv SIZE COUNT... SIZE COUNT... [DATATYPE DATATYPE]";
+    if (Result<void> ok = ti::check(words, 2 * size + 2, kForm); !ok) return ok;
+    set_op(made.event, CollectiveOp::kAlltoallv);
+    add_counts(p, 3, p.datatype(4 + 2 * size));
+    add_counts(p, 4 + size, p.datatype(5 + 2 * size));
+    return {};
   }
 
   std::string path_;
@@ -669,6 +578,7 @@ class Reader final : public TiTrace {
   std::vector<std::string> lists_;  // of one file each, on the way to path_
   std::vector<RankActions> state_;
   std::vector<std::uint64_t> values_;
+  std::string line_;
   const EventSink* sink_ = nullptr;
   std::uint64_t tests_ = 0;
   std::uint64_t never_waited_ = 0;

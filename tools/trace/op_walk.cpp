@@ -74,10 +74,10 @@ Result<void> OpWalk::run(engine::ProcessIndex index, bool force) {
       engine::OpStore::pop(process.cursor);
       continue;
     }
-    const engine::Message* message = op->message != engine::kNoMessage ? &store_.message(op->message) : nullptr;
+    const engine::Message* message = op->names_message() ? &store_.message(op->message()) : nullptr;
     bool sent = true;
     if (message != nullptr && (op->kind == engine::OpKind::kRecv || op->kind == engine::OpKind::kPeek)) {
-      Slot& slot = slot_of(op->message);
+      Slot& slot = slot_of(op->message());
       sent = slot.sent;
       if (!sent && !force) {
         slot.waiter = index;
@@ -88,7 +88,7 @@ Result<void> OpWalk::run(engine::ProcessIndex index, bool force) {
     }
     if (Result<void> done = visitor_.visit(index, *op, message, sent); !done) return done;
     if (message != nullptr && op->kind == engine::OpKind::kSend) {
-      Slot& slot = slot_of(op->message);
+      Slot& slot = slot_of(op->message());
       slot.sent = true;
       if (slot.waiter != engine::kNobody) {
         processes_[slot.waiter].waits = false;
@@ -96,7 +96,7 @@ Result<void> OpWalk::run(engine::ProcessIndex index, bool force) {
         slot.waiter = engine::kNobody;
       }
     }
-    if (message != nullptr) store_.used(op->message);
+    if (message != nullptr) store_.used(op->message());
     engine::OpStore::pop(process.cursor);
   }
   return {};

@@ -218,7 +218,7 @@ void Otf2Archive::write_communicators(OTF2_GlobalDefWriter* writer) {
   for (const auto& [members, ref] : groups_) write(ref, OTF2_GROUP_TYPE_COMM_GROUP, members);
   for (std::size_t i = 0; i < communicators_.size(); ++i) {
     const auto ref = static_cast<OTF2_CommRef>(i);
-    const Communicator& made = communicators_[i];
+    const CommunicatorDefinition& made = communicators_[i];
     const OTF2_StringRef name = string(ref == kWorld ? "MPI_COMM_WORLD" : "");
     check(made.remote_group == OTF2_UNDEFINED_GROUP
               ? OTF2_GlobalDefWriter_WriteComm(writer, ref, name, made.group, OTF2_UNDEFINED_COMM,

@@ -57,7 +57,7 @@ class Otf2Archive {
     OTF2_RegionRole role;
     OTF2_Paradigm paradigm;
   };
-  struct Communicator {
+  struct CommunicatorDefinition {
     OTF2_GroupRef group;
     OTF2_GroupRef remote_group;  // OTF2_UNDEFINED_GROUP: an intracommunicator
   };
@@ -79,7 +79,7 @@ class Otf2Archive {
   std::map<std::string, OTF2_RegionRef, std::less<>> region_refs_;
   std::vector<Region> regions_;
   std::map<std::vector<std::uint64_t>, OTF2_GroupRef> groups_;
-  std::vector<Communicator> communicators_;
+  std::vector<CommunicatorDefinition> communicators_;
   OTF2_ErrorCode failed_ = OTF2_SUCCESS;
 };
 

@@ -58,12 +58,12 @@ std::uint64_t sum(std::span<const std::uint64_t> values) {
 }  // namespace
 
 std::optional<Otf2Collective> otf2_collective(const Event& event, std::uint32_t rank, std::uint32_t peers) {
-  const std::optional<OTF2_CollectiveOp> op = operation(event.op);
+  const std::optional<OTF2_CollectiveOp> op = operation(collective_op(event));
   if (!op) return std::nullopt;
   Otf2Collective made;
   made.op = *op;
   bool is_root = false;
-  if (is_rooted(event.op)) {
+  if (is_rooted(collective_op(event))) {
     is_root = event.root == kRootIsMe || event.root == static_cast<Rank>(rank);
     made.root = event.root == kRootIsMe ? OTF2_COLLECTIVE_ROOT_SELF
                 : event.root < 0        ? OTF2_COLLECTIVE_ROOT_THIS_GROUP
@@ -76,7 +76,7 @@ std::optional<Otf2Collective> otf2_collective(const Event& event, std::uint32_t 
     made.sent_bytes = sent;
     made.received_bytes = received;
   };
-  switch (event.op) {
+  switch (collective_op(event)) {
     case CollectiveOp::kBarrier:
     case CollectiveOp::kCommCreate:
       break;
@@ -129,7 +129,7 @@ OTF2_RegionRole otf2_role(const Event& event) {
     default:
       return OTF2_REGION_ROLE_FUNCTION;
   }
-  switch (event.op) {
+  switch (collective_op(event)) {
     case CollectiveOp::kBarrier:
       return OTF2_REGION_ROLE_BARRIER;
     case CollectiveOp::kBcast:
@@ -152,7 +152,7 @@ OTF2_RegionRole otf2_role(const Event& event) {
 void Otf2Communicators::define(const Event& event) {
   if (event.values.size() < 3 || event.comm == 0) return;
   if (event.comm >= communicators_.size()) communicators_.resize(event.comm + std::size_t{1});
-  Communicator& made = communicators_[event.comm];
+  WrittenCommunicator& made = communicators_[event.comm];
   if (made.members != nullptr) return;
   const std::span<const std::uint64_t> all = event.values.subspan(2);
   const std::size_t local =

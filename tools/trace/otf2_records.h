@@ -49,14 +49,14 @@ class Otf2Communicators {
     Place place;
   };
   using Members = std::vector<Member>;  // by world rank
-  struct Communicator {
+  struct WrittenCommunicator {
     OTF2_CommRef ref = OTF2_UNDEFINED_COMM;
     std::shared_ptr<const Members> members;
   };
 
   Otf2Archive& archive_;
   Rank world_ranks_;
-  std::vector<Communicator> communicators_;  // by Event::comm
+  std::vector<WrittenCommunicator> communicators_;  // by Event::comm
   // Duplicates share their members: size of the local group, then all ranks.
   std::map<std::vector<std::uint64_t>, std::shared_ptr<const Members>> known_;
 };

@@ -36,7 +36,7 @@ Result<void> TraceInfoCount::add(Rank rank, const Event& event) {
   const auto index = static_cast<std::size_t>(rank);
   duration_s_[index] += event.process_s + event.call_s + event.off_s;
   process_s_ += event.process_s;
-  const Seconds call_s = call_time_is_unseen(event) ? 0 : event.call_s;
+  const Seconds call_s = call_time_is_unseen(event) ? Duration() : event.call_s;
   call_s_ += call_s;
   unseen_s_ += event.call_s - call_s;
   off_s_ += event.off_s;
@@ -63,7 +63,7 @@ Result<void> TraceInfoCount::add(Rank rank, const Event& event) {
   if (event.kind == EventKind::kOneSided || event.kind == EventKind::kIo) calls.bytes += event.bytes;
   one_sided_ += event.kind == EventKind::kOneSided ? 1 : 0;
   unmodelled_calls_ += event.kind == EventKind::kUnmodelled ? 1 : 0;
-  lost_events_ += event.kind == EventKind::kGap ? event.bytes : 0;
+  lost_events_ += event.kind == EventKind::kGap ? lost_events(event) : 0;
   if (event.kind == EventKind::kCommCreate && event.values.size() > 2) {
     communicators_[event.comm] = event.values.size() - 2;
   }

@@ -16,7 +16,8 @@
 
 namespace lbf::engine::blocks {
 
-inline constexpr Seconds kShortestS = 10e-6;
+inline constexpr std::uint64_t kShortestNs = 10'000;
+inline constexpr std::uint64_t kNeverNs = ~std::uint64_t{0};
 inline constexpr std::uint32_t kPerLength = 8;
 inline constexpr std::uint32_t kMostOfAWindow = 512;  // the last one ends 10^12 years after the first
 // Only the first windows of a trace are cut: later ones are enough by themselves.
@@ -24,12 +25,18 @@ inline constexpr std::uint32_t kCutWindows = 4;
 // Where time goes that is in a window, but nobody knows in which of its blocks.
 inline constexpr std::uint32_t kOfNoBlock = kCutWindows * kMostOfAWindow;
 
-// In units of kShortestS; of block `number` of a window, from 0.
+// In units of kShortestNs; of block `number` of a window, from 0.
 constexpr double length(std::uint32_t number) {
   const std::uint32_t doublings = number / kPerLength > 1 ? number / kPerLength - 1 : 0;
   double units = 1;
   for (std::uint32_t i = 0; i < doublings; ++i) units *= 2;
   return units;
+}
+
+// Where block `number` ends that begins at `begin_ns`.
+constexpr std::uint64_t end_ns(std::uint64_t begin_ns, std::uint32_t number) {
+  const double ns = static_cast<double>(begin_ns) + static_cast<double>(kShortestNs) * length(number);
+  return ns < 0x1p63 ? begin_ns + kShortestNs * static_cast<std::uint64_t>(length(number)) : kNeverNs - 1;
 }
 
 // Blocks number 0, 1, ... of one window, which ended with the last of them: joined to such as are as long as the

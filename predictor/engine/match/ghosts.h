@@ -40,8 +40,8 @@ class Ghosts {
     message.internal = true;
     message.sender = process;
     message.receiver = ghost;
-    store_.push(ghost, {OpKind::kRecv, kOpInternal, 0, index, 0, 0});
-    store_.push(process, {OpKind::kSend, kOpInternal | kOpNonblocking, 0, index, 0, 0});
+    store_.push(ghost, Op::on_message(OpKind::kRecv, index, 0, 0, kOpInternal));
+    store_.push(process, Op::on_message(OpKind::kSend, index, 0, 0, kOpInternal | kOpNonblocking));
     return ghost;
   }
   void hold(ProcessIndex ghost) { ++holds_[ghost]; }
@@ -60,12 +60,12 @@ class Ghosts {
     message.sync = false;
     message.internal = true;
     message.sender = ghost;
-    store_.push(ghost, {OpKind::kSend, kOpInternal | kOpNonblocking, 0, index, 0, 0});
+    store_.push(ghost, Op::on_message(OpKind::kSend, index, 0, 0, kOpInternal | kOpNonblocking));
   }
   // The ghost posts the receive of the message, which was sent or will be. Nobody waits for its arrival.
   void receive(ProcessIndex ghost, MessageIndex index) {
     store_.message(index).receiver = ghost;
-    store_.push(ghost, {OpKind::kPost, 0, 0, index, 0, 0});
+    store_.push(ghost, Op::on_message(OpKind::kPost, index));
     store_.withdraw(index, 1);
   }
 

@@ -3,7 +3,6 @@
 #include "predictor/engine/match/matcher.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <utility>
 
@@ -27,7 +26,7 @@ std::string what_was_lost(const Event& gap) {
     return "a call of " + std::string(mpi_function_name(gap.function)) +
            " was lost here (its communicator is not known)";
   }
-  const std::string count = std::to_string(gap.bytes) + (gap.bytes == 1 ? " event was" : " events were");
+  const std::string count = std::to_string(lost_events(gap)) + (lost_events(gap) == 1 ? " event was" : " events were");
   const bool took_time = gap.process_s > 0 || gap.call_s > 0;
   return count + " lost here (its event ring was full" + (took_time ? ")" : ", or could not be read on)");
 }
@@ -47,14 +46,11 @@ bool may_come_between_windows(EventKind kind) {
          kind == EventKind::kGap;
 }
 
-bool is_duration(Seconds seconds) {
-  return seconds >= 0 && seconds <= std::numeric_limits<Seconds>::max();
-}
-
-// As numbers without sign, floating-point numbers from 0 on come first, in their order: not true of some
-// durations (-0), true of nothing else.
-bool is_surely_duration(Seconds seconds) {
-  return std::bit_cast<std::uint64_t>(seconds) < std::bit_cast<std::uint64_t>(kNeverS);
+// Whole nanoseconds, of which any three can be added.
+bool are_durations(const Event& event) {
+  constexpr std::uint64_t kOthers = ~((std::uint64_t{1} << 61) - 1);
+  const Nanoseconds bits = event.process_s.ns() | event.call_s.ns() | event.off_s.ns();
+  return (static_cast<std::uint64_t>(bits) & kOthers) == 0;
 }
 
 }  // namespace
@@ -103,8 +99,8 @@ Error Matcher::no_such_peer(Rank rank, const Event& event) const {
               "rank " + number(event.peer) + " does not exist: the world has " + number(store_.ranks()));
 }
 
-void Matcher::emit_plain(Rank rank, const Event& event, OpKind kind) {
-  emit(static_cast<ProcessIndex>(rank), kind, kNoMessage, event.process_s, event.call_s, kOpEndsEvent);
+void Matcher::emit_plain(Rank rank, const Event& event) {
+  emit(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kCompute, event.process_s, event.call_s, kOpEndsEvent));
 }
 
 // --- messages
@@ -150,15 +146,12 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     if (waits) store_.expect(message);
     state.requests.insert({event.request, message, waits ? RequestKind::kWaitingSend : RequestKind::kSend,
                            store_.message(message).generation});
-    emit(static_cast<ProcessIndex>(rank), OpKind::kSend, message, event.process_s, event.call_s,
-         kOpEndsEvent | kOpNonblocking | first_flag(rank, event.peer));
+    emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kSend, message, event.process_s, event.call_s, kOpEndsEvent | kOpNonblocking | first_flag(rank, event.peer)));
     return {};
   }
   const bool waits = (event.flags & kFlagBuffered) == 0;
-  emit(static_cast<ProcessIndex>(rank), OpKind::kSend, send_message(rank, event), event.process_s,
-       event.call_s,
-       static_cast<std::uint8_t>((waits ? kOpEndsEvent : kOpEndsEvent | kOpNonblocking) |
-                                 first_flag(rank, event.peer)));
+  emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kSend, send_message(rank, event), event.process_s, event.call_s, static_cast<std::uint8_t>((waits ? kOpEndsEvent : kOpEndsEvent | kOpNonblocking) |
+                                 first_flag(rank, event.peer))));
   return {};
 }
 
@@ -185,8 +178,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     receive = post_held(rank, event, wildcard);
   } else {
     receive.value = take_place_now({event.comm, event.peer, rank, event.tag});
-    emit(static_cast<ProcessIndex>(rank), OpKind::kPost, receive.value, event.process_s, event.call_s,
-         kOpEndsEvent);
+    emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kPost, receive.value, event.process_s, event.call_s, kOpEndsEvent));
   }
   if (has_request) {
     state.requests.insert(receive);
@@ -221,7 +213,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     message = end_held_receive(rank, event, found->value);
   }
   if (procedures_) [[unlikely]] procedures_->received(rank, message);
-  emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent);
+  emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent));
   has_received(rank, event.peer);
   if (has_request) {
     state.requests.erase(event.request);
@@ -236,7 +228,7 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
   stats_.wildcard_receives += is_wildcard(event) ? 1 : 0;
   const MessageIndex message = take_place_now({event.comm, event.peer, rank, event.tag});
   if (procedures_) [[unlikely]] procedures_->received(rank, message);
-  emit(static_cast<ProcessIndex>(rank), OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent);
+  emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent));
   has_received(rank, event.peer);
   return {};
 }
@@ -248,7 +240,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   store_.message(message).receiver = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
   if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, event.peer, rank, event.tag}, true);
-  emit(static_cast<ProcessIndex>(rank), OpKind::kPeek, message, event.process_s, event.call_s, kOpEndsEvent);
+  emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kPeek, message, event.process_s, event.call_s, kOpEndsEvent));
   return {};
 }
 
@@ -272,7 +264,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   for (std::uint64_t request_number : event.values) {
     if (Result<void> ok = complete(rank, state, request_number, work_s); !ok) return ok;
   }
-  emit(static_cast<ProcessIndex>(rank), OpKind::kCompute, kNoMessage, work_s, event.call_s, kOpEndsEvent);
+  emit(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kCompute, work_s, event.call_s, kOpEndsEvent));
   return {};
 }
 
@@ -285,8 +277,8 @@ Result<void> Matcher::feed_one_sided(Rank rank, const Event& event) {
     return {};
   }
   if (!has_peer(event)) return no_such_peer(rank, event);
-  if (static_cast<std::uint8_t>(event.op) >= kOneSidedOpCount) {
-    return fail(rank, "unknown one-sided operation " + number(static_cast<int>(event.op)));
+  if (event.op_code >= kOneSidedOpCount) {
+    return fail(rank, "unknown one-sided operation " + number(event.op_code));
   }
   const bool has_request = (event.flags & kFlagHasRequest) != 0;
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
@@ -324,8 +316,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       stats_.events += state.events - before;
       return fed;
     }
-    state.measured_s += event.process_s + event.call_s + event.off_s;
-    if (state.measured_s >= state.block_end_s) [[unlikely]] end_block(rank, state);
+    state.measured_ns += static_cast<std::uint64_t>(event.process_s.ns() + event.call_s.ns() + event.off_s.ns());
+    if (state.measured_ns >= state.block_end_ns) [[unlikely]] end_block(rank, state);
   }
   stats_.events += state.events - before;
   return {};
@@ -337,12 +329,8 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
   if (state.exited || state.closed) {
     return fail(rank, state.exited ? "comes after the rank's exit" : "comes after the rank was closed");
   }
-  if (!is_surely_duration(event.process_s) || !is_surely_duration(event.call_s) ||
-      !is_surely_duration(event.off_s)) [[unlikely]] {
-    if (!is_duration(event.process_s) || !is_duration(event.call_s) || !is_duration(event.off_s)) {
-      return fail(rank, "a time is negative or not a number");
-    }
-  }
+  if (!are_durations(event)) [[unlikely]]
+    return fail(rank, "a time is negative or too long");
   if (!state.unplaced.empty() && state.events - state.held_since > kMaxHeldEvents) {
     release_posts(rank);
     state.held_since = state.events;
@@ -376,7 +364,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       stats_.io_s += event.call_s;
       if (io_direction(event) == IoDirection::kRead) stats_.bytes_read += event.bytes;
       if (io_direction(event) == IoDirection::kWrite) stats_.bytes_written += event.bytes;
-      emit(process, OpKind::kBlocked, kNoMessage, event.process_s, event.call_s, kOpEndsEvent);
+      emit(process, Op::plain(OpKind::kBlocked, event.process_s, event.call_s, kOpEndsEvent));
       return {};
     case EventKind::kCommCreate:
       return feed_comm_create(rank, event);
@@ -396,23 +384,22 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
     case EventKind::kKeepAlive:
       // Time passes, no event of the program ends (TSE Sec. 2.1).
       --state.events;
-      emit(process, OpKind::kCompute, kNoMessage, event.process_s, 0, 0);
+      emit(process, Op::plain(OpKind::kCompute, event.process_s, 0));
       if (event.call_s > 0) emit_unseen(rank, state, event.call_s);
       return {};
     case EventKind::kBlocked:
-      emit(process, OpKind::kBlocked, kNoMessage, event.process_s, event.off_s,
-           event.call_s > 0 ? 0 : kOpEndsEvent);
-      if (event.call_s > 0) emit(process, OpKind::kCompute, kNoMessage, 0, event.call_s, kOpEndsEvent);
+      emit(process, Op::plain(OpKind::kBlocked, event.process_s, event.off_s, event.call_s > 0 ? 0 : kOpEndsEvent));
+      if (event.call_s > 0) emit(process, Op::plain(OpKind::kCompute, 0, event.call_s, kOpEndsEvent));
       return {};
     case EventKind::kUnmodelled:
       ++stats_.unmodelled_calls;
       stats_.unmodelled_s += event.call_s;
-      emit(process, OpKind::kBlocked, kNoMessage, event.process_s, event.call_s, kOpEndsEvent);
+      emit(process, Op::plain(OpKind::kBlocked, event.process_s, event.call_s, kOpEndsEvent));
       return {};
     case EventKind::kGap:
-      if (event.bytes > kMaxLostEvents) return fail(rank, "a gap of an impossible number of events");
+      if (lost_events(event) > kMaxLostEvents) return fail(rank, "a gap of an impossible number of events");
       state.gap = true;
-      stats_.lost_events += event.bytes;
+      stats_.lost_events += lost_events(event);
       note_partial(fail(rank, what_was_lost(event)).message);
       emit_plain(rank, event);
       return {};
@@ -426,7 +413,7 @@ Result<void> Matcher::feed(Rank rank, std::span<const Event> events) {
       state.exited = true;
       const bool in_window = end_last_window(rank, event.process_s, event.call_s);
       release_posts(rank);
-      emit(process, OpKind::kExit, kNoMessage, in_window ? 0 : event.process_s, in_window ? 0 : event.call_s, kOpEndsEvent);
+      emit(process, Op::plain(OpKind::kExit, in_window ? Duration() : event.process_s, in_window ? Duration() : event.call_s, kOpEndsEvent));
       return {};
     }
   }
@@ -440,7 +427,7 @@ void Matcher::shift_procedures(ProcedurePlan plan) {
 
 Result<void> Matcher::feed_shifted(Rank rank, RankState& state, Event event) {
   function_ = event.function;
-  const bool is_wrong = state.exited || state.closed || !is_duration(event.process_s);
+  const bool is_wrong = state.exited || state.closed || !are_durations(event);
   if (!is_wrong) procedures_->take(rank, event);
   return feed_one(rank, state, event);
 }

@@ -24,6 +24,7 @@
 #include "predictor/engine/match/collective.h"
 #include "predictor/engine/match/flat_map.h"
 #include "predictor/engine/match/ghosts.h"
+#include "predictor/engine/match/match_stats.h"
 #include "predictor/engine/match/mpi_library.h"
 #include "predictor/engine/match/one_sided.h"
 #include "predictor/engine/match/op_store.h"
@@ -31,24 +32,6 @@
 #include "predictor/engine/match/request_table.h"
 
 namespace lbf::engine {
-
-struct MatchStats {
-  std::uint64_t events = 0;  // without keep-alives
-  std::uint64_t messages = 0;
-  std::uint64_t collectives = 0;
-  std::uint64_t approximated_collectives = 0;
-  std::uint64_t nonblocking_collectives = 0;
-  std::uint64_t wildcard_receives = 0;
-  std::uint64_t one_sided_operations = 0;
-  std::uint64_t io_calls = 0;
-  Seconds io_s = 0;
-  Bytes bytes_read = 0;  // MPI-IO
-  Bytes bytes_written = 0;
-  std::uint64_t unmodelled_calls = 0;
-  Seconds unmodelled_s = 0;
-  std::uint64_t lost_events = 0;
-  std::uint64_t skipped_channels = 0;  // kSkipped events
-};
 
 class Matcher {
  public:
@@ -122,8 +105,8 @@ class Matcher {
     ProcessIndex receives_after_end = kNobody;  // ... its receives
     ProcessIndex held_ghost = kNobody;         // there since the window's first receive that had no place yet
     bool closed_before_places = false;         // such receives were under way when the last window closed
-    Seconds measured_s = 0;                    // since its window opened, in events
-    Seconds block_end_s = blocks::kShortestS;  // ... at which its block ends; kNeverS: the window is not cut
+    std::uint64_t measured_ns = 0;             // since its window opened, in events; modulo 2^64
+    std::uint64_t block_end_ns = blocks::kShortestNs;  // ... at which its block ends; kNeverNs: the window is not cut
     std::uint32_t block = 0;                   // of its window
     ActiveRequest blocking_receive;            // the startRecv without request, or of kind kNone
     RequestTable requests;
@@ -135,7 +118,7 @@ class Matcher {
     std::array<Rank, kRecentPeers> met{};  // some of them, by their last bits
     RankState() { met.fill(kAnyRank); }
   };
-  struct Communicator {
+  struct CommunicatorGroups {
     bool known = false;
     std::uint32_t frees = 0;
     std::vector<Rank> group;           // intracommunicator: all members
@@ -157,9 +140,9 @@ class Matcher {
   }
   Error no_such_peer(Rank rank, const Event& event) const;
 
-  [[gnu::always_inline]] Op& emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s,
-                                  Seconds call_s, std::uint8_t flags) {
-    return store_.push(process, {kind, flags, function_, message, work_s, call_s});
+  [[gnu::always_inline]] Op& emit(ProcessIndex process, Op op) {
+    op.function = function_;
+    return store_.push(process, op);
   }
   // The rank sends a message to `peer`: kOpFirst, or 0.
   std::uint8_t first_flag(Rank rank, Rank peer) { return marks_first_ && meets(rank, peer) ? kOpFirst : 0; }
@@ -176,7 +159,7 @@ class Matcher {
     return state.peers.add(static_cast<std::uint32_t>(peer));
   }
   // The event's process time, and its end.
-  void emit_plain(Rank rank, const Event& event, OpKind kind = OpKind::kCompute);
+  void emit_plain(Rank rank, const Event& event);
 
   std::uint32_t new_record();
   void free_record(std::uint32_t record) { free_records_.push_back(record); }
@@ -243,7 +226,7 @@ class Matcher {
   // The ghost that plays `peer`'s end of a collective which it did not record; kNobody: it did, or will.
   ProcessIndex ghost_of_collective(std::uint32_t comm, Rank peer, std::uint32_t number) const;
   // `call_s` of the window that is open, in none of its blocks.
-  void emit_unseen(Rank rank, RankState& state, Seconds call_s);
+  void emit_unseen(Rank rank, RankState& state, Duration call_s);
   // True: there was one. `process_s` since the last call is the window's; `call_s` as of kWindowClose.
   bool end_last_window(Rank rank, Seconds process_s, Seconds call_s);
   Result<void> feed_comm_create(Rank rank, const Event& event);
@@ -251,10 +234,6 @@ class Matcher {
   Result<void> feed_cancel(Rank rank, const Event& event);
   Result<void> feed_request_free(Rank rank, const Event& event);
   Result<void> expand(Rank rank, const Event& event, bool nonblocking);
-  // Appends to step_ops_.
-  void add_step_op(OpKind kind, MessageIndex message, std::uint8_t flags) {
-    step_ops_.push_back({kind, flags, 0, message, 0, 0});
-  }
   // The ops of steps_: before the first one `work_s`, with the last one `call_s` and `last_flags`.
   void emit_steps(Rank rank, ProcessIndex process, const Event& event, std::uint32_t number, Seconds work_s,
                   Seconds call_s, std::uint8_t last_flags);
@@ -274,7 +253,7 @@ class Matcher {
   std::uint16_t function_ = 0;  // of the event in hand, where there is a plan
   Rank closed_ranks_ = 0;
   std::vector<RankState> ranks_;
-  std::vector<Communicator> communicators_;
+  std::vector<CommunicatorGroups> communicators_;
   PagedArray<Record> records_;
   std::vector<std::uint32_t> free_records_;
   MatchStats stats_;

@@ -14,7 +14,7 @@ Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
     return fail(rank, "communicator " + std::to_string(event.comm) + " is defined without members");
   }
   if (communicators_.size() <= event.comm) communicators_.resize(event.comm + std::size_t{1});
-  Communicator& comm = communicators_[event.comm];
+  CommunicatorGroups& comm = communicators_[event.comm];
   if (!comm.known) {
     const std::span<const std::uint64_t> members = event.values.subspan(2);
     const std::size_t local =
@@ -51,7 +51,7 @@ Result<void> Matcher::feed_comm_create(Rank rank, const Event& event) {
 
 Result<void> Matcher::feed_comm_free(Rank rank, const Event& event) {
   if (event.comm > 0 && event.comm < communicators_.size()) {
-    Communicator& comm = communicators_[event.comm];
+    CommunicatorGroups& comm = communicators_[event.comm];
     // Indices are never used again (event.h): the last member to free it takes the members along.
     if (comm.known && ++comm.frees == comm.index.size()) {
       comm.group = {};
@@ -67,7 +67,7 @@ Result<void> Matcher::feed_comm_free(Rank rank, const Event& event) {
 
 Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   CollectiveCall call;
-  call.op = event.op;
+  call.op = collective_op(event);
   call.nonblocking = nonblocking && (event.flags & kFlagBlockingCall) == 0;
   call.bytes = event.bytes;
   call.root = event.root;
@@ -75,11 +75,11 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
   call.in_place = (event.flags & kFlagInPlace) != 0;
   // Also where no target knows their cost: they part exchanges (emit_steps), and no target's prediction shall
   // depend on which others there are.
-  call.local_work = event.op != CollectiveOp::kCommCreate;
+  call.local_work = call.op != CollectiveOp::kCommCreate;
   call.library = mpi_.rules.library;
   peers_.clear();
   local_peers_.clear();
-  const Communicator* comm = nullptr;
+  const CommunicatorGroups* comm = nullptr;
   if (event.comm == 0) {
     call.rank = static_cast<std::uint32_t>(rank);
     call.size = static_cast<std::uint32_t>(store_.ranks());
@@ -107,8 +107,8 @@ Result<void> Matcher::expand(Rank rank, const Event& event, bool nonblocking) {
       if (comm->layout) call.layout = &*comm->layout;
     }
   }
-  if (event.op == CollectiveOp::kCommCreate) call.creation = comm_creation(event.function);
-  if (is_neighbour(event.op)) {
+  if (call.op == CollectiveOp::kCommCreate) call.creation = comm_creation(event.function);
+  if (is_neighbour(call.op)) {
     // n, n destinations, n byte counts, m, m sources, m byte counts: world ranks become ranks of the
     // communicator.
     values_.assign(event.values.begin(), event.values.end());
@@ -188,7 +188,7 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
       const OpKind work = kind == CollectiveStep::Kind::kCopy ? OpKind::kCopy : OpKind::kReduce;
       for (Bytes left = local_work_ ? steps_[first].bytes : 0; left > 0;
            left -= std::min(left, kMostLocalBytes)) {
-        add_step_op(work, static_cast<MessageIndex>(std::min(left, kMostLocalBytes)), 0);
+        step_ops_.push_back(Op::local_work(work, std::min(left, kMostLocalBytes)));
       }
       ++first;
       continue;
@@ -203,20 +203,22 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
     const bool is_exchange = is_large && receives > first && end > receives;
     const std::size_t posts = step_ops_.size();
     if (is_exchange) {
-      for (std::size_t i = receives; i < end; ++i) add_step_op(OpKind::kPost, message_of(steps_[i]), 0);
+      for (std::size_t i = receives; i < end; ++i) {
+        step_ops_.push_back(Op::on_message(OpKind::kPost, message_of(steps_[i])));
+      }
     }
     const std::size_t sends = step_ops_.size();
     for (std::size_t i = first; i < receives; ++i) {
-      add_step_op(OpKind::kSend, message_of(steps_[i]),
-                  static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0));
-      if (is_exchange) store_.expect(step_ops_.back().message);
+      step_ops_.push_back(
+          Op::on_message(OpKind::kSend, message_of(steps_[i]), 0, 0, static_cast<std::uint8_t>(is_exchange ? kOpNonblocking : 0)));
+      if (is_exchange) store_.expect(step_ops_.back().message());
     }
     for (std::size_t i = receives; i < end; ++i) {
-      add_step_op(OpKind::kRecv,
-                  is_exchange ? step_ops_[posts + i - receives].message : message_of(steps_[i]), 0);
+      step_ops_.push_back(Op::on_message(
+          OpKind::kRecv, is_exchange ? step_ops_[posts + i - receives].message() : message_of(steps_[i])));
     }
     for (std::size_t i = first; is_exchange && i < receives; ++i) {
-      add_step_op(OpKind::kWaitSend, step_ops_[sends + i - first].message, 0);
+      step_ops_.push_back(Op::on_message(OpKind::kWaitSend, step_ops_[sends + i - first].message()));
     }
     first = end;
   }
@@ -227,11 +229,10 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
   step_ops_.front().work_s = work_s;
   step_ops_.back().call_s = call_s;
   step_ops_.back().flags |= last_flags;
-  for (const Op& op : step_ops_) {
-    std::uint8_t flags = op.flags;
-    if (op.kind == OpKind::kSend) flags |= first_flag(rank, store_.message(op.message).dst);
-    if (op.kind == OpKind::kRecv) has_received(rank, store_.message(op.message).src);
-    emit(process, op.kind, op.message, op.work_s, op.call_s, flags);
+  for (Op& op : step_ops_) {
+    if (op.kind == OpKind::kSend) op.flags |= first_flag(rank, store_.message(op.message()).dst);
+    if (op.kind == OpKind::kRecv) has_received(rank, store_.message(op.message()).src);
+    emit(process, op);
   }
 }
 
@@ -281,10 +282,10 @@ Result<void> Matcher::feed_collective(Rank rank, const Event& event) {
     message.internal = true;
     message.sender = sender;
   }
-  emit(actor, OpKind::kRecv, fork, 0, 0, kOpInternal);
+  emit(actor, Op::on_message(OpKind::kRecv, fork, 0, 0, kOpInternal));
   emit_steps(rank, actor, event, collective_number, 0, 0, 0);
-  emit(actor, OpKind::kSend, join, 0, 0, kOpInternal);
-  emit(process, OpKind::kSend, fork, event.process_s, event.call_s, kOpInternal | kOpEndsEvent);
+  emit(actor, Op::on_message(OpKind::kSend, join, 0, 0, kOpInternal));
+  emit(process, Op::on_message(OpKind::kSend, fork, event.process_s, event.call_s, kOpInternal | kOpEndsEvent));
   const std::uint32_t record = new_record();
   records_[record].message = join;
   records_[record].actor = actor;

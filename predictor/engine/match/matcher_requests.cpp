@@ -50,8 +50,7 @@ ActiveRequest Matcher::post_held(Rank rank, const Event& event, bool wildcard) {
   // Should the capture end before it has its place, who sent to it does not wait for more than this.
   if (!placed && state.held_ghost == kNobody) state.held_ghost = ghosts_.call(rank);
   if (placed) record.message = take_place({record.comm, record.peer, rank, record.tag});
-  Op& post = emit(static_cast<ProcessIndex>(rank), OpKind::kPost, record.message, event.process_s,
-                  event.call_s, placed ? kOpEndsEvent : kOpEndsEvent | kOpHeld);
+  Op& post = emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kPost, record.message, event.process_s, event.call_s, placed ? kOpEndsEvent : kOpEndsEvent | kOpHeld));
   if (!placed) {
     if (state.unplaced.empty()) state.held_since = state.events;
     state.unplaced.push_back(index);
@@ -120,8 +119,7 @@ Result<void> Matcher::end_of_no_receive(Rank rank, const Event& event, bool is_a
   if (ranks_[static_cast<std::size_t>(rank)].gap && !is_active) {
     // The posting was lost, the message came: take it as posted here.
     note_partial(fail(rank, "the start of this receive was lost").message);
-    emit(static_cast<ProcessIndex>(rank), OpKind::kRecv,
-         take_place({event.comm, event.peer, rank, event.tag}), event.process_s, event.call_s, kOpEndsEvent);
+    emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kRecv, take_place({event.comm, event.peer, rank, event.tag}), event.process_s, event.call_s, kOpEndsEvent));
     has_received(rank, event.peer);
     return {};
   }
@@ -144,13 +142,13 @@ Result<void> Matcher::wait_for_no_send(Rank rank, std::uint64_t number, bool is_
 Seconds Matcher::complete_slowly(Rank rank, const ActiveRequest& request, Seconds work_s) {
   const ProcessIndex process = static_cast<ProcessIndex>(rank);
   if (request.what() == RequestKind::kWaitingSend) {
-    emit(process, OpKind::kWaitSend, request.value, work_s, 0, 0);
+    emit(process, Op::on_message(OpKind::kWaitSend, request.value, work_s));
     return 0;
   }
   const Record record = records_[request.value];
   free_record(request.value);
   if (request.what() == RequestKind::kOneSided) return one_sided_.complete(record.one_sided, work_s);
-  emit(process, OpKind::kRecv, record.message, work_s, 0, kOpInternal);
+  emit(process, Op::on_message(OpKind::kRecv, record.message, work_s, 0, kOpInternal));
   ranks_[static_cast<std::size_t>(rank)].idle_actors.push_back(record.actor);
   return 0;
 }

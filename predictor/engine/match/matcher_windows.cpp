@@ -35,30 +35,30 @@ Result<void> Matcher::feed_window_close(Rank rank, const Event& event) {
   }
   // Its blocks have what is in events; the rest is the whole window's.
   const auto process = static_cast<ProcessIndex>(rank);
-  emit(process, OpKind::kCompute, kNoMessage, event.process_s, 0, 0);
-  if (state.block_end_s < kNeverS) end_block(rank, state);
-  state.block_end_s = kNeverS;
-  emit(process, OpKind::kWindowClose, state.window, 0, event.call_s, kOpEndsEvent);
+  emit(process, Op::plain(OpKind::kCompute, event.process_s, 0));
+  if (state.block_end_ns < blocks::kNeverNs) end_block(rank, state);
+  state.block_end_ns = blocks::kNeverNs;
+  emit(process, Op::on_window(OpKind::kWindowClose, state.window, event.call_s, kOpEndsEvent));
   state.counting = true;
   return {};
 }
 
 void Matcher::end_block(Rank rank, RankState& state) {
-  emit(static_cast<ProcessIndex>(rank), OpKind::kBlockEnd, blocks::index_of(state.window, state.block), 0, 0, 0);
+  emit(static_cast<ProcessIndex>(rank), Op::block_end(blocks::index_of(state.window, state.block)));
   // An event may be longer than several blocks: it is all in the one in which it began.
-  while (state.block_end_s <= state.measured_s && state.block + 1 < blocks::kMostOfAWindow) {
-    state.block_end_s += blocks::kShortestS * blocks::length(++state.block);
+  while (state.block_end_ns <= state.measured_ns && state.block + 1 < blocks::kMostOfAWindow) {
+    state.block_end_ns = blocks::end_ns(state.block_end_ns, ++state.block);
   }
 }
 
-void Matcher::emit_unseen(Rank rank, RankState& state, Seconds call_s) {
+void Matcher::emit_unseen(Rank rank, RankState& state, Duration call_s) {
   const auto process = static_cast<ProcessIndex>(rank);
-  const bool is_cut = state.block_end_s < kNeverS;
-  state.measured_s -= call_s;  // feed() adds it
+  const bool is_cut = state.block_end_ns < blocks::kNeverNs;
+  state.measured_ns -= static_cast<std::uint64_t>(call_s.ns());  // feed() adds it
   // What the block has so far is its own; it goes on behind this.
-  if (is_cut) emit(process, OpKind::kBlockEnd, blocks::index_of(state.window, state.block), 0, 0, 0);
-  emit(process, OpKind::kCompute, kNoMessage, 0, call_s, 0);
-  if (is_cut) emit(process, OpKind::kBlockEnd, blocks::kOfNoBlock, 0, 0, 0);
+  if (is_cut) emit(process, Op::block_end(blocks::index_of(state.window, state.block)));
+  emit(process, Op::plain(OpKind::kCompute, 0, call_s));
+  if (is_cut) emit(process, Op::block_end(blocks::kOfNoBlock));
 }
 
 void Matcher::drop_unplaced(Rank rank) {
@@ -73,17 +73,17 @@ Result<void> Matcher::feed_window_open(Rank rank, const Event& event) {
   if (!state.counting) return fail(rank, "a capture window opens in another one");
   drop_unplaced(rank);
   const auto [at, is_new] =
-      window_of_number_.emplace(event.bytes, static_cast<std::uint32_t>(windows_.size()));
-  if (is_new) windows_.push_back(event.bytes);
+      window_of_number_.emplace(window_number(event), static_cast<std::uint32_t>(windows_.size()));
+  if (is_new) windows_.push_back(window_number(event));
   state.window = at->second;
   // After the end of the capture nothing comes but the end of the program.
   state.counting = state.after_end != kNobody;
-  state.measured_s = -event.call_s;  // feed() adds it
+  state.measured_ns = 0 - static_cast<std::uint64_t>(event.call_s.ns());  // feed() adds it
   state.block = 0;
-  state.block_end_s = state.window < blocks::kCutWindows && !state.counting ? blocks::kShortestS : kNeverS;
+  state.block_end_ns = state.window < blocks::kCutWindows && !state.counting ? blocks::kShortestNs : blocks::kNeverNs;
   if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
   if (state.held_ghost != kNobody) ghosts_.let_go(std::exchange(state.held_ghost, kNobody));
-  emit(static_cast<ProcessIndex>(rank), OpKind::kWindowOpen, state.window, 0, event.call_s, kOpEndsEvent);
+  emit(static_cast<ProcessIndex>(rank), Op::on_window(OpKind::kWindowOpen, state.window, event.call_s, kOpEndsEvent));
   return {};
 }
 
@@ -91,24 +91,25 @@ bool Matcher::end_last_window(Rank rank, Seconds process_s, Seconds call_s) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   if (state.ghost != kNobody) ghosts_.let_go(std::exchange(state.ghost, kNobody));
   if (windows_.empty() || state.counting) return false;
-  emit(static_cast<ProcessIndex>(rank), OpKind::kCompute, kNoMessage, process_s, 0, 0);
-  if (state.block_end_s < kNeverS) end_block(rank, state);
-  state.block_end_s = kNeverS;
-  emit(static_cast<ProcessIndex>(rank), OpKind::kWindowClose, state.window, 0, call_s, 0);
+  emit(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kCompute, process_s, 0));
+  if (state.block_end_ns < blocks::kNeverNs) end_block(rank, state);
+  state.block_end_ns = blocks::kNeverNs;
+  emit(static_cast<ProcessIndex>(rank), Op::on_window(OpKind::kWindowClose, state.window, call_s));
   return true;
 }
 
 Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(rank)];
   const SkippedSide side = skipped_side(event);
-  if (event.bytes == 0 || event.bytes > kMostSkipped ||
+  const std::uint64_t calls = skipped_calls(event);
+  if (calls == 0 || calls > kMostSkipped ||
       static_cast<std::uint8_t>(side) >= kSkippedSideCount) {
     return fail(rank, "an impossible number of calls between two windows");
   }
   if (side == SkippedSide::kEverything) return feed_capture_end(rank, event);
   if (side != SkippedSide::kCollectives && !has_peer(event)) return no_such_peer(rank, event);
   if (side == SkippedSide::kCollectives &&
-      (event.comm >= kMaxCommunicators || event.bytes > kMostCollectives)) {
+      (event.comm >= kMaxCommunicators || calls > kMostCollectives)) {
     return fail(rank, "an impossible number of collectives between two windows");
   }
   // Inside a window each has a moment of its own.
@@ -116,10 +117,10 @@ Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {
   const ProcessIndex ghost = state.ghost;
   switch (side) {
     case SkippedSide::kSends:
-      channels_.skip({event.comm, rank, event.peer, event.tag}, true, event.bytes, ghost);
+      channels_.skip({event.comm, rank, event.peer, event.tag}, true, calls, ghost);
       break;
     case SkippedSide::kReceives:
-      channels_.skip({event.comm, event.peer, rank, event.tag}, false, event.bytes, ghost);
+      channels_.skip({event.comm, event.peer, rank, event.tag}, false, calls, ghost);
       break;
     case SkippedSide::kCollectives:
       skip_collectives(rank, event, ghost);
@@ -167,7 +168,7 @@ void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost
     count = state.collectives.find(event.comm);
   }
   const std::uint32_t first = *count;
-  const std::uint32_t end = first + static_cast<std::uint32_t>(event.bytes);
+  const std::uint32_t end = first + static_cast<std::uint32_t>(skipped_calls(event));
   *count = end;
   std::vector<SkippedCollectives>& skipped = skipped_collectives_[member_key(event.comm, rank)];
   skipped.push_back({first, end, ghost});

@@ -73,11 +73,6 @@ MessageIndex OneSided::new_message(Rank from, Rank to, ProcessIndex sender, Proc
   return index;
 }
 
-void OneSided::emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
-                    std::uint8_t flags) {
-  store_.push(process, {kind, flags, 0, message, work_s, call_s});
-}
-
 OneSided::Ticket OneSided::operate(Rank origin, const Event& event) {
   RankState& state = ranks_[static_cast<std::size_t>(origin)];
   ++operations_;
@@ -95,15 +90,15 @@ OneSided::Ticket OneSided::operate(Rank origin, const Event& event) {
   const bool waits = one_sided_op(event) == OneSidedOp::kLock;
   // Where the data goes is known to both sides: its place is posted before it is asked for.
   if (bytes.back > eager_up_to_) {
-    emit(process, OpKind::kPost, back, work_s, 0, 0);
+    store_.push(process, Op::on_message(OpKind::kPost, back, work_s));
     work_s = 0;
   }
   const auto sent_flags = static_cast<std::uint8_t>(waits ? kOpNonblocking : kOpNonblocking | kOpEndsEvent);
-  emit(process, OpKind::kSend, there, work_s, waits ? 0 : event.call_s, sent_flags);
-  emit(actor, OpKind::kRecv, there, 0, 0, 0);
-  emit(actor, OpKind::kSend, back, 0, 0, kOpNonblocking);
+  store_.push(process, Op::on_message(OpKind::kSend, there, work_s, waits ? Duration() : event.call_s, sent_flags));
+  store_.push(actor, Op::on_message(OpKind::kRecv, there));
+  store_.push(actor, Op::on_message(OpKind::kSend, back, 0, 0, kOpNonblocking));
   if (waits) {
-    emit(process, OpKind::kRecv, back, 0, event.call_s, kOpEndsEvent);
+    store_.push(process, Op::on_message(OpKind::kRecv, back, 0, event.call_s, kOpEndsEvent));
     return {};
   }
   const std::uint32_t record = add(origin, event, back);
@@ -118,7 +113,7 @@ void OneSided::sync(Rank origin, const Event& event) {
     receive(ends->first, work_s);
     work_s = 0;
   }
-  emit(static_cast<ProcessIndex>(origin), OpKind::kCompute, kNoMessage, work_s, event.call_s, kOpEndsEvent);
+  store_.push(static_cast<ProcessIndex>(origin), Op::plain(OpKind::kCompute, work_s, event.call_s, kOpEndsEvent));
 }
 
 Seconds OneSided::complete(const Ticket& ticket, Seconds work_s) {
@@ -156,7 +151,7 @@ std::uint32_t OneSided::add(Rank origin, const Event& event, MessageIndex answer
 
 void OneSided::receive(std::uint32_t record, Seconds work_s) {
   Operation& operation = records_[record];
-  emit(static_cast<ProcessIndex>(operation.origin), OpKind::kRecv, operation.answer, work_s, 0, 0);
+  store_.push(static_cast<ProcessIndex>(operation.origin), Op::on_message(OpKind::kRecv, operation.answer, work_s));
   RankState& state = ranks_[static_cast<std::size_t>(operation.origin)];
   --state.under_way;
   for (std::size_t list = 0; list < kLists; ++list) {

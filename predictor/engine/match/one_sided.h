@@ -85,8 +85,6 @@ class OneSided {
   ProcessIndex actor_of(Rank origin, Rank target, bool large);
   MessageIndex new_message(Rank from, Rank to, ProcessIndex sender, ProcessIndex receiver, std::int32_t tag,
                            std::uint32_t window, Bytes bytes);
-  void emit(ProcessIndex process, OpKind kind, MessageIndex message, Seconds work_s, Seconds call_s,
-            std::uint8_t flags);
   std::uint32_t add(Rank origin, const Event& event, MessageIndex answer);
   // The origin receives the operation's answer.
   void receive(std::uint32_t record, Seconds work_s);

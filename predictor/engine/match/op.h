@@ -5,6 +5,7 @@
 // Place in the event's way: match -> *Op* (op_store.h keeps them) -> replay.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "base/units.h"
@@ -16,6 +17,7 @@ using ProcessIndex =
 inline constexpr ProcessIndex kNobody = ~ProcessIndex{0};
 using MessageIndex = std::uint32_t;
 inline constexpr MessageIndex kNoMessage = ~MessageIndex{0};
+using RowIndex = std::uint32_t;  // of the store: an op's work by scenario
 
 // What happens once the op's processor work is done.
 enum class OpKind : std::uint8_t {
@@ -30,11 +32,10 @@ enum class OpKind : std::uint8_t {
               // endRecv), then the receiver's protocol processing
   kPeek,      // waits until the message is announced, leaves it (probe)
   kExit,      // the process ends
-  kWindowOpen,  // `call_s` passed, of which nothing else is known; then the clock of capture window `message`
-                // starts
+  kWindowOpen,  // `call_s` passed, of which nothing else is known; then the clock of the capture window starts
   kWindowClose,  // ... and stops
-  kBlockEnd,     // block `message` of a window ends (predictor/engine/match/blocks.h); takes no time
-  // Work inside a collective: so much of it as the target's network file says for `message` bytes.
+  kBlockEnd,     // a block of a window ends (predictor/engine/match/blocks.h); takes no time
+  // Work inside a collective: so much of it as the target's network file says for these bytes.
   kCopy,    // the process copies them in its memory
   kReduce,  // ... combines two operands of so many bytes each
 };
@@ -46,27 +47,93 @@ enum OpFlags : std::uint8_t {
   kOpHeld = 8,         // kPost: which message it takes is not known yet (a wildcard); nobody passes it
   kOpFirst = 16,       // kSend: in its own order, the rank has neither sent anything to this peer before nor
                        // received anything from it
-  kOpVaries =
-      32,  // kCompute: its work differs by scenario: `message` is a row of the store, `work_s` what it was
+  kOpVaries = 32,  // kCompute: its work differs by scenario: a row of the store; `work_s` is what it was
 };
-
-struct Op {
-  OpKind kind = OpKind::kCompute;
-  std::uint8_t flags = 0;
-  std::uint16_t function =
-      0;  // MPI function (event/mpi_functions.yml) where procedures are looked at, else 0
-  MessageIndex message = kNoMessage;  // kSend, kWaitSend, kRecv, kPeek; kPost: kNoMessage where it never gets
-                                      // known; kCopy, kReduce: bytes, at most kMostLocalBytes
-  Seconds work_s = 0;  // processor work at speed 1, before the action
-  Seconds call_s = 0;  // kBlocked: see there; else measured time inside the call, which only the
-                       // measured progress counts (work_s + call_s of every op)
-};
-static_assert(sizeof(Op) == 24);
 
 // More bytes are several ops.
 inline constexpr Bytes kMostLocalBytes = Bytes{1} << 30;
 constexpr bool is_local_work(OpKind kind) {
   return kind == OpKind::kCopy || kind == OpKind::kReduce;
 }
+constexpr bool takes_message(OpKind kind) {
+  return kind >= OpKind::kSend && kind <= OpKind::kPeek;
+}
+constexpr bool is_window_edge(OpKind kind) {
+  return kind == OpKind::kWindowOpen || kind == OpKind::kWindowClose;
+}
+
+// What an op is about besides its times depends on its kind: a message, a window, a block, bytes, or a row of the
+// store. One factory and one accessor for each; debug builds check that they agree with the kind.
+struct Op {
+  // kSend, kWaitSend, kPost, kRecv, kPeek. kPost: kNoMessage where its message never gets known.
+  static constexpr Op on_message(OpKind kind, MessageIndex message, Seconds work_s = 0, Seconds call_s = 0,
+                                 std::uint8_t flags = 0) {
+    assert(takes_message(kind));
+    return {kind, flags, message, work_s, call_s};
+  }
+  // kCompute, kBlocked, kExit.
+  static constexpr Op plain(OpKind kind, Seconds work_s, Seconds call_s, std::uint8_t flags = 0) {
+    assert(kind == OpKind::kCompute || kind == OpKind::kBlocked || kind == OpKind::kExit);
+    return {kind, flags, kNoMessage, work_s, call_s};
+  }
+  // kWindowOpen, kWindowClose.
+  static constexpr Op on_window(OpKind kind, std::uint32_t window, Seconds call_s, std::uint8_t flags = 0) {
+    assert(is_window_edge(kind));
+    return {kind, flags, window, 0, call_s};
+  }
+  static constexpr Op block_end(std::uint32_t block) { return {OpKind::kBlockEnd, 0, block, 0, 0}; }
+  // kCopy, kReduce. REQUIRES: at most kMostLocalBytes.
+  static constexpr Op local_work(OpKind kind, Bytes bytes) {
+    assert(is_local_work(kind) && bytes <= kMostLocalBytes);
+    return {kind, 0, static_cast<std::uint32_t>(bytes), 0, 0};
+  }
+  // A kCompute whose work the row has, by scenario.
+  static constexpr Op varying(RowIndex row, std::uint8_t flags = 0) {
+    return {OpKind::kCompute, static_cast<std::uint8_t>(flags | kOpVaries), row, 0, 0};
+  }
+  constexpr Op() = default;
+
+  constexpr bool names_message() const { return takes_message(kind) && about_ != kNoMessage; }
+  constexpr MessageIndex message() const {
+    assert(takes_message(kind));
+    return about_;
+  }
+  // Of a kPost: the message that it takes is known now.
+  constexpr void set_message(MessageIndex message) {
+    assert(kind == OpKind::kPost);
+    about_ = message;
+  }
+  constexpr std::uint32_t window() const {
+    assert(is_window_edge(kind));
+    return about_;
+  }
+  constexpr std::uint32_t block() const {
+    assert(kind == OpKind::kBlockEnd);
+    return about_;
+  }
+  constexpr Bytes local_bytes() const {
+    assert(is_local_work(kind));
+    return about_;
+  }
+  constexpr RowIndex row() const {
+    assert((flags & kOpVaries) != 0);
+    return about_;
+  }
+
+  OpKind kind = OpKind::kCompute;
+  std::uint8_t flags = 0;
+  std::uint16_t function = 0;  // MPI function (event/mpi_functions.yml) where procedures are looked at, else 0
+
+ private:
+  constexpr Op(OpKind kind_of_op, std::uint8_t flags_of_op, std::uint32_t about, Seconds work, Seconds call)
+      : kind(kind_of_op), flags(flags_of_op), about_(about), work_s(work), call_s(call) {}
+  std::uint32_t about_ = kNoMessage;
+
+ public:
+  Seconds work_s = 0;  // processor work at speed 1, before the action
+  Seconds call_s = 0;  // kBlocked: see there; else measured time inside the call, which only the
+                       // measured progress counts (work_s + call_s of every op)
+};
+static_assert(sizeof(Op) == 24);
 
 }  // namespace lbf::engine

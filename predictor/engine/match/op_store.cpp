@@ -78,19 +78,19 @@ void OpStore::free_chunk(Chunk* chunk) {
 }
 
 void OpStore::release(ProcessIndex process, Op& post, MessageIndex message) {
-  post.message = message;
+  post.set_message(message);
   post.flags &= static_cast<std::uint8_t>(~kOpHeld);
   if (message != kNoMessage) expect(message);
   touch(process);
 }
 
-MessageIndex OpStore::new_row() {
+RowIndex OpStore::new_row() {
   if (free_rows_.empty()) {
-    free_rows_.push_back(static_cast<MessageIndex>(row_pending_.size()));
+    free_rows_.push_back(static_cast<RowIndex>(row_pending_.size()));
     row_pending_.push_back(0);
     rows_.resize(rows_.size() + row_width_);
   }
-  const MessageIndex index = free_rows_.back();
+  const RowIndex index = free_rows_.back();
   free_rows_.pop_back();
   row_pending_[index] = readers_;
   std::fill_n(row(index), row_width_, 0.0);
@@ -113,7 +113,7 @@ void OpStore::add_reader_of(ProcessIndex process, const Cursor& cursor) {
   Chunk* chunk = cursor.end != nullptr ? const_cast<Chunk*>(chunk_of(cursor.end)) : queues_[process].first;
   for (; chunk != nullptr; chunk = chunk->next) ++chunk->readers_left;
   for_each_ahead(process, cursor, [this](const Op& op) {
-    if ((op.flags & kOpVaries) != 0) ++row_pending_[op.message];
+    if ((op.flags & kOpVaries) != 0) ++row_pending_[op.row()];
   });
 }
 

@@ -81,7 +81,7 @@ class OpStore {
     pushed = op;
     ++queue.written;
     const bool further = op.kind == OpKind::kPost || op.kind == OpKind::kPeek;
-    if (further && op.message != kNoMessage) expect(op.message);
+    if (further && op.names_message()) expect(op.message());
     if (!queue.touched) [[unlikely]]
       touch(process);
     return pushed;
@@ -97,9 +97,9 @@ class OpStore {
   // the first row.
   void set_row_width(std::size_t width) { row_width_ = width; }
   // All zero. Gone when all readers executed the op that names it.
-  MessageIndex new_row();
+  RowIndex new_row();
   // Valid until the next new_row().
-  Seconds* row(MessageIndex index) { return &rows_[static_cast<std::size_t>(index) * row_width_]; }
+  Seconds* row(RowIndex index) { return &rows_[static_cast<std::size_t>(index) * row_width_]; }
   // Each message has a kSend and a kRecv. What further ops name it is counted when they are pushed, or before
   // (expect).
   [[gnu::always_inline]] MessageIndex new_message() {
@@ -166,17 +166,17 @@ class OpStore {
   // ... and that of the op behind the one that front() gave, if there is one: its message, or kNoMessage.
   MessageIndex prefetch_behind(ProcessIndex process, const Cursor& cursor) const {
     if (cursor.passed + 1 == queues_[process].written || cursor.at + 1 == cursor.end) return kNoMessage;
-    const MessageIndex index = cursor.at[1].message;
-    if (index != kNoMessage) prefetch(index);
-    return index;
+    if (!cursor.at[1].names_message()) return kNoMessage;
+    prefetch(cursor.at[1].message());
+    return cursor.at[1].message();
   }
   // The op's processor work in the scenario (0: as it ran).
   Seconds work_of(const Op& op, std::uint32_t scenario) const {
     if ((op.flags & kOpVaries) == 0 || scenario == 0) return op.work_s;
-    return rows_[static_cast<std::size_t>(op.message) * row_width_ + scenario - 1];
+    return rows_[static_cast<std::size_t>(op.row()) * row_width_ + scenario - 1];
   }
   // The replay executed a kOpVaries op.
-  void row_used(MessageIndex index) {
+  void row_used(RowIndex index) {
     if (--row_pending_[index] == 0) free_rows_.push_back(index);
   }
   // The replay executed an op that names the message.
@@ -262,7 +262,7 @@ class OpStore {
   std::size_t row_width_ = 0;
   std::vector<Seconds> rows_;               // [row][row_width_]
   std::vector<std::uint32_t> row_pending_;  // readers that have still to execute the row's op
-  std::vector<MessageIndex> free_rows_;
+  std::vector<RowIndex> free_rows_;
   std::vector<std::unique_ptr<Chunk[]>> slabs_;
   Chunk* free_chunks_ = nullptr;
   std::uint64_t chunks_in_use_ = 0;

@@ -194,14 +194,14 @@ void ProcedureShift::settle_spent(RankState& state) {
 // --- ops
 
 void ProcedureShift::fill(Op& op, const std::vector<Seconds>& work_s) {
-  std::copy(work_s.begin(), work_s.end(), store_.row(op.message));
+  std::copy(work_s.begin(), work_s.end(), store_.row(op.row()));
 }
 
-Op* ProcedureShift::push_row(Rank rank, const std::vector<Seconds>& work_s, bool held) {
-  const MessageIndex row = store_.new_row();
+Op* ProcedureShift::push_row(Rank rank, const std::vector<Seconds>& work_s, RowState state) {
+  const RowIndex row = store_.new_row();
   std::copy(work_s.begin(), work_s.end(), store_.row(row));
-  const auto flags = static_cast<std::uint8_t>(kOpVaries | (held ? kOpHeld : 0));
-  return &store_.push(static_cast<ProcessIndex>(rank), {OpKind::kCompute, flags, 0, row, 0, 0});
+  const auto flags = static_cast<std::uint8_t>(state == RowState::kHeld ? kOpHeld : 0);
+  return &store_.push(static_cast<ProcessIndex>(rank), Op::varying(row, flags));
 }
 
 void ProcedureShift::flush(Rank rank, Event* event) {
@@ -211,7 +211,7 @@ void ProcedureShift::flush(Rank rank, Event* event) {
     if (event != nullptr) {
       event->process_s = work_s;
     } else if (work_s > 0) {
-      store_.push(static_cast<ProcessIndex>(rank), {OpKind::kCompute, 0, 0, kNoMessage, work_s, 0});
+      store_.push(static_cast<ProcessIndex>(rank), Op::plain(OpKind::kCompute, work_s, 0));
     }
     if (std::exchange(state.any_part, false)) {
       state.parts.assign(scenarios_, {});
@@ -231,7 +231,7 @@ void ProcedureShift::flush(Rank rank, Event* event) {
   }
   scratch_s_.assign(scenarios_, work_s);
   scratch_s_.insert(scratch_s_.end(), state.self_s.begin(), state.self_s.end());
-  Op* const op = push_row(rank, scratch_s_, true);
+  Op* const op = push_row(rank, scratch_s_, RowState::kHeld);
   op->work_s = work_s;
   state.pieces.push_back({op, std::exchange(state.parts, std::vector<Parts>(scenarios_))});
   std::fill(state.self_s.begin(), state.self_s.end(), 0.0);
@@ -249,7 +249,7 @@ void ProcedureShift::end_interval(Rank rank, Rank sends_to) {
   std::fill(carried_s_.begin(), carried_s_.end(), 0.0);
   scratch_s_.assign(scenarios_, 0.0);  // what goes back
   for (const Piece& piece : state.pieces) {
-    Seconds* const row = store_.row(piece.op->message);
+    Seconds* const row = store_.row(piece.op->row());
     for (std::size_t v = 0; v < scenarios_; ++v) {
       const Parts& parts = piece.parts[v];
       ScenarioStats& stats = scenario_stats_[v];
@@ -333,10 +333,10 @@ void ProcedureShift::sent(Rank rank, MessageIndex message) {
   flight.sent = true;
   if (any_backward_ && !flight.back_known) {
     scratch_s_.assign(scenarios_, 0.0);
-    flight.held_send = push_row(rank, scratch_s_, true);
+    flight.held_send = push_row(rank, scratch_s_, RowState::kHeld);
     flight.sender = static_cast<ProcessIndex>(rank);
   } else if (!flight.back_s.empty()) {
-    push_row(rank, flight.back_s, false);
+    push_row(rank, flight.back_s, RowState::kFilled);
   }
   if (flight.held_receive != nullptr) {
     if (any_carried_) fill(*flight.held_receive, carried_s_);
@@ -357,10 +357,10 @@ void ProcedureShift::received(Rank rank, MessageIndex message) {
   flight.received = true;
   if (any_forward_ && !flight.sent) {
     scratch_s_.assign(scenarios_, 0.0);
-    flight.held_receive = push_row(rank, scratch_s_, true);
+    flight.held_receive = push_row(rank, scratch_s_, RowState::kHeld);
     flight.receiver = static_cast<ProcessIndex>(rank);
   } else if (!flight.carried_s.empty()) {
-    push_row(rank, flight.carried_s, false);
+    push_row(rank, flight.carried_s, RowState::kFilled);
   }
   forget_if_done(message);
 }

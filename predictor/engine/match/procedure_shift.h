@@ -107,7 +107,9 @@ class ProcedureShift {
   void end_interval(Rank rank, Rank sends_to);
   InFlight& in_flight(MessageIndex message);
   void forget_if_done(MessageIndex message);
-  Op* push_row(Rank rank, const std::vector<Seconds>& work_s, bool held);
+  // Held: the row is filled later.
+  enum class RowState { kFilled, kHeld };
+  Op* push_row(Rank rank, const std::vector<Seconds>& work_s, RowState state);
   void fill(Op& op, const std::vector<Seconds>& work_s);
 
   OpStore& store_;

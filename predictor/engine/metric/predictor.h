@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "event/event.h"
+#include "predictor/engine/match/match_stats.h"
 #include "predictor/engine/match/mpi_library.h"
 #include "predictor/engine/match/procedure_plan.h"
 #include "predictor/engine/replay/target.h"
@@ -37,21 +38,7 @@ struct CaptureCost {
   Seconds counting_s = 0;   // while they were only counted
 };
 
-struct PredictorStats {
-  std::uint64_t events = 0;       // as fed
-  std::uint64_t messages = 0;     // point-to-point messages matched
-  std::uint64_t collectives = 0;  // calls, all ranks
-  std::uint64_t approximated_collectives = 0;
-  std::uint64_t nonblocking_collectives = 0;
-  std::uint64_t wildcard_receives = 0;
-  std::uint64_t one_sided_operations = 0;
-  std::uint64_t io_calls = 0;  // MPI-IO: their time is kept as measured
-  Seconds io_s = 0;
-  Bytes bytes_read = 0;
-  Bytes bytes_written = 0;
-  std::uint64_t unmodelled_calls = 0;
-  Seconds unmodelled_s = 0;
-  std::uint64_t lost_events = 0;       // from kGap
+struct PredictorStats : MatchStats {
   std::uint64_t windows = 0;           // of the capture; 0: it was never closed
   std::uint64_t events_in_flight = 0;  // buffered now
   std::string why_partial;  // lost events or matches that cannot be known; empty: predictions are whole

@@ -195,22 +195,40 @@ Network Network::zero() {
   return network;
 }
 
-Result<Network> Network::parse(std::string_view toml_text, std::string_view file_name) {
-  toml::table root;
-  try {
-    root = toml::parse(toml_text, file_name);
-  } catch (const toml::parse_error& error) {
-    return error_at(file_name, error.source(), std::string(error.description()));
+// A network file, part by part.
+class Network::FileReader {
+ public:
+  FileReader(std::string_view file, const toml::table& root) : file_(file), root_(root) {}
+
+  Result<Network> read() {
+    if (Result<void> keys = check_keys(file_, root_, "the file", {"name", "path", "local", "contention", "about"}); !keys)
+      return keys.error();
+    for (const auto part : {&FileReader::read_name, &FileReader::read_about, &FileReader::read_paths,
+                            &FileReader::read_local, &FileReader::read_contention}) {
+      if (Result<void> done = (this->*part)(); !done) return done.error();
+    }
+    return std::move(network_);
   }
-  if (Result<void> keys =
-          check_keys(file_name, root, "the file", {"name", "path", "local", "contention", "about"});
-      !keys) {
-    return keys.error();
-  }
-  Network network;
-  const std::optional<std::string> name = root["name"].value_exact<std::string>();
+
+ private:
+  Result<void> read_name();
+  Result<void> read_about();
+  Result<void> read_paths();
+  Result<void> read_path_of(const toml::node& node);
+  Result<void> read_local();
+  Result<void> read_contention();
+
+  std::string_view file_;
+  const toml::table& root_;
+  Network network_;
+  std::optional<PathCost> self_node_;
+  std::optional<PathCost> remote_;
+};
+
+Result<void> Network::FileReader::read_name() {
+  const std::optional<std::string> name = root_["name"].value_exact<std::string>();
   if (!name || name->empty()) {
-    return invalid_input(std::string(file_name) +
+    return invalid_input(std::string(file_) +
                          ": needs name = \"...\", the network's name in every report");
   }
   const bool printable = std::all_of(name->begin(), name->end(), [](char c) {
@@ -219,116 +237,141 @@ Result<Network> Network::parse(std::string_view toml_text, std::string_view file
   });
   if (!printable) {
     return error_at(
-        file_name, root.get("name")->source(),
+        file_, root_.get("name")->source(),
         "'name' may hold letters, digits, '-', '_' and '.' only: it is used in lists and file names");
   }
-  network.name_ = *name;
+  network_.name_ = *name;
+  return {};
+}
 
-  if (const toml::node* about = root.get("about"); about != nullptr) {
-    const toml::table* table = about->as_table();
-    if (table == nullptr) return error_at(file_name, about->source(), "'about' must be a table: [about]");
-    std::ostringstream text;
-    for (const auto& [key, value] : *table) {
-      if (text.tellp() > 0) text << "; ";
-      text << key.str() << ": ";
-      if (const auto* string = value.as_string()) {
-        text << string->get();
-      } else {
-        value.visit([&text](const auto& typed) { text << typed; });
-      }
+Result<void> Network::FileReader::read_about() {
+  const toml::node* about = root_.get("about");
+  if (about == nullptr) return {};
+  const toml::table* table = about->as_table();
+  if (table == nullptr) return error_at(file_, about->source(), "'about' must be a table: [about]");
+  std::ostringstream text;
+  for (const auto& [key, value] : *table) {
+    if (text.tellp() > 0) text << "; ";
+    text << key.str() << ": ";
+    if (const auto* string = value.as_string()) {
+      text << string->get();
+    } else {
+      value.visit([&text](const auto& typed) { text << typed; });
     }
-    network.description_ = text.str();
   }
+  network_.description_ = text.str();
+  return {};
+}
 
-  const toml::node* path_node = root.get("path");
+Result<void> Network::FileReader::read_paths() {
+  const toml::node* path_node = root_.get("path");
   const toml::array* paths = path_node != nullptr ? path_node->as_array() : nullptr;
   if (paths == nullptr || paths->empty()) {
-    return invalid_input(std::string(file_name) +
+    return invalid_input(std::string(file_) +
                          ": needs at least one [[path]] with 'locality' and 'table'");
   }
-  std::optional<PathCost> self_node;
-  std::optional<PathCost> remote;
   for (const toml::node& node : *paths) {
-    const toml::table* table = node.as_table();
-    if (table == nullptr) return error_at(file_name, node.source(), "'path' must be tables: [[path]]");
-    const std::optional<std::string> locality = (*table)["locality"].value_exact<std::string>();
-    if (!locality) {
-      return error_at(file_name, table->source(),
-                      "[[path]] needs 'locality': \"self-node\", \"remote\" or \"hop:N\"");
-    }
-    Result<PathCost> cost = read_path(file_name, *table);
-    if (!cost) return cost.error();
-    const std::optional<unsigned> hops = hop_number(*locality);
-    bool twice = false;
-    if (*locality == "self-node") {
-      twice = self_node.has_value();
-      self_node = std::move(*cost);
-    } else if (*locality == "remote") {
-      twice = remote.has_value();
-      remote = std::move(*cost);
-    } else if (hops) {
-      const auto at =
-          std::lower_bound(network.hop_paths_.begin(), network.hop_paths_.end(), *hops,
-                           [](const HopPath& path, std::uint32_t value) { return path.hops < value; });
-      twice = at != network.hop_paths_.end() && at->hops == *hops;
-      network.hop_paths_.insert(at, {*hops, std::move(*cost)});
-    } else {
-      return error_at(
-          file_name, table->get("locality")->source(),
-          "unknown locality '" + *locality + "': use \"self-node\", \"remote\" or \"hop:N\" (N from 1)");
-    }
-    if (twice) return error_at(file_name, table->source(), "locality '" + *locality + "' appears twice");
+    if (Result<void> done = read_path_of(node); !done) return done;
   }
-  if (!remote && !network.hop_paths_.empty()) {  // the farthest serves whatever is farther
-    remote = std::move(network.hop_paths_.back().cost);
-    network.hop_paths_.pop_back();
+  if (!remote_ && !network_.hop_paths_.empty()) {  // the farthest serves whatever is farther
+    remote_ = std::move(network_.hop_paths_.back().cost);
+    network_.hop_paths_.pop_back();
   }
-  network.self_node_ = self_node ? *self_node : *remote;
-  network.remote_ = remote ? *remote : *self_node;
+  network_.self_node_ = self_node_ ? *self_node_ : *remote_;
+  network_.remote_ = remote_ ? *remote_ : *self_node_;
+  return {};
+}
 
-  if (const toml::node* node = root.get("local"); node != nullptr) {
-    const toml::table* table = node->as_table();
-    if (table == nullptr) return error_at(file_name, node->source(), "'local' must be a table: [local]");
-    if (Result<void> keys = check_keys(file_name, *table, "[local]", {"copy", "reduce"}); !keys)
-      return keys.error();
-    for (auto [key, target] :
-         {std::pair{"copy", &network.local_.copy}, std::pair{"reduce", &network.local_.reduce}}) {
-      const toml::node* curve = table->get(key);
-      if (curve == nullptr) continue;
-      Result<CostCurve> read = read_curve(file_name, *curve, key);
-      if (!read) return read.error();
-      *target = std::move(*read);
-    }
+Result<void> Network::FileReader::read_path_of(const toml::node& node) {
+  const toml::table* table = node.as_table();
+  if (table == nullptr) return error_at(file_, node.source(), "'path' must be tables: [[path]]");
+  const std::optional<std::string> locality = (*table)["locality"].value_exact<std::string>();
+  if (!locality) {
+    return error_at(file_, table->source(),
+                    "[[path]] needs 'locality': \"self-node\", \"remote\" or \"hop:N\"");
   }
+  Result<PathCost> cost = read_path(file_, *table);
+  if (!cost) return cost.error();
+  const std::optional<unsigned> hops = hop_number(*locality);
+  bool twice = false;
+  if (*locality == "self-node") {
+    twice = self_node_.has_value();
+    self_node_ = std::move(*cost);
+  } else if (*locality == "remote") {
+    twice = remote_.has_value();
+    remote_ = std::move(*cost);
+  } else if (hops) {
+    const auto at =
+        std::lower_bound(network_.hop_paths_.begin(), network_.hop_paths_.end(), *hops,
+                         [](const HopPath& path, std::uint32_t value) { return path.hops < value; });
+    twice = at != network_.hop_paths_.end() && at->hops == *hops;
+    network_.hop_paths_.insert(at, {*hops, std::move(*cost)});
+  } else {
+    return error_at(
+        file_, table->get("locality")->source(),
+        "unknown locality '" + *locality + "': use \"self-node\", \"remote\" or \"hop:N\" (N from 1)");
+  }
+  if (twice) return error_at(file_, table->source(), "locality '" + *locality + "' appears twice");
+  return {};
+}
 
-  if (const toml::node* node = root.get("contention"); node != nullptr) {
-    const toml::table* table = node->as_table();
-    if (table == nullptr)
-      return error_at(file_name, node->source(), "'contention' must be a table: [contention]");
-    if (Result<void> keys = check_keys(file_name, *table, "[contention]", {"model", "bandwidth_MBps"});
-        !keys) {
-      return keys.error();
-    }
-    const std::string model = (*table)["model"].value_exact<std::string>().value_or("");
-    if (model == "none") {
-      network.contention_ = Contention::kNone;
-    } else if (model == "bus") {
-      network.contention_ = Contention::kBus;
-    } else if (model == "nic") {
-      network.contention_ = Contention::kNic;
-    } else {
-      return error_at(file_name, node->source(), "[contention] needs model = \"none\", \"bus\" or \"nic\"");
-    }
-    const toml::node* bandwidth = table->get("bandwidth_MBps");
-    const double megabytes = bandwidth != nullptr ? bandwidth->value<double>().value_or(-1.0) : 0.0;
-    const bool needed = network.contention_ != Contention::kNone;
-    if (!std::isfinite(megabytes) || megabytes < 0 || (needed && megabytes == 0)) {
-      return error_at(file_name, node->source(),
-                      "[contention] needs bandwidth_MBps, a number above 0, for model '" + model + "'");
-    }
-    network.contention_bytes_per_s_ = megabytes * kBytesPerMegabyte;
+Result<void> Network::FileReader::read_local() {
+  const toml::node* node = root_.get("local");
+  if (node == nullptr) return {};
+  const toml::table* table = node->as_table();
+  if (table == nullptr) return error_at(file_, node->source(), "'local' must be a table: [local]");
+  if (Result<void> keys = check_keys(file_, *table, "[local]", {"copy", "reduce"}); !keys)
+    return keys.error();
+  for (auto [key, target] :
+       {std::pair{"copy", &network_.local_.copy}, std::pair{"reduce", &network_.local_.reduce}}) {
+    const toml::node* curve = table->get(key);
+    if (curve == nullptr) continue;
+    Result<CostCurve> read = read_curve(file_, *curve, key);
+    if (!read) return read.error();
+    *target = std::move(*read);
   }
-  return network;
+  return {};
+}
+
+Result<void> Network::FileReader::read_contention() {
+  const toml::node* node = root_.get("contention");
+  if (node == nullptr) return {};
+  const toml::table* table = node->as_table();
+  if (table == nullptr)
+    return error_at(file_, node->source(), "'contention' must be a table: [contention]");
+  if (Result<void> keys = check_keys(file_, *table, "[contention]", {"model", "bandwidth_MBps"});
+      !keys) {
+    return keys.error();
+  }
+  const std::string model = (*table)["model"].value_exact<std::string>().value_or("");
+  if (model == "none") {
+    network_.contention_ = Contention::kNone;
+  } else if (model == "bus") {
+    network_.contention_ = Contention::kBus;
+  } else if (model == "nic") {
+    network_.contention_ = Contention::kNic;
+  } else {
+    return error_at(file_, node->source(), "[contention] needs model = \"none\", \"bus\" or \"nic\"");
+  }
+  const toml::node* bandwidth = table->get("bandwidth_MBps");
+  const double megabytes = bandwidth != nullptr ? bandwidth->value<double>().value_or(-1.0) : 0.0;
+  const bool needed = network_.contention_ != Contention::kNone;
+  if (!std::isfinite(megabytes) || megabytes < 0 || (needed && megabytes == 0)) {
+    return error_at(file_, node->source(),
+                    "[contention] needs bandwidth_MBps, a number above 0, for model '" + model + "'");
+  }
+  network_.contention_bytes_per_s_ = megabytes * kBytesPerMegabyte;
+  return {};
+}
+
+Result<Network> Network::parse(std::string_view toml_text, std::string_view file_name) {
+  toml::table root;
+  try {
+    root = toml::parse(toml_text, file_name);
+  } catch (const toml::parse_error& error) {
+    return error_at(file_name, error.source(), std::string(error.description()));
+  }
+  return FileReader(file_name, root).read();
 }
 
 Result<Network> Network::load(const std::string& path) {

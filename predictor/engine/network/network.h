@@ -94,6 +94,7 @@ class Network {
   void set_contention(Contention model);
 
  private:
+  class FileReader;
   std::string name_;
   std::string description_;
   struct HopPath {

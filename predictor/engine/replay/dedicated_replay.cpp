@@ -122,11 +122,11 @@ bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, bool for_po
 template <std::size_t kTargets>
 [[gnu::always_inline]] inline bool DedicatedReplay::execute_send(ProcessIndex index, const Op& op) {
   const std::size_t targets = count<kTargets>();
-  const Message& message = store_.message(op.message);
+  const Message& message = store_.message(op.message());
   Process& process = processes_[index];
-  Slot& slot = slot_of<kTargets>(op.message);
+  Slot& slot = slot_of<kTargets>(op.message());
   Seconds* const clock = &clock_s_[index * targets];
-  Seconds* const arrival = messages_.arrival_s<kTargets>(op.message);
+  Seconds* const arrival = messages_.arrival_s<kTargets>(op.message());
   const bool internal = (op.flags & kOpInternal) != 0;
   if (!process.in_send) {
     const bool costs_time = !internal && (costs_.has_flight() || costs_.has_cpu());
@@ -139,7 +139,7 @@ template <std::size_t kTargets>
     }
     if (is_timed<kTargets>()) {
       timeline_->acted(index, clock[0]);
-      timeline_->names(index, op.message);
+      timeline_->names(index, op.message());
     }
     const bool waits = may_wait(message, op) && any_rendezvous(message);
     slot.sent = true;
@@ -154,17 +154,17 @@ template <std::size_t kTargets>
         std::copy_n(clock, targets, arrival);
       }
       slot.matched = true;
-      if (may_wait(message, op)) std::copy_n(clock, targets, messages_.free_s<kTargets>(op.message));
+      if (may_wait(message, op)) std::copy_n(clock, targets, messages_.free_s<kTargets>(op.message()));
       wake(slot.receiver);
     } else {
       std::copy_n(clock, targets, arrival);
       if (slot.posted) {
-        match(op.message, slot);
+        match(op.message(), slot);
       } else if ((op.flags & kOpNonblocking) == 0) {
         process.in_send = true;
         // A probe waits for the announcement only, which is known now.
         wake(slot.receiver);
-        return wait(index, op.message, true);
+        return wait(index, op.message(), true);
       } else {
         wake(slot.receiver);
       }
@@ -172,7 +172,7 @@ template <std::size_t kTargets>
   }
   process.in_send = false;
   if ((op.flags & kOpNonblocking) == 0) end_blocking_send(index, op, message, slot);
-  use(op.message, slot);
+  use(op.message(), slot);
   return true;
 }
 
@@ -185,20 +185,20 @@ void DedicatedReplay::end_blocking_send(ProcessIndex index, const Op& op, const 
                 [&](std::size_t k, std::size_t where) { clock[k] += first_delay_s(slot, k, where); });
   }
   if (may_wait(message, op)) {
-    const Seconds* const free = messages_.free_s(op.message);
+    const Seconds* const free = messages_.free_s(op.message());
     for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
   }
 }
 
 bool DedicatedReplay::execute_wait_send(ProcessIndex index, const Op& op) {
-  Slot& slot = slot_of<0>(op.message);
-  if (may_wait(store_.message(op.message), op)) {
-    if (!slot.matched) return wait(index, op.message, true);
+  Slot& slot = slot_of<0>(op.message());
+  if (may_wait(store_.message(op.message()), op)) {
+    if (!slot.matched) return wait(index, op.message(), true);
     Seconds* const clock = &clock_s_[index * count_];
-    const Seconds* const free = messages_.free_s(op.message);
+    const Seconds* const free = messages_.free_s(op.message());
     for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
   }
-  use(op.message, slot);
+  use(op.message(), slot);
   return true;
 }
 
@@ -239,19 +239,19 @@ void DedicatedReplay::match(MessageIndex index, Slot& slot) {
 template <std::size_t kTargets>
 [[gnu::always_inline]] inline bool DedicatedReplay::execute_recv(ProcessIndex index, const Op& op) {
   const std::size_t targets = count<kTargets>();
-  Slot& slot = slot_of<kTargets>(op.message);
-  if (!slot.matched && !slot.posted) execute_post<kTargets>(index, op.message);
-  if (!slot.matched) return wait(index, op.message, false);
+  Slot& slot = slot_of<kTargets>(op.message());
+  if (!slot.matched && !slot.posted) execute_post<kTargets>(index, op.message());
+  if (!slot.matched) return wait(index, op.message(), false);
   Seconds* const clock = &clock_s_[index * targets];
-  const Seconds* const arrival = messages_.arrival_s<kTargets>(op.message);
+  const Seconds* const arrival = messages_.arrival_s<kTargets>(op.message());
   for (std::size_t k = 0; k < targets; ++k) clock[k] = std::max(clock[k], arrival[k]);
-  if (processes_[index].unsettled && (op.flags & kOpInternal) == 0) settle(index, op.message);
+  if (processes_[index].unsettled && (op.flags & kOpInternal) == 0) settle(index, op.message());
   if (is_timed<kTargets>()) {
     timeline_->waited(index, clock[0]);
-    timeline_->names(index, op.message);
+    timeline_->names(index, op.message());
   }
   if (costs_.has_recv_cpu() && (op.flags & kOpInternal) == 0) {
-    const Message& message = store_.message(op.message);
+    const Message& message = store_.message(op.message());
     const Seconds* const row = costs_of(message);
     const Seconds* const inverse_speed = inverse_speeds_of(index);
     const Seconds share = message.internal ? 0 : 1;  // a ghost's message costs nothing
@@ -259,19 +259,19 @@ template <std::size_t kTargets>
       clock[k] += share * row[(3 * where + 2) * targets + k] * inverse_speed[k];
     });
   }
-  use(op.message, slot);
+  use(op.message(), slot);
   return true;
 }
 
 bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
-  Slot& slot = slot_of<0>(op.message);
-  if (!slot.sent) return wait(index, op.message, false);
+  Slot& slot = slot_of<0>(op.message());
+  if (!slot.sent) return wait(index, op.message(), false);
   Seconds* const clock = &clock_s_[index * count_];
-  const Seconds* const arrival = messages_.arrival_s(op.message);
+  const Seconds* const arrival = messages_.arrival_s(op.message());
   if (slot.matched) {
     for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], arrival[k]);
   } else {
-    const Message& message = store_.message(op.message);
+    const Message& message = store_.message(op.message());
     const Seconds* const row = costs_of(message);
     for_targets(message, [&](std::size_t k, std::size_t where) {
       const Seconds flight_s = row[3 * where * count_ + k];
@@ -281,14 +281,14 @@ bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
                         (announced ? std::min(flight_s, empty_flight_s_[where * count_ + k]) : flight_s));
     });
   }
-  use(op.message, slot);
+  use(op.message(), slot);
   return true;
 }
 
 void DedicatedReplay::execute_local(ProcessIndex index, const Op& op) {
   if (!costs_.has_local()) return;
   const Seconds* const row =
-      op.kind == OpKind::kCopy ? costs_.copy_row(op.message) : costs_.reduce_row(op.message);
+      op.kind == OpKind::kCopy ? costs_.copy_row(op.local_bytes()) : costs_.reduce_row(op.local_bytes());
   const Seconds* const inverse_speed = inverse_speeds_of(index);
   Seconds* const clock = &clock_s_[index * count_];
   for (std::size_t k = 0; k < count_; ++k) clock[k] += row[k] * inverse_speed[k];
@@ -331,9 +331,9 @@ void DedicatedReplay::run(ProcessIndex index) {
         if (!execute_wait_send(index, *op)) return;
         break;
       case OpKind::kPost:
-        if (op->message != kNoMessage) {
-          execute_post<kTargets>(index, op->message);
-          use(op->message, messages_.slot<kTargets>(op->message));
+        if (op->names_message()) {
+          execute_post<kTargets>(index, op->message());
+          use(op->message(), messages_.slot<kTargets>(op->message()));
         }
         break;
       case OpKind::kRecv:
@@ -362,7 +362,7 @@ void DedicatedReplay::run(ProcessIndex index) {
     }
     if (is_timed<kTargets>()) timeline_->done(index, clock[0]);
     if ((op->flags & kOpVaries) != 0) [[unlikely]]
-      store_.row_used(op->message);
+      store_.row_used(op->row());
     process.measured_s += op->work_s + op->call_s;
     process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
     OpStore::pop(process.cursor);
@@ -375,9 +375,9 @@ void DedicatedReplay::note_window(ProcessIndex index, const Op& op) {
   if (op.kind == OpKind::kWindowOpen) {
     window_clocks_.open(index, measured_s, clock, op.call_s);
   } else if (op.kind == OpKind::kWindowClose) {
-    window_clocks_.close(index, op.message, measured_s, clock);
+    window_clocks_.close(index, op.window(), measured_s, clock);
   } else {
-    window_clocks_.end_block(index, op.message, measured_s, clock);
+    window_clocks_.end_block(index, op.block(), measured_s, clock);
   }
 }
 

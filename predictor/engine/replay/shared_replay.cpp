@@ -164,7 +164,7 @@ void SharedReplay::count_waiting(Node& node, int change, Seconds now_s) {
 
 Seconds SharedReplay::turns_s(const Process& process, const Op& op, Seconds since_s, Seconds now_s) const {
   const Node& node = nodes_[process.node];
-  const Message& message = store_.message(op.message);
+  const Message& message = store_.message(op.message());
   const bool in_node = !message.internal && node_of(message.src) == node_of(message.dst);
   if (!is_before(process.wait_since_s, now_s)) {
     return in_node && is_before(now_s, since_s + node.switch_s) ? node.switch_s / 2 : 0;
@@ -185,7 +185,7 @@ Seconds SharedReplay::turns_s(const Process& process, const Op& op, Seconds sinc
 
 Seconds SharedReplay::local_work_s(const Op& op) {
   if (!costs_.has_local()) return 0;
-  return op.kind == OpKind::kCopy ? *costs_.copy_row(op.message) : *costs_.reduce_row(op.message);
+  return op.kind == OpKind::kCopy ? *costs_.copy_row(op.local_bytes()) : *costs_.reduce_row(op.local_bytes());
 }
 
 Rendezvous SharedReplay::rendezvous(const Message& message) {
@@ -205,7 +205,7 @@ Rendezvous SharedReplay::rendezvous(const Message& message) {
 // Does the rank still have to look for connections over the message's path?
 bool SharedReplay::is_unsettled(const Process& process, const Op& op) const {
   if (process.settled || (op.flags & kOpInternal) != 0) return false;
-  const Message& message = store_.message(op.message);
+  const Message& message = store_.message(op.message());
   return !message.internal && localities_.path(locality(message)).first_peer_s > 0;
 }
 
@@ -215,8 +215,8 @@ void SharedReplay::connect(Process& process, const Op& op, Seconds leaves_s) {
 
 Seconds SharedReplay::first_peer_s(const Process& process, const Op& op) {
   if (!is_unsettled(process, op)) return 0;
-  const Message& message = store_.message(op.message);
-  const Flight& flight = flights_[op.message];
+  const Message& message = store_.message(op.message());
+  const Flight& flight = flights_[op.message()];
   const Seconds ready_s = flight.arrival_s - cost(message).flight_s - flight.first_delay_s;
   return is_before(ready_s, process.connected_s) ? localities_.path(locality(message)).first_peer_s : 0;
 }
@@ -286,12 +286,12 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   if (process.stage == Stage::kStart) {
     process.stage = Stage::kAction;
     if (timeline_ != nullptr) timeline_->take(index, op, process.events_done, now_s);
-    if (op.message != kNoMessage) {  // is needed when the work is done, after that of many others
-      store_.prefetch(op.message);
-      flights_.prefetch(op.message);
+    if (op.names_message()) {  // is needed when the work is done, after that of many others
+      store_.prefetch(op.message());
+      flights_.prefetch(op.message());
     }
     Seconds work_s = store_.work_of(op, target_.scenario);
-    if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message)).send_cpu_s;
+    if (has_cost && op.kind == OpKind::kSend) work_s += cost(store_.message(op.message())).send_cpu_s;
     if (start_work(index, work_s, now_s)) return false;
   }
   if (process.stage == Stage::kAction) {
@@ -304,43 +304,43 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         break;
       case OpKind::kSend:
         process.stage = Stage::kAfter;
-        if (timeline_ != nullptr) timeline_->names(index, op.message);
-        execute_send(op.message, first_message_s(store_.message(op.message), op), now_s);
-        if (!process.settled) connect(process, op, flights_[op.message].sent_s);
+        if (timeline_ != nullptr) timeline_->names(index, op.message());
+        execute_send(op.message(), first_message_s(store_.message(op.message()), op), now_s);
+        if (!process.settled) connect(process, op, flights_[op.message()].sent_s);
         break;
       case OpKind::kWaitSend:
         process.stage = Stage::kAfter;
         break;
       case OpKind::kPost:
-        if (op.message == kNoMessage) break;
-        execute_post(op.message, now_s);
-        use(op.message);
+        if (!op.names_message()) break;
+        execute_post(op.message(), now_s);
+        use(op.message());
         break;
       case OpKind::kRecv: {
-        execute_post(op.message, now_s);
-        Seconds there_s = flights_[op.message].arrival_s;
+        execute_post(op.message(), now_s);
+        Seconds there_s = flights_[op.message()].arrival_s;
         if (!process.settled) there_s += first_peer_s(process, op);
-        if (await(index, op.message, false, there_s, now_s)) return false;
+        if (await(index, op.message(), false, there_s, now_s)) return false;
         process.stage = Stage::kAfter;
         process.settled = process.settled || is_unsettled(process, op);
         if (timeline_ != nullptr) {
           timeline_->waited(index, now_s);
-          timeline_->names(index, op.message);
+          timeline_->names(index, op.message());
         }
         Seconds work_s = process.takes_turns ? turns_s(process, op, there_s, now_s) : 0;
-        if (has_cost) work_s += cost(store_.message(op.message)).recv_cpu_s;
-        use(op.message);
+        if (has_cost) work_s += cost(store_.message(op.message())).recv_cpu_s;
+        use(op.message());
         if (start_work(index, work_s, now_s)) return false;
         break;
       }
       case OpKind::kPeek: {
-        const Flight& flight = flight_of(op.message);
+        const Flight& flight = flight_of(op.message());
         Seconds until_s = flight.arrival_s;
-        if (flight.sent && !flight.posted && is_rendezvous(store_.message(op.message))) {
-          until_s = flight.sent_s + rendezvous(store_.message(op.message)).handshake_s;
+        if (flight.sent && !flight.posted && is_rendezvous(store_.message(op.message()))) {
+          until_s = flight.sent_s + rendezvous(store_.message(op.message())).handshake_s;
         }
-        if (await(index, op.message, false, until_s, now_s)) return false;
-        use(op.message);
+        if (await(index, op.message(), false, until_s, now_s)) return false;
+        use(op.message());
         break;
       }
       case OpKind::kExit:
@@ -349,7 +349,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kBlockEnd:  // not here, run() has it
         break;
       case OpKind::kWindowClose:
-        window_clocks_.close(index, op.message, process.measured_s + op.work_s + op.call_s, {&now_s, 1});
+        window_clocks_.close(index, op.window(), process.measured_s + op.work_s + op.call_s, {&now_s, 1});
         break;
       case OpKind::kCopy:
       case OpKind::kReduce:
@@ -363,13 +363,13 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   }
   if (op.kind == OpKind::kWaitSend || op.kind == OpKind::kSend) {
     const bool blocks = op.kind == OpKind::kWaitSend || (op.flags & kOpNonblocking) == 0;
-    const Flight& flight = flight_of(op.message);
+    const Flight& flight = flight_of(op.message());
     Seconds until_s = flight.sender_free_s;
-    const bool own = op.kind == OpKind::kSend && blocks && !store_.message(op.message).collective &&
+    const bool own = op.kind == OpKind::kSend && blocks && !store_.message(op.message()).collective &&
                      (op.flags & kOpInternal) == 0;
     if (own) until_s = std::max(until_s, flight.sent_s);  // it returns when the message has left
-    if (blocks && await(index, op.message, true, until_s, now_s)) return false;
-    use(op.message);
+    if (blocks && await(index, op.message(), true, until_s, now_s)) return false;
+    use(op.message());
   }
   if (op.kind == OpKind::kWindowOpen) [[unlikely]]
     window_clocks_.open(index, process.measured_s + op.work_s + op.call_s, {&now_s, 1}, op.call_s);
@@ -384,7 +384,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
   process.events_done += (op.flags & kOpEndsEvent) != 0 ? 1 : 0;
   process.stage = Stage::kStart;
   if ((op.flags & kOpVaries) != 0) [[unlikely]]
-    store_.row_used(op.message);
+    store_.row_used(op.row());
   OpStore::pop(process.cursor);
 }
 
@@ -396,7 +396,7 @@ void SharedReplay::run(ProcessIndex index, Seconds now_s) {
     const Op* op = process.exited ? nullptr : store_.front(index, process.cursor);
     if (op != nullptr && op->kind == OpKind::kBlockEnd)
         [[unlikely]] {  // no step: nobody sees it but the clocks
-      window_clocks_.end_block(index, op->message, process.measured_s, {&now_s, 1});
+      window_clocks_.end_block(index, op->block(), process.measured_s, {&now_s, 1});
       OpStore::pop(process.cursor);
       continue;
     }

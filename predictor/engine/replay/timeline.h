@@ -64,7 +64,7 @@ class TimelineRecorder {
     taken.function = op.function;
     taken.work_s = op.work_s;
     row_of_.resize(in_hand_.size(), kNoMessage);
-    row_of_[process] = (op.flags & kOpVaries) != 0 ? op.message : kNoMessage;
+    row_of_[process] = (op.flags & kOpVaries) != 0 ? op.row() : kNoMessage;
   }
   // The first call after take() counts.
   void acted(ProcessIndex process, Seconds now_s) {

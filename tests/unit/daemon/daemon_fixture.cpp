@@ -151,14 +151,8 @@ std::vector<std::string> RingProgram::batches_of(std::uint32_t node) const {
           Event close;
           close.kind = EventKind::kWindowClose;
           encoder.add(rank, close);
-          Event rest;
-          rest.kind = EventKind::kSkipped;
-          rest.op = static_cast<CollectiveOp>(SkippedSide::kEverything);
-          rest.bytes = 1;
-          encoder.add(rank, rest);
-          Event open;
-          open.kind = EventKind::kWindowOpen;
-          open.bytes = 1;
+          encoder.add(rank, skipped_event(SkippedSide::kEverything, 1));
+          Event open = window_open_event(1);
           open.call_s = unseen_s;
           encoder.add(rank, open);
         }

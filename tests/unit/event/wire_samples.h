@@ -58,7 +58,7 @@ inline std::vector<Item> golden_items() {
       send.event.request = 3 * step + 2;
       Item& reduce = add(item(rank, EventKind::kIcollective, 1e-8, 0));
       reduce.event.flags = kFlagHasRequest | kFlagCallBegin | kFlagInPlace;
-      reduce.event.op = CollectiveOp::kAllreduce;
+      set_op(reduce.event, CollectiveOp::kAllreduce);
       reduce.event.bytes = 8;
       reduce.event.request = 3 * step + 3;
       Item& end = add(item(rank, EventKind::kEndRecv, 3e-6, 4e-5));
@@ -94,7 +94,7 @@ inline std::vector<Item> golden_items() {
   one_wait.event.flags = kFlagHasRequest;
   one_wait.event.request = 4000000000u;
   Item& gather = add(item(1, EventKind::kCollective, 1e-6, 2e-5));
-  gather.event.op = CollectiveOp::kAlltoallv;
+  set_op(gather.event, CollectiveOp::kAlltoallv);
   gather.event.comm = 1;
   gather.event.root = -4;
   gather.values = {100, 200, 300, 0};
@@ -131,7 +131,7 @@ inline std::vector<Item> later_items() {
   create.values = {77, 0, 1, 0};
   for (const OneSidedOp op : {OneSidedOp::kPut, OneSidedOp::kLock}) {
     Item& one_sided = add(item(1, EventKind::kOneSided, 1e-6, 2e-6));
-    one_sided.event.op = static_cast<CollectiveOp>(op);
+    set_op(one_sided.event, op);
     one_sided.event.peer = 0;
     one_sided.event.comm = 1;
     one_sided.event.bytes = op == OneSidedOp::kPut ? 4096 : 0;
@@ -141,7 +141,7 @@ inline std::vector<Item> later_items() {
   Item& sync = add(item(1, EventKind::kOneSidedSync, 0, 1e-5));
   sync.event.comm = 1;
   Item& io = add(item(0, EventKind::kIo, 0, 0.5));
-  io.event.op = static_cast<CollectiveOp>(IoDirection::kWrite);
+  set_op(io.event, IoDirection::kWrite);
   io.event.bytes = 1 << 20;
   return items;
 }

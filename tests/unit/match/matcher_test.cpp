@@ -52,7 +52,7 @@ class Match : public testing::Test {
     std::vector<Bytes> bytes;
     engine::OpStore::Cursor& cursor = cursors_[static_cast<std::size_t>(rank)];
     while (const engine::Op* op = store_.front(static_cast<engine::ProcessIndex>(rank), cursor)) {
-      if (op->kind == engine::OpKind::kRecv) bytes.push_back(store_.message(op->message).bytes);
+      if (op->kind == engine::OpKind::kRecv) bytes.push_back(store_.message(op->message()).bytes);
       engine::OpStore::pop(cursor);
     }
     return bytes;
@@ -75,7 +75,7 @@ TEST_F(Match, PostingOrderDecidesNotCompletionOrder) {
 
 Event operation(OneSidedOp op, Rank target, Bytes bytes, int request = -1) {
   Event event = make(EventKind::kOneSided, target, kAnyTag, request);
-  event.op = static_cast<CollectiveOp>(op);
+  set_op(event, op);
   event.bytes = bytes;
   return event;
 }
@@ -123,7 +123,7 @@ TEST_F(Match, OneSidedOperationsThatCannotBe) {
 
 TEST_F(Match, TimeInMpiIoIsKeptAndCounted) {
   Event io = make(EventKind::kIo);
-  io.op = static_cast<CollectiveOp>(IoDirection::kWrite);
+  set_op(io, IoDirection::kWrite);
   io.bytes = 1000;
   io.call_s = 2;
   feed(0, io);
@@ -140,7 +140,7 @@ TEST_F(Match, TimeInMpiIoIsKeptAndCounted) {
 TEST_F(Match, CollectivesFollowTheLibraryAndTheNodes) {
   // A broadcast of 64 bytes from rank 1 on nodes 0 1 | 2 3.
   Event bcast = make(EventKind::kCollective);
-  bcast.op = CollectiveOp::kBcast;
+  set_op(bcast, CollectiveOp::kBcast);
   bcast.bytes = 64;
   bcast.root = 1;
   matcher_.set_mpi({{engine::MpiLibrary::kMpich4, true}, {0, 0, 1, 1}});
@@ -150,7 +150,7 @@ TEST_F(Match, CollectivesFollowTheLibraryAndTheNodes) {
   EXPECT_THAT(received(1), testing::ElementsAre(64));  // the root's copy from its node's first rank
   // Without nodes, and of a library that is not known well.
   Event alltoall = make(EventKind::kCollective);
-  alltoall.op = CollectiveOp::kAlltoall;
+  set_op(alltoall, CollectiveOp::kAlltoall);
   alltoall.bytes = 8;
   engine::Matcher exact(4, store_);
   exact.set_mpi({{engine::MpiLibrary::kMpich4, true}, {}});
@@ -234,7 +234,7 @@ TEST_F(Match, CollectivesOnASubCommunicatorUseWorldRanks) {
     feed(rank, create);
     Event bcast = make(EventKind::kCollective);
     bcast.comm = 5;
-    bcast.op = CollectiveOp::kBcast;
+    set_op(bcast, CollectiveOp::kBcast);
     bcast.bytes = 64;
     bcast.root = 0;  // world rank 3
     feed(rank, bcast);
@@ -324,7 +324,7 @@ TEST_F(Match, CollectivesOfImpossibleSizes) {
         engine::OpStore store{2, 1};
         engine::Matcher matcher{2, store};
         Event event = make(kind, kAnyRank, kAnyTag, kind == EventKind::kIcollective ? 1 : -1);
-        event.op = op;
+        set_op(event, op);
         event.root = 0;
         event.bytes = bytes;
         const Result<void> fed = matcher.feed(0, event);
@@ -334,7 +334,7 @@ TEST_F(Match, CollectivesOfImpossibleSizes) {
     }
   }
   Event large = make(EventKind::kIcollective, kAnyRank, kAnyTag, 1);  // more than a million pieces of a chain's 8 KiB
-  large.op = CollectiveOp::kReduce;
+  set_op(large, CollectiveOp::kReduce);
   large.root = 0;
   large.bytes = Bytes{1} << 42;
   engine::OpStore store{2, 1};
@@ -369,7 +369,7 @@ TEST_F(Match, CreatingACommunicatorGoesByTheCall) {
     engine::Matcher matcher{2, store};
     for (const Rank rank : {0, 1}) {
       Event create = make(EventKind::kCollective);
-      create.op = CollectiveOp::kCommCreate;
+      set_op(create, CollectiveOp::kCommCreate);
       create.bytes = 8;
       if (const MpiFunction* found = mpi_function(function)) create.function = found->id;
       EXPECT_TRUE(matcher.feed(rank, create).ok());
@@ -377,7 +377,7 @@ TEST_F(Match, CreatingACommunicatorGoesByTheCall) {
     std::vector<Bytes> bytes;
     engine::OpStore::Cursor cursor;
     while (const engine::Op* op = store.front(0, cursor)) {
-      if (op->kind == engine::OpKind::kRecv) bytes.push_back(store.message(op->message).bytes);
+      if (op->kind == engine::OpKind::kRecv) bytes.push_back(store.message(op->message()).bytes);
       engine::OpStore::pop(cursor);
     }
     return std::pair(bytes, matcher.stats().approximated_collectives);

@@ -6,9 +6,7 @@ namespace lbf::op_store_test {
 namespace {
 
 engine::Op work(double seconds) {
-  engine::Op op;
-  op.work_s = seconds;
-  return op;
+  return engine::Op::plain(engine::OpKind::kCompute, seconds, 0);
 }
 
 TEST(OpStore, EachReaderReadsEverythingInOrder) {
@@ -46,18 +44,11 @@ TEST(OpStore, ChunksReturnWhenAllReadersPassed) {
   EXPECT_LE(store.ops_in_flight(), 2 * engine::OpStore::kChunkOps);
 }
 
-engine::Op naming(engine::OpKind kind, engine::MessageIndex message) {
-  engine::Op op;
-  op.kind = kind;
-  op.message = message;
-  return op;
-}
-
 TEST(OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
   engine::OpStore store(1, 2);
   const engine::MessageIndex first = store.new_message();
-  store.push(0, naming(engine::OpKind::kSend, first));
-  store.push(0, naming(engine::OpKind::kRecv, first));
+  store.push(0, engine::Op::on_message(engine::OpKind::kSend, first));
+  store.push(0, engine::Op::on_message(engine::OpKind::kRecv, first));
   for (int use = 0; use < 3; ++use) store.used(first);
   EXPECT_NE(store.new_message(), first);
   store.used(first);
@@ -67,7 +58,7 @@ TEST(OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
 TEST(OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
   engine::OpStore store(1, 2);
   const engine::MessageIndex message = store.new_message();
-  store.push(0, naming(engine::OpKind::kSend, message));
+  store.push(0, engine::Op::on_message(engine::OpKind::kSend, message));
   store.used(message);
   store.withdraw(message, 1);
   EXPECT_NE(store.new_message(), message);
@@ -79,8 +70,8 @@ TEST(OpStore, AWaitThatWillNotComeFreesTheSlot) {
   engine::OpStore store(1, 1);
   const engine::MessageIndex message = store.new_message();
   store.expect(message);
-  store.push(0, naming(engine::OpKind::kSend, message));
-  store.push(0, naming(engine::OpKind::kRecv, message));
+  store.push(0, engine::Op::on_message(engine::OpKind::kSend, message));
+  store.push(0, engine::Op::on_message(engine::OpKind::kRecv, message));
   store.used(message);
   store.used(message);
   const std::uint32_t generation = store.message(message).generation;
@@ -92,7 +83,7 @@ TEST(OpStore, AWaitThatWillNotComeFreesTheSlot) {
 
 TEST(OpStore, NobodyPassesAHeldPostUntilItsMessageIsKnown) {
   engine::OpStore store(1, 1);
-  engine::Op op = naming(engine::OpKind::kPost, engine::kNoMessage);
+  engine::Op op = engine::Op::on_message(engine::OpKind::kPost, engine::kNoMessage);
   op.flags = engine::kOpHeld;
   engine::Op& held = store.push(0, op);
   store.push(0, work(1));
@@ -103,7 +94,7 @@ TEST(OpStore, NobodyPassesAHeldPostUntilItsMessageIsKnown) {
   store.release(0, held, message);
   EXPECT_EQ(store.touched().size(), 1U);
   ASSERT_NE(store.front(0, cursor), nullptr);
-  EXPECT_EQ(store.front(0, cursor)->message, message);
+  EXPECT_EQ(store.front(0, cursor)->message(), message);
 }
 
 TEST(OpStore, AReaderThatJoinsReadsWhatTheOtherHasLeft) {

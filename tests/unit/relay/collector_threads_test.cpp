@@ -202,7 +202,7 @@ TEST_F(CollectorThreads, CollectivesOfThreadsBeginAndEnd) {
   const auto& end_1 = decoded.events[2].second;
   const auto& end_2 = decoded.events[3].second;
   EXPECT_EQ(begin_1.kind, EventKind::kIcollective);
-  EXPECT_EQ(begin_1.op, CollectiveOp::kBcast);
+  EXPECT_EQ(collective_op(begin_1), CollectiveOp::kBcast);
   EXPECT_EQ(begin_1.bytes, 1u);
   EXPECT_NE(begin_1.flags & kFlagBlockingCall, 0);
   EXPECT_EQ(begin_2.bytes, 2u);

@@ -235,7 +235,7 @@ TEST_F(TwoTargets, CollectivesOnAnIntercommunicator) {
     for (CollectiveOp op : {CollectiveOp::kBarrier, CollectiveOp::kAllreduce, CollectiveOp::kBcast}) {
       Event call = event(EventKind::kCollective, 1 + rank);
       call.comm = 1;
-      call.op = op;
+      set_op(call, op);
       call.bytes = 8;
       if (op == CollectiveOp::kBcast)
         call.root = !in_one ? 2 : rank == 4 ? kRootIsMe : kRootIsElsewhere;  // from world rank 4

@@ -348,7 +348,7 @@ class Maker {
     };
     for (Rank rank = 0; rank < trace_.ranks; ++rank) {
       Event event = start(rank, nonblocking ? EventKind::kIcollective : EventKind::kCollective);
-      event.op = op;
+      set_op(event, op);
       event.bytes = bytes;
       event.root = root;
       if (in_place) event.flags |= kFlagInPlace;

@@ -57,9 +57,7 @@ class Cutter {
       skipped(side, comm, peer, tag, count);
     }
     counts_.clear();
-    Event event;
-    event.kind = EventKind::kWindowOpen;
-    event.bytes = ++window_;
+    Event event = window_open_event(++window_);
     event.call_s = away_s_;
     away_s_ = 0;
     made(event);
@@ -78,9 +76,7 @@ class Cutter {
   }
   // ... and the program.
   void exit(const Event& event, std::size_t number) {
-    Event open;
-    open.kind = EventKind::kWindowOpen;
-    open.bytes = window_;
+    Event open = window_open_event(window_);
     open.call_s = away_s_;
     made(open);
     events_.push_back({event, number});
@@ -92,13 +88,10 @@ class Cutter {
  private:
   void made(const Event& event) { events_.push_back({event, kMade}); }
   void skipped(SkippedSide side, std::uint32_t comm, Rank peer, std::int32_t tag, std::uint64_t count) {
-    Event event;
-    event.kind = EventKind::kSkipped;
-    event.op = static_cast<CollectiveOp>(side);
+    Event event = skipped_event(side, count);
     event.comm = comm;
     event.peer = peer;
     event.tag = tag;
-    event.bytes = count;
     made(event);
   }
   static std::uint32_t request_of(const Event& event) {

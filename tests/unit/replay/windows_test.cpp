@@ -77,9 +77,9 @@ Ends match(const Trace& trace, const CutTrace& cut, std::mt19937_64& random) {
       if ((op.flags & engine::kOpEndsEvent) == 0) return;
       const CutEvent& done = cut.events[rank][event++];
       if (done.original == random_trace::kMade || !is_end(done.event)) return;
-      if (op.message == engine::kNoMessage) return;  // a wildcard that did not complete in its window
-      const engine::Message& message = store.message(op.message);
-      ends[{rank, done.original}] = {op.message, message.sender, message.receiver, op.kind == engine::OpKind::kSend};
+      if (op.message() == engine::kNoMessage) return;  // a wildcard that did not complete in its window
+      const engine::Message& message = store.message(op.message());
+      ends[{rank, done.original}] = {op.message(), message.sender, message.receiver, op.kind == engine::OpKind::kSend};
     });
   }
   return ends;
@@ -178,18 +178,13 @@ TEST(Windows, NobodyWaitsForARankWhoseCaptureEnded) {
 TEST(Windows, NothingComesAfterTheEndOfACapture) {
   engine::OpStore store(2, 1);
   engine::Matcher matcher(2, store);
-  Event end;
-  end.kind = EventKind::kSkipped;
-  end.op = static_cast<CollectiveOp>(SkippedSide::kEverything);
-  end.bytes = 1;
+  const Event end = skipped_event(SkippedSide::kEverything, 1);
   EXPECT_FALSE(matcher.feed(0, end).ok()) << "inside a window";
   Event close;
   close.kind = EventKind::kWindowClose;
   ASSERT_TRUE(matcher.feed(1, close).ok());
   ASSERT_TRUE(matcher.feed(1, end).ok());
-  Event open;
-  open.kind = EventKind::kWindowOpen;
-  open.bytes = 2;
+  const Event open = window_open_event(2);
   ASSERT_TRUE(matcher.feed(1, open).ok());
   Event compute;
   compute.process_s = 1;
@@ -231,8 +226,9 @@ TEST(Windows, AMessageInALinkIsNotTheNextOneInItsPlace) {
   };
   feed(0, of_kind(EventKind::kSend, 1, 0, 65000));
   feed(1, of_kind(EventKind::kWindowClose));
-  Event skipped = of_kind(EventKind::kSkipped, 0, 0, 1);
-  skipped.op = static_cast<CollectiveOp>(SkippedSide::kReceives);
+  Event skipped = skipped_event(SkippedSide::kReceives, 1);
+  skipped.peer = 0;
+  skipped.tag = 0;
   feed(1, skipped);
   feed(1, of_kind(EventKind::kWindowOpen, kAnyRank, kAnyTag, 1));
   Event pause = of_kind(EventKind::kCompute);  // meanwhile the message is taken; it is in the link until 0.065 s
@@ -274,7 +270,7 @@ TEST(Windows, WorkBeforeTheEndIsTheLastWindows) {
     ASSERT_TRUE(fed.ok()) << fed.error().message;
   };
   Event barrier = of_kind(EventKind::kCollective);
-  barrier.op = CollectiveOp::kBarrier;
+  set_op(barrier, CollectiveOp::kBarrier);
   barrier.process_s = 5;
   barrier.call_s = 5;
   ASSERT_TRUE(predictor.feed(0, barrier).ok());

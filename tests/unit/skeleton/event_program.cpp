@@ -82,7 +82,7 @@ void EventProgram::wait(Rank me, std::uint32_t request, bool first, Seconds work
 void EventProgram::collective(Rank me, CollectiveOp op, Bytes bytes, Rank root, Seconds work,
                               std::uint32_t comm, std::vector<std::uint64_t> sizes) {
   Event e = message(EventKind::kCollective, kAnyRank, bytes, kAnyTag, work, comm);
-  e.op = op;
+  set_op(e, op);
   e.root = root;
   if (!sizes.empty()) e.values = values.emplace_back(std::move(sizes));
   event(me, e);
@@ -91,7 +91,7 @@ void EventProgram::collective(Rank me, CollectiveOp op, Bytes bytes, Rank root, 
 void EventProgram::icollective(Rank me, CollectiveOp op, Bytes bytes, std::uint32_t request, Seconds work,
                                std::uint32_t comm) {
   Event e = message(EventKind::kIcollective, kAnyRank, bytes, kAnyTag, work, comm);
-  e.op = op;
+  set_op(e, op);
   with_request(e, request);
   event(me, e);
 }

@@ -212,7 +212,7 @@ TEST(Operations, TimesOfManyEventsAddUp) {
   for (const EventKind kind : {EventKind::kCompute, EventKind::kBlocked}) {
     Event event;
     event.kind = kind;
-    Seconds& seconds = kind == EventKind::kCompute ? event.process_s : event.off_s;
+    Duration& seconds = kind == EventKind::kCompute ? event.process_s : event.off_s;
     seconds = 1000;
     program.event(0, event);
     seconds = 1e-5;

@@ -183,7 +183,7 @@ TEST_F(WhatIf, AStoredTraceKnowsTheNodesOfItsRun) {
                           std::to_string(rank) + R"(,"node_index":)" + std::to_string(stream) + "}");
       Event event;
       event.kind = EventKind::kCollective;
-      event.op = CollectiveOp::kBarrier;
+      set_op(event, CollectiveOp::kBarrier);
       encoder.add(rank, event);
       event.kind = EventKind::kExit;
       encoder.add(rank, event);

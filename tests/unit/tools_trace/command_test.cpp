@@ -95,7 +95,7 @@ TEST_F(TraceCommand, DumpSaysAllThatIsKnown) {
   send.call_s = 0.25;
   Event gather;
   gather.kind = EventKind::kIcollective;
-  gather.op = CollectiveOp::kAllgatherv;
+  set_op(gather, CollectiveOp::kAllgatherv);
   gather.flags = kFlagHasRequest;
   gather.request = 9;
   gather.bytes = 8;

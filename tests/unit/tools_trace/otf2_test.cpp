@@ -255,7 +255,7 @@ TEST_F(Otf2Command, RequestsAndCollectivesInTheBackground) {
   std::vector<RankEvent> events;
   for (Rank rank = 0; rank < 2; ++rank) {
     Event start = event_of(EventKind::kIcollective, "MPI_Iallreduce");
-    start.op = CollectiveOp::kAllreduce;
+    set_op(start, CollectiveOp::kAllreduce);
     start.flags |= kFlagHasRequest;
     start.bytes = 64;
     start.request = 7;
@@ -277,7 +277,7 @@ TEST_F(Otf2Command, RequestsAndCollectivesInTheBackground) {
     wait.process_s = 1e-5;
     events.push_back({rank, wait});
     Event bcast = event_of(EventKind::kCollective, "MPI_Bcast");
-    bcast.op = CollectiveOp::kBcast;
+    set_op(bcast, CollectiveOp::kBcast);
     bcast.root = 1;
     bcast.bytes = 100;
     events.push_back({rank, bcast});

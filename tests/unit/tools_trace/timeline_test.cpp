@@ -162,7 +162,7 @@ TEST_F(TraceCommand, TimelineOfCollectivesInTheBackground) {
   for (Rank rank = 0; rank < 2; ++rank) {
     Event start;
     start.kind = EventKind::kIcollective;
-    start.op = CollectiveOp::kAllreduce;
+    set_op(start, CollectiveOp::kAllreduce);
     start.flags = kFlagHasRequest;
     start.bytes = 64;
     start.process_s = 1e-6;
