@@ -42,7 +42,8 @@ class BatchBuilder {
     encoder(now_ns).add_control(json);
     if (encoder_->raw_bytes() >= kBatchRawBytes) flush();
   }
-  void say_if_silent(std::uint64_t now_ns) {
+  // Begins an empty batch where none was sent for long.
+  void keep_alive(std::uint64_t now_ns) {
     if (now_ns - began_ns_ >= kSignOfLifeNs) encoder(now_ns);
   }
   void flush_if_old(std::uint64_t now_ns) {

@@ -240,7 +240,7 @@ void Delivery::spill_oldest() {
   ++totals_.spooled_batches;
 }
 
-bool Delivery::step(std::uint64_t now_ns) {
+bool Delivery::advance(std::uint64_t now_ns) {
   if (outcome_ != Outcome::kUnderWay) return false;
   if (refused_) {
     const bool had_work = !queue_.empty();
@@ -314,7 +314,7 @@ Result<bool> SpoolDelivery::refused(Error error) {
   return error;
 }
 
-Result<bool> SpoolDelivery::step() {
+Result<bool> SpoolDelivery::deliver_next() {
   if (!connected_) {
     auto response = request_("PUT", target_, file_.header().description, kJsonType);
     if (!response) return Error{ErrorCode::kUnavailable, response.error().message};  // lbfd, or munge, is not there

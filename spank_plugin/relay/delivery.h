@@ -67,8 +67,8 @@ class Delivery {
   void end(std::string reason);
 
   // One piece of work (at most one request). Returns false when there is nothing to do before `wake_ns()`.
-  bool step(std::uint64_t now_ns);
-  // When step() wants to be called again although nothing was submitted; 0: never.
+  bool advance(std::uint64_t now_ns);
+  // When advance() wants to be called again although nothing was submitted; 0: never.
   std::uint64_t wake_ns() const { return retry_ns_; }
 
   // No more time: everything that waits goes into the spool, the end as well.
@@ -131,7 +131,7 @@ class SpoolDelivery {
   SpoolDelivery(SpoolFile file, RequestFunction request);
   // True: all of it is delivered and the file is gone. Errors: kUnavailable (try again later; the file
   // stays); any other: lbfd refused it for good, and the file was removed.
-  Result<bool> step();
+  Result<bool> deliver_next();
   const SpoolFile& file() const { return file_; }
 
  private:

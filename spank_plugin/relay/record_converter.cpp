@@ -215,7 +215,7 @@ void RecordConverter::keep_alive(Seconds process_s, const RelayEventSink& sink) 
   sink(event);
 }
 
-void RecordConverter::tell_unrecorded(Seconds seconds_per_tick, const RelayEventSink& sink) {
+void RecordConverter::report_unrecorded_time(Seconds seconds_per_tick, const RelayEventSink& sink) {
   if (exited_ || closed_ || unrecorded_ticks_ == 0) return;
   Event event;
   event.kind = EventKind::kKeepAlive;

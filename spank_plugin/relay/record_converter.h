@@ -56,7 +56,7 @@ class RecordConverter {
   // A kKeepAlive event with the time of the window that is open which is in none of its events (preempted, or in calls
   // without a record: failed polls), as far as the records until now say it, and no such event has said it before. So
   // what has been measured of a window is known before it closes; its close, or the run's end, has the rest.
-  void tell_unrecorded(Seconds seconds_per_tick, const RelayEventSink& sink);
+  void report_unrecorded_time(Seconds seconds_per_tick, const RelayEventSink& sink);
 
   // Ends the process, which will not say so itself: it was killed or aborted, or its capture had ended before it. What
   // its open window has of time in no event it has until its last record. Where

@@ -448,7 +448,7 @@ int flush_own_files(const std::vector<std::string>& paths, const std::string& se
     }
     SpoolDelivery delivery(std::move(*file), *request);
     for (;;) {
-      auto done = delivery.step();
+      auto done = delivery.deliver_next();
       if (!done) {
         std::fprintf(stderr, "lbf-relay: error: %s\n", done.error().message.c_str());
         if (done.error().code == ErrorCode::kUnavailable) ++left;

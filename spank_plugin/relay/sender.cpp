@@ -109,7 +109,7 @@ void Sender::deliver_leftover() {
     leftover_ = std::make_unique<SpoolDelivery>(std::move(*file), request_);
     return;
   }
-  auto done = leftover_->step();
+  auto done = leftover_->deliver_next();
   if (!done || *done) leftover_.reset();
 }
 
@@ -151,7 +151,7 @@ void Sender::run() {
                      [&] { return !incoming_.empty() || ending_ != ending; });
       continue;
     }
-    if (delivery_.step(now_ns)) continue;
+    if (delivery_.advance(now_ns)) continue;
     if (delivery_.outcome() != Outcome::kUnderWay) return;
 
     const bool leftover_waits = !ending && delivery_.idle() && (leftover_ || !leftovers_.empty());

@@ -117,13 +117,13 @@ double StreamRun::pass(ClockReading now, const TickRate& rate) {
   }
   if (control_ && !collector_.costs().empty() &&
       (now.monotonic_ns - decided_ns_ >= kDecisionIntervalNs || now.monotonic_ns >= wake_ns())) {
-    regulate(now);
+    regulate(now, rate);
   }
   if (now.monotonic_ns - cost_written_ns_ >= kCostIntervalNs) write_cost(now.monotonic_ns);
   return fullest;
 }
 
-void StreamRun::regulate(ClockReading now) {
+void StreamRun::regulate(ClockReading now, const TickRate& rate) {
   cost::NodeUsage usage;
   Seconds delayed_s = 0;
   for (const auto& [rank, cost] : collector_.costs()) {
@@ -159,7 +159,7 @@ void StreamRun::regulate(ClockReading now) {
   }
   decided_ns_ = now.monotonic_ns;
   const std::vector<RingUse> rings = collector_.ring_uses();
-  collector_.give_orders(control_->decide(grid_ns(now.monotonic_ns), usage, rings), now, builder_);
+  collector_.give_orders(control_->decide(grid_ns(now.monotonic_ns), usage, rings), now, rate, builder_);
 }
 
 void StreamRun::write_cost(std::uint64_t now_ns) {

@@ -47,7 +47,7 @@ class StreamRun {
   RelayResult finish(const std::string& reason, std::uint64_t deadline_ns);
 
  private:
-  void regulate(ClockReading now);
+  void regulate(ClockReading now, const TickRate& rate);
   void write_cost(std::uint64_t now_ns);
   Nanoseconds grid_ns(std::uint64_t monotonic_ns) const {
     return static_cast<Nanoseconds>(monotonic_ns) + realtime_offset_ns_;

@@ -49,7 +49,7 @@ class DeliveryTest : public testing::Test {
   }
   void run(Delivery& delivery, std::uint64_t until_ns) {
     for (; now_ns_ < until_ns && delivery.outcome() == Outcome::kUnderWay; now_ns_ += 10'000'000) {
-      while (delivery.step(now_ns_)) {
+      while (delivery.advance(now_ns_)) {
       }
     }
   }
@@ -213,7 +213,7 @@ TEST_F(DeliveryTest, WhatIsLeftAtTheEndIsDeliveredByTheNextRelay) {
   EXPECT_EQ(file->header().server, "unix:/nowhere");
   SpoolDelivery leftover(std::move(*file), request());
   for (int i = 0; i < 100; ++i) {
-    auto done = leftover.step();
+    auto done = leftover.deliver_next();
     ASSERT_TRUE(done.ok()) << done.error().message;
     if (*done) break;
   }
@@ -269,7 +269,7 @@ TEST_F(DeliveryTest, BehindABatchThatIsLostAtTheEndNothingIsDelivered) {
   ASSERT_TRUE(file.ok()) << file.error().message;
   SpoolDelivery leftover(std::move(*file), request());
   for (int i = 0; i < 100; ++i) {
-    auto done = leftover.step();
+    auto done = leftover.deliver_next();
     ASSERT_TRUE(done.ok()) << done.error().message;
     if (*done) break;
   }

@@ -111,12 +111,12 @@ TEST(RecordConverter, TimeInNoEventIsToldOnce) {
     for (const Event& event : out.events) sum_s += event.process_s + event.call_s + event.off_s;
     return sum_s;
   };
-  converter.tell_unrecorded(kNs, out.sink());
+  converter.report_unrecorded_time(kNs, out.sink());
   EXPECT_TRUE(out.events.empty());
   adjusted(100, 50);
   convert(EventKind::kSend, 1000, 1010);
-  converter.tell_unrecorded(kNs, out.sink());
-  converter.tell_unrecorded(kNs, out.sink());
+  converter.report_unrecorded_time(kNs, out.sink());
+  converter.report_unrecorded_time(kNs, out.sink());
   ASSERT_EQ(out.events.size(), 2U);
   EXPECT_EQ(out.events.back().kind, EventKind::kKeepAlive);
   EXPECT_DOUBLE_EQ(out.events.back().call_s, 150e-9);
@@ -125,7 +125,7 @@ TEST(RecordConverter, TimeInNoEventIsToldOnce) {
   adjusted(0, 200);
   convert(EventKind::kWindowClose, 2000, 2000);
   EXPECT_DOUBLE_EQ(out.events.back().call_s, 200e-9);
-  converter.tell_unrecorded(kNs, out.sink());
+  converter.report_unrecorded_time(kNs, out.sink());
   EXPECT_NEAR(measured_s(), 2000e-9, 1e-15);
   convert(EventKind::kWindowOpen, 2000, 5000);
   adjusted(0, 300);
