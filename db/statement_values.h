@@ -1,27 +1,11 @@
-// What the stores share: optional numbers and texts in statements.
+// What the stores share: values as JSON text.
 #pragma once
-
-#include <SQLiteCpp/SQLiteCpp.h>
 
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
 namespace lbf::db {
-
-// NULL where there is no value. `at`: the number or the name of a parameter.
-template <typename At, typename T>
-void bind_optional(SQLite::Statement& statement, At at, const std::optional<T>& value) {
-  if (value) {
-    statement.bind(at, *value);
-  } else {
-    statement.bind(at);
-  }
-}
-
-inline std::optional<double> optional_of(const SQLite::Column& column) {
-  return column.isNull() ? std::optional<double>() : std::optional<double>(column.getDouble());
-}
 
 inline std::optional<double> optional_of(const nlohmann::json& value) {
   return value.is_number() ? std::optional<double>(value.get<double>()) : std::nullopt;

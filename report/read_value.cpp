@@ -26,6 +26,13 @@ Expected put(std::optional<double>& out, const Value& value, protocol::Unit unit
   return nullptr;
 }
 
+Expected put(double& out, const Value& value, protocol::Unit unit) {
+  std::optional<double> known;
+  const Expected expected = put(known, value, unit);
+  if (known) out = *known;
+  return expected;
+}
+
 Expected put(bool& out, const Value& value, protocol::Unit) {
   if (value.type == Type::kNull) return nullptr;
   if (value.type != Type::kFlag) return "true or false";

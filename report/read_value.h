@@ -55,6 +55,7 @@ Expected put(Count& out, const Value& value, protocol::Unit unit) {
 
 Expected put(std::string& out, const Value& value, protocol::Unit unit);
 Expected put(std::optional<double>& out, const Value& value, protocol::Unit unit);
+Expected put(double& out, const Value& value, protocol::Unit unit);
 Expected put(bool& out, const Value& value, protocol::Unit unit);
 Expected put(std::vector<std::string>& out, const Value& value, protocol::Unit unit);
 Expected put(protocol::StepState& out, const Value& value, protocol::Unit unit);

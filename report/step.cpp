@@ -213,14 +213,7 @@ Result<CriticalPath> read_path(const Json& json, const std::string& what) {
   if (!json.is_object()) return answer_error(what + " is not an object");
   ObjectReader in(json, what);
   CriticalPath out;
-  out.as_it_ran_s = in.seconds("as_it_ran_s").value_or(0);
-  out.length_s = in.seconds("length_s").value_or(0);
-  out.ends_at = in.count("ends_at").value_or(0);
-  out.other_work_s = in.seconds("other_work_s").value_or(0);
-  out.mpi_s = in.seconds("mpi_s").value_or(0);
-  out.blocked_s = in.seconds("blocked_s").value_or(0);
-  out.unseen_s = in.seconds("unseen_s").value_or(0);
-  out.partial = in.flag("partial");
+  read_fields(in, protocol::kCriticalPathTable, out);
   const auto pairs = [&](const char* key, const auto& add) {
     const Json* const list = in.list(key);
     if (list == nullptr) return;
@@ -253,25 +246,7 @@ Result<ProcedureTimes> read_procedures(const Json& json, const std::string& what
       if (!item.is_object()) return answer_error(what + ": a procedure is not an object");
       ObjectReader of_one(item, what);
       Procedure& one = out.procedures.emplace_back();
-      one.name = of_one.text("name");
-      one.state = of_one.text("state");
-      one.note = of_one.text("note");
-      one.ranks = of_one.count("ranks");
-      one.calls = of_one.count("calls");
-      one.inclusive_s = of_one.seconds("inclusive_s");
-      one.exclusive_s = of_one.seconds("exclusive_s");
-      one.critical_path_s = of_one.seconds("critical_path_s");
-      one.receiver_s = of_one.seconds("receiver_s");
-      one.sender_s = of_one.seconds("sender_s");
-      one.zeroed_s = of_one.seconds("zeroed_s");
-      one.stayed_receiver_s = of_one.seconds("stayed_receiver_s");
-      one.stayed_sender_s = of_one.seconds("stayed_sender_s");
-      one.predicted_cost_percent = of_one.number("predicted_cost_percent");
-      one.predicted_from = of_one.text("predicted_from");
-      one.observed_cost_percent = of_one.number("observed_cost_percent");
-      one.sampled_s = of_one.seconds("sampled_s");
-      one.sampled_low_s = of_one.seconds("sampled_low_s");
-      one.sampled_high_s = of_one.seconds("sampled_high_s");
+      read_fields(of_one, protocol::kProcedureTable<protocol::Side::kReader>, one);
       if (!of_one.error().empty()) return answer_error(of_one.error());
     }
   }

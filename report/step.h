@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "protocol/cost_fields.h"
 #include "protocol/prediction_fields.h"
+#include "protocol/procedure_fields.h"
 #include "protocol/step_fields.h"
 
 namespace lbf::report {
@@ -58,41 +59,14 @@ struct Cost : protocol::CostFields<protocol::Side::kReader> {
 
 // A procedure that the run measured (docs/procedures.md). Times are of all ranks; predicted run times are of the
 // configuration that ran, unknown where nothing was predicted.
-struct Procedure {
-  std::string name;
-  std::string state;  // measured, off, refused
-  std::string note;
-  std::optional<std::uint64_t> ranks;  // that measured it
-  std::optional<std::uint64_t> calls;
-  std::optional<Seconds> inclusive_s;
-  std::optional<Seconds> exclusive_s;
-  std::optional<Seconds> critical_path_s;
-  std::optional<Seconds> receiver_s;  // if it ran in the receiver of its messages
-  std::optional<Seconds> sender_s;
-  std::optional<Seconds> zeroed_s;  // if it took no time
-  std::optional<Seconds> stayed_receiver_s;
-  std::optional<Seconds> stayed_sender_s;
-  std::optional<double> predicted_cost_percent;  // of the ranks' time, before it was patched
-  std::string predicted_from;                    // history, limit (at most so much), default
-  std::optional<double> observed_cost_percent;
-  std::optional<Seconds> sampled_s;  // of what was not measured, as statistical samples say
-  std::optional<Seconds> sampled_low_s;
-  std::optional<Seconds> sampled_high_s;
+struct Procedure : protocol::ProcedureFields<protocol::Side::kReader> {
   // What is predicted of it rests on samples.
   bool is_sampled() const { return sampled_s.has_value() && receiver_s.has_value(); }
 };
 
-struct CriticalPath {
-  Seconds as_it_ran_s = 0;  // what the replay says without any change
-  Seconds length_s = 0;
-  std::uint64_t ends_at = 0;  // rank
-  Seconds other_work_s = 0;
-  Seconds mpi_s = 0;
-  Seconds blocked_s = 0;
-  Seconds unseen_s = 0;  // between capture windows
+struct CriticalPath : protocol::CriticalPathFields {
   std::vector<std::pair<std::optional<std::uint64_t>, Seconds>> ranks;  // nothing: all others
   std::vector<std::pair<std::string, Seconds>> functions;
-  bool partial = false;  // of a part of the run
   // What is known of its way.
   Seconds seen_s() const { return std::max(length_s - unseen_s, 0.0); }
 };

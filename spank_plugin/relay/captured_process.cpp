@@ -59,10 +59,7 @@ void CapturedProcess::close_ring(CapturedRing& ring, const Error& error, Pass& p
   pass.note(error.message + "; the rest of rank " + std::to_string(rank_) + " is lost");
   if (!taken_ || converter_.exited()) return;
   // What comes after cannot be known: say so in the stream, so that predictions become partial.
-  Event gap;
-  gap.kind = EventKind::kGap;
-  gap.bytes = 1;
-  pass.add(rank_, gap);
+  pass.add(rank_, gap_event(1));
 }
 
 void CapturedProcess::observe_life(StepState step, const Pass& pass) {

@@ -96,47 +96,22 @@ json cost_json(const db::CostRecord& cost, bool with_parts) {
   return out;
 }
 
-json percent_or_null(const std::optional<double>& share) {
-  return share ? json(100 * *share) : json(nullptr);
-}
-
 }  // namespace
 
 json procedures_json(const db::ProcedureReport& report) {
   json procedures = json::array();
   for (const db::ProcedureRecord& procedure : report.procedures) {
-    procedures.push_back({{"name", procedure.name},
-                          {"state", procedure.state},
-                          {"note", procedure.note},
-                          {"ranks", procedure.ranks},
-                          {"calls", procedure.calls},
-                          {"inclusive_s", procedure.inclusive_s},
-                          {"exclusive_s", procedure.exclusive_s},
-                          {"critical_path_s", or_null(procedure.critical_path_s)},
-                          {"receiver_s", or_null(procedure.receiver_s)},
-                          {"sender_s", or_null(procedure.sender_s)},
-                          {"zeroed_s", or_null(procedure.zeroed_s)},
-                          {"stayed_receiver_s", or_null(procedure.stayed_receiver_s)},
-                          {"stayed_sender_s", or_null(procedure.stayed_sender_s)},
-                          {"predicted_cost_percent", percent_or_null(procedure.predicted_cost)},
-                          {"predicted_from", procedure.predicted_from},
-                          {"observed_cost_percent", percent_or_null(procedure.observed_cost)},
-                          {"calls_per_s", or_null(procedure.calls_per_s)},
-                          {"samples", procedure.samples},
-                          {"sampled_s", or_null(procedure.sampled_s)},
-                          {"sampled_low_s", or_null(procedure.sampled_low_s)},
-                          {"sampled_high_s", or_null(procedure.sampled_high_s)}});
+    procedures.push_back(fields_json(db::kProcedureFields, procedure, protocol::In::kFull));
   }
   json out{{"procedures", std::move(procedures)}, {"critical_path", nullptr}, {"why_deferred", report.why_deferred}};
   if (!report.path) return out;
   const db::CriticalPathRecord& path = *report.path;
   json ranks = json::array();
   for (const auto& [rank, rank_s] : path.ranks) ranks.push_back({rank < 0 ? json(nullptr) : json(rank), rank_s});
-  out["critical_path"] = {{"as_it_ran_s", path.as_it_ran_s}, {"length_s", path.length_s},
-                          {"ends_at", path.ends_at},         {"other_work_s", path.other_work_s},
-                          {"mpi_s", path.mpi_s},             {"blocked_s", path.blocked_s},
-                          {"unseen_s", path.unseen_s},       {"ranks", std::move(ranks)},
-                          {"functions", path.functions},     {"partial", path.partial}};
+  json of_path = fields_json(protocol::kCriticalPathTable, path, protocol::In::kFull);
+  of_path["ranks"] = std::move(ranks);
+  of_path["functions"] = path.functions;
+  out["critical_path"] = std::move(of_path);
   return out;
 }
 

@@ -106,7 +106,7 @@ db::StepRecord step_record() {
   db::ProcedureRecord& refused = step.procedures->procedures.emplace_back();
   refused.name = "memcpy";
   refused.state = "refused";
-  step.procedures->path = {8.5, 8.25, 2, 1, 0.125, 0.25, 0.5, {{0, 8.4}, {-1, 0.1}}, {{"MPI_Recv", 0.1}}, true};
+  step.procedures->path = {{8.5, 8.25, 2, 1, 0.125, 0.25, 0.5, true}, {{0, 8.4}, {-1, 0.1}}, {{"MPI_Recv", 0.1}}};
   step.procedures->why_deferred = "no room";
   return step;
 }

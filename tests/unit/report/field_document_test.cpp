@@ -11,6 +11,7 @@
 
 #include "protocol/cost_fields.h"
 #include "protocol/prediction_fields.h"
+#include "protocol/procedure_fields.h"
 #include "protocol/step_fields.h"
 #include "report/fields.h"
 
@@ -42,8 +43,10 @@ std::string type_of(double, Unit unit) {
       return "percent";
     case Unit::kShare:
       return "share";
-    default:
+    case Unit::kFactor:
       return "factor";
+    default:
+      return "number";
   }
 }
 template <typename T>
@@ -106,6 +109,14 @@ TEST(FieldDocument, HasTheFieldsOfItsCost) {
 
 TEST(FieldDocument, HasTheFieldsOfAPrediction) {
   expect_documented<protocol::PredictionFields<Side::kLbfd>>("PREDICTION", protocol::kPredictionTable<Side::kLbfd>);
+}
+
+TEST(FieldDocument, HasTheFieldsOfAProcedure) {
+  expect_documented<protocol::ProcedureFields<Side::kLbfd>>("PROCEDURES", protocol::kProcedureTable<Side::kLbfd>);
+}
+
+TEST(FieldDocument, HasTheFieldsOfTheCriticalPath) {
+  expect_documented<protocol::CriticalPathFields>("CRITICAL_PATH", protocol::kCriticalPathTable);
 }
 
 // The keys that ROWS have and documents have not, and the other way round.
