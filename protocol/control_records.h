@@ -34,14 +34,14 @@ inline constexpr std::string_view kSwitchedOff = "off";
 // One process, before its first event.
 struct ProcessRecord {
   std::int64_t rank = kNoRank;
-  std::optional<std::int64_t> world_size;
+  std::optional<std::int64_t> world_size{};
   std::int64_t pid = 0;
-  std::optional<std::int64_t> node_index;
+  std::optional<std::int64_t> node_index{};
   std::int64_t slurm_procid = -1;
-  std::string executable;
-  std::string library;  // MPI_Get_library_version
-  std::string build_id;
-  std::string script;
+  std::string executable{};
+  std::string library{};  // MPI_Get_library_version
+  std::string build_id{};
+  std::string script{};
   std::int64_t thread_level = 0;
   std::int64_t start_realtime_ns = 0;
   Seconds init_s = 0;
@@ -59,7 +59,7 @@ struct CallTotal {
 struct StatsRecord {
   std::int64_t rank = kNoRank;
   Seconds elapsed_s = 0;
-  std::optional<std::vector<CallTotal>> calls;
+  std::optional<std::vector<CallTotal>> calls{};
   std::uint64_t failed_polls = 0;
   std::uint64_t lost_records = 0;
   std::uint64_t abandoned_calls = 0;
@@ -70,15 +70,15 @@ struct StatsRecord {
 
 struct ProcessEndRecord {
   std::int64_t rank = kNoRank;
-  std::string how;  // kFinalized ...
+  std::string how{};  // kFinalized ...
   Seconds elapsed_s = 0;
 };
 
 // The name of a rank's procedure, before the first event of it.
 struct ProcedureRecord {
   std::int64_t rank = kNoRank;
-  std::optional<std::uint64_t> id;
-  std::string name;
+  std::optional<std::uint64_t> id{};
+  std::string name{};
   double call_ns = 0;  // cost of measuring a call; 0: not said
 };
 
@@ -89,7 +89,7 @@ struct ProcedureCandidateRecord {
   std::uint64_t of = 0;
   std::uint64_t samples = 0;  // in the first of `names`
   std::uint64_t own_samples = 0;
-  std::vector<std::string> names;  // the procedure, what calls it most, what calls that ...
+  std::vector<std::string> names{};  // the procedure, what calls it most, what calls that ...
   double call_ns = 0;
 };
 
@@ -102,7 +102,7 @@ struct ProcedureListRecord {
 // Samples of a procedure that is not measured, cumulative.
 struct ProcedureSamplesRecord {
   std::int64_t rank = kNoRank;
-  std::string name;
+  std::string name{};
   std::uint64_t inclusive = 0;
   std::uint64_t exclusive = 0;
   std::uint64_t of = 0;
@@ -110,15 +110,15 @@ struct ProcedureSamplesRecord {
 
 struct ProcedureRemarkRecord {
   std::int64_t rank = kNoRank;
-  std::string kind;  // kRefused ...
-  std::string name;
-  std::string text;
+  std::string kind{};  // kRefused ...
+  std::string name{};
+  std::string text{};
   double calls_per_s = 0;  // of one that was switched off; 0: not said
 };
 
 // One line for the step's notes.
 struct NoteRecord {
-  std::string text;
+  std::string text{};
   Seconds stopped_s = 0;  // a rank stood still for so long
 };
 

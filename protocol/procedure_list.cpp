@@ -16,16 +16,11 @@ nlohmann::json json_of(const ProcedureList& list) {
   return {{"generation", list.generation}, {"names", list.names}, {"text", list.text}};
 }
 
-std::optional<ProcedureList> procedure_list_of_answer(std::string_view answer) {
-  // Most answers have none; those that do are short.
-  if (answer.find("\"procedures\"") == std::string_view::npos) return std::nullopt;
-  const auto json = nlohmann::json::parse(answer, nullptr, false);
+std::optional<ProcedureList> procedure_list_of(const nlohmann::json& json) {
   if (!json.is_object()) return std::nullopt;
-  const auto found = json.find("procedures");
-  if (found == json.end() || !found->is_object()) return std::nullopt;
-  const auto generation = found->find("generation");
-  const auto names = found->find("names");
-  if (generation == found->end() || !generation->is_number_unsigned() || names == found->end() || !names->is_array())
+  const auto generation = json.find("generation");
+  const auto names = json.find("names");
+  if (generation == json.end() || !generation->is_number_unsigned() || names == json.end() || !names->is_array())
     return std::nullopt;
   ProcedureList list;
   list.generation = generation->get<std::uint64_t>();
@@ -39,8 +34,17 @@ std::optional<ProcedureList> procedure_list_of_answer(std::string_view answer) {
     if (name.empty() || !printable || bytes > kMaxProcedureListBytes) return std::nullopt;
     list.names.push_back(std::move(name));
   }
-  if (const auto text = found->find("text"); text != found->end() && text->is_string()) list.text = text->get<std::string>();
+  if (const auto text = json.find("text"); text != json.end() && text->is_string()) list.text = text->get<std::string>();
   return list;
+}
+
+std::optional<ProcedureList> procedure_list_of_answer(std::string_view answer) {
+  // Most answers have none; those that do are short.
+  if (answer.find("\"procedures\"") == std::string_view::npos) return std::nullopt;
+  const auto json = nlohmann::json::parse(answer, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  const auto found = json.find("procedures");
+  return found == json.end() ? std::nullopt : procedure_list_of(*found);
 }
 
 }  // namespace lbf::protocol

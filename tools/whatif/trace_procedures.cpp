@@ -48,23 +48,7 @@ void StoredProcedures::finish(bool with_samples) {
 }
 
 std::span<const Event> StoredProcedures::translated(Rank rank, std::span<const Event> events) {
-  const auto says = [](const Event& event) { return is_procedure_event(event.kind) && !event.values.empty(); };
-  if (std::none_of(events.begin(), events.end(), says)) return times_.put_into(rank, events);
-  translated_.assign(events.begin(), events.end());
-  numbers_.clear();
-  for (Event& event : translated_) {
-    if (!says(event)) continue;
-    const std::optional<std::uint32_t> its_number = table_.translate(rank, event.values[0]);
-    if (!its_number) {
-      event.kind = EventKind::kCompute;
-      event.values = {};
-      continue;
-    }
-    std::vector<std::uint64_t>& values = numbers_.emplace_back(event.values.begin(), event.values.end());
-    values[0] = *its_number;
-    event.values = values;
-  }
-  return times_.put_into(rank, translated_);
+  return times_.put_into(rank, translation_.translate(table_, table_.names().size(), rank, events));
 }
 
 }  // namespace lbf::tools

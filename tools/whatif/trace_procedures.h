@@ -6,7 +6,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <set>
 #include <span>
 #include <string>
@@ -15,6 +14,7 @@
 #include "base/result.h"
 #include "event/event.h"
 #include "event/procedure_table.h"
+#include "predictor/daemon/steps/procedure_translation.h"
 #include "predictor/daemon/steps/sampled_times.h"
 #include "predictor/daemon/steps/step_procedures.h"
 #include "protocol/control_records.h"
@@ -50,8 +50,7 @@ class StoredProcedures {
   std::set<std::string> switched_off_;
   std::set<std::string> sampled_;
   daemon::SampledTimes times_;
-  std::vector<Event> translated_;                  // scratch
-  std::deque<std::vector<std::uint64_t>> numbers_;  // scratch: what translated_ points to
+  daemon::ProcedureTranslation translation_;
 };
 
 }  // namespace lbf::tools

@@ -18,6 +18,7 @@
 #include "predictor/daemon/http/step_json.h"
 #include "predictor/daemon/http/step_rows.h"
 #include "predictor/daemon/users.h"
+#include "protocol/stream_messages.h"
 
 namespace lbf::daemon {
 namespace {
@@ -102,9 +103,10 @@ ApiResponse in_pieces(std::unique_ptr<ListPieces> pieces) {
   return response;
 }
 
-// For the ranks whose relay asks (docs/procedures.md, "One list for all ranks").
-void add_procedure_list(json& body, const std::shared_ptr<const protocol::ProcedureList>& list) {
-  if (list != nullptr) body["procedures"] = protocol::json_of(*list);
+// With the list for the ranks whose relay asks (docs/procedures.md, "One list for all ranks").
+json answer_of(protocol::StreamAnswer answer, const std::shared_ptr<const protocol::ProcedureList>& list) {
+  if (list != nullptr) answer.procedures = *list;
+  return protocol::json_of(answer);
 }
 
 // %XX and '+' of a query. Errors: kInvalidInput.
@@ -181,25 +183,11 @@ std::string_view whole_characters(std::string_view text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
-Result<StreamEnd> parse_end(std::string_view body) {
-  const json end = json::parse(body, nullptr, false);
-  if (!end.is_object()) return invalid_input("end of a stream: not a JSON object");
-  const auto is_count = [&end](const char* key) {
-    return end.contains(key) && end[key].is_number_unsigned();
-  };
-  if (!is_count("last_sequence"))
-    return invalid_input("end of a stream: 'last_sequence' must be a whole number");
-  StreamEnd out;
-  out.last_sequence = end["last_sequence"].get<std::uint64_t>();
-  if (end.contains("lost_batches")) {
-    if (!is_count("lost_batches"))
-      return invalid_input("end of a stream: 'lost_batches' must be a whole number");
-    out.lost_batches = end["lost_batches"].get<std::uint64_t>();
-  }
+Result<StreamEnd> stream_end_of(std::string_view body) {
+  const auto end = protocol::decode_stream_end(body);
+  if (!end) return end.error();
   constexpr std::size_t kMostReasonBytes = 200;
-  if (end.contains("reason") && end["reason"].is_string())
-    out.reason = whole_characters(end["reason"].get_ref<const std::string&>(), kMostReasonBytes);
-  return out;
+  return StreamEnd{end->last_sequence, end->lost_batches, std::string(whole_characters(end->reason, kMostReasonBytes)), 0};
 }
 
 }  // namespace
@@ -370,23 +358,20 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
   if (request.method == "PUT" && path.size() == 7) {
     const auto next = steps_.register_stream(caller, *key, stream, request.body);
     if (!next) return error_response(next.error());
-    json body = {{"next_sequence", next->next_sequence}};
-    if (next->expected_calls_per_s) body["expected_calls_per_s"] = *next->expected_calls_per_s;
-    if (next->expected_call_s) body["expected_call_s"] = *next->expected_call_s;
-    if (next->expected_relay_share) body["expected_relay_share"] = *next->expected_relay_share;
-    add_procedure_list(body, steps_.procedure_list(*key));
-    return json_response(body);
+    return json_response(answer_of({next->next_sequence, next->expected_calls_per_s, next->expected_call_s,
+                                    next->expected_relay_share, std::nullopt},
+                                   steps_.procedure_list(*key)));
   }
   const auto answer = [&](const Result<AppendResult>& result, const char* gap, const char* ended) {
     if (!result) return error_response(result.error());
-    json body = {{"next_sequence", result->next_sequence}};
+    const protocol::StreamAnswer said{.next_sequence = result->next_sequence};
     if (result->outcome == AppendOutcome::kGap || result->outcome == AppendOutcome::kEnded) {
+      json body = protocol::json_of(said);
       body["error"] = result->outcome == AppendOutcome::kGap ? gap : ended;
       body["code"] = "invalid_input";
       return ApiResponse{409, "application/json", json_text(body), nullptr};
     }
-    add_procedure_list(body, steps_.procedure_list(*key));
-    return json_response(body);
+    return json_response(answer_of(said, steps_.procedure_list(*key)));
   };
   if (request.method == "POST" && path.size() == 9 && path[7] == "batches") {
     const auto sequence = parse_decimal(path[8], std::numeric_limits<std::int64_t>::max(), "sequence number");
@@ -397,7 +382,7 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
                   "batches before this one are missing: send next_sequence", "the stream has ended");
   }
   if (request.method == "POST" && path.size() == 8 && path[7] == "end") {
-    const auto end = parse_end(request.body);
+    const auto end = stream_end_of(request.body);
     if (!end) return error_response(end.error());
     return answer(
         steps_.end_stream(caller, *key, stream, *end),

@@ -80,33 +80,10 @@ void TracePass::take_events(Rank rank, std::span<const Event> events, StoredTrac
   any_event_ = true;
   if (origin == StoredTraceReader::Origin::kNoRankOfStep || origin == StoredTraceReader::Origin::kOtherStream) return;
   if (closed_[static_cast<std::size_t>(rank)] || !failure_.empty()) return;
-  if (planned_procedures_ > 0) events = sampled_.put_into(rank, translated(rank, events));
+  // Procedures that were named since the pass began are not in its plan.
+  if (planned_procedures_ > 0)
+    events = sampled_.put_into(rank, translation_.translate(procedures_, planned_procedures_, rank, events));
   if (const auto fed = predictor_->feed(rank, events); !fed) failure_ = fed.error().message;
-}
-
-std::span<const Event> TracePass::translated(Rank rank, std::span<const Event> events) {
-  const auto says = [](const Event& event) { return is_procedure_event(event.kind) && !event.values.empty(); };
-  const auto count = static_cast<std::size_t>(std::count_if(events.begin(), events.end(), says));
-  if (count == 0) return events;
-  translated_.assign(events.begin(), events.end());
-  numbers_.clear();
-  numbers_.reserve(count);
-  for (Event& event : translated_) {
-    if (!says(event)) continue;
-    const std::optional<std::uint32_t> number = procedures_.translate(rank, event.values[0]);
-    // Named since the pass began: not in its plan.
-    if (!number || *number >= planned_procedures_) {
-      event.kind = EventKind::kCompute;
-      event.values = {};
-      continue;
-    }
-    auto& values = numbers_.emplace_back();
-    const std::size_t used = std::min(values.size(), event.values.size());
-    std::copy_n(event.values.begin(), used, values.begin());
-    values[0] = *number;
-    event.values = std::span(values).first(used);
-  }
-  return translated_;
 }
 
 void TracePass::take_control(const protocol::ControlRecord& record) {

@@ -4,8 +4,6 @@
 // begin late and rest as long as it must, and gives the same numbers as one that was there from the first batch.
 #pragma once
 
-#include <array>
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -15,6 +13,7 @@
 #include "event/procedure_table.h"
 #include "predictor/daemon/intake/stored_trace_reader.h"
 #include "predictor/engine/metric/predictor.h"
+#include "predictor/daemon/steps/procedure_translation.h"
 #include "predictor/daemon/steps/replay_budget.h"
 #include "predictor/daemon/steps/sampled_times.h"
 
@@ -62,8 +61,6 @@ class TracePass {
             const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled);
   void take_control(const protocol::ControlRecord& record);
   void take_events(Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin);
-  // The ranks' numbers of procedures become those of the plan.
-  std::span<const Event> translated(Rank rank, std::span<const Event> events);
 
   StoredTraceReader reader_;
   const std::vector<std::uint32_t> node_of_rank_;
@@ -78,8 +75,7 @@ class TracePass {
   ProcedureTable procedures_;
   std::size_t planned_procedures_ = 0;
   SampledTimes sampled_;
-  std::vector<Event> translated_;                          // scratch
-  std::vector<std::array<std::uint64_t, kProcedureValues>> numbers_;  // scratch: what translated_ points to
+  ProcedureTranslation translation_;
   ReplayMemoryShare memory_;
 };
 
