@@ -295,6 +295,14 @@ const char* relative_format(const std::tm& now, const std::tm& then) {
 
 }  // namespace
 
+std::string utc_timestamp(std::time_t since_epoch_s) {
+  std::tm parts{};
+  ::gmtime_r(&since_epoch_s, &parts);
+  std::array<char, 32> text{};
+  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
+  return text.data();
+}
+
 void set_timestamp_format(std::string format) {
   timestamp_format = format.empty() ? "standard" : std::move(format);
 }

@@ -26,6 +26,8 @@ std::time_t start_of_day(std::time_t now);
 // "2026-11-21T12:00:00", local time; "Unknown" (sacct's word) for a time that is not known (below or equal
 // 0).
 std::string format_timestamp(double since_epoch_s);
+// "2026-11-21T12:00:00Z".
+std::string utc_timestamp(std::time_t since_epoch_s);
 // How format_timestamp writes from here on: SLURM_TIME_FORMAT's "standard" (as above), "relative" ("12:00:00" today,
 // "Ystday 12:00", "Sat 12:00", "21 Nov 12:00", "21 Nov 2024") or what strftime takes. Not thread-safe.
 void set_timestamp_format(std::string format);

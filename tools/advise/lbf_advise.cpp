@@ -26,6 +26,7 @@
 #include "tools/advise/advise_output.h"
 #include "tools/advise/advise_session.h"
 #include "tools/advise/probe.h"
+#include "tools/support/command_line.h"
 #include "tools/support/environment.h"
 #include "tools/support/message.h"
 #include "tools/support/progress.h"
@@ -376,12 +377,7 @@ int run(int argc, char** argv) {
   CLI::App app{"Which placement serves a recorded program best, and the flags of srun that ask for it.",
                "lbf-advise"};
   add_options(app, line);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return kMessages.fail(kExitUsage, std::string(error.what()) + "; lbf-advise --help lists the options");
-  }
+  if (const auto status = parse(app, argc, argv, kMessages)) return *status;
   for (const Conflict& conflict : kConflicts) {
     if (conflict.is_there(line)) return kMessages.fail(kExitUsage, conflict.says);
   }
@@ -396,9 +392,5 @@ int run(int argc, char** argv) {
 }  // namespace lbf::tools
 
 int main(int argc, char** argv) {
-  try {
-    return lbf::tools::run(argc, argv);
-  } catch (const std::exception& error) {
-    return lbf::tools::kMessages.fail(lbf::tools::kExitFailure, error.what());
-  }
+  return lbf::tools::run_command(lbf::tools::run, argc, argv, lbf::tools::kMessages);
 }

@@ -68,9 +68,10 @@ Result<void> read_turn_line(std::string_view line, Turns& measured) {
   return {};
 }
 
-std::string contact_keys(Locality locality, const Contacts* contacts, const Turns* turns) {
+std::string contact_keys(Locality locality, const std::optional<Contacts>& contacts,
+                         const std::optional<Turns>& turns) {
   std::string text;
-  if (contacts != nullptr) {
+  if (contacts) {
     const auto& first_ns =
         locality == Locality::kRemote ? contacts->first_remote_ns : contacts->first_self_node_ns;
     if (!first_ns.empty()) text += key_line("first_message_us", median_s(first_ns));
@@ -79,9 +80,8 @@ std::string contact_keys(Locality locality, const Contacts* contacts, const Turn
                        std::max(0.0, spread_of(contacts->peer_ns).quartile3_s - median_s(first_ns)));
     }
   }
-  if (turns != nullptr && !turns->turn_ns.empty()) text += key_line("turn_us", median_s(turns->turn_ns));
-  if (turns != nullptr && !turns->switch_ns.empty())
-    text += key_line("switch_us", median_s(turns->switch_ns));
+  if (turns && !turns->turn_ns.empty()) text += key_line("turn_us", median_s(turns->turn_ns));
+  if (turns && !turns->switch_ns.empty()) text += key_line("switch_us", median_s(turns->switch_ns));
   return text;
 }
 

@@ -4,6 +4,7 @@
 // Implements the writing side of docs/formats/network-v1.md. No processes or files in here.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,11 +37,12 @@ Result<void> read_turn_line(std::string_view line, Turns& measured);
 
 enum class Locality { kSelfNode, kRemote };
 
-// Lines with first_message_us, first_peer_us, turn_us and switch_us, as far as they were measured (nullptr:
+// Lines with first_message_us, first_peer_us, turn_us and switch_us, as far as they were measured (nothing:
 // not): medians, 0 where a median is below that. first_peer_us is what the very first message took longer
 // than other first ones, by its third quartile: a rank finds the connection at once or after its interval of
 // looking, ranks meet at the same time, and the slowest counts.
-std::string contact_keys(Locality locality, const Contacts* contacts, const Turns* turns);
+std::string contact_keys(Locality locality, const std::optional<Contacts>& contacts,
+                         const std::optional<Turns>& turns);
 
 // Lines of [about]: quartiles, means and numbers of samples of the same.
 std::string contacts_about(const Contacts& contacts);

@@ -102,9 +102,9 @@ class WorkCurve {
   double intercept_ = 0;
 };
 
-std::string path_table(Locality locality, const PingPong& measured, const Contacts* contacts,
-                       const Turns* turns) {
-  const bool has_switch = turns != nullptr && !turns->switch_ns.empty();
+std::string path_table(Locality locality, const PingPong& measured, const std::optional<Contacts>& contacts,
+                       const std::optional<Turns>& turns) {
+  const bool has_switch = turns && !turns->switch_ns.empty();
   const std::map<Bytes, MessageCost> costs =
       split_costs(measured, has_switch ? spread_of(turns->switch_ns).median_s : 0);
   std::string text =
@@ -145,7 +145,8 @@ std::string work_table(std::string_view key, const Samples& send, const Samples&
     const auto recv_ns = recv.find(bytes);
     if (recv_ns == recv.end()) continue;
     text += fmt::format("{}[{}, {}, {}],", written++ % 5 == 0 ? "\n  " : " ", bytes,
-                        microseconds(spread_of(send_ns).median_s), microseconds(spread_of(recv_ns->second).median_s));
+                        microseconds(spread_of(send_ns).median_s),
+                        microseconds(spread_of(recv_ns->second).median_s));
   }
   return text + "\n]\n";
 }
@@ -178,11 +179,12 @@ std::string link_about(const Calibration& calibration) {
     rates += fmt::format("{}{} pair{} {}", rates.empty() ? "" : ", ", pairs, pairs == 1 ? "" : "s",
                          megabytes_per_s(bytes_per_s));
   }
-  std::string text = fmt::format(
-      "bandwidth = {}\n",
-      toml_string(fmt::format("{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
-                         measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
-                         measured.bytes_per_s.begin()->second.size(), rates)));
+  std::string text =
+      fmt::format("bandwidth = {}\n",
+                  toml_string(fmt::format(
+                      "{} to {}, streams of {} byte messages, median of {} rounds, all pairs together: {}",
+                      measured.nodes[0], measured.nodes[1], calibration.link_message_bytes,
+                      measured.bytes_per_s.begin()->second.size(), rates)));
   text += fmt::format("bandwidth_is_lower_bound = {}\n", link.grew);
   return text;
 }
@@ -345,7 +347,7 @@ std::map<Bytes, MessageCost> split_costs(const PingPong& measured, Seconds switc
 }
 
 std::string network_file(const Calibration& calibration) {
-  const PingPong& any = calibration.remote != nullptr ? *calibration.remote : *calibration.self_node;
+  const PingPong& any = calibration.remote ? *calibration.remote : *calibration.self_node;
   std::string text = fmt::format(
       "# Measured by lbf-calibrate. Format: docs/formats/network-v1.md; times in microseconds. send_cpu + "
       "table + "
@@ -353,34 +355,34 @@ std::string network_file(const Calibration& calibration) {
       "processor.\n"
       "name = {}\n",
       toml_string(calibration.name));
-  if (calibration.self_node != nullptr) {
+  if (calibration.self_node) {
     text += path_table(Locality::kSelfNode, *calibration.self_node, calibration.contacts,
                        calibration.self_node_turns);
   }
-  if (calibration.remote != nullptr) {
+  if (calibration.remote) {
     text +=
         path_table(Locality::kRemote, *calibration.remote, calibration.contacts, calibration.remote_turns);
   }
 
-  if (calibration.local != nullptr) text += local_table(*calibration.local);
-  if (calibration.link != nullptr) {
+  if (calibration.local) text += local_table(*calibration.local);
+  if (calibration.link) {
     text += fmt::format("\n[contention]\nmodel = \"nic\"\nbandwidth_MBps = {:.3f}\n",
                         link_bandwidth(*calibration.link).bytes_per_s / 1e6);
   }
 
   text += fmt::format("\n[about]\ndate = {}\ncommand = {}\nmpi = {}\n", toml_string(calibration.date),
                       toml_string(calibration.command), toml_string(any.library));
-  if (calibration.remote != nullptr) {
+  if (calibration.remote) {
     text += fmt::format("remote_nodes = [{}, {}]\n", toml_string(calibration.remote->nodes[0]),
                         toml_string(calibration.remote->nodes[1]));
   }
-  if (calibration.self_node != nullptr) {
+  if (calibration.self_node) {
     text += fmt::format("self_node = {}\n", toml_string(calibration.self_node->nodes[0]));
     text += fmt::format("self_node_yield_when_idle = {}\n", calibration.self_node->yielded);
   }
   text += "table = \"medians as measured, not smoothed\"\n";
   text += fmt::format("footprint_bytes = {}\n", calibration.footprint_bytes);
-  if (calibration.remote != nullptr && !split_costs(*calibration.remote).empty()) {
+  if (calibration.remote && !split_costs(*calibration.remote).empty()) {
     text += fmt::format(
         "remote_cpu = \"median processor time of eager sends to a sleeping receiver and of its receives "
         "afterwards, up "
@@ -388,44 +390,45 @@ std::string network_file(const Calibration& calibration) {
         "overlap\"\n",
         calibration.remote->send_work_ns.rbegin()->first);
     text +=
-        "# processor time as measured, of long messages with ranks that sleep between polls (not used): bytes, "
+        "# processor time as measured, of long messages with ranks that sleep between polls (not used): "
+        "bytes, "
         "sender, receiver\n" +
         work_table("remote_work_us", calibration.remote->send_work_ns, calibration.remote->recv_work_ns) +
         work_table("remote_long_work_us", calibration.remote->long_send_work_ns,
                    calibration.remote->long_recv_work_ns);
-  } else if (calibration.remote != nullptr) {
+  } else if (calibration.remote) {
     text += "remote_cpu = \"not measured: all of it is in the table\"\n";
   }
-  if (calibration.self_node != nullptr && shared_a_processor(*calibration.self_node)) {
+  if (calibration.self_node && shared_a_processor(*calibration.self_node)) {
     text +=
-        "self_node_cpu = \"both ranks had one processor, which worked all the time: all of it but switch_us is "
+        "self_node_cpu = \"both ranks had one processor, which worked all the time: all of it but switch_us "
+        "is "
         "work, half of it the sender's and half the receiver's\"\n";
-  } else if (calibration.self_node != nullptr) {
+  } else if (calibration.self_node) {
     text +=
         "self_node_cpu = \"not separable: a waiting rank polls, and the other one's work fills all of the "
         "time; all of it "
         "is in the table\"\n";
   }
-  if (calibration.remote != nullptr) {
+  if (calibration.remote) {
     text += fmt::format("remote_eager_limit = {}\n", toml_string(eager_text(*calibration.remote)));
   }
-  if (calibration.self_node != nullptr) {
+  if (calibration.self_node) {
     text += fmt::format("self_node_eager_limit = {}\n", toml_string(eager_text(*calibration.self_node)));
   }
-  if (calibration.link != nullptr) text += link_about(calibration);
-  if (calibration.contacts != nullptr) text += contacts_about(*calibration.contacts);
-  if (calibration.remote_turns != nullptr) text += turns_about(Locality::kRemote, *calibration.remote_turns);
-  if (calibration.self_node_turns != nullptr)
-    text += turns_about(Locality::kSelfNode, *calibration.self_node_turns);
-  if (calibration.remote != nullptr) {
+  if (calibration.link) text += link_about(calibration);
+  if (calibration.contacts) text += contacts_about(*calibration.contacts);
+  if (calibration.remote_turns) text += turns_about(Locality::kRemote, *calibration.remote_turns);
+  if (calibration.self_node_turns) text += turns_about(Locality::kSelfNode, *calibration.self_node_turns);
+  if (calibration.remote) {
     text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" +
             spread_table("remote_spread_us", *calibration.remote);
   }
-  if (calibration.self_node != nullptr) {
+  if (calibration.self_node) {
     text += "# half round trips: bytes, first quartile, median, third quartile, samples\n" +
             spread_table("self_node_spread_us", *calibration.self_node);
   }
-  if (calibration.local != nullptr) text += local_about(*calibration.local);
+  if (calibration.local) text += local_about(*calibration.local);
   return text;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -87,17 +88,17 @@ std::map<Bytes, MessageCost> split_costs(const PingPong& measured, Seconds switc
 
 struct Calibration {
   std::string name;
-  std::string date;                     // "2026-11-21T12:00:00Z"
-  std::string command;                  // as it was typed
-  Bytes footprint_bytes = 0;            // of the buffers in turn; 0: always the same one
-  const PingPong* self_node = nullptr;  // either may be missing
-  const PingPong* remote = nullptr;
-  const LinkRates* link = nullptr;  // nothing: no contention in the file
+  std::string date;                   // "2026-11-21T12:00:00Z"
+  std::string command;                // as it was typed
+  Bytes footprint_bytes = 0;          // of the buffers in turn; 0: always the same one
+  std::optional<PingPong> self_node;  // one of the two may be missing
+  std::optional<PingPong> remote;
+  std::optional<LinkRates> link;  // nothing: no contention in the file
   Bytes link_message_bytes = 0;
-  const Contacts* contacts = nullptr;  // nothing: no keys of first contacts in the file
-  const Turns* remote_turns = nullptr;
-  const Turns* self_node_turns = nullptr;
-  const LocalTimes* local = nullptr;  // nothing: no [local] in the file
+  std::optional<Contacts> contacts;  // nothing: no keys of first contacts in the file
+  std::optional<Turns> remote_turns;
+  std::optional<Turns> self_node_turns;
+  std::optional<LocalTimes> local;  // nothing: no [local] in the file
 };
 
 // The text of the network file.

@@ -6,8 +6,8 @@
  * sleep and while they wait for a message; then two of one node, while no other one of it is awake, with one
  * message and with several for each answer. Printed on stdout, of each round:
  * - turn NS     the difference of the median half round trips, for each waiting rank beside one that plays
- * - switch NS   what of a half round trip inside the node is not the message's, which several messages have once:
- *               from the vain poll of the rank that waits to the other one's having the processor
+ * - switch NS   what of a half round trip inside the node is not the message's, which several messages have
+ * once: from the vain poll of the rank that waits to the other one's having the processor
  * - end
  *
  * Usage: lbf-calibrate-pingpong turn self|remote */

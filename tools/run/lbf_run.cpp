@@ -28,6 +28,7 @@
 #include "tools/run/run_daemon.h"
 #include "tools/run/run_description.h"
 #include "tools/run/run_process.h"
+#include "tools/support/command_line.h"
 #include "tools/support/message.h"
 
 namespace lbf::tools {
@@ -311,7 +312,8 @@ int run(int argc, char** argv) {
       "lbf-run: runs a command and predicts how long the MPI programs in it would have taken on other node "
       "counts "
       "and networks; a private lbfd keeps the data in a directory of yours.\n"
-      "  lbf-run -- mpirun -n 4 ./app\n  lbf-run -- srun -N2 -n4 ./app\n  lbf-run -- lbf-report");
+      "  lbf-run -- mpirun -n 4 ./app\n  lbf-run -- srun -N2 -n4 ./app\n  lbf-run -- lbf-report",
+      "lbf-run");
   app.set_version_flag("--version", std::string("lbf-run ") + LBF_VERSION);
   app.add_option("--dir", options.dir, "where the data are kept (default: " + default_dir() + ")");
   app.add_option("--networks", options.networks, "predict for these networks only: A,B");
@@ -338,12 +340,7 @@ int run(int argc, char** argv) {
   char** const end = argv + argc;
   char** const mark =
       std::find_if(argv + 1, end, [](const char* word) { return std::string_view(word) == "--"; });
-  try {
-    app.parse(static_cast<int>(mark - argv), argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return kMessages.fail(kExitUsage, std::string(error.what()) + "; lbf-run --help lists the options");
-  }
+  if (const auto status = parse(app, static_cast<int>(mark - argv), argv, kMessages)) return *status;
   if (mark != end) options.command.insert(options.command.end(), mark + 1, end);
   if (options.command.empty())
     return kMessages.fail(kExitUsage,
@@ -357,9 +354,5 @@ int run(int argc, char** argv) {
 }  // namespace lbf::tools
 
 int main(int argc, char** argv) {
-  try {
-    return lbf::tools::run(argc, argv);
-  } catch (const std::exception& exception) {
-    return lbf::tools::kMessages.fail(lbf::tools::kExitFailure, exception.what());
-  }
+  return lbf::tools::run_command(lbf::tools::run, argc, argv, lbf::tools::kMessages);
 }

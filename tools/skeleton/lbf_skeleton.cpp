@@ -6,7 +6,6 @@
 // skeleton_build, skeleton_run and skeleton_compare do the work.
 
 #include <CLI/CLI.hpp>
-#include <exception>
 #include <string>
 #include <vector>
 
@@ -15,6 +14,7 @@
 #include "tools/skeleton/skeleton_compare.h"
 #include "tools/skeleton/skeleton_message.h"
 #include "tools/skeleton/skeleton_run.h"
+#include "tools/support/command_line.h"
 #include "tools/support/environment.h"
 
 namespace lbf::tools {
@@ -192,13 +192,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", std::string("lbf-skeleton ") + LBF_VERSION);
   app.require_subcommand(1);
   const Commands commands = add_commands(app, line);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return kSkeletonMessages.fail(kExitUsage,
-                                  std::string(error.what()) + "; lbf-skeleton --help lists the commands");
-  }
+  if (const auto status = parse(app, argc, argv, kSkeletonMessages)) return *status;
   if (*commands.show || *commands.build) {
     if (const std::string wrong = find_trace(line); !wrong.empty())
       return kSkeletonMessages.fail(kExitUsage, wrong);
@@ -219,9 +213,5 @@ int run(int argc, char** argv) {
 }  // namespace lbf::tools
 
 int main(int argc, char** argv) {
-  try {
-    return lbf::tools::run(argc, argv);
-  } catch (const std::exception& error) {
-    return lbf::tools::kSkeletonMessages.fail(lbf::tools::kExitFailure, error.what());
-  }
+  return lbf::tools::run_command(lbf::tools::run, argc, argv, lbf::tools::kSkeletonMessages);
 }

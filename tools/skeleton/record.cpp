@@ -2,11 +2,11 @@
 
 #include <cerrno>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "base/whole_file.h"
 #include "tools/skeleton/statistics.h"
 
 namespace lbf::tools {
@@ -83,15 +83,7 @@ Result<void> write_record(const std::string& path, const SkeletonRecord& record)
   }
   const std::size_t first = record.runs.size() > kMostRuns ? record.runs.size() - kMostRuns : 0;
   for (std::size_t i = first; i < record.runs.size(); ++i) json["runs"].push_back(json_of(record.runs[i]));
-  const std::string part = path + ".part";
-  {
-    std::ofstream out(part, std::ios::binary | std::ios::trunc);
-    out << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << "\n" << std::flush;
-    if (!out) return Error{ErrorCode::kIo, part + ": cannot write: " + std::strerror(errno)};
-  }
-  if (std::rename(part.c_str(), path.c_str()) != 0)
-    return Error{ErrorCode::kIo, path + ": cannot write: " + std::strerror(errno)};
-  return {};
+  return write_whole_file(path, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 }  // namespace lbf::tools

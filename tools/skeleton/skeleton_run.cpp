@@ -1,7 +1,6 @@
 #include "tools/skeleton/skeleton_run.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <ctime>
 #include <nlohmann/json.hpp>
@@ -19,15 +18,6 @@ namespace lbf::tools {
 namespace {
 
 constexpr std::size_t kNodesWidth = 24;
-
-std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
-  std::tm parts{};
-  ::gmtime_r(&now, &parts);
-  std::array<char, 32> text{};
-  std::strftime(text.data(), text.size(), "%Y-%m-%dT%H:%M:%SZ", &parts);
-  return text.data();
-}
 
 // A skeleton, ready to run.
 struct Session {
@@ -73,7 +63,8 @@ std::vector<NodeTimes> measure(Session& session, const RunOptions& options, doub
   used_rate = rate.value_or(0);
   for (const NodeTimes& each : measured) {
     if (each.times_s.empty()) continue;
-    session.record.runs.push_back({utc_now(), each.nodes.text(), options.launcher, each.times_s, used_rate});
+    session.record.runs.push_back(
+        {utc_timestamp(std::time(nullptr)), each.nodes.text(), options.launcher, each.times_s, used_rate});
   }
   return measured;
 }

@@ -4,7 +4,6 @@
 // Implements docs/man/lbf-whatif.1 (the options and JSON keys are a contract).
 
 #include <CLI/CLI.hpp>
-#include <exception>
 #include <fstream>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 
 #include "base/http_client.h"
 #include "predictor/engine/metric/predictor.h"
+#include "tools/support/command_line.h"
 #include "tools/support/environment.h"
 #include "tools/support/message.h"
 #include "tools/support/progress.h"
@@ -224,12 +224,7 @@ int run(int argc, char** argv) {
   CLI::App app{"How long a recorded program would take on other nodes, placements and networks.",
                "lbf-whatif"};
   add_options(app, line);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    return kMessages.fail(kExitUsage, std::string(error.what()) + "; lbf-whatif --help lists the options");
-  }
+  if (const auto status = parse(app, argc, argv, kMessages)) return *status;
   if (const std::string wrong = check(app, line); !wrong.empty()) return kMessages.fail(kExitUsage, wrong);
   const Result<WhatIfResult> result = predict(line);
   if (!result) return kMessages.fail(result.error());
@@ -243,9 +238,5 @@ int run(int argc, char** argv) {
 }  // namespace lbf::tools
 
 int main(int argc, char** argv) {
-  try {
-    return lbf::tools::run(argc, argv);
-  } catch (const std::exception& error) {
-    return lbf::tools::kMessages.fail(lbf::tools::kExitFailure, error.what());
-  }
+  return lbf::tools::run_command(lbf::tools::run, argc, argv, lbf::tools::kMessages);
 }

@@ -70,11 +70,11 @@ TEST(NetworkFile, HasFirstContactsAndTurns) {
   const tools::Turns self_node_turns = read_turns({"turn 450", "switch 1400", "switch 1600", "end"});
   tools::Calibration calibration;
   calibration.name = "lan";
-  calibration.remote = &remote;
-  calibration.self_node = &self_node;
-  calibration.contacts = &contacts;
-  calibration.remote_turns = &remote_turns;
-  calibration.self_node_turns = &self_node_turns;
+  calibration.remote = remote;
+  calibration.self_node = self_node;
+  calibration.contacts = contacts;
+  calibration.remote_turns = remote_turns;
+  calibration.self_node_turns = self_node_turns;
   const std::string text = tools::network_file(calibration);
   const auto network = engine::Network::parse(text, "lan.toml");
   ASSERT_TRUE(network.ok()) << network.error().message << "\n" << text;
@@ -94,15 +94,15 @@ TEST(NetworkFile, HasFirstContactsAndTurns) {
 }
 
 TEST(ContactKeys, AreLeftOutWhereNothingWasMeasuredAndNeverNegative) {
-  EXPECT_EQ(tools::contact_keys(tools::Locality::kRemote, nullptr, nullptr), "");
+  EXPECT_EQ(tools::contact_keys(tools::Locality::kRemote, {}, {}), "");
   const tools::Contacts nothing;
   const tools::Turns no_turns;
-  EXPECT_EQ(tools::contact_keys(tools::Locality::kRemote, &nothing, &no_turns), "");
+  EXPECT_EQ(tools::contact_keys(tools::Locality::kRemote, nothing, no_turns), "");
   const tools::Contacts noise = read_contacts({"peer 5", "first remote 100", "first self -7"});
   const tools::Turns noisy_turns = read_turns({"turn -5", "switch -7"});
-  EXPECT_EQ(tools::contact_keys(tools::Locality::kRemote, &noise, &noisy_turns),
+  EXPECT_EQ(tools::contact_keys(tools::Locality::kRemote, noise, noisy_turns),
             "first_message_us = 0.100\nfirst_peer_us = 0.000\nturn_us = 0.000\nswitch_us = 0.000\n");
-  EXPECT_EQ(tools::contact_keys(tools::Locality::kSelfNode, &noise, nullptr), "first_message_us = 0.000\n");
+  EXPECT_EQ(tools::contact_keys(tools::Locality::kSelfNode, noise, {}), "first_message_us = 0.000\n");
 }
 
 // Half a round trip was 3 us, of which 1.4 are the switch from one rank to the other; shorter than that is
@@ -112,8 +112,8 @@ TEST(NetworkFile, OfOneProcessorHasTheSwitchOnce) {
   const tools::Turns turns = read_turns({"turn 450", "switch 1400", "end"});
   tools::Calibration calibration;
   calibration.name = "one";
-  calibration.self_node = &self_node;
-  calibration.self_node_turns = &turns;
+  calibration.self_node = self_node;
+  calibration.self_node_turns = turns;
   const auto network = engine::Network::parse(tools::network_file(calibration), "one.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
   const engine::PathCost& path = network->path(0);

@@ -47,9 +47,9 @@ TEST(LocalTable, IsReadByThePredictor) {
     ASSERT_TRUE(tools::read_pingpong_line(line, self_node).ok());
   tools::Calibration calibration;
   calibration.name = "lan";
-  calibration.self_node = &self_node;
+  calibration.self_node = self_node;
   EXPECT_FALSE(engine::Network::parse(tools::network_file(calibration), "lan.toml")->local().known());
-  calibration.local = &measured;
+  calibration.local = measured;
   const std::string text = tools::network_file(calibration);
   const auto network = engine::Network::parse(text, "lan.toml");
   ASSERT_TRUE(network.ok()) << network.error().message << "\n" << text;

@@ -146,8 +146,8 @@ TEST(NetworkFile, IsReadByThePredictor) {
   calibration.name = "lan-100";
   calibration.date = "2026-11-21T12:00:00Z";
   calibration.command = "lbf-calibrate --name lan-100 --srun \"srun -p x\"";
-  calibration.remote = &remote;
-  calibration.self_node = &self_node;
+  calibration.remote = remote;
+  calibration.self_node = self_node;
   const std::string text = tools::network_file(calibration);
   const auto network = engine::Network::parse(text, "lan-100.toml");
   ASSERT_TRUE(network.ok()) << network.error().message << "\n" << text;
@@ -174,9 +174,9 @@ TEST(NetworkFile, HasEagerLimitsAndWhatTheLinkCarries) {
   const tools::LinkRates link = read_link({"node 0 a", "node 1 b", "stream 1 11500000", "stream 2 11800000", "end"});
   tools::Calibration calibration;
   calibration.name = "lan-100";
-  calibration.remote = &remote;
-  calibration.self_node = &self_node;
-  calibration.link = &link;
+  calibration.remote = remote;
+  calibration.self_node = self_node;
+  calibration.link = link;
   calibration.link_message_bytes = 131072;
   const auto network = engine::Network::parse(tools::network_file(calibration), "lan-100.toml");
   ASSERT_TRUE(network.ok()) << network.error().message;
@@ -187,7 +187,7 @@ TEST(NetworkFile, HasEagerLimitsAndWhatTheLinkCarries) {
   EXPECT_NE(network->description().find("1 pair 11.5 MB/s, 2 pairs 11.8 MB/s"), std::string::npos)
       << network->description();
   EXPECT_NE(network->description().find("bandwidth_is_lower_bound: false"), std::string::npos);
-  calibration.link = nullptr;
+  calibration.link = {};
   EXPECT_EQ(engine::Network::parse(tools::network_file(calibration), "lan-100.toml")->contention(), engine::Contention::kNone);
 }
 
@@ -195,7 +195,7 @@ TEST(NetworkFile, OneLocalityIsEnough) {
   const tools::PingPong self_node = read({"node 0 a", "node 1 a", "batch 0 1000", "end"});
   tools::Calibration calibration;
   calibration.name = "x";
-  calibration.self_node = &self_node;
+  calibration.self_node = self_node;
   EXPECT_TRUE(engine::Network::parse(tools::network_file(calibration), "x.toml").ok());
 }
 
