@@ -438,7 +438,7 @@ void check_match(const Trace& trace, bool partial, bool pairs, std::uint64_t see
         ends[op.message()].sent = static_cast<std::int64_t>(event.bytes);
       } else if (event.kind == EventKind::kRecv || event.kind == EventKind::kEndRecv) {
         ends[op.message()].received = static_cast<std::int64_t>(event.bytes);
-        check(store.message(op.message).sent, "rank " + std::to_string(rank) + ": a receive from " +
+        check(store.message(op.message()).sent, "rank " + std::to_string(rank) + ": a receive from " +
                                                   std::to_string(event.peer) + " tag " + std::to_string(event.tag) +
                                                   " without a send");
       }

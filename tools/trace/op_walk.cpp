@@ -8,7 +8,7 @@ constexpr std::uint32_t kEventsPerRound = 4096;
 }
 
 OpWalk::OpWalk(Rank ranks, Bytes eager_up_to, Visitor& visitor)
-    : store_(ranks, 1), matcher_(ranks, store_, eager_up_to), visitor_(visitor) {}
+    : store_(ranks, 1), matcher_(ranks, store_, {.eager_up_to = eager_up_to}), visitor_(visitor) {}
 
 Result<void> OpWalk::feed(Rank rank, const Event& event) {
   if (event.kind == EventKind::kWindowClose) {
@@ -31,7 +31,7 @@ Result<void> OpWalk::finish() {
       forced = true;
       processes_[process].waits = false;
       ++never_sent_;
-      if (Result<void> done = run(process, true); !done) return done;
+      if (Result<void> done = run(process, Unsent::kIsPassed); !done) return done;
       if (Result<void> done = advance(); !done) return done;
     }
   }
@@ -51,7 +51,7 @@ Result<void> OpWalk::advance() {
     const engine::ProcessIndex process = ready_.back();
     ready_.pop_back();
     if (processes_[process].waits) continue;
-    if (Result<void> done = run(process, false); !done) return done;
+    if (Result<void> done = run(process, Unsent::kWaits); !done) return done;
   }
   return {};
 }
@@ -67,7 +67,7 @@ OpWalk::Slot& OpWalk::slot_of(engine::MessageIndex message) {
   return engine::current(slots_[message], store_.message(message));
 }
 
-Result<void> OpWalk::run(engine::ProcessIndex index, bool force) {
+Result<void> OpWalk::run(engine::ProcessIndex index, Unsent unsent) {
   Process& process = processes_[index];
   while (const engine::Op* op = store_.front(index, process.cursor)) {
     if (op->kind == engine::OpKind::kBlockEnd) {
@@ -79,12 +79,12 @@ Result<void> OpWalk::run(engine::ProcessIndex index, bool force) {
     if (message != nullptr && (op->kind == engine::OpKind::kRecv || op->kind == engine::OpKind::kPeek)) {
       Slot& slot = slot_of(op->message());
       sent = slot.sent;
-      if (!sent && !force) {
+      if (!sent && unsent == Unsent::kWaits) {
         slot.waiter = index;
         process.waits = true;
         return {};
       }
-      force = false;
+      unsent = Unsent::kWaits;
     }
     if (Result<void> done = visitor_.visit(index, *op, message, sent); !done) return done;
     if (message != nullptr && op->kind == engine::OpKind::kSend) {
@@ -96,7 +96,7 @@ Result<void> OpWalk::run(engine::ProcessIndex index, bool force) {
         slot.waiter = engine::kNobody;
       }
     }
-    if (message != nullptr) store_.used(op->message());
+    if (message != nullptr) store_.note_use(op->message());
     engine::OpStore::pop(process.cursor);
   }
   return {};

@@ -53,7 +53,9 @@ class OpWalk {
     engine::ProcessIndex waiter = engine::kNobody;
   };
   Result<void> advance();
-  Result<void> run(engine::ProcessIndex process, bool force);
+  // What a receive of a message does that is not sent yet.
+  enum class Unsent { kWaits, kIsPassed };
+  Result<void> run(engine::ProcessIndex process, Unsent unsent);
   Slot& slot_of(engine::MessageIndex message);
 
   engine::OpStore store_;

@@ -79,8 +79,8 @@ void ChannelTable::return_receive(const ChannelKey& key, MessageIndex index) {
 }
 
 MessageIndex ChannelTable::take_from_run(Channel& channel, const ChannelKey& key, MessageIndex run,
-                                         bool send) {
-  const MessageIndex index = one_ended(key, send, store_.message(run).sender);
+                                         ChannelEnd recorded) {
+  const MessageIndex index = one_ended(key, recorded, store_.message(run).sender);
   if (--store_.message(run).bytes == 0) {
     free_run(run);
     return index;
@@ -91,7 +91,7 @@ MessageIndex ChannelTable::take_from_run(Channel& channel, const ChannelKey& key
   return index;
 }
 
-MessageIndex ChannelTable::one_ended(const ChannelKey& key, bool recorded_end_sends, ProcessIndex ghost) {
+MessageIndex ChannelTable::one_ended(const ChannelKey& key, ChannelEnd recorded, ProcessIndex ghost) {
   const MessageIndex index = store_.new_message();
   Message& message = store_.message(index);
   message.src = key.src;
@@ -99,22 +99,22 @@ MessageIndex ChannelTable::one_ended(const ChannelKey& key, bool recorded_end_se
   message.comm = key.comm & 0x7fffffffU;
   message.collective = (key.comm & 0x80000000U) != 0;
   message.tag = key.tag;
-  play(index, !recorded_end_sends, ghost);
+  play(index, recorded == ChannelEnd::kSends ? ChannelEnd::kReceives : ChannelEnd::kSends, ghost);
   return index;
 }
 
-void ChannelTable::play_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost) {
+void ChannelTable::play_outstanding(const ChannelKey& key, ChannelEnd end, ProcessIndex ghost) {
   Channel& channel = at(key);
-  while (channel.head != kNoMessage && channel.sender_ahead != sends) play(pop(channel), sends, ghost);
+  while (channel.head != kNoMessage && missing_end(channel) == end) play(pop(channel), end, ghost);
 }
 
-void ChannelTable::end_outstanding(Channel& channel, bool sends, ProcessIndex ghost) {
-  while (channel.head != kNoMessage && channel.sender_ahead != sends) {
+void ChannelTable::end_outstanding(Channel& channel, ChannelEnd end, ProcessIndex ghost) {
+  while (channel.head != kNoMessage && missing_end(channel) == end) {
     const MessageIndex index = pop(channel);
     if (store_.message(index).is_run) {
       free_run(index);  // neither end of these was recorded
     } else {
-      play(index, sends, ghost);
+      play(index, end, ghost);
     }
   }
 }
@@ -124,17 +124,17 @@ void ChannelTable::free_run(MessageIndex run) {
   store_.withdraw(run, 2);
 }
 
-void ChannelTable::skip(const ChannelKey& key, bool sends, std::uint64_t count, ProcessIndex ghost) {
+void ChannelTable::skip(const ChannelKey& key, ChannelEnd end, std::uint64_t count, ProcessIndex ghost) {
   Channel& channel = at(key);
   // What a probe saw is the first of the receives. (If nobody has sent it yet it is in the list, too.)
-  if (!sends && count > 0 && channel.peeked != kNoMessage) {
+  if (end == ChannelEnd::kReceives && count > 0 && channel.peeked != kNoMessage) {
     ghosts_.receive(ghost, std::exchange(channel.peeked, kNoMessage));
     --count;
   }
-  while (count > 0 && channel.head != kNoMessage && channel.sender_ahead != sends) {
+  while (count > 0 && channel.head != kNoMessage && missing_end(channel) == end) {
     Message& message = store_.message(channel.head);
     if (!message.is_run) {
-      play(pop(channel), sends, ghost);
+      play(pop(channel), end, ghost);
       --count;
       continue;
     }
@@ -145,7 +145,7 @@ void ChannelTable::skip(const ChannelKey& key, bool sends, std::uint64_t count, 
     if (message.bytes == 0) free_run(pop(channel));
   }
   if (count == 0) return;
-  const MessageIndex run = append(channel, key, sends);
+  const MessageIndex run = append(channel, key, end);
   Message& message = store_.message(run);
   message.is_run = true;
   message.bytes = count;

@@ -28,6 +28,8 @@ struct ChannelKey {
   bool operator==(const ChannelKey&) const = default;
 };
 
+enum class ChannelEnd : std::uint8_t { kSends, kReceives };
+
 class ChannelTable {
  public:
   // Half a cache line.
@@ -50,11 +52,11 @@ class ChannelTable {
   [[gnu::always_inline]] MessageIndex take_send(const ChannelKey& key, bool& paired) {
     Channel& channel = at(key);
     paired = channel.head != kNoMessage && !channel.sender_ahead;
-    if (!paired) return append(channel, key, true);
+    if (!paired) return append(channel, key, ChannelEnd::kSends);
     const MessageIndex index = pop(channel);
     if (store_.message(index).is_run) [[unlikely]] {
       paired = false;
-      return take_from_run(channel, key, index, true);
+      return take_from_run(channel, key, index, ChannelEnd::kSends);
     }
     return index;
   }
@@ -68,23 +70,23 @@ class ChannelTable {
       return index;
     }
     paired = channel.head != kNoMessage && channel.sender_ahead;
-    if (!paired) return append(channel, key, false);
+    if (!paired) return append(channel, key, ChannelEnd::kReceives);
     const MessageIndex index = pop(channel);
     if (store_.message(index).is_run) [[unlikely]] {
       paired = false;
-      return take_from_run(channel, key, index, false);
+      return take_from_run(channel, key, index, ChannelEnd::kReceives);
     }
     return index;
   }
-  // The channel's next `count` sends (else receives) were not recorded: `ghost` plays them for the messages
+  // The channel's next `count` sends or receives were not recorded: `ghost` plays them for the messages
   // whose other end was, or will be.
-  void skip(const ChannelKey& key, bool sends, std::uint64_t count, ProcessIndex ghost);
-  // Plays `sends` (else receives) of the channel for what is outstanding, and nothing else.
-  void play_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost);
-  // The channel's sends (else receives) from here on were neither recorded nor counted: `ghost` plays them for what is
+  void skip(const ChannelKey& key, ChannelEnd end, std::uint64_t count, ProcessIndex ghost);
+  // Plays the sends or receives of the channel for what is outstanding, and nothing else.
+  void play_outstanding(const ChannelKey& key, ChannelEnd end, ProcessIndex ghost);
+  // The channel's sends or receives from here on were neither recorded nor counted: `ghost` plays them for what is
   // outstanding. To be called again whenever there is more.
-  void end_outstanding(const ChannelKey& key, bool sends, ProcessIndex ghost) {
-    end_outstanding(at(key), sends, ghost);
+  void end_outstanding(const ChannelKey& key, ChannelEnd end, ProcessIndex ghost) {
+    end_outstanding(at(key), end, ghost);
   }
   // The same for all channels: `ghost_of(rank, from_the_end)` plays for the rank from its capture's end on, or from where its
   // receives may have been posted before that; kNobody: it does not end.
@@ -98,16 +100,17 @@ class ChannelTable {
           if (ghost != kNobody) ghosts_.receive(ghost, std::exchange(channel.peeked, kNoMessage));
         }
         if (channel.head == kNoMessage) continue;
-        const bool sends = !channel.sender_ahead;
+        const ChannelEnd missing = missing_end(channel);
+        const bool sends = missing == ChannelEnd::kSends;
         // Both ends of collectives are played from the capture's end on: no receive of theirs was posted before.
         const bool from_the_end = sends || (channel.comm & kCollectiveChannel) != 0;
         const ProcessIndex ghost = ghost_of(sends ? channel.src : static_cast<Rank>(dst), from_the_end);
-        if (ghost != kNobody) end_outstanding(channel, sends, ghost);
+        if (ghost != kNobody) end_outstanding(channel, missing, ghost);
       }
     }
   }
   // A message of which one end is played by `ghost`, on no channel.
-  MessageIndex one_ended(const ChannelKey& key, bool recorded_end_sends, ProcessIndex ghost);
+  MessageIndex one_ended(const ChannelKey& key, ChannelEnd recorded, ProcessIndex ghost);
   // The channel will be asked for soon.
   void prefetch(const ChannelKey& key) const {
     const Table& table = tables_[static_cast<std::size_t>(key.dst)];
@@ -169,7 +172,7 @@ class ChannelTable {
     return static_cast<std::size_t>(spread << kGroupBits) | (source & ((1U << kGroupBits) - 1));
   }
   static void rebuild(Table& table);
-  [[gnu::always_inline]] MessageIndex append(Channel& channel, const ChannelKey& key, bool sender) {
+  [[gnu::always_inline]] MessageIndex append(Channel& channel, const ChannelKey& key, ChannelEnd end) {
     const MessageIndex index = store_.new_message();
     Message& message = store_.message(index);
     message.src = key.src;
@@ -183,7 +186,7 @@ class ChannelTable {
       store_.message(channel.tail).next = index;
     }
     channel.tail = index;
-    channel.sender_ahead = sender;
+    channel.sender_ahead = end == ChannelEnd::kSends;
     return index;
   }
   MessageIndex pop(Channel& channel) {
@@ -195,16 +198,20 @@ class ChannelTable {
   }
   // A message of which only the end that is asked for was recorded, from the run that was at the channel's
   // head.
-  MessageIndex take_from_run(Channel& channel, const ChannelKey& key, MessageIndex run, bool send);
-  void play(MessageIndex index, bool send, ProcessIndex ghost) {
-    if (send) {
+  MessageIndex take_from_run(Channel& channel, const ChannelKey& key, MessageIndex run, ChannelEnd recorded);
+  void play(MessageIndex index, ChannelEnd end, ProcessIndex ghost) {
+    if (end == ChannelEnd::kSends) {
       ghosts_.send(ghost, index);
     } else {
       ghosts_.receive(ghost, index);
     }
   }
+  // Of the messages in the list: the other end is there.
+  static ChannelEnd missing_end(const Channel& channel) {
+    return channel.sender_ahead ? ChannelEnd::kReceives : ChannelEnd::kSends;
+  }
   void free_run(MessageIndex run);
-  void end_outstanding(Channel& channel, bool sends, ProcessIndex ghost);
+  void end_outstanding(Channel& channel, ChannelEnd end, ProcessIndex ghost);
   // REQUIRES: the message was sent, and so were all others of the channel's list.
   void push_front(Channel& channel, MessageIndex message);
 

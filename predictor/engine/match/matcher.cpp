@@ -55,14 +55,14 @@ bool are_durations(const Event& event) {
 
 }  // namespace
 
-Matcher::Matcher(Rank ranks, OpStore& store, Bytes eager_up_to, bool marks_first, bool local_work)
+Matcher::Matcher(Rank ranks, OpStore& store, const MatchOptions& options)
     : store_(store),
-      eager_up_to_(eager_up_to),
-      marks_first_(marks_first),
-      local_work_(local_work),
+      eager_up_to_(options.eager_up_to),
+      marks_first_(options.marks_first),
+      local_work_(options.local_work),
       ghosts_(store),
       channels_(store, ghosts_),
-      one_sided_(ranks, store, eager_up_to),
+      one_sided_(ranks, store, options.eager_up_to),
       ranks_(static_cast<std::size_t>(ranks)) {}
 
 void Matcher::set_mpi(MpiSetup setup) {
@@ -114,8 +114,8 @@ void Matcher::emit_plain(Rank rank, const Event& event) {
   message.sync = (event.flags & kFlagSync) != 0;
   message.sender = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
-  if (procedures_) [[unlikely]] procedures_->sent(rank, index);
-  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, rank, event.peer, event.tag}, false);
+  if (procedures_) [[unlikely]] procedures_->note_sent(rank, index);
+  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, rank, event.peer, event.tag}, ChannelEnd::kReceives);
   return index;
 }
 
@@ -124,7 +124,7 @@ void Matcher::emit_plain(Rank rank, const Event& event) {
   const MessageIndex index = channels_.take_receive(key, paired);
   store_.message(index).receiver = static_cast<ProcessIndex>(key.dst);
   stats_.messages += paired ? 1 : 0;
-  if (any_ended_ && !paired) [[unlikely]] play_after_end(key.src, key, true);
+  if (any_ended_ && !paired) [[unlikely]] play_after_end(key.src, key, ChannelEnd::kSends);
   return index;
 }
 
@@ -212,9 +212,9 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
     }
     message = end_held_receive(rank, event, found->value);
   }
-  if (procedures_) [[unlikely]] procedures_->received(rank, message);
+  if (procedures_) [[unlikely]] procedures_->note_received(rank, message);
   emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent));
-  has_received(rank, event.peer);
+  note_received_from(rank, event.peer);
   if (has_request) {
     state.requests.erase(event.request);
   } else {
@@ -227,9 +227,9 @@ MessageIndex Matcher::take_place(const ChannelKey& key) {
   if (!has_peer(event)) return no_such_peer(rank, event);
   stats_.wildcard_receives += is_wildcard(event) ? 1 : 0;
   const MessageIndex message = take_place_now({event.comm, event.peer, rank, event.tag});
-  if (procedures_) [[unlikely]] procedures_->received(rank, message);
+  if (procedures_) [[unlikely]] procedures_->note_received(rank, message);
   emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kRecv, message, event.process_s, event.call_s, kOpEndsEvent));
-  has_received(rank, event.peer);
+  note_received_from(rank, event.peer);
   return {};
 }
 
@@ -239,7 +239,7 @@ Result<void> Matcher::feed_probe(Rank rank, const Event& event) {
   const MessageIndex message = channels_.peek({event.comm, event.peer, rank, event.tag}, paired);
   store_.message(message).receiver = static_cast<ProcessIndex>(rank);
   stats_.messages += paired ? 1 : 0;
-  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, event.peer, rank, event.tag}, true);
+  if (any_ended_ && !paired) [[unlikely]] play_after_end(event.peer, {event.comm, event.peer, rank, event.tag}, ChannelEnd::kSends);
   emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kPeek, message, event.process_s, event.call_s, kOpEndsEvent));
   return {};
 }

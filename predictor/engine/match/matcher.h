@@ -33,15 +33,21 @@
 
 namespace lbf::engine {
 
+// What the targets need to know.
+struct MatchOptions {
+  // Messages of at most so many bytes are eager on every target, so that their ops need not say when a receive of a
+  // collective is posted or a send's buffer is free.
+  Bytes eager_up_to = ~Bytes{0};
+  // First messages (kOpFirst): costs 16 to 32 bytes for each pair of ranks that exchange any.
+  bool marks_first = false;
+  // What the copies and reductions of collectives are (kCopy, kReduce).
+  bool local_work = false;
+};
+
 class Matcher {
  public:
-  // `eager_up_to`: messages of at most so many bytes are eager on every target, so that their ops need not
-  // say when a receive of a collective is posted or a send's buffer is free. `marks_first`: some target wants
-  // to know first messages (kOpFirst), which costs 16 to 32 bytes for each pair of ranks that exchange any.
-  // `local_work`: some target knows what the copies and reductions of collectives cost (kCopy, kReduce).
   // REQUIRES: `store` outlives the matcher.
-  Matcher(Rank ranks, OpStore& store, Bytes eager_up_to = ~Bytes{0}, bool marks_first = false,
-          bool local_work = false);
+  Matcher(Rank ranks, OpStore& store, const MatchOptions& options = {});
 
   // Whose collectives these are; without it Open MPI 4.1's. REQUIRES: before the first collective;
   // `node_of_rank` is empty or has every rank of the world.
@@ -145,13 +151,13 @@ class Matcher {
     return store_.push(process, op);
   }
   // The rank sends a message to `peer`: kOpFirst, or 0.
-  std::uint8_t first_flag(Rank rank, Rank peer) { return marks_first_ && meets(rank, peer) ? kOpFirst : 0; }
+  std::uint8_t first_flag(Rank rank, Rank peer) { return marks_first_ && note_contact(rank, peer) ? kOpFirst : 0; }
   // The rank has received a message from `peer`.
-  void has_received(Rank rank, Rank peer) {
-    if (marks_first_) meets(rank, peer);
+  void note_received_from(Rank rank, Rank peer) {
+    if (marks_first_) note_contact(rank, peer);
   }
   // True the first time that the two have to do with each other, from the rank's own side.
-  bool meets(Rank rank, Rank peer) {
+  bool note_contact(Rank rank, Rank peer) {
     RankState& state = ranks_[static_cast<std::size_t>(rank)];
     Rank& recent = state.met[static_cast<std::size_t>(peer) % kRecentPeers];
     if (recent == peer || rank == peer) return false;
@@ -213,10 +219,10 @@ class Matcher {
   void drop_unplaced(Rank rank);
   // The other end of a message of the channel that one end is known of: of a rank whose capture ended, if it
   // did.
-  void play_after_end(Rank rank, const ChannelKey& key, bool sends) {
+  void play_after_end(Rank rank, const ChannelKey& key, ChannelEnd end) {
     const RankState& state = ranks_[static_cast<std::size_t>(rank)];
     if (state.after_end != kNobody)
-      channels_.end_outstanding(key, sends, sends ? state.after_end : state.receives_after_end);
+      channels_.end_outstanding(key, end, end == ChannelEnd::kSends ? state.after_end : state.receives_after_end);
   }
   // The same for all messages that were fed before their other end's capture ended.
   void play_all_after_end();

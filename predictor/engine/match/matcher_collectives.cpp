@@ -158,7 +158,7 @@ MessageIndex Matcher::step_message(Rank rank, ProcessIndex process, const Event&
                                  ? kNobody
                                  : ghost_of_collective(event.comm, peer, collective_number);
   bool paired = false;
-  const MessageIndex index = ghost != kNobody ? channels_.one_ended(key, is_send, ghost)
+  const MessageIndex index = ghost != kNobody ? channels_.one_ended(key, is_send ? ChannelEnd::kSends : ChannelEnd::kReceives, ghost)
                              : is_send        ? channels_.take_send(key, paired)
                                               : channels_.take_receive(key, paired);
   Message& message = store_.message(index);
@@ -231,7 +231,7 @@ void Matcher::emit_steps(Rank rank, ProcessIndex process, const Event& event, st
   step_ops_.back().flags |= last_flags;
   for (Op& op : step_ops_) {
     if (op.kind == OpKind::kSend) op.flags |= first_flag(rank, store_.message(op.message()).dst);
-    if (op.kind == OpKind::kRecv) has_received(rank, store_.message(op.message()).src);
+    if (op.kind == OpKind::kRecv) note_received_from(rank, store_.message(op.message()).src);
     emit(process, op);
   }
 }

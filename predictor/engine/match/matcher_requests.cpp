@@ -120,7 +120,7 @@ Result<void> Matcher::end_of_no_receive(Rank rank, const Event& event, bool is_a
     // The posting was lost, the message came: take it as posted here.
     note_partial(fail(rank, "the start of this receive was lost").message);
     emit(static_cast<ProcessIndex>(rank), Op::on_message(OpKind::kRecv, take_place({event.comm, event.peer, rank, event.tag}), event.process_s, event.call_s, kOpEndsEvent));
-    has_received(rank, event.peer);
+    note_received_from(rank, event.peer);
     return {};
   }
   return contradiction(

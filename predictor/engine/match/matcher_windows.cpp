@@ -117,10 +117,10 @@ Result<void> Matcher::feed_skipped(Rank rank, const Event& event) {
   const ProcessIndex ghost = state.ghost;
   switch (side) {
     case SkippedSide::kSends:
-      channels_.skip({event.comm, rank, event.peer, event.tag}, true, calls, ghost);
+      channels_.skip({event.comm, rank, event.peer, event.tag}, ChannelEnd::kSends, calls, ghost);
       break;
     case SkippedSide::kReceives:
-      channels_.skip({event.comm, event.peer, rank, event.tag}, false, calls, ghost);
+      channels_.skip({event.comm, event.peer, rank, event.tag}, ChannelEnd::kReceives, calls, ghost);
       break;
     case SkippedSide::kCollectives:
       skip_collectives(rank, event, ghost);
@@ -185,8 +185,8 @@ void Matcher::skip_collectives(Rank rank, const Event& event, ProcessIndex ghost
     for (std::uint32_t number = first; number < last; ++number) {
       const std::uint32_t comm = event.comm | kCollectiveChannel;
       const auto tag = static_cast<std::int32_t>(number);
-      channels_.play_outstanding({comm, rank, member, tag}, true, ghost);
-      channels_.play_outstanding({comm, member, rank, tag}, false, ghost);
+      channels_.play_outstanding({comm, rank, member, tag}, ChannelEnd::kSends, ghost);
+      channels_.play_outstanding({comm, member, rank, tag}, ChannelEnd::kReceives, ghost);
     }
   };
   if (event.comm == 0) {

@@ -176,11 +176,11 @@ class OpStore {
     return rows_[static_cast<std::size_t>(op.row()) * row_width_ + scenario - 1];
   }
   // The replay executed a kOpVaries op.
-  void row_used(RowIndex index) {
+  void note_row_use(RowIndex index) {
     if (--row_pending_[index] == 0) free_rows_.push_back(index);
   }
   // The replay executed an op that names the message.
-  void used(MessageIndex index) {
+  void note_use(MessageIndex index) {
     if (--messages_[index].pending == 0) free_message(index);
   }
 

@@ -327,7 +327,7 @@ void ProcedureShift::forget_if_done(MessageIndex message) {
   if (flight.sent && flight.received && (flight.back_known || !any_backward_)) in_flight_.erase(found);
 }
 
-void ProcedureShift::sent(Rank rank, MessageIndex message) {
+void ProcedureShift::note_sent(Rank rank, MessageIndex message) {
   if (!any_forward_ && !any_backward_) return;
   InFlight& flight = in_flight(message);
   flight.sent = true;
@@ -348,7 +348,7 @@ void ProcedureShift::sent(Rank rank, MessageIndex message) {
   forget_if_done(message);
 }
 
-void ProcedureShift::received(Rank rank, MessageIndex message) {
+void ProcedureShift::note_received(Rank rank, MessageIndex message) {
   state_of(rank).began_with = message;
   state_of(rank).began_generation = store_.message(message).generation;
   state_of(rank).began_from = store_.message(message).src;

@@ -33,9 +33,9 @@ class ProcedureShift {
   // event's op, the rest has ops of its own. REQUIRES: its times are durations.
   void take(Rank rank, Event& event);
   // The rank's event sends this message; before its kSend is pushed.
-  void sent(Rank rank, MessageIndex message);
+  void note_sent(Rank rank, MessageIndex message);
   // The rank's event has received this message; before its kRecv is pushed.
-  void received(Rank rank, MessageIndex message);
+  void note_received(Rank rank, MessageIndex message);
   // No more events of the rank.
   void close(Rank rank);
   // No more events at all: nothing is held any more.

@@ -40,8 +40,8 @@ class PredictorOfTargets final : public Predictor {
     }
     const std::size_t readers = shared.size() + (dedicated.empty() ? 0 : 1);
     store_.emplace(ranks, static_cast<std::uint32_t>(readers));
-    matcher_.emplace(ranks, *store_, eager_up_to(targets_), any_first_message(targets_),
-                     any_local_cost(targets_));
+    matcher_.emplace(ranks, *store_,
+                     MatchOptions{eager_up_to(targets_), any_first_message(targets_), any_local_cost(targets_)});
     if (!plan.empty()) {
       profiled_at_ = plan.scenarios.size();
       matcher_->shift_procedures(std::move(plan));

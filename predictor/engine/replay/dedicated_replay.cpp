@@ -107,12 +107,12 @@ template <std::size_t kTargets>
   return current(messages_.slot<kTargets>(index), store_.message(index));
 }
 
-bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, bool for_post) {
+bool DedicatedReplay::wait(ProcessIndex index, MessageIndex message, Awaited what) {
   Process& process = processes_[index];
   process.waits_for = message;
-  process.for_post = for_post;
+  process.for_post = what == Awaited::kReceive;
   Slot& slot = messages_.slot(message);
-  (for_post ? slot.sender : slot.receiver) = index;
+  (process.for_post ? slot.sender : slot.receiver) = index;
   // Many others may run before it goes on, with an op that it then has not seen yet.
   const MessageIndex behind = store_.prefetch_behind(index, process.cursor);
   if (behind != kNoMessage) messages_.prefetch(behind);
@@ -138,8 +138,8 @@ template <std::size_t kTargets>
       });
     }
     if (is_timed<kTargets>()) {
-      timeline_->acted(index, clock[0]);
-      timeline_->names(index, op.message());
+      timeline_->note_action(index, clock[0]);
+      timeline_->note_message(index, op.message());
     }
     const bool waits = may_wait(message, op) && any_rendezvous(message);
     slot.sent = true;
@@ -164,7 +164,7 @@ template <std::size_t kTargets>
         process.in_send = true;
         // A probe waits for the announcement only, which is known now.
         wake(slot.receiver);
-        return wait(index, op.message(), true);
+        return wait(index, op.message(), Awaited::kReceive);
       } else {
         wake(slot.receiver);
       }
@@ -193,7 +193,7 @@ void DedicatedReplay::end_blocking_send(ProcessIndex index, const Op& op, const 
 bool DedicatedReplay::execute_wait_send(ProcessIndex index, const Op& op) {
   Slot& slot = slot_of<0>(op.message());
   if (may_wait(store_.message(op.message()), op)) {
-    if (!slot.matched) return wait(index, op.message(), true);
+    if (!slot.matched) return wait(index, op.message(), Awaited::kReceive);
     Seconds* const clock = &clock_s_[index * count_];
     const Seconds* const free = messages_.free_s(op.message());
     for (std::size_t k = 0; k < count_; ++k) clock[k] = std::max(clock[k], free[k]);
@@ -241,14 +241,14 @@ template <std::size_t kTargets>
   const std::size_t targets = count<kTargets>();
   Slot& slot = slot_of<kTargets>(op.message());
   if (!slot.matched && !slot.posted) execute_post<kTargets>(index, op.message());
-  if (!slot.matched) return wait(index, op.message(), false);
+  if (!slot.matched) return wait(index, op.message(), Awaited::kMessage);
   Seconds* const clock = &clock_s_[index * targets];
   const Seconds* const arrival = messages_.arrival_s<kTargets>(op.message());
   for (std::size_t k = 0; k < targets; ++k) clock[k] = std::max(clock[k], arrival[k]);
   if (processes_[index].unsettled && (op.flags & kOpInternal) == 0) settle(index, op.message());
   if (is_timed<kTargets>()) {
-    timeline_->waited(index, clock[0]);
-    timeline_->names(index, op.message());
+    timeline_->note_wait_end(index, clock[0]);
+    timeline_->note_message(index, op.message());
   }
   if (costs_.has_recv_cpu() && (op.flags & kOpInternal) == 0) {
     const Message& message = store_.message(op.message());
@@ -265,7 +265,7 @@ template <std::size_t kTargets>
 
 bool DedicatedReplay::execute_peek(ProcessIndex index, const Op& op) {
   Slot& slot = slot_of<0>(op.message());
-  if (!slot.sent) return wait(index, op.message(), false);
+  if (!slot.sent) return wait(index, op.message(), Awaited::kMessage);
   Seconds* const clock = &clock_s_[index * count_];
   const Seconds* const arrival = messages_.arrival_s(op.message());
   if (slot.matched) {
@@ -317,7 +317,7 @@ void DedicatedReplay::run(ProcessIndex index) {
       for (std::size_t k = 0; k < targets; ++k) clock[k] += op->work_s * inverse_speed[k];
     }
     resumed = false;
-    if (is_timed<kTargets>() && op->kind != OpKind::kSend) timeline_->acted(index, clock[0]);
+    if (is_timed<kTargets>() && op->kind != OpKind::kSend) timeline_->note_action(index, clock[0]);
     switch (op->kind) {
       case OpKind::kCompute:
         break;
@@ -344,7 +344,7 @@ void DedicatedReplay::run(ProcessIndex index) {
         break;
       case OpKind::kCopy:
       case OpKind::kReduce:
-        if (is_timed<kTargets>()) timeline_->waited(index, clock[0]);
+        if (is_timed<kTargets>()) timeline_->note_wait_end(index, clock[0]);
         execute_local(index, *op);
         break;
       case OpKind::kExit:
@@ -360,9 +360,9 @@ void DedicatedReplay::run(ProcessIndex index) {
         note_window(index, *op);
         break;
     }
-    if (is_timed<kTargets>()) timeline_->done(index, clock[0]);
+    if (is_timed<kTargets>()) timeline_->finish(index, clock[0]);
     if ((op->flags & kOpVaries) != 0) [[unlikely]]
-      store_.row_used(op->row());
+      store_.note_row_use(op->row());
     process.measured_s += op->work_s + op->call_s;
     process.events_done += (op->flags & kOpEndsEvent) != 0 ? 1 : 0;
     OpStore::pop(process.cursor);
@@ -419,7 +419,7 @@ ProcessStatus DedicatedReplay::status(ProcessIndex index) const {
 
 // [row][K] -> [row][kept]
 template <typename Value>
-static void keep_columns(std::vector<Value>& table, std::size_t count, const std::vector<std::size_t>& kept) {
+static void drop_columns_except(std::vector<Value>& table, std::size_t count, const std::vector<std::size_t>& kept) {
   std::size_t at = 0;
   for (std::size_t row = 0; row + count <= table.size(); row += count) {
     for (const std::size_t k : kept) table[at++] = table[row + k];  // never behind what is still to be read
@@ -427,18 +427,18 @@ static void keep_columns(std::vector<Value>& table, std::size_t count, const std
   table.resize(at);
 }
 
-void DedicatedReplay::keep_targets(const std::vector<std::size_t>& kept) {
-  keep_columns(targets_, count_, kept);
-  keep_columns(inverse_speed_, count_, kept);
-  keep_columns(node_, count_, kept);
-  keep_columns(eager_limit_, count_, kept);
-  keep_columns(empty_flight_s_, count_, kept);
-  keep_columns(first_message_s_, count_, kept);
-  keep_columns(first_peer_s_, count_, kept);
-  keep_columns(connected_s_, count_, kept);
-  keep_columns(clock_s_, count_, kept);
-  window_clocks_.keep(kept);
-  messages_.keep(kept);
+void DedicatedReplay::drop_targets_except(const std::vector<std::size_t>& kept) {
+  drop_columns_except(targets_, count_, kept);
+  drop_columns_except(inverse_speed_, count_, kept);
+  drop_columns_except(node_, count_, kept);
+  drop_columns_except(eager_limit_, count_, kept);
+  drop_columns_except(empty_flight_s_, count_, kept);
+  drop_columns_except(first_message_s_, count_, kept);
+  drop_columns_except(first_peer_s_, count_, kept);
+  drop_columns_except(connected_s_, count_, kept);
+  drop_columns_except(clock_s_, count_, kept);
+  window_clocks_.drop_targets_except(kept);
+  messages_.drop_targets_except(kept);
   count_ = kept.size();
   eager_up_to_ = *std::min_element(eager_limit_.begin(), eager_limit_.end());
   costs_ = CostTable(targets_);
@@ -469,8 +469,8 @@ std::unique_ptr<DedicatedReplay> DedicatedReplay::split_stuck(std::vector<std::s
       store_.add_uses(index, messages_.slot(index).uses);
     }
   }
-  keep_targets(kept);
-  other->keep_targets(moved);
+  drop_targets_except(kept);
+  other->drop_targets_except(moved);
   other->go_on();
   go_on();
   return other;

@@ -57,7 +57,7 @@ class DedicatedReplay final : public Replay {
   using Slot = MessageTimes::Slot;
 
   DedicatedReplay(const DedicatedReplay&) = default;
-  void keep_targets(const std::vector<std::size_t>& kept);
+  void drop_targets_except(const std::vector<std::size_t>& kept);
   void go_on();
   void add_processes();
   void prepare_settling();
@@ -132,10 +132,10 @@ class DedicatedReplay final : public Replay {
     if (waiter != kNobody) ready_.push_back(waiter);
     waiter = kNobody;
   }
-  bool wait(ProcessIndex index, MessageIndex message, bool for_post);
+  bool wait(ProcessIndex index, MessageIndex message, Awaited what);
   void use(MessageIndex index, Slot& slot) {
     ++slot.uses;
-    store_.used(index);
+    store_.note_use(index);
   }
 
   std::vector<const Target*> targets_;

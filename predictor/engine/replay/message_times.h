@@ -47,7 +47,7 @@ class MessageTimes {
     for (; size_ < slots; ++size_) new (at(static_cast<MessageIndex>(size_))) Slot{};
   }
   // Only these targets, in this order.
-  void keep(const std::vector<std::size_t>& kept) {
+  void drop_targets_except(const std::vector<std::size_t>& kept) {
     MessageTimes other(kept.size());
     other.grow_to(size_);
     for (MessageIndex index = 0; index < static_cast<MessageIndex>(size_); ++index) {

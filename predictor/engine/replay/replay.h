@@ -20,6 +20,9 @@ inline bool is_before(Seconds a_s, Seconds b_s) {
   return a_s < b_s - kSameTime * std::max(1.0, a_s);
 }
 
+// What a process waits for: the message, or that its message has a receive.
+enum class Awaited : std::uint8_t { kMessage, kReceive };
+
 // Where a process stands.
 struct ProcessStatus {
   enum class State : std::uint8_t {

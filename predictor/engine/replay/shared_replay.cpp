@@ -117,7 +117,7 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
 }
 
 [[gnu::always_inline]] inline bool SharedReplay::await(ProcessIndex index, MessageIndex message,
-                                                       bool for_post, Seconds time_s, Seconds now_s) {
+                                                       Awaited what, Seconds time_s, Seconds now_s) {
   Process& process = processes_[index];
   const bool waited = process.waits_for != kNoMessage;
   if (!waited) process.wait_since_s = now_s;
@@ -129,7 +129,7 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
   }
   if (!waited && process.takes_turns) count_waiting(nodes_[process.node], 1, now_s);
   process.waits_for = message;
-  process.for_post = for_post;
+  process.for_post = what == Awaited::kReceive;
   if (target_.waiting == Waiting::kSpin && !process.actor && !process.spins) {
     process.spins = true;
     bring_to(nodes_[process.node], now_s);
@@ -138,7 +138,7 @@ bool SharedReplay::start_wait(ProcessIndex index, Seconds time_s, Seconds now_s)
   }
   if (time_s == kNeverS) {
     Flight& flight = flights_[message];
-    (for_post ? flight.sender : flight.receiver) = index;
+    (process.for_post ? flight.sender : flight.receiver) = index;
     process.state = State::kWaiting;
   } else {
     set_timer(index, time_s);
@@ -199,7 +199,7 @@ Rendezvous SharedReplay::rendezvous(const Message& message) {
 
 [[gnu::always_inline]] inline void SharedReplay::use(MessageIndex index) {
   flights_.use(index, store_.message(index));
-  store_.used(index);
+  store_.note_use(index);
 }
 
 // Does the rank still have to look for connections over the message's path?
@@ -295,7 +295,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
     if (start_work(index, work_s, now_s)) return false;
   }
   if (process.stage == Stage::kAction) {
-    if (timeline_ != nullptr) timeline_->acted(index, now_s);
+    if (timeline_ != nullptr) timeline_->note_action(index, now_s);
     switch (op.kind) {
       case OpKind::kBlocked:
       case OpKind::kWindowOpen:  // ranks stay as far apart as they were, however long each one's windows are
@@ -304,7 +304,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         break;
       case OpKind::kSend:
         process.stage = Stage::kAfter;
-        if (timeline_ != nullptr) timeline_->names(index, op.message());
+        if (timeline_ != nullptr) timeline_->note_message(index, op.message());
         execute_send(op.message(), first_message_s(store_.message(op.message()), op), now_s);
         if (!process.settled) connect(process, op, flights_[op.message()].sent_s);
         break;
@@ -320,12 +320,12 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         execute_post(op.message(), now_s);
         Seconds there_s = flights_[op.message()].arrival_s;
         if (!process.settled) there_s += first_peer_s(process, op);
-        if (await(index, op.message(), false, there_s, now_s)) return false;
+        if (await(index, op.message(), Awaited::kMessage, there_s, now_s)) return false;
         process.stage = Stage::kAfter;
         process.settled = process.settled || is_unsettled(process, op);
         if (timeline_ != nullptr) {
-          timeline_->waited(index, now_s);
-          timeline_->names(index, op.message());
+          timeline_->note_wait_end(index, now_s);
+          timeline_->note_message(index, op.message());
         }
         Seconds work_s = process.takes_turns ? turns_s(process, op, there_s, now_s) : 0;
         if (has_cost) work_s += cost(store_.message(op.message())).recv_cpu_s;
@@ -339,7 +339,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
         if (flight.sent && !flight.posted && is_rendezvous(store_.message(op.message()))) {
           until_s = flight.sent_s + rendezvous(store_.message(op.message())).handshake_s;
         }
-        if (await(index, op.message(), false, until_s, now_s)) return false;
+        if (await(index, op.message(), Awaited::kMessage, until_s, now_s)) return false;
         use(op.message());
         break;
       }
@@ -354,7 +354,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
       case OpKind::kCopy:
       case OpKind::kReduce:
         process.stage = Stage::kAfter;
-        if (timeline_ != nullptr) timeline_->waited(index, now_s);
+        if (timeline_ != nullptr) timeline_->note_wait_end(index, now_s);
         if (start_work(index, local_work_s(op), now_s)) return false;
         break;
       case OpKind::kCompute:
@@ -368,7 +368,7 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
     const bool own = op.kind == OpKind::kSend && blocks && !store_.message(op.message()).collective &&
                      (op.flags & kOpInternal) == 0;
     if (own) until_s = std::max(until_s, flight.sent_s);  // it returns when the message has left
-    if (blocks && await(index, op.message(), true, until_s, now_s)) return false;
+    if (blocks && await(index, op.message(), Awaited::kReceive, until_s, now_s)) return false;
     use(op.message());
   }
   if (op.kind == OpKind::kWindowOpen) [[unlikely]]
@@ -378,13 +378,13 @@ void SharedReplay::arrives(MessageIndex index, Seconds arrival_s, Seconds now_s)
 
 [[gnu::always_inline]] inline void SharedReplay::finish_op(ProcessIndex index, const Op& op, Seconds now_s) {
   Process& process = processes_[index];
-  if (timeline_ != nullptr) timeline_->done(index, now_s);
+  if (timeline_ != nullptr) timeline_->finish(index, now_s);
   process.finish_s = now_s;
   process.measured_s += op.work_s + op.call_s;
   process.events_done += (op.flags & kOpEndsEvent) != 0 ? 1 : 0;
   process.stage = Stage::kStart;
   if ((op.flags & kOpVaries) != 0) [[unlikely]]
-    store_.row_used(op.row());
+    store_.note_row_use(op.row());
   OpStore::pop(process.cursor);
 }
 

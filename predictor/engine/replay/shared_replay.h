@@ -145,7 +145,7 @@ class SharedReplay final : public Replay {
   void fly(MessageIndex index, Seconds start_s, Seconds rest_s, Seconds now_s);
   void arrives(MessageIndex index, Seconds arrival_s, Seconds now_s);
   // The process waits for a message event at `time_s` (kNeverS: when is not known yet); false: it is over.
-  bool await(ProcessIndex index, MessageIndex message, bool for_post, Seconds time_s, Seconds now_s);
+  bool await(ProcessIndex index, MessageIndex message, Awaited what, Seconds time_s, Seconds now_s);
   void set_timer(ProcessIndex index, Seconds time_s);
   // REQUIRES: the process spins.
   void stop_spinning(ProcessIndex index, Seconds now_s);

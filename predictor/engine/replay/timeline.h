@@ -67,19 +67,19 @@ class TimelineRecorder {
     row_of_[process] = (op.flags & kOpVaries) != 0 ? op.row() : kNoMessage;
   }
   // The first call after take() counts.
-  void acted(ProcessIndex process, Seconds now_s) {
+  void note_action(ProcessIndex process, Seconds now_s) {
     Seconds& acted_s = in_hand_[process].acted_s;
     if (acted_s == kNeverS) acted_s = now_s;
   }
-  void waited(ProcessIndex process, Seconds now_s) { in_hand_[process].waited_s = now_s; }
+  void note_wait_end(ProcessIndex process, Seconds now_s) { in_hand_[process].waited_s = now_s; }
   // REQUIRES: the message is still the op's: before OpStore::used().
-  void names(ProcessIndex process, MessageIndex index) {
+  void note_message(ProcessIndex process, MessageIndex index) {
     TimelineOp& op = in_hand_[process];
     op.message = store_.message(index);
     op.message_id = (static_cast<std::uint64_t>(op.message.generation) << 32) + index + 1;
     if (op.kind == OpKind::kSend) observer_.on_ready(op);
   }
-  void done(ProcessIndex process, Seconds now_s) {
+  void finish(ProcessIndex process, Seconds now_s) {
     TimelineOp& op = in_hand_[process];
     op.end_s = now_s;
     if (op.waited_s == kNeverS) op.waited_s = now_s;

@@ -66,13 +66,13 @@ class WindowClocks {
   Seconds away_s(std::size_t rank) const { return rank < starts_.size() ? starts_[rank].away_s : 0; }
 
   // Only these targets, ascending, stay.
-  void keep(const std::vector<std::size_t>& kept) {
+  void drop_targets_except(const std::vector<std::size_t>& kept) {
     for (Start& start : starts_) {
-      keep(start.clock_s, kept);
-      keep(start.block_clock_s, kept);
+      drop_values_except(start.clock_s, kept);
+      drop_values_except(start.block_clock_s, kept);
     }
-    for (Window& window : windows_) keep(window.predicted_s, kept);
-    for (Window& block : blocks_) keep(block.predicted_s, kept);
+    for (Window& window : windows_) drop_values_except(window.predicted_s, kept);
+    for (Window& block : blocks_) drop_values_except(block.predicted_s, kept);
   }
 
  private:
@@ -88,7 +88,7 @@ class WindowClocks {
     if (starts_.size() <= rank) starts_.resize(rank + 1);
     return starts_[rank];
   }
-  static void keep(std::vector<Seconds>& values, const std::vector<std::size_t>& kept) {
+  static void drop_values_except(std::vector<Seconds>& values, const std::vector<std::size_t>& kept) {
     if (values.empty()) return;
     for (std::size_t i = 0; i < kept.size(); ++i) values[i] = values[kept[i]];
     values.resize(kept.size());

@@ -98,9 +98,9 @@ TEST_F(Channels, MemoryFollowsWhatIsInFlight) {
 
 TEST_F(Channels, WhatNeitherSideRecordedIsNoMessage) {
   const engine::ProcessIndex ghost = ghosts_.call(1);
-  table_.skip(kKey, true, 3, ghost);
+  table_.skip(kKey, engine::ChannelEnd::kSends, 3, ghost);
   const engine::MessageIndex sent = send();
-  table_.skip(kKey, false, 3, ghosts_.call(2));
+  table_.skip(kKey, engine::ChannelEnd::kReceives, 3, ghosts_.call(2));
   EXPECT_EQ(receive(), sent);
   EXPECT_TRUE(paired_);
 }
@@ -108,7 +108,7 @@ TEST_F(Channels, WhatNeitherSideRecordedIsNoMessage) {
 TEST_F(Channels, AGhostSendsWhatWasReceivedOnly) {
   const engine::MessageIndex posted = receive();
   const engine::ProcessIndex ghost = ghosts_.call(1);
-  table_.skip(kKey, true, 2, ghost);
+  table_.skip(kKey, engine::ChannelEnd::kSends, 2, ghost);
   EXPECT_TRUE(store_.message(posted).sent);
   EXPECT_EQ(store_.message(posted).sender, ghost);
   const engine::MessageIndex later = receive();  // the second one
@@ -123,7 +123,7 @@ TEST_F(Channels, AGhostSendsWhatWasReceivedOnly) {
 TEST_F(Channels, AGhostReceivesWhatWasSentOnly) {
   const engine::MessageIndex sent = send();
   const engine::ProcessIndex ghost = ghosts_.call(2);
-  table_.skip(kKey, false, 2, ghost);
+  table_.skip(kKey, engine::ChannelEnd::kReceives, 2, ghost);
   EXPECT_EQ(store_.message(sent).receiver, ghost);
   EXPECT_EQ(store_.message(send()).receiver, ghost);
   const engine::MessageIndex real = send();
@@ -135,13 +135,13 @@ TEST_F(Channels, AProbedMessageWhoseReceiveWasSkippedIsGone) {
   const engine::MessageIndex sent = send();
   const engine::MessageIndex next = send();
   EXPECT_EQ(table_.peek(kKey, paired_), sent);
-  table_.skip(kKey, false, 1, ghosts_.call(2));
+  table_.skip(kKey, engine::ChannelEnd::kReceives, 1, ghosts_.call(2));
   EXPECT_EQ(receive(), next);
 }
 
 TEST_F(Channels, AGhostThatNobodyNeedsServesItsRankAgain) {
   const engine::ProcessIndex ghost = ghosts_.call(1);
-  table_.skip(kKey, true, 1, ghost);
+  table_.skip(kKey, engine::ChannelEnd::kSends, 1, ghost);
   ghosts_.let_go(ghost);
   EXPECT_NE(ghosts_.call(1), ghost);  // its run is still there
   receive();

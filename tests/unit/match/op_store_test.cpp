@@ -49,9 +49,9 @@ TEST(OpStore, MessageSlotsAreFreeWhenAllReplaysExecutedWhatNamesThem) {
   const engine::MessageIndex first = store.new_message();
   store.push(0, engine::Op::on_message(engine::OpKind::kSend, first));
   store.push(0, engine::Op::on_message(engine::OpKind::kRecv, first));
-  for (int use = 0; use < 3; ++use) store.used(first);
+  for (int use = 0; use < 3; ++use) store.note_use(first);
   EXPECT_NE(store.new_message(), first);
-  store.used(first);
+  store.note_use(first);
   EXPECT_EQ(store.new_message(), first);
 }
 
@@ -59,10 +59,10 @@ TEST(OpStore, AMessageThatNobodyReceivesIsFreeAfterItsSend) {
   engine::OpStore store(1, 2);
   const engine::MessageIndex message = store.new_message();
   store.push(0, engine::Op::on_message(engine::OpKind::kSend, message));
-  store.used(message);
+  store.note_use(message);
   store.withdraw(message, 1);
   EXPECT_NE(store.new_message(), message);
-  store.used(message);
+  store.note_use(message);
   EXPECT_EQ(store.new_message(), message);
 }
 
@@ -72,8 +72,8 @@ TEST(OpStore, AWaitThatWillNotComeFreesTheSlot) {
   store.expect(message);
   store.push(0, engine::Op::on_message(engine::OpKind::kSend, message));
   store.push(0, engine::Op::on_message(engine::OpKind::kRecv, message));
-  store.used(message);
-  store.used(message);
+  store.note_use(message);
+  store.note_use(message);
   const std::uint32_t generation = store.message(message).generation;
   EXPECT_NE(store.new_message(), message);
   store.withdraw(message, 1);
