@@ -10,7 +10,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -18,6 +17,7 @@
 #include "event/procedure_table.h"
 #include "predictor/daemon/steps/sampled_times.h"
 #include "predictor/daemon/steps/step_procedures.h"
+#include "protocol/control_records.h"
 
 namespace lbf::tools {
 
@@ -25,7 +25,7 @@ class StoredProcedures {
  public:
   // A control record of any type, and events: of each rank in the order in which the trace has them. Errors: a procedure's
   // record without rank, id or name; those of ProcedureTable::define.
-  Result<void> take_record(std::string_view text);
+  Result<void> take(const protocol::ControlRecord& record);
   void take_events(Rank rank, std::span<const Event> events) { said_.take_events(rank, events); }
   // All was taken. `with_samples`: samples stand in for what can be predicted from them.
   void finish(bool with_samples);
@@ -41,7 +41,7 @@ class StoredProcedures {
   std::span<const Event> translated(Rank rank, std::span<const Event> events);
 
  private:
-  void take_list(const std::vector<std::string>& names, std::uint64_t generation);
+  void take_list(const protocol::ProcedureList& list);
 
   ProcedureTable table_;
   daemon::StepProcedures said_;

@@ -12,7 +12,6 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <utility>
@@ -26,6 +25,7 @@
 #include "event/wire.h"
 #include "predictor/daemon/intake/stream_merge.h"
 #include "predictor/daemon/steps/step_cost.h"
+#include "protocol/control_records.h"
 #include "tools/whatif/step_query.h"
 #include "tools/whatif/trace_procedures.h"
 
@@ -149,7 +149,10 @@ class StoredTrace final : public WhatIfTrace {
       procedures_.take_events(rank, events);
       return {};
     };
-    sink.on_control = [this](std::string_view text) { return procedures_.take_record(text); };
+    sink.on_control = [this](std::string_view text) -> Result<void> {
+      const auto record = protocol::decode_control(text);
+      return record ? procedures_.take(*record) : Result<void>{};
+    };
     CommunicatorTable communicators;
     BatchDecoder decoder(communicators, ranks_);
     for (const auto& [stream, batches] : streams_) {
@@ -229,13 +232,11 @@ class StoredTrace final : public WhatIfTrace {
 
   // What a node's relay said last is what counts (http-v1.md, "cost").
   void take_cost(std::string_view text) {
-    if (text.find("\"cost\"") == std::string_view::npos) return;
-    const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
-    if (!record.is_object() || record.value("type", nlohmann::json()) != "cost") return;
-    const auto node = record.find("node_index");
-    if (node == record.end() || !node->is_number_unsigned()) return;
-    const auto index = static_cast<std::uint32_t>(std::min<std::uint64_t>(node->get<std::uint64_t>(), kMaxRanks));
-    costs_[index] = daemon::stream_cost_of(record, index, ranks_);
+    const auto record = protocol::decode_control(text);
+    const auto* cost = record ? std::get_if<protocol::CostRecord>(&*record) : nullptr;
+    if (cost == nullptr || !cost->node_index) return;
+    const auto index = static_cast<std::uint32_t>(std::min<std::uint64_t>(*cost->node_index, kMaxRanks));
+    costs_[index] = daemon::stream_cost_of(*cost, index, ranks_);
   }
 
   Result<void> index() {
@@ -280,23 +281,14 @@ class StoredTrace final : public WhatIfTrace {
       return {};
     });
     sink.on_control = [&](std::string_view text) -> Result<void> {
-      const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
-      if (!record.is_object()) return {};
-      const auto number = [&record](const char* key) -> std::int64_t {
-        const auto found = record.find(key);
-        if (found == record.end() || !found->is_number_integer()) return -1;
-        return std::min<std::int64_t>(found->get<std::int64_t>(), kMaxRanks);
-      };
-      const auto word = [&record](const char* key) {
-        const auto found = record.find(key);
-        return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
-      };
-      if (word("type") != "process") return {};
-      world = std::max(world, static_cast<Rank>(std::max<std::int64_t>(number("world_size"), 0)));
-      if (library_.empty()) library_ = word("library");
-      if (number("rank") >= 0 && number("node_index") >= 0) {
-        nodes[static_cast<Rank>(number("rank"))] = static_cast<std::uint32_t>(number("node_index"));
-      }
+      const auto record = protocol::decode_control(text);
+      const auto* process = record ? std::get_if<protocol::ProcessRecord>(&*record) : nullptr;
+      if (process == nullptr) return {};
+      const auto number = [](std::int64_t said) { return std::clamp<std::int64_t>(said, -1, kMaxRanks); };
+      world = std::max(world, static_cast<Rank>(number(process->world_size.value_or(-1))));
+      if (library_.empty()) library_ = process->library;
+      const std::int64_t node = number(process->node_index.value_or(-1));
+      if (process->rank >= 0 && node >= 0) nodes[static_cast<Rank>(number(process->rank))] = static_cast<std::uint32_t>(node);
       return {};
     };
     CommunicatorTable communicators;

@@ -103,9 +103,8 @@ ApiResponse in_pieces(std::unique_ptr<ListPieces> pieces) {
 }
 
 // For the ranks whose relay asks (docs/procedures.md, "One list for all ranks").
-void add_procedure_list(json& body, const std::shared_ptr<const ProcedureList>& list) {
-  if (list != nullptr)
-    body["procedures"] = {{"generation", list->generation}, {"names", list->names}, {"text", list->text}};
+void add_procedure_list(json& body, const std::shared_ptr<const protocol::ProcedureList>& list) {
+  if (list != nullptr) body["procedures"] = protocol::json_of(*list);
 }
 
 // %XX and '+' of a query. Errors: kInvalidInput.
@@ -249,7 +248,7 @@ Api::Api(Steps& steps, std::set<uid_t> operators, std::string version, std::stri
       token_(std::move(token)) {}
 
 std::size_t Api::body_limit_bytes(std::string_view method, std::string_view target) {
-  if (method == "PUT") return kMaxDescriptionBytes;
+  if (method == "PUT") return protocol::kMaxDescriptionBytes;
   if (method == "POST") return target.find("/batches/") != std::string_view::npos ? kMaxBatchBytes : 65536;
   return 0;
 }
@@ -364,7 +363,7 @@ ApiResponse Api::stream_request(const Caller& caller, const ApiRequest& request,
   const auto& path = target.path;
   const auto key = make_step_key(path[1], path[2], path[3], path[4]);
   if (!key) return error_response(key.error());
-  const auto number = parse_decimal(path[6], kMaxStepNodes - 1, "stream");
+  const auto number = parse_decimal(path[6], protocol::kMaxStepNodes - 1, "stream");
   if (!number) return error_response(number.error());
   const auto stream = static_cast<std::uint32_t>(*number);
 

@@ -13,6 +13,7 @@
 
 #include "base/scoped_fd.h"
 #include "predictor/daemon/intake/file_io.h"
+#include "protocol/control_records.h"
 
 namespace lbf::daemon {
 namespace {
@@ -51,22 +52,17 @@ Result<StreamEnd> parse_end(const std::string& text, const std::string& path) {
                    end["reason"].get<std::string>(), end.value("realtime_ns", std::int64_t{0})};
 }
 
-// What every control record must be, so that the replay can rely on it.
-Result<void> check_control(std::string_view text) {
-  const json record = json::parse(text, nullptr, false);
-  if (!record.is_object() || !record.contains("type") || !record["type"].is_string()) {
-    return invalid_input("a control record is not a JSON object with a 'type'");
-  }
-  return {};
-}
-
 // Decodes batches of one stream for their errors only. Communicators are defined once per stream, so batches
 // must come in order.
 class BatchValidator {
  public:
   BatchValidator() : decoder_(communicators_, kMaxTraceRanks) {
     sink_.on_events = [](Rank, std::span<const Event>) -> Result<void> { return {}; };
-    sink_.on_control = [](std::string_view text) { return check_control(text); };
+    // So that every replay can rely on it.
+    sink_.on_control = [](std::string_view text) -> Result<void> {
+      if (const auto record = protocol::decode_control(text); !record) return record.error();
+      return {};
+    };
   }
   Result<BatchHeader> check(std::span<const std::byte> batch) { return decoder_.decode(batch, sink_); }
 
@@ -108,7 +104,7 @@ class WindowReader {
 // waiting for that.
 struct StepTrace::Stream {
   std::mutex mutex;
-  StreamDescription description;  // guarded by StepTrace::mutex_
+  protocol::StreamDescription description;  // guarded by StepTrace::mutex_
   ScopedFd fd;
   std::string path;
   std::uint64_t next_sequence = 1;
@@ -223,7 +219,7 @@ Result<void> StepTrace::Stream::recover(std::uint32_t number, Recovery how) {
   return {};
 }
 
-StepTrace::StepTrace(StepKey key, std::string directory, StepDescription description, uid_t owner,
+StepTrace::StepTrace(StepKey key, std::string directory, protocol::StepDescription description, uid_t owner,
                      Nanoseconds created_realtime_ns)
     : key_(std::move(key)),
       directory_(std::move(directory)),
@@ -238,7 +234,7 @@ std::string StepTrace::stream_path(std::uint32_t stream, std::string_view suffix
 }
 
 Result<std::shared_ptr<StepTrace>> StepTrace::create(StepKey key, std::string directory,
-                                                     const StepDescription& first, uid_t owner) {
+                                                     const protocol::StepDescription& first, uid_t owner) {
   if (auto made = make_directory_durably(directory); !made) return made.error();
   const Nanoseconds created_ns = realtime_ns();
   const json step = {{"version", kStoreVersion},
@@ -261,7 +257,7 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_to_read(StepKey key, std::str
 
 Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey key, std::string directory) {
   const std::string path = directory + "/step.json";
-  auto text = read_whole_file(path, 2 * kMaxDescriptionBytes);
+  auto text = read_whole_file(path, 2 * protocol::kMaxDescriptionBytes);
   if (!text) return text.error();
   const json step = json::parse(*text, nullptr, false);
   if (!step.is_object() || !step.contains("version") || !step["version"].is_number_integer() ||
@@ -273,7 +269,7 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey 
     return invalid_input(path + ": trace store version " + step["version"].dump() + ", this lbfd knows " +
                          std::to_string(kStoreVersion) + ": use the lbfd that wrote it");
   }
-  auto description = StepDescription::parse(step["description"].dump());
+  auto description = protocol::decode_step_description(step["description"].dump());
   if (!description) return invalid_input(path + ": " + description.error().message);
   std::shared_ptr<StepTrace> trace(
       new StepTrace(std::move(key), std::move(directory), std::move(description).value(),
@@ -287,10 +283,10 @@ Result<void> StepTrace::load_streams(Purpose purpose) {
   const std::scoped_lock lock(mutex_);
   for (std::uint32_t number = 0; number < description_.nodes.size(); ++number) {
     const std::string path = stream_path(number, ".json");
-    auto text = read_whole_file(path, kMaxDescriptionBytes);
+    auto text = read_whole_file(path, protocol::kMaxDescriptionBytes);
     if (!text && text.error().code == ErrorCode::kNotFound) continue;
     if (!text) return text.error();
-    auto description = StreamDescription::parse(json::parse(*text, nullptr, false), description_);
+    auto description = protocol::decode_stream_description(json::parse(*text, nullptr, false), description_);
     if (!description)
       return invalid_input(path + " is damaged, remove the step's directory: " + description.error().message);
 
@@ -323,7 +319,7 @@ Result<void> StepTrace::store_missing(std::uint32_t number) const {
   return write_file_durably(stream_path(number, ".json"), own.dump());
 }
 
-Result<void> StepTrace::store_description(std::uint32_t number, const StepDescription& description) const {
+Result<void> StepTrace::store_description(std::uint32_t number, const protocol::StepDescription& description) const {
   // Only what differs from the step's description: a step on 1,000 nodes names its nodes once.
   json own = json::object();
   for (const auto& [key, value] : description.raw.items()) {
@@ -339,7 +335,7 @@ Result<void> StepTrace::end_missing_stream(std::uint32_t number) {
   {
     const std::scoped_lock lock(mutex_);
     if (streams_.contains(number)) return {};
-    const StreamDescription description{{}, description_.cpus_on_node, true};
+    const protocol::StreamDescription description{{}, description_.cpus_on_node, true};
     if (auto added = add_stream(number, description, [&] { return store_missing(number); }); !added) return added;
   }
   auto ended = end_stream(number, {0, 0, std::string(kReasonStreamTimeout)});
@@ -347,7 +343,7 @@ Result<void> StepTrace::end_missing_stream(std::uint32_t number) {
   return {};
 }
 
-Result<void> StepTrace::add_stream(std::uint32_t number, StreamDescription description,
+Result<void> StepTrace::add_stream(std::uint32_t number, protocol::StreamDescription description,
                                    const std::function<Result<void>()>& store) {
   auto stream = std::make_unique<Stream>();
   stream->description = std::move(description);
@@ -360,7 +356,7 @@ Result<void> StepTrace::add_stream(std::uint32_t number, StreamDescription descr
   return {};
 }
 
-Result<std::uint64_t> StepTrace::register_stream(const StepDescription& description) {
+Result<std::uint64_t> StepTrace::register_stream(const protocol::StepDescription& description) {
   if (description.nodes != description_.nodes || description.tasks != description_.tasks) {
     return invalid_input(
         "step " + key_.text() +
@@ -371,12 +367,12 @@ Result<std::uint64_t> StepTrace::register_stream(const StepDescription& descript
   if (const auto found = streams_.find(number); found != streams_.end()) {
     if (found->second->description.registered_by_lbfd) {  // now its relay has come after all
       if (auto stored = store_description(number, description); !stored) return stored.error();
-      found->second->description = StreamDescription::of(description);
+      found->second->description = protocol::StreamDescription::of(description);
     }
     return found->second->state().next_sequence;
   }
   const auto store = [&] { return store_description(number, description); };
-  if (auto added = add_stream(number, StreamDescription::of(description), store); !added) return added.error();
+  if (auto added = add_stream(number, protocol::StreamDescription::of(description), store); !added) return added.error();
   return std::uint64_t{1};
 }
 
@@ -468,9 +464,9 @@ Result<void> StepTrace::reopen_stream(std::uint32_t number) {
   return {};
 }
 
-std::map<std::uint32_t, StreamDescription> StepTrace::stream_descriptions() const {
+std::map<std::uint32_t, protocol::StreamDescription> StepTrace::stream_descriptions() const {
   const std::scoped_lock lock(mutex_);
-  std::map<std::uint32_t, StreamDescription> descriptions;
+  std::map<std::uint32_t, protocol::StreamDescription> descriptions;
   for (const auto& [number, stream] : streams_) descriptions.emplace(number, stream->description);
   return descriptions;
 }

@@ -19,13 +19,13 @@
 
 #include "base/result.h"
 #include "event/wire.h"
-#include "predictor/daemon/intake/step_description.h"
 #include "predictor/daemon/intake/step_key.h"
+#include "protocol/step_description.h"
 
 namespace lbf::daemon {
 
 // Ranks that one trace may hold; a batch with a higher one is refused.
-inline constexpr Rank kMaxTraceRanks = kMaxStepTasks;
+inline constexpr Rank kMaxTraceRanks = protocol::kMaxStepTasks;
 
 // Why a stream ended, as its relay (or lbfd, for a silent one) said.
 struct StreamEnd {
@@ -68,7 +68,7 @@ class StepTrace {
 
   // A new step in `directory` (made here). `first` becomes the step's description, `owner` its owner.
   static Result<std::shared_ptr<StepTrace>> create(StepKey key, std::string directory,
-                                                   const StepDescription& first, uid_t owner);
+                                                   const protocol::StepDescription& first, uid_t owner);
   // A stored one. Tails that a crash tore off in the middle of a batch are cut (they were never
   // acknowledged). Errors: kNotFound (no step.json: nothing was ever acknowledged for it), kInvalidInput
   // (damaged), kIo.
@@ -81,12 +81,12 @@ class StepTrace {
   uid_t owner() const { return owner_; }
   Nanoseconds created_realtime_ns() const { return created_realtime_ns_; }
   // As the first stream registered it (its node_index and task_ids are that stream's).
-  const StepDescription& description() const { return description_; }
-  std::map<std::uint32_t, StreamDescription> stream_descriptions() const;  // of those that are registered
+  const protocol::StepDescription& description() const { return description_; }
+  std::map<std::uint32_t, protocol::StreamDescription> stream_descriptions() const;  // of those that are registered
 
   // Registers stream S = description.node_index; again is fine. Returns the next sequence wanted.
   // Errors: kInvalidInput (contradicts the step's description in nodes or tasks), kLimit, kIo.
-  Result<std::uint64_t> register_stream(const StepDescription& description);
+  Result<std::uint64_t> register_stream(const protocol::StepDescription& description);
 
   // Errors: kNotFound (stream not registered), kInvalidInput (the batch breaks the wire format, or carries
   // another stream or sequence: nothing stored), kLimit (disk full: nothing stored, try again later), kIo.
@@ -118,7 +118,7 @@ class StepTrace {
 
  private:
   struct Stream;
-  StepTrace(StepKey key, std::string directory, StepDescription description, uid_t owner,
+  StepTrace(StepKey key, std::string directory, protocol::StepDescription description, uid_t owner,
             Nanoseconds created_realtime_ns);
   Stream* find_stream(std::uint32_t stream) const;
   bool all_registered_locked() const;  // REQUIRES: mutex_ is held
@@ -126,15 +126,15 @@ class StepTrace {
   static Result<std::shared_ptr<StepTrace>> open_for(Purpose purpose, StepKey key, std::string directory);
   Result<void> load_streams(Purpose purpose);
   // REQUIRES: mutex_ is held, and there is none of this number. STORE writes stream-S.json: from then on it is registered.
-  Result<void> add_stream(std::uint32_t stream, StreamDescription description,
+  Result<void> add_stream(std::uint32_t stream, protocol::StreamDescription description,
                           const std::function<Result<void>()>& store);
-  Result<void> store_description(std::uint32_t stream, const StepDescription& description) const;
+  Result<void> store_description(std::uint32_t stream, const protocol::StepDescription& description) const;
   Result<void> store_missing(std::uint32_t stream) const;
   std::string stream_path(std::uint32_t stream, std::string_view suffix) const;
 
   StepKey key_;
   std::string directory_;
-  StepDescription description_;
+  protocol::StepDescription description_;
   uid_t owner_;
   Nanoseconds created_realtime_ns_;
   mutable std::mutex mutex_;  // the map; each stream has a lock of its own

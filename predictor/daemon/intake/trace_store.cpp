@@ -76,7 +76,7 @@ bool TraceStore::contains(const StepKey& key) const {
   return ::access((path_of(key) + "/step.json").c_str(), F_OK) == 0;
 }
 
-Result<std::shared_ptr<StepTrace>> TraceStore::create(const StepKey& key, const StepDescription& first,
+Result<std::shared_ptr<StepTrace>> TraceStore::create(const StepKey& key, const protocol::StepDescription& first,
                                                       uid_t owner) {
   if (auto checked = check_cluster_name(key.cluster); !checked) return checked.error();
   if (auto made = make_directory_durably(directory_ + "/" + key.cluster); !made) return made.error();

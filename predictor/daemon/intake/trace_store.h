@@ -34,7 +34,7 @@ class TraceStore {
   bool contains(const StepKey& key) const;
 
   // As StepTrace::create and StepTrace::open, in this key's directory.
-  Result<std::shared_ptr<StepTrace>> create(const StepKey& key, const StepDescription& first, uid_t owner);
+  Result<std::shared_ptr<StepTrace>> create(const StepKey& key, const protocol::StepDescription& first, uid_t owner);
   Result<std::shared_ptr<StepTrace>> open_step(const StepKey& key) const;
   // As StepTrace::open_to_read: of a step of which nothing is in memory.
   Result<std::shared_ptr<StepTrace>> open_to_read(const StepKey& key) const;

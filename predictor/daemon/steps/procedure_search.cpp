@@ -37,7 +37,7 @@ void ProcedureSearch::take_off(const std::string& name) {
   changed_ |= off_.insert(name).second;
 }
 
-void ProcedureSearch::take_list(const ProcedureList& list, Seconds now_s) {
+void ProcedureSearch::take_list(const protocol::ProcedureList& list, Seconds now_s) {
   if (list.generation <= list_.generation) return;
   list_ = list;
   first_told_s_ = first_told_s_.value_or(now_s);

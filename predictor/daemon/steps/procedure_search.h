@@ -19,14 +19,9 @@
 #include <vector>
 
 #include "base/units.h"
+#include "protocol/procedure_list.h"
 
 namespace lbf::daemon {
-
-struct ProcedureList {
-  std::uint64_t generation = 0;    // a later list has a higher one; from 1
-  std::vector<std::string> names;  // best first
-  std::string text;                // one line for people: why these
-};
 
 // From one rank, of its own samples.
 struct ProcedureCandidate {
@@ -63,14 +58,14 @@ class ProcedureSearch {
   // A rank says that it does not measure it (any more): too expensive, or it cannot be patched there.
   void take_off(const std::string& name);
   // What a relay gave to its ranks: after lbfd was started anew all that is left of the search.
-  void take_list(const ProcedureList& list, Seconds now_s);
+  void take_list(const protocol::ProcedureList& list, Seconds now_s);
 
   bool is_active() const { return !told_.empty() || list_.generation > 0; }
   // Whether decide() could find anything new now. Cheap.
   bool is_due(Seconds now_s, std::size_t ranks) const;
   // True: list() is another one.
   bool decide(const Evidence& evidence);
-  const ProcedureList& list() const { return list_; }  // generation 0: none yet
+  const protocol::ProcedureList& list() const { return list_; }  // generation 0: none yet
 
  private:
   struct Told {
@@ -97,7 +92,7 @@ class ProcedureSearch {
   std::set<std::string> off_;
   std::set<std::string> wrong_;  // tested
   std::map<std::string, Test> tests_;  // of what is on the list
-  ProcedureList list_;
+  protocol::ProcedureList list_;
   bool changed_ = false;    // something was said since the last decision
   Seconds decided_s_ = 0;   // when that was
 };

@@ -14,10 +14,8 @@ constexpr std::size_t kMostPrograms = 8;  // of one step (srun --multi-prog)
 // its processors, whatever it waited for.
 constexpr double kLeastOfSeen = 0.1;
 
-std::string word_of(const nlohmann::json& record, const char* key) {
-  const auto found = record.find(key);
-  if (found == record.end() || !found->is_string()) return {};
-  return found->get<std::string>().substr(0, kMostWordBytes);
+std::string word_of(const std::string& text) {
+  return text.substr(0, kMostWordBytes);
 }
 
 std::string base_name(const std::string& path) {
@@ -51,15 +49,15 @@ std::string joined(const std::set<std::string>& words) {
 
 }  // namespace
 
-void ProgramProfile::take_process(Rank rank, const nlohmann::json& record) {
-  const std::string build_id = word_of(record, "build_id");
+void ProgramProfile::take_process(Rank rank, const protocol::ProcessRecord& record) {
+  const std::string build_id = word_of(record.build_id);
   if (build_id.empty()) return;
-  const std::string script = word_of(record, "script");
+  const std::string script = word_of(record.script);
   if (build_ids_.size() < kMostPrograms) build_ids_.insert(build_id);
   if (!script.empty() && scripts_.size() < kMostPrograms) scripts_.insert(script);
   if (named_rank_ >= 0 && rank >= named_rank_) return;
   named_rank_ = rank;
-  name_ = script.empty() ? base_name(word_of(record, "executable")) : script.substr(0, script.rfind(':'));
+  name_ = script.empty() ? base_name(word_of(record.executable)) : script.substr(0, script.rfind(':'));
 }
 
 void ProgramProfile::take_events(std::span<const Event> events) {

@@ -1,7 +1,6 @@
 // ProgramProfile: what a step's program did, as far as it is recognised by it (docs/lbfd.md, "Programs and outcomes").
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <span>
@@ -11,13 +10,14 @@
 
 #include "db/records.h"
 #include "event/event.h"
+#include "protocol/control_records.h"
 
 namespace lbf::daemon {
 
 class ProgramProfile {
  public:
-  // A `process` control record (http-v1.md). The words come from the user's relay: long ones are cut.
-  void take_process(Rank rank, const nlohmann::json& record);
+  // The words come from the user's relay: long ones are cut.
+  void take_process(Rank rank, const protocol::ProcessRecord& record);
   void take_events(std::span<const Event> events);
 
   // What was seen of the calls, all ranks, as the relays said last.

@@ -5,33 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 namespace lbf::daemon {
 namespace {
-
-using nlohmann::json;
-
-constexpr double kMostSeconds = 1e12;
-
-double amount_or_zero(const json& record, const char* key) {
-  const auto found = record.find(key);
-  if (found == record.end() || !found->is_number()) return 0;
-  const double value = found->get<double>();
-  return value > 0 ? std::min(value, kMostSeconds) : 0;
-}
-
-std::optional<double> amount(const json& record, const char* key) {
-  const auto found = record.find(key);
-  if (found == record.end() || !found->is_number()) return std::nullopt;
-  return amount_or_zero(record, key);
-}
-
-std::uint64_t count_or_zero(const json& record, const char* key) {
-  const auto found = record.find(key);
-  if (found == record.end() || !found->is_number_unsigned()) return 0;
-  return std::min(found->get<std::uint64_t>(), std::uint64_t{1} << 62);
-}
 
 // Known of all, or of none.
 void add_to(std::optional<Seconds>& sum, const std::optional<Seconds>& part) {
@@ -43,61 +19,40 @@ int closedness(const std::string& state) {
   return state == "off" ? 2 : state == "counting" ? 1 : 0;
 }
 
-std::optional<db::RankCostRecord> rank_cost_of(const json& entry, Rank ranks) {
-  if (!entry.is_array() || entry.size() != 6 || !entry[0].is_number_unsigned()) return std::nullopt;
-  for (const json& part : entry) {
-    if (!part.is_number() || part.get<double>() < 0) return std::nullopt;
-  }
-  const auto rank = entry[0].get<std::uint64_t>();
-  if (rank >= static_cast<std::uint64_t>(ranks) || !entry[3].is_number_unsigned() ||
-      !entry[4].is_number_unsigned()) {
-    return std::nullopt;
-  }
-  return db::RankCostRecord{static_cast<Rank>(rank),
-                            std::min(entry[1].get<double>(), kMostSeconds),
-                            std::min(entry[2].get<double>(), kMostSeconds),
-                            std::min(entry[3].get<std::uint64_t>(), std::uint64_t{1} << 62),
-                            std::min(entry[4].get<std::uint64_t>(), std::uint64_t{1} << 62),
-                            std::min(entry[5].get<double>(), kMostSeconds)};
-}
-
 }  // namespace
 
-StreamCost stream_cost_of(const json& record, std::uint32_t node, Rank ranks) {
+StreamCost stream_cost_of(const protocol::CostRecord& record, std::uint32_t node, Rank ranks) {
   StreamCost cost;
-  cost.limit_percent = amount(record, "limit_percent");
-  cost.predicted_percent = amount(record, "predicted_percent");
-  cost.corrected_percent = amount(record, "corrected_percent");
-  cost.recording_s = amount_or_zero(record, "recording_s");
-  cost.procedures_s = amount_or_zero(record, "procedures_s");
-  cost.recording_said = amount(record, "recording_s").has_value();
-  cost.watched_s = amount(record, "watched_s");
-  cost.recorded_calls = count_or_zero(record, "recorded_calls");
-  cost.counted_calls = count_or_zero(record, "counted_calls");
-  cost.disbelieved = count_or_zero(record, "disbelieved");
+  cost.limit_percent = record.limit_percent;
+  cost.predicted_percent = record.predicted_percent;
+  cost.corrected_percent = record.corrected_percent;
+  cost.recording_s = record.recording_s.value_or(0);
+  cost.procedures_s = record.procedures_s.value_or(0);
+  cost.recording_said = record.recording_s.has_value();
+  cost.watched_s = record.watched_s;
+  cost.recorded_calls = record.recorded_calls.value_or(0);
+  cost.counted_calls = record.counted_calls.value_or(0);
+  cost.disbelieved = record.disbelieved.value_or(0);
   db::NodeCostRecord& of_node = cost.node;
   of_node.node = node;
-  of_node.state = "open";
-  if (const auto state = record.find("state"); state != record.end() && state->is_string()) {
-    const auto word = state->get<std::string>();
-    if (word == "counting" || word == "off") of_node.state = word;
-  }
-  of_node.program_cpu_s = amount_or_zero(record, "program_cpu_s");
-  of_node.direct_s = amount_or_zero(record, "direct_s");
-  of_node.ideal_s = amount_or_zero(record, "ideal_s");
-  of_node.relay_cpu_s = amount_or_zero(record, "relay_cpu_s");
-  of_node.held_up_s = amount_or_zero(record, "held_up_s");
-  of_node.open_s = amount_or_zero(record, "open_s");
-  of_node.regulated_s = amount_or_zero(record, "regulated_s");
-  of_node.pressed_s = amount_or_zero(record, "pressed_s");
-  of_node.windows = count_or_zero(record, "windows");
-  of_node.once_capture_s = amount(record, "once_capture_s");
-  of_node.once_relay_s = amount(record, "once_relay_s");
-  if (const auto list = record.find("ranks"); list != record.end() && list->is_array()) {
-    for (const json& entry : *list) {
-      if (cost.ranks.size() == static_cast<std::size_t>(ranks)) break;
-      if (auto one = rank_cost_of(entry, ranks)) cost.ranks.push_back(*one);
-    }
+  of_node.state = record.state == "counting" || record.state == "off" ? *record.state : "open";
+  of_node.program_cpu_s = record.program_cpu_s.value_or(0);
+  of_node.direct_s = record.direct_s.value_or(0);
+  of_node.ideal_s = record.ideal_s.value_or(0);
+  of_node.relay_cpu_s = record.relay_cpu_s.value_or(0);
+  of_node.held_up_s = record.held_up_s.value_or(0);
+  of_node.open_s = record.open_s.value_or(0);
+  of_node.regulated_s = record.regulated_s.value_or(0);
+  of_node.pressed_s = record.pressed_s.value_or(0);
+  of_node.windows = record.windows.value_or(0);
+  of_node.once_capture_s = record.once_capture_s;
+  of_node.once_relay_s = record.once_relay_s;
+  if (!record.ranks) return cost;
+  for (const protocol::RankCost& one : *record.ranks) {
+    if (cost.ranks.size() == static_cast<std::size_t>(ranks)) break;
+    if (one.rank >= static_cast<std::uint64_t>(ranks)) continue;
+    cost.ranks.push_back({static_cast<Rank>(one.rank), one.direct_s, one.ideal_s, one.recorded_calls, one.counted_calls,
+                          one.program_cpu_s});
   }
   return cost;
 }

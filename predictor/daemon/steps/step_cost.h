@@ -4,13 +4,13 @@
 // docs/cost-system.md, "The record".
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "db/cost_record.h"
 #include "predictor/engine/metric/predictor.h"
+#include "protocol/control_records.h"
 
 namespace lbf::daemon {
 
@@ -29,8 +29,8 @@ struct StreamCost {
   std::vector<db::RankCostRecord> ranks;
 };
 
-// RECORD comes from the user's program's node: wrong types read as "not said", ranks outside RANKS are left out.
-StreamCost stream_cost_of(const nlohmann::json& record, std::uint32_t node, Rank ranks);
+// Ranks outside RANKS are left out.
+StreamCost stream_cost_of(const protocol::CostRecord& record, std::uint32_t node, Rank ranks);
 
 // What extrapolation leaves out (Predictor::set_capture_cost): of all nodes together. lbfd, lbf-whatif and lbf-advise
 // predict alike because they ask this.

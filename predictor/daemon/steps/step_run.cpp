@@ -1,59 +1,16 @@
-// StepRun: a step's batches -> its Predictor. What people see of it is in step_run_view.cpp. See step_run.h.
+// StepRun: a step's batches -> its parts. What people see of it is in step_run_view.cpp. See step_run.h.
 #include "predictor/daemon/steps/step_run.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
-#include <nlohmann/json.hpp>
 #include <utility>
+#include <variant>
 
 #include "base/cpu_time.h"
-#include "event/mpi_function_table.h"
-#include "predictor/daemon/steps/step_run_state.h"
-#include "predictor/daemon/steps/target_ranking.h"
 
 namespace lbf::daemon {
 namespace {
-
-using nlohmann::json;
-
-constexpr std::chrono::milliseconds kPublishInterval{1000};
-constexpr std::size_t kMaxRemarks = 64;  // a hostile stream could give one per batch
-constexpr std::size_t kMaxRemarkBytes = 500;
-
-// Members of a control record: wrong types read as "not said"; the record comes from the user's program.
-double number_or(const json& record, const char* key, double otherwise) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_number() ? found->get<double>() : otherwise;
-}
-
-std::int64_t integer_or(const json& record, const char* key, std::int64_t otherwise) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_number_integer() ? found->get<std::int64_t>() : otherwise;
-}
-
-std::uint64_t count_or_zero(const json& record, const char* key) {
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(0, integer_or(record, key, 0)));
-}
-
-std::string text_or_empty(const json& record, const char* key) {
-  const auto found = record.find(key);
-  return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
-}
-
-Seconds not_negative(double seconds) {
-  return seconds > 0 ? seconds : 0;
-}
-
-bool add_remark(std::vector<std::string>& remarks, std::string remark) {
-  if (remark.size() > kMaxRemarkBytes) remark.resize(kMaxRemarkBytes);
-  if (remarks.size() >= kMaxRemarks || std::find(remarks.begin(), remarks.end(), remark) != remarks.end()) {
-    return false;
-  }
-  remarks.push_back(std::move(remark));
-  return true;
-}
 
 StepRunOptions with_clock(StepRunOptions options) {
   if (!options.cpu_clock) options.cpu_clock = thread_cpu_s;
@@ -63,278 +20,57 @@ StepRunOptions with_clock(StepRunOptions options) {
 
 }  // namespace
 
-std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::uint32_t nodes) {
-  const auto ranks = static_cast<Rank>(node_of_rank.size());
-  std::vector<std::string> names = {"block", "cyclic"};
-  // A plane of K puts ranks 0 .. K-1 on the first node: K can be read off.
-  const auto plane = std::find_if(node_of_rank.begin(), node_of_rank.end(),
-                                  [&](std::uint32_t node) { return node != node_of_rank.front(); }) -
-                     node_of_rank.begin();
-  if (plane > 1 && plane < ranks) names.push_back("plane=" + std::to_string(plane));
-  for (const std::string& name : names) {
-    const auto placed = engine::place_ranks(name, ranks, nodes);
-    if (placed && *placed == node_of_rank) return name;
-  }
-  std::string map = "map=";
-  for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank) {
-    map += (rank == 0 ? "" : ",") + std::to_string(node_of_rank[rank]);
-  }
-  return map;
-}
-
 StepRun::StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& networks, StepRunOptions options)
     : trace_(std::move(trace)),
       networks_(networks),
       options_(with_clock(std::move(options))),
       ranks_(trace_->description().tasks),
+      totals_(ranks_, remarks_),
+      predictions_(trace_, options_, remarks_),
+      procedures_(trace_, options_, remarks_),
       cpu_spent_s_(options_.cpu_spent_before_s) {
   const std::scoped_lock lock(mutex_);
-  procedures_.expect(options_.procedure_history);
-  for (const std::string& note : options_.notes) add_note(note);
+  for (const std::string& note : options_.notes) remarks_.add_note(note);
   publish();
 }
 
 StepRun::~StepRun() = default;
 
-void StepRun::add_reason(std::string reason) {
-  changed_ |= add_remark(reasons_, std::move(reason));
-}
-void StepRun::add_note(std::string note) {
-  changed_ |= add_remark(notes_, std::move(note));
-}
-
-bool StepRun::ready_to_build() const {
+bool StepRun::ready_to_begin() const {
   return trace_->all_registered() || Clock::now() - created_ >= options_.stream_start_timeout;
 }
 
-// Task t = rank t runs where its node's relay says; nodes that have not said get the remaining tasks in
-// blocks of tasks_per_node, Slurm's default distribution.
-std::vector<std::uint32_t> StepRun::place_tasks(const std::map<std::uint32_t, StreamDescription>& streams) {
-  const StepDescription& step = trace_->description();
-  const auto nodes = static_cast<std::uint32_t>(step.nodes.size());
-  std::vector<std::optional<std::uint32_t>> node_of_task(static_cast<std::size_t>(ranks_));
-  std::vector<std::uint32_t> room = step.tasks_per_node;
-  if (room.empty()) {
-    room.assign(nodes, static_cast<std::uint32_t>(ranks_) / nodes);
-    for (std::uint32_t node = 0; node < static_cast<std::uint32_t>(ranks_) % nodes; ++node) ++room[node];
-  }
-  bool all_said = true;
-  for (std::uint32_t node = 0; node < nodes; ++node) {
-    const auto found = streams.find(node);
-    if (found == streams.end() || found->second.task_ids.empty()) {
-      all_said = false;
-      continue;
-    }
-    room[node] = 0;
-    for (const Rank task : found->second.task_ids) {
-      auto& place = node_of_task[static_cast<std::size_t>(task)];
-      if (place && *place != node)
-        add_reason(fmt::format("nodes {} and {} both say that they run task {}", *place, node, task));
-      place = node;
-    }
-  }
-  std::uint32_t node = 0;
-  std::vector<std::uint32_t> placed;
-  for (const auto& place : node_of_task) {
-    if (place) {
-      placed.push_back(*place);
-      continue;
-    }
-    while (node + 1 < nodes && room[node] == 0) ++node;
-    if (room[node] > 0) --room[node];
-    placed.push_back(node);
-  }
-  if (!all_said && nodes > 1 && (step.launcher.empty() || !trace_->all_registered()))
-    add_note("not every node said which tasks it runs: the others are taken to be in blocks");
-  return placed;
+void StepRun::begin() {
+  reader_.emplace(trace_, ranks_);
+  totals_.begin();
+  remarks_.mark_changed();
+  configuration_ = configuration_of(*trace_, networks_, options_, remarks_);
+  predictions_.begin(configuration_);
 }
 
-// mpirun need not use every node of the job: the run had those on which its ranks are.
-void StepRun::leave_out_idle_nodes() {
-  std::vector<std::uint32_t> used = ran_.node_of_rank;
-  std::sort(used.begin(), used.end());
-  used.erase(std::unique(used.begin(), used.end()), used.end());
-  for (std::uint32_t& node : ran_.node_of_rank) {
-    node = static_cast<std::uint32_t>(std::lower_bound(used.begin(), used.end(), node) - used.begin());
-  }
-  nodes_ = std::move(used);
+std::string StepRun::why_no_cpu() const {
+  // What the ranks' own times were so far: of those parts that were replayed, or as their capture counts it.
+  const Seconds rank_time_s = std::max(reader_->replayed_s(), totals_.counted_s());
+  if (options_.budget.has_room(rank_time_s, cpu_spent_s_)) return {};
+  return fmt::format("the replays of this step took {:.3g} s of lbfd's processor time, more than "
+                     "step_cpu_percent allows so far",
+                     cpu_spent_s_);
 }
 
-// Where the topology does not have all of the step's nodes it is not used at all: distances on some targets
-// only would make them differ by more than their placement.
-void StepRun::find_topology_nodes() {
-  if (options_.topology == nullptr) return;
-  std::vector<std::uint32_t> nodes;
-  std::vector<bool> taken(options_.topology->nodes(), false);
-  for (const std::uint32_t number : nodes_) {
-    const std::string& name = trace_->description().nodes[number];
-    const std::optional<std::uint32_t> node = options_.topology->find(name);
-    if (!node || taken[*node]) {
-      add_note(fmt::format("node {} is {} {}: all nodes are taken to be equally far apart", name,
-                           node ? "named twice, but once in" : "not in", options_.topology->file()));
-      return;
-    }
-    taken[*node] = true;
-    nodes.push_back(*node);
-  }
-  ran_.topology = options_.topology;
-  ran_.topology_node_of_node = std::move(nodes);
+// Procedures before further targets: the user named them.
+bool StepRun::work_further(const std::vector<StreamState>& states, bool complete) {
+  if (!predictions_.is_running()) return false;
+  const std::string no_cpu = why_no_cpu();
+  if (procedures_.work(configuration_.ran, states, complete, totals_.all_processes_seen(), no_cpu)) return true;
+  const auto worked = predictions_.work(states, complete, totals_.events() > 0, no_cpu);
+  if (worked == StepPredictions::Worked::kBatch) publish_if_due();
+  return worked != StepPredictions::Worked::kNothing;
 }
 
-std::vector<engine::Target> StepRun::make_targets() {
-  if (!networks_.own_note().empty()) add_note(networks_.own_note());
-  auto selection = networks_.select(trace_->description().networks);
-  for (std::string& note : selection.notes) add_note(std::move(note));
-  std::vector<engine::Target> targets = engine::default_targets(ran_, selection.networks);
-  if ((targets.size() + 1) * static_cast<std::size_t>(ranks_) > engine::kMostDefaultPlaces)
-    add_note("so many ranks have more node counts than are predicted by themselves: lbf-whatif predicts any");
-  for (const engine::Target& target : targets) {
-    if (target.network->nominal()) {
-      add_note(fmt::format("network {} is from public figures, not measured here", target.network->name()));
-    }
-    if (ran_.topology != nullptr && target.topology == nullptr) {
-      add_note(fmt::format("{} connects no {} nodes: on so many they are taken to be equally far apart",
-                           ran_.topology->file(), target.nodes));
-    }
-  }
-  return targets;
-}
-
-void StepRun::build() {
-  rank_states_.resize(static_cast<std::size_t>(ranks_));  // not before: a step that is only registered costs little
-  built_ = true;
-  changed_ = true;
-  const StepDescription& step = trace_->description();
-  const auto streams = trace_->stream_descriptions();
-  ran_.node_of_rank = place_tasks(streams);
-  nodes_.resize(step.nodes.size());
-  std::iota(nodes_.begin(), nodes_.end(), 0U);
-  if (!step.launcher.empty()) leave_out_idle_nodes();
-  ran_.nodes = static_cast<std::uint32_t>(nodes_.size());
-  ran_.placement = placement_name(ran_.node_of_rank, ran_.nodes);
-  ran_.network = networks_.own();
-  std::uint32_t cores = 0;
-  bool cores_differ = false;
-  for (const auto& [number, description] : streams) {
-    if (description.cpus_on_node == 0) continue;
-    cores_differ |= cores != 0 && cores != description.cpus_on_node;
-    cores = std::max(cores, description.cpus_on_node);
-  }
-  if (cores == 0) {
-    std::vector<std::uint32_t> tasks(ran_.nodes, 0);
-    for (const std::uint32_t node : ran_.node_of_rank) cores = std::max(cores, ++tasks[node]);
-    add_note(fmt::format("the processors per node are not known: taken as {}, one for each task", cores));
-  } else if (cores_differ) {
-    add_note(fmt::format("the nodes have different numbers of processors: taken as {} everywhere", cores));
-  }
-  ran_.cores_per_node = cores;
-  find_topology_nodes();
-
-  targets_ = ranked_targets(make_targets(), step.networks);
-  if (options_.picture != nullptr) {
-    if (options_.picture->target() >= targets_.size()) {
-      add_reason(fmt::format("lbfd makes {} targets of this step now; it has no number {}", targets_.size(),
-                             options_.picture->target()));
-      return;
-    }
-    targets_ = {targets_[options_.picture->target()]};
-  }
-  // With a limit the configuration that ran goes alone: whatever happens to the others, it is predicted.
-  const bool limited = options_.budget.is_limited() || (options_.memory && options_.memory->is_limited());
-  main_targets_ = limited ? 1 : targets_.size();
-  const auto last = targets_.begin() + static_cast<std::ptrdiff_t>(main_targets_);
-  auto predictor = engine::Predictor::make(ranks_, {targets_.begin(), last});
-  memory_share_ = std::make_unique<ReplayMemoryShare>(options_.memory.get());
-  if (predictor) {
-    predictor_ = std::move(predictor).value();
-    if (options_.picture != nullptr) {
-      options_.picture->start(ran_, predictor_->targets().front());
-      predictor_->observe_timeline(*options_.picture);
-    }
-  } else {
-    add_reason("no prediction: " + predictor.error().message);
-  }
-}
-
-// What the ranks' own times were so far: of those parts that were replayed, or as their capture counts it.
-Seconds StepRun::rank_time_s() const {
-  Seconds replayed_s = 0;
-  for (const auto& [number, stream] : streams_) replayed_s += stream->replayed_s;
-  Seconds counted_s = 0;
-  for (const RankState& state : rank_states_) counted_s += state.elapsed_s;
-  return std::max(replayed_s, counted_s);
-}
-
-void StepRun::begin_late_pass() {
-  const std::size_t first = first_late_target(late_passes_.size());
-  const std::size_t end = std::min(first + options_.targets_per_pass, targets_.size());
-  auto pass = TracePass::make(trace_, ran_.node_of_rank,
-                              {targets_.begin() + static_cast<std::ptrdiff_t>(first),
-                               targets_.begin() + static_cast<std::ptrdiff_t>(end)},
-                              options_.memory.get());
-  if (pass) {
-    late_passes_.push_back(std::move(pass).value());
-    return;
-  }
-  add_reason("no prediction: " + pass.error().message);
-  targets_.resize(first);
-}
-
-bool StepRun::work_late(const std::vector<StreamState>& states, bool complete) {
-  if (predictor_ == nullptr || predictor_failed_) return false;
-  if (work_procedures(states, complete)) return true;
-  const auto set_why = [&](std::string why) {
-    changed_ |= why != why_deferred_;
-    why_deferred_ = std::move(why);
-    return false;
-  };
-  TracePass* behind = nullptr;
-  for (const auto& pass : late_passes_) {
-    if (behind == nullptr && pass->has_work(states, complete)) behind = pass.get();
-  }
-  const std::size_t begun = first_late_target(late_passes_.size());
-  if (behind == nullptr && begun >= targets_.size()) return set_why({});
-  if (behind == nullptr && events_ == 0 && !complete) return false;  // nothing to replay yet
-  if (!options_.budget.has_room(rank_time_s(), cpu_spent_s_)) {
-    return set_why(fmt::format("the replays of this step took {:.3g} s of lbfd's processor time, more than "
-                               "step_cpu_percent allows so far",
-                               cpu_spent_s_));
-  }
-  if (behind == nullptr) {
-    const std::size_t count = std::min(options_.targets_per_pass, targets_.size() - begun);
-    if (options_.memory && !options_.memory->has_room_for(replay_bytes(ranks_, count, 0))) {
-      return set_why("the replays of all steps fill replay_memory_mb");
-    }
-    begin_late_pass();
-    return true;
-  }
-  set_why({});
-  behind->work(states);
-  changed_ = true;
-  if (Clock::now() - last_publish_ >= kPublishInterval) publish();
-  return true;
-}
-
-// The stream whose ranks are furthest behind, so that what the matcher has to keep stays small.
-StepRun::Stream* StepRun::next_stream(const std::vector<StreamState>& states) {
-  Stream* next = nullptr;
-  bool all_ended = trace_->all_registered();
-  std::optional<Seconds> least_waiting_s;  // of streams that have nothing here now, but will
-  for (const StreamState& state : states) {
-    auto& stream = streams_[state.stream];
-    if (stream == nullptr) stream = std::make_unique<Stream>(state.stream, communicators_);
-    all_ended &= state.end.has_value();
-    const bool has_data = !stream->broken && stream->next_sequence < state.next_sequence;
-    if (has_data) {
-      if (next == nullptr || stream->mean_replayed_s() < next->mean_replayed_s()) next = stream.get();
-    } else if (!state.end) {
-      least_waiting_s = std::min(least_waiting_s.value_or(kNeverS), stream->mean_replayed_s());
-    }
-  }
-  if (next == nullptr || all_ended || predictor_ == nullptr) return next;
-  const bool ahead = least_waiting_s && next->mean_replayed_s() > *least_waiting_s;
-  if (ahead && predictor_->stats().events_in_flight > options_.events_in_flight_limit) return nullptr;
-  return next;
+std::optional<std::uint32_t> StepRun::next_stream(const std::vector<StreamState>& states) const {
+  const StoredTraceReader::Next next = reader_->next(states);
+  if (next.is_ahead && predictions_.events_in_flight() > options_.events_in_flight_limit) return std::nullopt;
+  return next.stream;
 }
 
 StepRun::Progress StepRun::work() {
@@ -343,229 +79,140 @@ StepRun::Progress StepRun::work() {
   const bool registered = trace_->all_registered();  // before the states are read: no stream is removed
   const std::vector<StreamState> states = trace_->streams();
   const bool complete = registered && std::ranges::all_of(states, [](const StreamState& state) { return state.end.has_value(); });
-  if (!built_) {
-    if (!complete && !ready_to_build()) return Progress::kIdle;
-    build();
+  if (!reader_) {
+    if (!complete && !ready_to_begin()) return Progress::kIdle;
+    begin();
   }
   const Seconds cpu_before_s = options_.cpu_clock();
   const auto spend = [&](Progress progress) {
     cpu_spent_s_ += options_.cpu_clock() - cpu_before_s;
     return progress;
   };
-  if (Stream* stream = next_stream(states); stream != nullptr) {
-    try {
-      apply_batch(*stream);
-    } catch (const std::exception&
-                 exception) {  // out of memory, a broken invariant: this step ends, lbfd does not
-      predictor_failed_ = true;
-      stream->broken = true;
-      add_reason(fmt::format("the replay of stream {} stopped at batch {}: {}", stream->number,
-                             stream->next_sequence, exception.what()));
-    }
-    changed_ = true;
-    if (predictor_ != nullptr)
-      memory_share_->set(replay_bytes(ranks_, main_targets_, predictor_->stats().events_in_flight));
-    if (Clock::now() - last_publish_ >= kPublishInterval) publish();
+  if (const auto stream = next_stream(states)) {
+    read_batch(*stream);
+    remarks_.mark_changed();
+    predictions_.count_memory();
+    publish_if_due();
     return spend(Progress::kMore);
   }
   try {
-    if (work_late(states, complete)) return spend(Progress::kMore);
+    if (work_further(states, complete)) return spend(Progress::kMore);
   } catch (const std::exception& exception) {
-    targets_.resize(main_targets_);
-    late_passes_.clear();
-    procedure_pass_.reset();
-    procedure_choice_is_final_ = true;
-    add_reason(fmt::format("the replay of further targets stopped: {}", exception.what()));
+    predictions_.give_up_further_targets();
+    procedures_.give_up();
+    remarks_.add_reason(fmt::format("the replay of further targets stopped: {}", exception.what()));
   }
   if (complete) {
     spend(Progress::kFinished);
     finish(states);
     return Progress::kFinished;
   }
-  search_procedures();
+  if (auto list = procedures_.search()) {
+    const std::scoped_lock view_lock(view_mutex_);
+    procedure_list_ = std::move(list);
+  }
   return spend(Progress::kIdle);
 }
 
-void StepRun::apply_batch(Stream& stream) {
-  const auto fail = [&](const std::string& message) {
-    stream.broken = true;
-    add_reason(fmt::format("stream {}, batch {}: {}", stream.number, stream.next_sequence, message));
-  };
-  if (auto read = trace_->read_batch(stream.number, stream.next_sequence, batch_); !read) {
-    return fail(read.error().message);
+// --- one batch
+
+void StepRun::read_batch(std::uint32_t stream) {
+  const StoredTraceReader::Sink sink{
+      [this](std::uint32_t from, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) {
+        take_events(from, rank, events, origin);
+      },
+      [this](std::uint32_t from, const protocol::ControlRecord& record) { take_control(from, record); }};
+  try {
+    if (const auto read = reader_->read(stream, sink); !read) remarks_.add_reason(read.error().message);
+  } catch (const std::exception& exception) {  // out of memory, a broken invariant: this step ends, lbfd does not
+    predictions_.stop_feeding();
+    remarks_.add_reason(reader_->give_up(stream, exception.what()));
   }
-  BatchSink sink;
-  sink.on_events = [&](Rank rank, std::span<const Event> events) {
-    return take_events(stream, rank, events);
-  };
-  sink.on_control = [&](std::string_view text) { return take_control(stream, text); };
-  const auto decoded = stream.decoder.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), sink);
-  if (!decoded) return fail(decoded.error().message);
-  ++stream.next_sequence;
 }
 
-Result<void> StepRun::take_events(Stream& stream, Rank rank, std::span<const Event> events) {
-  events_ += events.size();
-  if (rank < 0 || rank >= ranks_) {
-    add_reason(fmt::format("events of rank {} came, but the step has {} tasks (MPI started inside a task?)",
-                           rank, ranks_));
-    return {};
+void StepRun::check_origin(std::uint32_t stream, Rank rank, StoredTraceReader::Origin origin) {
+  switch (origin) {
+    case StoredTraceReader::Origin::kAsBefore:
+      return;
+    case StoredTraceReader::Origin::kNoRankOfStep:
+      return remarks_.add_reason(
+          fmt::format("events of rank {} came, but the step has {} tasks (MPI started inside a task?)", rank, ranks_));
+    case StoredTraceReader::Origin::kOtherStream:
+      return remarks_.add_reason(
+          fmt::format("rank {} came from node {} and from node {}: several MPI programs in one step (srun "
+                      "without --mpi=pmix?)",
+                      rank, *reader_->stream_of(rank), stream));
+    case StoredTraceReader::Origin::kFirst:
+      break;
   }
-  RankState& state = rank_states_[static_cast<std::size_t>(rank)];
-  if (!state.stream) {
-    state.stream = stream.number;
-    ++stream.ranks;
-    any_rank_seen_ = true;
-    // Where its relay is, there it runs.
-    const std::uint32_t node = nodes_[ran_.node_of_rank[static_cast<std::size_t>(rank)]];
-    if (node != stream.number) {
-      add_reason(
-          fmt::format("rank {} ran on node {}, not on node {} as task {}: the ranks are not numbered as "
-                      "Slurm's tasks, predictions are for the latter",
-                      rank, stream.number, node, rank));
-    }
-  } else if (*state.stream != stream.number) {
-    add_reason(
-        fmt::format("rank {} came from node {} and from node {}: several MPI programs in one step (srun "
-                    "without --mpi=pmix?)",
-                    rank, *state.stream, stream.number));
-    return {};
-  }
-  profile_.take_events(events);
+  // Where its relay is, there it runs.
+  const std::uint32_t node = configuration_.nodes[configuration_.ran.node_of_rank[static_cast<std::size_t>(rank)]];
+  if (node == stream) return;
+  remarks_.add_reason(
+      fmt::format("rank {} ran on node {}, not on node {} as task {}: the ranks are not numbered as "
+                  "Slurm's tasks, predictions are for the latter",
+                  rank, stream, node, rank));
+}
+
+void StepRun::take_events(std::uint32_t stream, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) {
+  totals_.count_events(events.size());
+  check_origin(stream, rank, origin);
+  if (origin == StoredTraceReader::Origin::kNoRankOfStep || origin == StoredTraceReader::Origin::kOtherStream) return;
   procedures_.take_events(rank, events);
-  for (const Event& event : events) {
-    stream.replayed_s += event.process_s + event.call_s + event.off_s;
-    if (event.kind == EventKind::kUnmodelled) {
-      auto& [count, total_s] = unmodelled_events_[event.function];
-      ++count;
-      total_s += event.call_s;
-      const MpiFunction* function = mpi_function(event.function);
-      if (function != nullptr && function->role == MpiRole::kSpawn) spawned_processes_ += event.bytes;
-    }
-    if (event.kind == EventKind::kIo) {
-      ++io_.calls;
-      io_.total_s += event.call_s;
-      if (io_direction(event) == IoDirection::kRead) io_.bytes_read += event.bytes;
-      if (io_direction(event) == IoDirection::kWrite) io_.bytes_written += event.bytes;
-    }
-  }
-  if (state.closed) {
-    add_reason(fmt::format("events of rank {} came after its end", rank));
-    return {};
-  }
-  if (predictor_ == nullptr || predictor_failed_) return {};
-  if (options_.picture != nullptr) options_.picture->measured(rank, events);
-  if (const auto fed = predictor_->feed(rank, events); !fed) {
-    predictor_failed_ = true;
-    add_reason("the prediction stopped: " + fed.error().message);
-  }
-  return {};  // what is only counted goes on
+  // What is only counted goes on where the prediction does not.
+  if (totals_.take_events(stream, rank, events)) predictions_.feed(rank, events);
 }
 
-void StepRun::take_process(Stream& stream, Rank rank, const json& record) {
-  RankState& state = rank_states_[static_cast<std::size_t>(rank)];
-  any_rank_seen_ = true;
-  const std::int64_t pid = integer_or(record, "pid", 0);
-  if (state.process_seen && (state.pid != pid || (state.stream && *state.stream != stream.number))) {
-    add_reason(
-        fmt::format("two processes call themselves rank {}: several MPI programs in one step (srun without "
-                    "--mpi=pmix?)",
-                    rank));
+// Each part takes the records that are its own.
+void StepRun::take_control(std::uint32_t stream, const protocol::ControlRecord& record) {
+  const std::optional<std::int64_t> said = protocol::rank_of(record);
+  if (said && (*said < 0 || *said >= ranks_)) {
+    remarks_.add_reason(fmt::format("a record of rank {} came, but the step has {} tasks (MPI started inside a task?)",
+                                    *said, ranks_));
+    return;
   }
-  state.process_seen = true;
-  state.pid = pid;
-  if (const std::string library = text_or_empty(record, "library"); !library.empty()) take_library(library);
-  profile_.take_process(rank, record);
-  state.init_s = not_negative(number_or(record, "init_s", 0));
-  const std::int64_t world_size = integer_or(record, "world_size", ranks_);
-  if (world_size != ranks_) {
-    add_reason(fmt::format("MPI_COMM_WORLD has {} ranks, the step {} tasks", world_size, ranks_));
-  }
-  if (integer_or(record, "thread_level", 0) >= 3) {
-    add_note("MPI_THREAD_MULTIPLE: calls of a rank's threads are replayed as one sequence");
-  }
+  const auto rank = static_cast<Rank>(said.value_or(kAnyRank));
+  if (const auto* process = std::get_if<protocol::ProcessRecord>(&record)) take_library(process->library);
+  std::visit(
+      [&](const auto& one) {
+        if constexpr (requires { totals_.take(stream, rank, one); }) totals_.take(stream, rank, one);
+        if constexpr (requires { procedures_.take(stream, rank, one); }) procedures_.take(stream, rank, one);
+      },
+      record);
+  if (std::holds_alternative<protocol::ProcessEndRecord>(record)) close_rank(rank);
 }
 
 // One program has one library: the first process to say so says it for all, before any event.
 void StepRun::take_library(const std::string& version) {
-  if (library_seen_ || events_ > 0) return;
+  if (version.empty() || library_seen_ || totals_.events() > 0) return;
   library_seen_ = true;
-  const engine::MpiSetup setup = engine::mpi_setup(version, ran_.node_of_rank);
-  if (predictor_ != nullptr) predictor_->set_mpi(setup);
+  const engine::MpiSetup setup = engine::mpi_setup(version, configuration_.ran.node_of_rank);
+  predictions_.set_mpi(setup);
   if (std::string note = engine::mpi_rules_note(setup.rules, version); !note.empty()) {
-    add_note(std::move(note));
+    remarks_.add_note(std::move(note));
   } else if (setup.rules.library != engine::MpiRules{}.library) {
-    add_note(fmt::format("collectives follow the rules of {}", engine::mpi_library_name(setup.rules.library)));
+    remarks_.add_note(fmt::format("collectives follow the rules of {}", engine::mpi_library_name(setup.rules.library)));
   }
-}
-
-Result<void> StepRun::take_control(Stream& stream, std::string_view text) {
-  const json record = json::parse(text, nullptr, false);
-  if (!record.is_object()) return {};  // StepTrace::append refused such ones
-  const std::string type = text_or_empty(record, "type");
-  if (type == "relay") {
-    stream.relay_cpu_s = not_negative(number_or(record, "cpu_s", 0));
-    stream.sent_bytes = count_or_zero(record, "bytes_sent");
-    stream.relay_lost_batches = count_or_zero(record, "lost_batches");
-    stream.processes_left_out = count_or_zero(record, "processes_left_out");
-    return {};
-  }
-  if (type == "cost") {
-    stream.cost = stream_cost_of(record, stream.number, ranks_);
-    return {};
-  }
-  if (type == "note") {
-    longest_stop_s_ = std::max(longest_stop_s_, not_negative(number_or(record, "stopped_s", 0)));
-    if (const std::string note = text_or_empty(record, "text"); !note.empty()) {
-      add_note(fmt::format("node {}: {}", stream.number, note));
-    }
-    return {};
-  }
-  const std::int64_t rank_number = integer_or(record, "rank", -1);
-  if (rank_number < 0 || rank_number >= ranks_) {
-    add_reason(fmt::format("a record of rank {} came, but the step has {} tasks (MPI started inside a task?)",
-                           rank_number, ranks_));
-    return {};
-  }
-  const auto rank = static_cast<Rank>(rank_number);
-  RankState& state = rank_states_[static_cast<std::size_t>(rank)];
-  if (type == "process") {
-    take_process(stream, rank, record);
-  } else if (type == "stats") {
-    state.elapsed_s = std::max(state.elapsed_s, not_negative(number_or(record, "elapsed_s", 0)));
-    state.lost_records = count_or_zero(record, "lost_records");
-    state.abandoned_calls = count_or_zero(record, "abandoned_calls");
-    state.events_without_communicator = count_or_zero(record, "events_without_communicator");
-    state.unread_gap_s = not_negative(number_or(record, "unread_gap_s", 0));
-    state.capture_s = not_negative(number_or(record, "capture_s", 0));
-    const auto calls = record.find("calls");
-    if (calls != record.end() && calls->is_array()) {
-      state.calls.assign(mpi_function_count() + 1, {0, 0});
-      for (const json& call : *calls) {
-        if (!call.is_array() || call.size() != 3 || !call[0].is_number_unsigned() ||
-            !call[1].is_number_unsigned() || !call[2].is_number()) {
-          continue;
-        }
-        const auto function = call[0].get<std::uint64_t>();
-        if (function >= state.calls.size()) continue;
-        state.calls[function] = {call[1].get<std::uint64_t>(), not_negative(call[2].get<double>())};
-      }
-    }
-  } else if (type == "process_end") {
-    state.how = text_or_empty(record, "how");
-    state.elapsed_s = std::max(state.elapsed_s, not_negative(number_or(record, "elapsed_s", 0)));
-    close_rank(rank);
-  } else {
-    (void)take_procedure_record(stream, rank, type, record);
-  }
-  return {};
 }
 
 void StepRun::close_rank(Rank rank) {
-  RankState& state = rank_states_[static_cast<std::size_t>(rank)];
-  if (state.closed) return;
-  state.closed = true;
-  if (predictor_ != nullptr) predictor_->close(rank);
+  if (totals_.close(rank)) predictions_.close(rank);
+}
+
+void StepRun::finish(const std::vector<StreamState>& states) {
+  for (Rank rank = 0; rank < ranks_; ++rank) close_rank(rank);
+  totals_.report_end(*trace_, states);
+  if (predictions_.has_begun()) {
+    predictions_.advance();
+    if (totals_.any_rank_seen() && predictions_.is_running()) {
+      // What holds the program up on one target only is the target's: the program ended.
+      if (const auto diagnosis = predictions_.diagnosis(); !diagnosis) remarks_.add_reason(diagnosis.error().message);
+    }
+    const std::uint64_t lost_events = predictions_.stats().lost_events;
+    if (lost_events > 0 && totals_.lost_records() == 0) remarks_.add_reason(fmt::format("{} events were lost", lost_events));
+  }
+  finished_ = true;
+  publish();
 }
 
 }  // namespace lbf::daemon

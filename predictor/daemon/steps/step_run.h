@@ -3,62 +3,33 @@
 //
 // Place in the event's way: trace store -> *StepRun* -> match -> replay -> metrics -> db. It reads batches
 // from the trace store only (they are durable before they are replayed), so a step that was under way when
-// lbfd died is simply replayed from its first batch.
+// lbfd died is simply replayed from its first batch. Its parts: what ranks and relays say (StepTotals), the
+// replays (StepPredictions), procedures (ProcedurePredictions).
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
-#include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "db/records.h"
-#include "event/wire.h"
 #include "predictor/daemon/intake/step_trace.h"
-#include "predictor/engine/metric/predictor.h"
+#include "predictor/daemon/intake/stored_trace_reader.h"
 #include "predictor/daemon/network_catalog.h"
-#include "predictor/daemon/steps/procedure_pass.h"
-#include "predictor/daemon/steps/procedure_search.h"
-#include "predictor/daemon/steps/program_profile.h"
-#include "predictor/daemon/steps/replay_budget.h"
-#include "predictor/daemon/steps/trace_pass.h"
-#include "predictor/daemon/steps/run_picture.h"
-#include "predictor/daemon/steps/step_procedures.h"
+#include "predictor/daemon/steps/measured_run.h"
+#include "predictor/daemon/steps/procedure_predictions.h"
+#include "predictor/daemon/steps/step_configuration.h"
+#include "predictor/daemon/steps/step_predictions.h"
+#include "predictor/daemon/steps/step_remarks.h"
+#include "predictor/daemon/steps/step_run_options.h"
+#include "predictor/daemon/steps/step_totals.h"
+#include "protocol/procedure_list.h"
 
 namespace lbf::daemon {
-
-struct StreamCost;
-
-struct StepRunOptions {
-  // How long the replay waits for the relays of all nodes to register. Where each rank runs is known for sure
-  // only then; after it, the rest is taken to be placed in blocks.
-  std::chrono::milliseconds stream_start_timeout{5000};
-  // Above it, streams that are ahead of another one are left on disk until the other one has caught up.
-  std::uint64_t events_in_flight_limit = 20'000'000;
-  // Which switches the cluster's nodes are on; nullptr: nobody said, all nodes are equally far apart.
-  std::shared_ptr<const engine::Topology> topology;
-  // What the targets beside the configuration that ran may take while the step runs (docs/lbfd.md, "Budgets").
-  ReplayBudget budget;
-  std::size_t targets_per_pass = 8;  // of those that have passes of their own
-  std::shared_ptr<ReplayMemory> memory;  // of all steps; nullptr: nobody counts
-  // Processor time of the calling thread; empty: the system's clock.
-  std::function<Seconds()> cpu_clock;
-  Seconds cpu_spent_before_s = 0;  // by replays of this step that were before this one
-  // Not nullptr: a run for this picture, which replays no other target than the picture's and whose view says
-  // nothing of predictions; it outlives the run.
-  RunPicture* picture = nullptr;
-  // Of a step that is replayed again: which of its targets were deferred when it ended.
-  std::set<db::TargetName> deferred_before;
-  // Calls per second of a rank that earlier runs of the program let expect of its procedures, by name.
-  std::map<std::string, double> procedure_history;
-  std::vector<std::string> notes{};  // the view's first
-};
 
 // What is known of a step at one moment.
 struct StepView {
@@ -100,60 +71,34 @@ class StepRun {
 
   // Which procedures all ranks are to measure (`--lbf-procedures=auto`); nullptr: nothing was decided. Thread-safe, does
   // not wait for a batch.
-  std::shared_ptr<const ProcedureList> procedure_list() const;
+  std::shared_ptr<const protocol::ProcedureList> procedure_list() const;
 
  private:
-  struct Stream;
-  struct RankState;
-
-  bool ready_to_build() const;
-  void build();
-  std::vector<std::uint32_t> place_tasks(const std::map<std::uint32_t, StreamDescription>& streams);
-  void find_topology_nodes();
-  void leave_out_idle_nodes();
-  std::vector<engine::Target> make_targets();
-  std::size_t first_late_target(std::size_t pass) const {
-    return main_targets_ + pass * options_.targets_per_pass;
-  }
-  // Further targets while there is room. False: there is nothing to do for them now.
-  bool work_late(const std::vector<StreamState>& states, bool complete);
-  void begin_late_pass();
-  // The replay of the step's procedures, before that of further targets: the user named them. False: as work_late.
-  bool work_procedures(const std::vector<StreamState>& states, bool complete);
-  bool wants_procedure_pass(bool complete) const;
-  void begin_procedure_pass(bool complete);
-  // names() of the step's procedures and, where that can be told (`complete`), behind them what is only sampled.
-  std::vector<std::string> predictable_names(bool complete) const;
-  std::vector<std::uint32_t> foremost_procedures(const std::vector<std::string>& names, bool complete) const;
-  // From `procedure`, `procedure_remark`, `procedure_candidate`, `procedure_samples`, `procedure_list`. False: none of them.
-  bool take_procedure_record(const Stream& stream, Rank rank, const std::string& type, const nlohmann::json& record);
-  void search_procedures();
-  double procedure_cost_limit() const;
-  void describe_procedures(db::StepRecord& record, std::vector<std::string>& notes) const;
-  Result<void> diagnose() const;
-  Seconds rank_time_s() const;
-  Stream* next_stream(const std::vector<StreamState>& states);
-  void apply_batch(Stream& stream);
-  Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
-  Result<void> take_control(Stream& stream, std::string_view text);
-  void take_process(Stream& stream, Rank rank, const nlohmann::json& record);
-  // `version`: MPI_Get_library_version.
+  // Reading and feeding: step_run.cpp.
+  bool ready_to_begin() const;
+  void begin();
+  // The stream to read next; nothing: there is none, or it is too far ahead of one that has nothing here now.
+  std::optional<std::uint32_t> next_stream(const std::vector<StreamState>& states) const;
+  void read_batch(std::uint32_t stream);
+  void take_events(std::uint32_t stream, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin);
+  void check_origin(std::uint32_t stream, Rank rank, StoredTraceReader::Origin origin);
+  void take_control(std::uint32_t stream, const protocol::ControlRecord& record);
+  // VERSION: MPI_Get_library_version.
   void take_library(const std::string& version);
   void close_rank(Rank rank);
+  // Replays beside the configuration that ran. False: there is nothing to do for them now.
+  bool work_further(const std::vector<StreamState>& states, bool complete);
+  std::string why_no_cpu() const;
   void finish(const std::vector<StreamState>& states);
-  void add_reason(std::string reason);
-  void add_note(std::string note);
+
+  // What people see: step_run_view.cpp.
   void publish();
-  void describe_calls(db::StepRecord& record, std::vector<std::string>& notes) const;
-  // Of one target, and why it is deferred ('': it is not).
-  struct Predicted {
-    engine::Prediction prediction;
-    std::string why_deferred;
-  };
-  std::vector<StreamCost> stream_costs() const;
-  void tell_capture_cost();
-  std::vector<Predicted> predicted() const;
-  std::vector<db::PredictionRecord> describe_predictions(const db::StepRecord& record) const;
+  void publish_if_due();
+  MeasuredRun measured_run(const db::StepRecord& record) const;
+  void describe_step(db::StepRecord& record) const;
+  void describe_end(db::StepRecord& record) const;
+  void describe_replay(StepView& view, std::vector<std::string>& notes);
+  void describe_cost(StepView& view, std::vector<std::string>& notes) const;
 
   const std::shared_ptr<StepTrace> trace_;
   const NetworkCatalog& networks_;
@@ -161,57 +106,22 @@ class StepRun {
   const Clock::time_point created_ = Clock::now();
 
   std::mutex mutex_;  // of everything below but the view
-  bool built_ = false;
   bool finished_ = false;
-  bool changed_ = true;
   Rank ranks_ = 0;
-  engine::Target ran_;
-  std::vector<std::uint32_t> nodes_;  // ran_'s nodes: their indices among the description's nodes, ascending
-  CommunicatorTable communicators_;
-  std::vector<engine::Target> targets_;           // ranked; the configuration that ran first
-  std::unique_ptr<engine::Predictor> predictor_;  // of the first `main_targets_` of them
-  std::size_t main_targets_ = 0;
-  std::vector<std::unique_ptr<TracePass>> late_passes_;  // of the next ones, `targets_per_pass` each
-  std::string why_deferred_;                             // of those for which there was no room at the last look
-  Seconds cpu_spent_s_ = 0;
-  std::unique_ptr<ReplayMemoryShare> memory_share_;
-  StepProcedures procedures_;
-  ProcedureSearch procedure_search_;
-  std::uint64_t listed_generation_ = 0;  // of the newest list that a relay gave to its ranks
-  std::unique_ptr<ProcedurePass> procedure_pass_;
-  unsigned procedure_passes_ = 0;         // begun so far
-  bool procedure_choice_is_final_ = false;  // made when all streams had ended
-  std::string why_procedures_deferred_;
-  ProgramProfile profile_;
-  bool predictor_failed_ = false;
-  std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
-  std::vector<RankState> rank_states_;
-  std::uint64_t events_ = 0;
-  bool any_rank_seen_ = false;
+  StepRemarks remarks_;
+  std::optional<StoredTraceReader> reader_;  // once the replay has begun
+  StepConfiguration configuration_;          // likewise
+  StepTotals totals_;
+  StepPredictions predictions_;
+  ProcedurePredictions procedures_;
   bool library_seen_ = false;
-  std::map<std::uint16_t, std::pair<std::uint64_t, Seconds>>
-      unmodelled_events_;  // by function: count, seconds
-  std::uint64_t spawned_processes_ = 0;
-  struct IoTotal {
-    std::uint64_t calls = 0;  // waits for non-blocking ones too
-    Seconds total_s = 0;
-    Bytes bytes_read = 0;
-    Bytes bytes_written = 0;
-  };
-  IoTotal io_;
-  std::vector<std::string> reasons_;
-  std::vector<std::string> notes_;
-  Seconds longest_stop_s_ = 0;  // of a rank, in a suspended job
-  std::string batch_;
+  Seconds cpu_spent_s_ = 0;
   Clock::time_point last_publish_{};
   std::uint64_t generation_ = 0;
 
   mutable std::mutex view_mutex_;
   std::shared_ptr<const StepView> view_;
-  std::shared_ptr<const ProcedureList> procedure_list_;
+  std::shared_ptr<const protocol::ProcedureList> procedure_list_;
 };
-
-// The placement's name where it has one: "block", "cyclic", "plane=K", else "map=N0,N1,...".
-std::string placement_name(const std::vector<std::uint32_t>& node_of_rank, std::uint32_t nodes);
 
 }  // namespace lbf::daemon

@@ -93,7 +93,7 @@ class Steps {
                                   const StreamEnd& end);
 
   // What the answer to a relay carries for its ranks (StepRun::procedure_list); nullptr: nothing.
-  std::shared_ptr<const ProcedureList> procedure_list(const StepKey& key) const;
+  std::shared_ptr<const protocol::ProcedureList> procedure_list(const StepKey& key) const;
 
   // Steps under way as they are now, finished ones from the database; oldest first, the latest `query.limit`.
   // REQUIRES: the caller may see what the query selects.
@@ -147,12 +147,12 @@ class Steps {
   void prune_database();
   void load_backlog();
   void take_up_deferred();
-  Registered registered(std::uint64_t next_sequence, uid_t owner, const StepDescription& description) const;
+  Registered registered(std::uint64_t next_sequence, uid_t owner, const protocol::StepDescription& description) const;
   StepRunOptions run_options(const StepTrace& trace) const;
   // Of lbfd's limits for one step: the lower of the site's and the user's. Into NOTES: where the user asked
   // for more.
-  cost::Limits limits_of(const StepDescription& description, std::vector<std::string>* notes = nullptr) const;
-  static db::ProgramHint hint_of(uid_t owner, const StepDescription& description);
+  cost::Limits limits_of(const protocol::StepDescription& description, std::vector<std::string>* notes = nullptr) const;
+  static db::ProgramHint hint_of(uid_t owner, const protocol::StepDescription& description);
   std::vector<EntryPtr> entries() const;
   std::uint64_t ranks_under_way(uid_t owner) const;
   template <typename T>

@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kMostRanksOfUser = std::uint64_t{1} << 22;
 
 // Not a new job of the same number: that begins after the old one's end.
-bool is_of_the_past(const StepDescription& description, const db::StepRecord& known) {
+bool is_of_the_past(const protocol::StepDescription& description, const db::StepRecord& known) {
   return known.state != db::StepState::kRunning && known.end_s && description.start_realtime_ns > 0 &&
          seconds_from_ns(description.start_realtime_ns) <= *known.end_s;
 }
@@ -77,7 +77,7 @@ Result<T> Steps::watched(const StepKey& key, std::uint32_t stream, Result<T> res
   return result;
 }
 
-db::ProgramHint Steps::hint_of(uid_t owner, const StepDescription& description) {
+db::ProgramHint Steps::hint_of(uid_t owner, const protocol::StepDescription& description) {
   db::ProgramHint hint;
   hint.uid = owner;
   hint.ranks = description.tasks;
@@ -89,7 +89,7 @@ db::ProgramHint Steps::hint_of(uid_t owner, const StepDescription& description) 
 }
 
 // A convenience for the relay's cost system: without it, it starts from a default.
-Registered Steps::registered(std::uint64_t next_sequence, uid_t owner, const StepDescription& description) const {
+Registered Steps::registered(std::uint64_t next_sequence, uid_t owner, const protocol::StepDescription& description) const {
   Registered answer{next_sequence, {}, {}, {}};
   const auto expected = program_store_.expected_cost(hint_of(owner, description));
   if (!expected) return answer;
@@ -99,7 +99,7 @@ Registered Steps::registered(std::uint64_t next_sequence, uid_t owner, const Ste
   return answer;
 }
 
-cost::Limits Steps::limits_of(const StepDescription& description, std::vector<std::string>* notes) const {
+cost::Limits Steps::limits_of(const protocol::StepDescription& description, std::vector<std::string>* notes) const {
   constexpr double kMiB = 1 << 20;
   cost::Limits limits;
   if (options_.run.budget.is_limited()) limits[cost::Limit::kStepCpu] = options_.run.budget.cpu_percent;
@@ -124,7 +124,7 @@ StepRunOptions Steps::run_options(const StepTrace& trace) const {
   return options;
 }
 
-std::shared_ptr<const ProcedureList> Steps::procedure_list(const StepKey& key) const {
+std::shared_ptr<const protocol::ProcedureList> Steps::procedure_list(const StepKey& key) const {
   const EntryPtr entry = find_loaded(key);
   const std::shared_ptr<StepRun> run = entry == nullptr ? nullptr : entry->current_run();
   return run == nullptr ? nullptr : run->procedure_list();
@@ -132,7 +132,7 @@ std::shared_ptr<const ProcedureList> Steps::procedure_list(const StepKey& key) c
 
 Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
                                              std::string_view description_json) {
-  auto description = StepDescription::parse(description_json);
+  auto description = protocol::decode_step_description(description_json);
   if (!description) return description.error();
   if ((!description->cluster.empty() && description->cluster != key.cluster) ||
       *description->job != key.job || *description->step != key.step ||

@@ -2,7 +2,6 @@
 #include "predictor/daemon/steps/trace_pass.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace lbf::daemon {
@@ -12,28 +11,14 @@ constexpr std::uint64_t kMostEventsInFlight = 20'000'000;
 
 }  // namespace
 
-struct TracePass::Stream {
-  Stream(std::uint32_t stream_number, CommunicatorTable& communicators)
-      : number(stream_number), decoder(communicators, kMaxTraceRanks) {}
-  std::uint32_t number;
-  BatchDecoder decoder;
-  std::uint64_t next_sequence = 1;
-  bool broken = false;
-  Seconds replayed_s = 0;
-  std::uint32_t ranks = 0;
-
-  Seconds mean_replayed_s() const { return ranks == 0 ? 0 : replayed_s / ranks; }
-};
-
 TracePass::TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
                      std::unique_ptr<engine::Predictor> predictor, std::size_t targets, ReplayMemory* memory,
                      const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled)
-    : trace_(std::move(trace)),
+    : reader_(std::move(trace), static_cast<Rank>(node_of_rank.size())),
       node_of_rank_(std::move(node_of_rank)),
       ranks_(static_cast<Rank>(node_of_rank_.size())),
       targets_(targets),
       predictor_(std::move(predictor)),
-      stream_of_rank_(node_of_rank_.size(), -1),
       closed_(node_of_rank_.size(), false),
       planned_procedures_(procedures.size()),
       sampled_(std::move(sampled)),
@@ -62,38 +47,13 @@ bool TracePass::has_work(const std::vector<StreamState>& streams, bool trace_is_
   if (done_) return false;
   if (trace_is_complete) return true;
   // As the configuration that ran: streams that are ahead of one that will go on wait for it on disk.
-  Seconds next_s = kNeverS;
-  Seconds least_waiting_s = kNeverS;
-  for (const StreamState& state : streams) {
-    const auto found = streams_.find(state.stream);
-    const bool begun = found != streams_.end();
-    const bool broken = begun && found->second->broken;
-    const std::uint64_t next = begun ? found->second->next_sequence : 1;
-    const Seconds at_s = begun ? found->second->mean_replayed_s() : 0;
-    if (!broken && next < state.next_sequence) {
-      next_s = std::min(next_s, at_s);
-    } else if (!state.end) {
-      least_waiting_s = std::min(least_waiting_s, at_s);
-    }
-  }
-  const bool ahead = next_s > least_waiting_s;
-  return next_s < kNeverS && !(ahead && predictor_->stats().events_in_flight > kMostEventsInFlight);
-}
-
-TracePass::Stream* TracePass::next(const std::vector<StreamState>& streams) {
-  Stream* next = nullptr;
-  for (const StreamState& state : streams) {
-    auto& stream = streams_[state.stream];
-    if (stream == nullptr) stream = std::make_unique<Stream>(state.stream, communicators_);
-    if (stream->broken || stream->next_sequence >= state.next_sequence) continue;
-    if (next == nullptr || stream->mean_replayed_s() < next->mean_replayed_s()) next = stream.get();
-  }
-  return next;
+  const StoredTraceReader::Next next = reader_.next(streams);
+  return next.stream && !(next.is_ahead && predictor_->stats().events_in_flight > kMostEventsInFlight);
 }
 
 void TracePass::work(const std::vector<StreamState>& streams) {
-  Stream* const stream = next(streams);
-  if (stream == nullptr) {
+  const StoredTraceReader::Next next = reader_.next(streams);
+  if (!next.stream) {
     for (Rank rank = 0; rank < ranks_; ++rank) {
       if (!closed_[static_cast<std::size_t>(rank)]) predictor_->close(rank);
     }
@@ -101,15 +61,12 @@ void TracePass::work(const std::vector<StreamState>& streams) {
     done_ = true;
     return;
   }
-  BatchSink sink;
-  sink.on_events = [&](Rank rank, std::span<const Event> events) { return take_events(*stream, rank, events); };
-  sink.on_control = [&](std::string_view text) { return take_control(*stream, text); };
-  const auto read = trace_->read_batch(stream->number, stream->next_sequence, batch_);
-  const bool decoded =
-      read.ok() && stream->decoder.decode(std::as_bytes(std::span(batch_.data(), batch_.size())), sink).ok();
-  // Why is among the step's reasons: the replay of the configuration that ran met it, too.
-  if (!decoded) stream->broken = true;
-  ++stream->next_sequence;
+  // What is wrong with a stream is among the step's reasons: the replay of the configuration that ran met it, too.
+  (void)reader_.read(*next.stream,
+                     {[this](std::uint32_t, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) {
+                        take_events(rank, events, origin);
+                      },
+                      [this](std::uint32_t, const protocol::ControlRecord& record) { take_control(record); }});
   memory_.set(replay_bytes(ranks_, targets_, predictor_->stats().events_in_flight));
 }
 
@@ -119,21 +76,12 @@ std::vector<engine::Prediction> TracePass::predictions() {
 }
 
 // As StepRun does for the configuration that ran: who is no rank of the step, or comes twice, is left out.
-Result<void> TracePass::take_events(Stream& stream, Rank rank, std::span<const Event> events) {
+void TracePass::take_events(Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) {
   any_event_ = true;
-  if (rank < 0 || rank >= ranks_) return {};
-  const auto index = static_cast<std::size_t>(rank);
-  if (stream_of_rank_[index] < 0) {
-    stream_of_rank_[index] = stream.number;
-    ++stream.ranks;
-  } else if (stream_of_rank_[index] != stream.number) {
-    return {};
-  }
-  for (const Event& event : events) stream.replayed_s += event.process_s + event.call_s + event.off_s;
-  if (closed_[index] || !failure_.empty()) return {};
+  if (origin == StoredTraceReader::Origin::kNoRankOfStep || origin == StoredTraceReader::Origin::kOtherStream) return;
+  if (closed_[static_cast<std::size_t>(rank)] || !failure_.empty()) return;
   if (planned_procedures_ > 0) events = sampled_.put_into(rank, translated(rank, events));
   if (const auto fed = predictor_->feed(rank, events); !fed) failure_ = fed.error().message;
-  return {};
 }
 
 std::span<const Event> TracePass::translated(Rank rank, std::span<const Event> events) {
@@ -161,33 +109,21 @@ std::span<const Event> TracePass::translated(Rank rank, std::span<const Event> e
   return translated_;
 }
 
-Result<void> TracePass::take_control(Stream& /*stream*/, std::string_view text) {
-  const nlohmann::json record = nlohmann::json::parse(text, nullptr, false);
-  const auto word = [&](const char* key) {
-    const auto found = record.find(key);
-    return found != record.end() && found->is_string() ? found->get<std::string>() : std::string();
-  };
-  if (!record.is_object()) return {};
-  const auto number = record.find("rank");
-  if (number == record.end() || !number->is_number_integer()) return {};
-  const auto rank = number->get<std::int64_t>();
-  if (rank < 0 || rank >= ranks_) return {};
-  const std::string type = word("type");
-  if (type == "process" && !library_seen_ && !any_event_) {
-    if (const std::string library = word("library"); !library.empty()) {
-      library_seen_ = true;
-      predictor_->set_mpi(engine::mpi_setup(library, node_of_rank_));
-    }
-  } else if (type == "procedure" && planned_procedures_ > 0) {
-    const auto id = record.find("id");
+void TracePass::take_control(const protocol::ControlRecord& record) {
+  const std::int64_t said = protocol::rank_of(record).value_or(protocol::kNoRank);
+  if (said < 0 || said >= ranks_) return;
+  const auto rank = static_cast<Rank>(said);
+  if (const auto* process = std::get_if<protocol::ProcessRecord>(&record)) {
+    if (library_seen_ || any_event_ || process->library.empty()) return;
+    library_seen_ = true;
+    predictor_->set_mpi(engine::mpi_setup(process->library, node_of_rank_));
+  } else if (const auto* procedure = std::get_if<protocol::ProcedureRecord>(&record)) {
     // What is wrong with it the step says (StepProcedures).
-    if (id != record.end() && id->is_number_unsigned())
-      (void)procedures_.define(static_cast<Rank>(rank), id->get<std::uint64_t>(), word("name"));
-  } else if (type == "process_end" && !closed_[static_cast<std::size_t>(rank)]) {
+    if (planned_procedures_ > 0 && procedure->id) (void)procedures_.define(rank, *procedure->id, procedure->name);
+  } else if (std::holds_alternative<protocol::ProcessEndRecord>(record) && !closed_[static_cast<std::size_t>(rank)]) {
     closed_[static_cast<std::size_t>(rank)] = true;
-    predictor_->close(static_cast<Rank>(rank));
+    predictor_->close(rank);
   }
-  return {};
 }
 
 }  // namespace lbf::daemon

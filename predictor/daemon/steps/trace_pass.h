@@ -13,8 +13,7 @@
 
 #include "base/result.h"
 #include "event/procedure_table.h"
-#include "event/wire.h"
-#include "predictor/daemon/intake/step_trace.h"
+#include "predictor/daemon/intake/stored_trace_reader.h"
 #include "predictor/engine/metric/predictor.h"
 #include "predictor/daemon/steps/replay_budget.h"
 #include "predictor/daemon/steps/sampled_times.h"
@@ -58,30 +57,24 @@ class TracePass {
   Result<void> diagnosis() const { return predictor_->diagnosis(); }
 
  private:
-  struct Stream;
   TracePass(std::shared_ptr<const StepTrace> trace, std::vector<std::uint32_t> node_of_rank,
             std::unique_ptr<engine::Predictor> predictor, std::size_t targets, ReplayMemory* memory,
             const std::vector<std::string>& procedures, std::map<Rank, std::vector<SampledShare>> sampled);
-  Stream* next(const std::vector<StreamState>& streams);
-  Result<void> take_control(Stream& stream, std::string_view text);
-  Result<void> take_events(Stream& stream, Rank rank, std::span<const Event> events);
+  void take_control(const protocol::ControlRecord& record);
+  void take_events(Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin);
   // The ranks' numbers of procedures become those of the plan.
   std::span<const Event> translated(Rank rank, std::span<const Event> events);
 
-  const std::shared_ptr<const StepTrace> trace_;
+  StoredTraceReader reader_;
   const std::vector<std::uint32_t> node_of_rank_;
   const Rank ranks_;
   const std::size_t targets_;
-  CommunicatorTable communicators_;
   std::unique_ptr<engine::Predictor> predictor_;
-  std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
-  std::vector<std::int64_t> stream_of_rank_;  // -1: none yet
   std::vector<bool> closed_;
   bool any_event_ = false;
   bool library_seen_ = false;
   bool done_ = false;
   std::string failure_;
-  std::string batch_;
   ProcedureTable procedures_;
   std::size_t planned_procedures_ = 0;
   SampledTimes sampled_;

@@ -81,7 +81,7 @@ class DeferralTest : public testing::Test {
 
   std::shared_ptr<daemon::StepTrace> make_trace(const std::string& name) {
     const auto describe = [&](std::uint32_t node) {
-      return daemon::StepDescription::parse(program_.description(node, 7).dump()).value();
+      return protocol::decode_step_description(program_.description(node, 7).dump()).value();
     };
     auto trace =
         std::move(daemon::StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/" + name, describe(0), 1)).value();

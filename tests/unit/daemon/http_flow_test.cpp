@@ -558,7 +558,7 @@ TEST_F(HttpFlow, RanksOfAUserHaveALimit) {
   constexpr uid_t kOther = 65533;
   write_config("stream_start_timeout_s = 600\n");  // nothing is built of them
   start();
-  json description = {{"job", 1},   {"step", 0}, {"node_index", 0}, {"tasks", daemon::kMaxStepTasks}, {"uid", kOther},
+  json description = {{"job", 1},   {"step", 0}, {"node_index", 0}, {"tasks", protocol::kMaxStepTasks}, {"uid", kOther},
                       {"nodes", {"a", "b"}}};
   int taken = 0;
   HttpResponse last;

@@ -37,10 +37,10 @@ class ProceduresTest : public testing::Test {
     networks_ = std::make_unique<daemon::NetworkCatalog>(std::move(catalog).value());
   }
 
-  static daemon::StepDescription description(std::uint32_t node) {
+  static protocol::StepDescription description(std::uint32_t node) {
     const json text = {{"job", 7}, {"step", 0}, {"node_index", node}, {"nodes", {"n0", "n1"}}, {"tasks", 2},
                        {"task_ids", {node}}, {"cpus_on_node", 1}};
-    return daemon::StepDescription::parse(text.dump()).value();
+    return protocol::decode_step_description(text.dump()).value();
   }
   std::shared_ptr<daemon::StepTrace> make_trace(const std::string& name) {
     auto trace =
@@ -332,7 +332,7 @@ TEST_F(ProceduresTest, TwoRanksWithOtherHotProceduresEndOnOneList) {
   // So far the path runs through rank 0 only: 4 s, of which its samples say 80 % F.
   EXPECT_THAT(list->names, testing::ElementsAre("F"));
   EXPECT_THAT(list->text, HasSubstr("F 80.0 %"));
-  const auto given = [&](Rank_& rank, std::int32_t number, const daemon::ProcedureList& what) {
+  const auto given = [&](Rank_& rank, std::int32_t number, const protocol::ProcedureList& what) {
     rank.control({{"type", "procedure_list"}, {"rank", number}, {"generation", what.generation}, {"names", what.names}, {"text", what.text}});
   };
   given(zero, 0, *list);

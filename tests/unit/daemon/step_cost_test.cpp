@@ -24,7 +24,9 @@ json record_of(const std::string& state) {
 
 // As it comes from the wire: counts are unsigned then.
 daemon::StreamCost cost_of(const json& record, std::uint32_t node) {
-  return daemon::stream_cost_of(json::parse(record.dump()), node, 4);
+  json typed = record;
+  typed["type"] = "cost";
+  return daemon::stream_cost_of(std::get<protocol::CostRecord>(*protocol::decode_control(typed.dump())), node, 4);
 }
 
 TEST(StepCost, NodesAddUp) {

@@ -29,7 +29,7 @@ class StepRunTest : public testing::Test {
                                       const std::vector<std::uint32_t>& streams, const std::string& name,
                                       daemon::StepRunOptions options = {}) {
     const auto describe = [&](std::uint32_t node) {
-      return daemon::StepDescription::parse(program.description(node, 7).dump()).value();
+      return protocol::decode_step_description(program.description(node, 7).dump()).value();
     };
     auto trace =
         std::move(daemon::StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/" + name, describe(0), 1)).value();
@@ -183,7 +183,7 @@ TEST_F(StepRunTest, APlacementOfMpirunsNeedsNoStreamOfIdleNodes) {
     json["node_index"] = node == 0 ? 1 : 3;
     json["launcher"] = "mpirun";
     json.erase("tasks_per_node");
-    return daemon::StepDescription::parse(json.dump()).value();
+    return protocol::decode_step_description(json.dump()).value();
   };
   auto trace = std::move(daemon::StepTrace::create({"c", 7, 0, 0}, directory_.path() + "/mpirun", describe(0), 1)).value();
   auto catalog = daemon::NetworkCatalog::load(directory_.path(), "");

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "event/wire.h"
-#include "predictor/daemon/intake/step_description.h"
+#include "protocol/step_description.h"
 
 namespace lbf::test {
 
@@ -26,11 +26,11 @@ inline std::string make_batch(std::uint32_t stream, std::uint64_t sequence, int 
   return encoder.finish(stream, sequence);
 }
 
-inline daemon::StepDescription describe(std::uint32_t node_index = 0, int nodes = 1) {
+inline protocol::StepDescription describe(std::uint32_t node_index = 0, int nodes = 1) {
   nlohmann::json description = {{"job", 7}, {"step", 0}, {"node_index", node_index}, {"tasks", 4}};
   for (int node = 0; node < nodes; ++node) description["nodes"].push_back("n" + std::to_string(node));
   description["task_ids"] = {node_index};
-  return daemon::StepDescription::parse(description.dump()).value();
+  return protocol::decode_step_description(description.dump()).value();
 }
 
 }  // namespace lbf::test

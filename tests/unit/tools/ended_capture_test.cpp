@@ -30,7 +30,7 @@ class EndedCapture : public testing::Test {
   // As lbfd has it; the trace stays in trace_path().
   std::shared_ptr<const daemon::StepView> lbfd() {
     const auto describe = [&](std::uint32_t node) {
-      return daemon::StepDescription::parse(program_.description(node, 7).dump()).value();
+      return protocol::decode_step_description(program_.description(node, 7).dump()).value();
     };
     auto trace = std::move(daemon::StepTrace::create({"c", 7, 0, 0}, trace_path(), describe(0), 1)).value();
     const auto nodes = static_cast<std::uint32_t>(program_.ranks_of_node.size());

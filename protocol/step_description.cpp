@@ -1,10 +1,12 @@
 // StepDescription, see step_description.h.
-#include "predictor/daemon/intake/step_description.h"
+#include "protocol/step_description.h"
 
 #include <limits>
 #include <numeric>
 
-namespace lbf::daemon {
+#include "protocol/json_fields.h"
+
+namespace lbf::protocol {
 namespace {
 
 using nlohmann::json;
@@ -117,13 +119,25 @@ bool is_too_deep(std::string_view text) {
   return false;
 }
 
+// What lbfd hardly reads: of a wrong type it counts as absent.
+void take_unchecked(const json& raw, StepDescription& description) {
+  JsonReader fields(raw);
+  std::optional<std::uint64_t> gid;
+  fields.whole("gid", gid);
+  if (gid && *gid <= std::numeric_limits<gid_t>::max()) description.gid = static_cast<gid_t>(*gid);
+  fields.text("submit_host", description.submit_host);
+  fields.text("node", description.node);
+  fields.text("run", description.run);
+  fields.number("overhead_limit_percent", description.overhead_limit_percent);
+}
+
 constexpr const char* kRegisteredByLbfd = "registered_by_lbfd";
 
 }  // namespace
 
-Result<StreamDescription> StreamDescription::parse(const json& own, const StepDescription& step) {
+Result<StreamDescription> decode_stream_description(const json& own, const StepDescription& step) {
   if (!own.is_object()) return invalid_input("stream description: not a JSON object");
-  StreamDescription stream = of(step);
+  StreamDescription stream = StreamDescription::of(step);
   if (own.contains("task_ids")) {
     auto ids = optional_numbers<Rank>(own, "task_ids", kMaxStepTasks, static_cast<std::uint64_t>(step.tasks) - 1);
     if (!ids) return ids.error();
@@ -140,7 +154,7 @@ Result<StreamDescription> StreamDescription::parse(const json& own, const StepDe
   return stream;
 }
 
-Result<StepDescription> StepDescription::parse(std::string_view text) {
+Result<StepDescription> decode_step_description(std::string_view text) {
   constexpr std::uint64_t kMaxU32 = std::numeric_limits<std::uint32_t>::max();
   if (text.size() > kMaxDescriptionBytes) return invalid_input("step description: longer than 8 MiB");
   if (is_too_deep(text)) return invalid_input("step description: nested too deeply");
@@ -194,6 +208,7 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
       raw, "start_realtime_ns", static_cast<std::uint64_t>(std::numeric_limits<Nanoseconds>::max()));
   if (!start) return start.error();
   description.start_realtime_ns = start->value_or(0);
+  take_unchecked(raw, description);
 
   // One without the other names nothing; plugins of lbf 0.1 wrote "array_job" for every job.
   if (!description.array_job || !description.array_task) {
@@ -227,4 +242,52 @@ Result<StepDescription> StepDescription::parse(std::string_view text) {
   return description;
 }
 
-}  // namespace lbf::daemon
+json json_of(const StepDescription& description) {
+  json out = json::object();
+  const auto put = [&out](const char* key, const auto& value) {
+    if (value) out[key] = *value;
+  };
+  const auto put_unless_empty = [&out](const char* key, const auto& value) {
+    if (!value.empty()) out[key] = value;
+  };
+  put_unless_empty("cluster", description.cluster);
+  put("job", description.job);
+  put("step", description.step);
+  put("restart", description.restart);
+  put("array_job", description.array_job);
+  put("array_task", description.array_task);
+  put("het_job", description.het_job);
+  put("het_offset", description.het_offset);
+  put_unless_empty("user", description.user);
+  put("uid", description.uid);
+  put("gid", description.gid);
+  put_unless_empty("account", description.account);
+  put_unless_empty("partition", description.partition);
+  put_unless_empty("job_name", description.job_name);
+  put_unless_empty("submit_host", description.submit_host);
+  put_unless_empty("nodes", description.nodes);
+  if (!description.nodes.empty()) out["node_index"] = description.node_index;
+  put_unless_empty("node", description.node);
+  if (description.tasks > 0) out["tasks"] = description.tasks;
+  put_unless_empty("tasks_per_node", description.tasks_per_node);
+  put_unless_empty("task_ids", description.task_ids);
+  if (description.cpus_on_node > 0) out["cpus_on_node"] = description.cpus_on_node;
+  if (description.start_realtime_ns > 0) out["start_realtime_ns"] = description.start_realtime_ns;
+  put_unless_empty("command", description.command);
+  if (description.command_cut) out["command_cut"] = true;
+  put_unless_empty("launcher", description.launcher);
+  put_unless_empty("run", description.run);
+  out["networks"] = description.networks;
+  put("overhead_limit_percent", description.overhead_limit_percent);
+  for (const cost::Limit limit : cost::kLimitsOfLbfd) {
+    if (const auto& value = description.limits[limit])
+      out["limits"][std::string(cost::rule_of(limit).name)] = json::parse(cost::shown_number(*value));
+  }
+  return out;
+}
+
+std::string encode(const StepDescription& description) {
+  return text_of(json_of(description));
+}
+
+}  // namespace lbf::protocol

@@ -1,5 +1,5 @@
 // StepDescription: the relay's JSON is hostile until checked.
-#include "predictor/daemon/intake/step_description.h"
+#include "protocol/step_description.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ json good() {
 }
 
 TEST(StepDescription, ReadsAllAndKeepsUnknownKeys) {
-  const auto description = daemon::StepDescription::parse(good().dump());
+  const auto description = protocol::decode_step_description(good().dump());
   ASSERT_TRUE(description.ok()) << description.error().message;
   EXPECT_EQ(description->nodes, (std::vector<std::string>{"n1", "n2"}));
   EXPECT_EQ(description->tasks, 3);
@@ -41,33 +41,33 @@ TEST(StepDescription, ReadsAllAndKeepsUnknownKeys) {
 TEST(StepDescription, ArrayTasksAndHetComponentsComeInPairs) {
   json description = good();
   description["array_job"] = 40;
-  EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->array_job)
+  EXPECT_FALSE(protocol::decode_step_description(description.dump())->array_job)
       << "a number without the other: no task";
   description["array_task"] = 0;
-  const auto task = daemon::StepDescription::parse(description.dump());
+  const auto task = protocol::decode_step_description(description.dump());
   ASSERT_TRUE(task.ok());
   EXPECT_EQ(task->array_job, 40u);
   EXPECT_EQ(task->array_task, 0u);
   EXPECT_FALSE(task->het_job);
   description = good();
   description["het_offset"] = 0;
-  EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->het_offset);
+  EXPECT_FALSE(protocol::decode_step_description(description.dump())->het_offset);
   description["het_job"] = 7;
-  EXPECT_EQ(daemon::StepDescription::parse(description.dump())->het_offset, 0u);
+  EXPECT_EQ(protocol::decode_step_description(description.dump())->het_offset, 0u);
 }
 
 TEST(StepDescription, SaysWhetherTheCommandIsWhole) {
   json description = good();
-  EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->command_cut);
+  EXPECT_FALSE(protocol::decode_step_description(description.dump())->command_cut);
   description["command_cut"] = true;
-  EXPECT_TRUE(daemon::StepDescription::parse(description.dump())->command_cut);
+  EXPECT_TRUE(protocol::decode_step_description(description.dump())->command_cut);
 }
 
 TEST(StepDescription, LimitsAreTheUsers) {
   json description = good();
-  EXPECT_FALSE(daemon::StepDescription::parse(description.dump())->limits[cost::Limit::kStepCpu]);
+  EXPECT_FALSE(protocol::decode_step_description(description.dump())->limits[cost::Limit::kStepCpu]);
   description["limits"] = {{"step_cpu_percent", 2.5}, {"step_trace_limit_mb", 100}, {"network_limit_kBps", 1}, {"later", "x"}};
-  const auto parsed = daemon::StepDescription::parse(description.dump());
+  const auto parsed = protocol::decode_step_description(description.dump());
   ASSERT_TRUE(parsed.ok()) << parsed.error().message;
   EXPECT_EQ(parsed->limits[cost::Limit::kStepCpu], 2.5);
   EXPECT_EQ(parsed->limits[cost::Limit::kStepTrace], 100);
@@ -78,12 +78,12 @@ TEST(StepDescription, NeedsTheRequiredKeysOnly) {
   for (const char* key : {"job", "step", "nodes", "node_index", "tasks"}) {
     json description = good();
     description.erase(key);
-    const auto parsed = daemon::StepDescription::parse(description.dump());
+    const auto parsed = protocol::decode_step_description(description.dump());
     ASSERT_FALSE(parsed.ok()) << key;
     EXPECT_THAT(parsed.error().message, testing::HasSubstr(key));
   }
   const json minimal = {{"job", 1}, {"step", 0}, {"nodes", {"n"}}, {"node_index", 0}, {"tasks", 1}};
-  EXPECT_TRUE(daemon::StepDescription::parse(minimal.dump()).ok());
+  EXPECT_TRUE(protocol::decode_step_description(minimal.dump()).ok());
 }
 
 TEST(StepDescription, RefusesWrongTypesAndValues) {
@@ -121,7 +121,7 @@ TEST(StepDescription, RefusesWrongTypesAndValues) {
   for (const auto& [key, value] : wrong) {
     json description = good();
     description[key] = value;
-    const auto parsed = daemon::StepDescription::parse(description.dump());
+    const auto parsed = protocol::decode_step_description(description.dump());
     ASSERT_FALSE(parsed.ok()) << key << " " << value;
     EXPECT_THAT(parsed.error().message, testing::HasSubstr(key)) << value;
   }
@@ -130,24 +130,24 @@ TEST(StepDescription, RefusesWrongTypesAndValues) {
 TEST(StepDescription, EveryTruncationIsAnError) {
   const std::string text = good().dump();
   for (std::size_t length = 0; length < text.size(); ++length) {
-    EXPECT_FALSE(daemon::StepDescription::parse(text.substr(0, length)).ok()) << length;
+    EXPECT_FALSE(protocol::decode_step_description(text.substr(0, length)).ok()) << length;
   }
 }
 
 TEST(StepDescription, DeepNestingIsAnErrorNotACrash) {
-  EXPECT_FALSE(daemon::StepDescription::parse(std::string(1 << 20, '[')).ok());
+  EXPECT_FALSE(protocol::decode_step_description(std::string(1 << 20, '[')).ok());
   // Valid JSON, whose copies would recurse.
   const std::string deep = std::string(1 << 20, '[') + std::string(1 << 20, ']');
-  const auto parsed = daemon::StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":)" + deep + "}");
+  const auto parsed = protocol::decode_step_description(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":)" + deep + "}");
   ASSERT_FALSE(parsed.ok());
   EXPECT_NE(parsed.error().message.find("nested too deeply"), std::string::npos);
-  EXPECT_TRUE(daemon::StepDescription::parse(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})").ok());
+  EXPECT_TRUE(protocol::decode_step_description(R"({"job":1,"step":0,"nodes":["a"],"node_index":0,"tasks":1,"x":"[[[\"[[["})").ok());
 }
 
 TEST(StreamDescription, IsWhatIsTheStreamsOwn) {
-  auto step = daemon::StepDescription::parse(R"({"job":1,"step":0,"nodes":["a","b"],"node_index":0,"tasks":4,"task_ids":[0,1],"cpus_on_node":8})");
+  auto step = protocol::decode_step_description(R"({"job":1,"step":0,"nodes":["a","b"],"node_index":0,"tasks":4,"task_ids":[0,1],"cpus_on_node":8})");
   ASSERT_TRUE(step.ok());
-  const auto parse = [&](const char* own) { return daemon::StreamDescription::parse(nlohmann::json::parse(own), *step); };
+  const auto parse = [&](const char* own) { return protocol::decode_stream_description(nlohmann::json::parse(own), *step); };
   EXPECT_EQ(parse("{}")->task_ids, (std::vector<Rank>{0, 1}));
   EXPECT_EQ(parse("{}")->cpus_on_node, 8u);
   EXPECT_EQ(parse(R"({"task_ids":[2,3],"cpus_on_node":4})")->task_ids, (std::vector<Rank>{2, 3}));

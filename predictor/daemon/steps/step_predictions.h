@@ -1,0 +1,88 @@
+// StepPredictions: the replays of one step on its targets, and what they predict.
+//
+// Place in the event's way: events of all ranks -> *StepPredictions* -> db. The configuration that ran is fed with the
+// events as they are read. With a budget all other targets go behind it, in passes of their own (TracePass), while there is
+// room for them; a target that has no room is deferred.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "db/records.h"
+#include "predictor/daemon/intake/step_trace.h"
+#include "predictor/daemon/steps/measured_run.h"
+#include "predictor/daemon/steps/replay_budget.h"
+#include "predictor/daemon/steps/step_configuration.h"
+#include "predictor/daemon/steps/step_remarks.h"
+#include "predictor/daemon/steps/step_run_options.h"
+#include "predictor/daemon/steps/trace_pass.h"
+#include "predictor/engine/metric/predictor.h"
+
+namespace lbf::daemon {
+
+class StepPredictions {
+ public:
+  // REQUIRES: `options` and `remarks` outlive the predictions.
+  StepPredictions(std::shared_ptr<const StepTrace> trace, const StepRunOptions& options, StepRemarks& remarks);
+
+  // Makes the replays of `configuration`, which outlives them. What hinders a prediction is among the reasons.
+  void begin(const StepConfiguration& configuration);
+  // False: there is no prediction.
+  bool has_begun() const { return predictor_ != nullptr; }
+  bool is_running() const { return predictor_ != nullptr && !failed_; }
+
+  // Of the configuration that ran.
+  void set_mpi(const engine::MpiSetup& setup);
+  void feed(Rank rank, std::span<const Event> events);
+  void close(Rank rank);
+  std::uint64_t events_in_flight() const;
+  // After a batch was fed.
+  void count_memory();
+  // After an exception.
+  void stop_feeding() { failed_ = true; }
+
+  // Works on further targets. WHY_NO_CPU: why the step's replays may take no more processor time; empty: they may.
+  enum class Worked { kNothing, kPassBegun, kBatch };
+  Worked work(const std::vector<StreamState>& streams, bool trace_is_complete, bool any_event, const std::string& why_no_cpu);
+  void give_up_further_targets();
+
+  void set_capture_cost(const engine::CaptureCost& cost);
+  // What holds the program up on all targets. REQUIRES: has_begun().
+  Result<void> diagnosis() const;
+  void advance() { predictor_->advance(); }
+  engine::PredictorStats stats() const { return predictor_->stats(); }
+
+  // The configuration that ran first. REQUIRES: has_begun().
+  std::vector<db::PredictionRecord> records(const MeasuredRun& run) const;
+
+ private:
+  // Of one target, and why it is deferred ('': it is not).
+  struct Predicted {
+    engine::Prediction prediction;
+    std::string why_deferred;
+  };
+  std::vector<Predicted> predicted(bool run_is_finished) const;
+  db::PredictionRecord record_of(std::size_t target, const Predicted& predicted, const MeasuredRun& run) const;
+  std::size_t first_target_of_pass(std::size_t pass) const { return main_targets_ + pass * options_.targets_per_pass; }
+  TracePass* pass_with_work(const std::vector<StreamState>& streams, bool trace_is_complete) const;
+  void begin_pass();
+  void set_why_deferred(std::string why);
+
+  const std::shared_ptr<const StepTrace> trace_;
+  const StepRunOptions& options_;
+  StepRemarks& remarks_;
+  const engine::Target* ran_ = nullptr;
+  std::vector<engine::Target> targets_;           // ranked; the configuration that ran first
+  std::unique_ptr<engine::Predictor> predictor_;  // of the first `main_targets_` of them
+  std::size_t main_targets_ = 0;
+  bool failed_ = false;
+  std::vector<std::unique_ptr<TracePass>> passes_;  // of the next ones, `targets_per_pass` each
+  std::string why_deferred_;                        // of those for which there was no room at the last look
+  std::unique_ptr<ReplayMemoryShare> memory_share_;
+};
+
+}  // namespace lbf::daemon

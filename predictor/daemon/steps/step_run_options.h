@@ -1,0 +1,46 @@
+// StepRunOptions: what lbfd decides about the replays of one step.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "db/records.h"
+#include "predictor/daemon/steps/replay_budget.h"
+#include "predictor/daemon/steps/run_picture.h"
+#include "predictor/engine/network/topology.h"
+
+namespace lbf::daemon {
+
+struct StepRunOptions {
+  // How long the replay waits for the relays of all nodes to register. Where each rank runs is known for sure
+  // only then; after it, the rest is taken to be placed in blocks.
+  std::chrono::milliseconds stream_start_timeout{5000};
+  // Above it, streams that are ahead of another one are left on disk until the other one has caught up.
+  std::uint64_t events_in_flight_limit = 20'000'000;
+  // Which switches the cluster's nodes are on; nullptr: nobody said, all nodes are equally far apart.
+  std::shared_ptr<const engine::Topology> topology;
+  // What the targets beside the configuration that ran may take while the step runs (docs/lbfd.md, "Budgets").
+  ReplayBudget budget;
+  std::size_t targets_per_pass = 8;  // of those that have passes of their own
+  std::shared_ptr<ReplayMemory> memory;  // of all steps; nullptr: nobody counts
+  // Processor time of the calling thread; empty: the system's clock.
+  std::function<Seconds()> cpu_clock;
+  Seconds cpu_spent_before_s = 0;  // by replays of this step that were before this one
+  // Not nullptr: a run for this picture, which replays no other target than the picture's and whose view says
+  // nothing of predictions; it outlives the run.
+  RunPicture* picture = nullptr;
+  // Of a step that is replayed again: which of its targets were deferred when it ended.
+  std::set<db::TargetName> deferred_before;
+  // Calls per second of a rank that earlier runs of the program let expect of its procedures, by name.
+  std::map<std::string, double> procedure_history;
+  std::vector<std::string> notes{};  // the view's first
+};
+
+}  // namespace lbf::daemon

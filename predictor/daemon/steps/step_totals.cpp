@@ -1,0 +1,332 @@
+// StepTotals, see step_totals.h.
+#include "predictor/daemon/steps/step_totals.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "event/mpi_function_table.h"
+
+namespace lbf::daemon {
+namespace {
+
+// "3", "3, 5", "3, 5, 6 and 12 more"
+std::string listed(const std::vector<Rank>& ranks) {
+  constexpr std::size_t kShown = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kShown, ranks.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(ranks[i]);
+  }
+  if (ranks.size() > kShown) text += fmt::format(" and {} more", ranks.size() - kShown);
+  return text;
+}
+
+std::string counted(std::uint64_t count, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", count, count == 1 ? one : many);
+}
+
+ProgramProfile::Watched watched_of(const std::vector<StreamCost>& costs) {
+  ProgramProfile::Watched out;
+  bool all_said = !costs.empty();
+  for (const StreamCost& cost : costs) {
+    out.recorded_calls += cost.recorded_calls;
+    out.counted_calls += cost.counted_calls;
+    out.recording_s += cost.recording_s;
+    out.capture_s += cost.node.direct_s;
+    out.watched_s += cost.watched_s.value_or(0);
+    out.program_cpu_s += cost.node.program_cpu_s;
+    all_said = all_said && cost.watched_s;
+  }
+  if (!all_said) out.watched_s = 0;
+  return out;
+}
+
+bool starts_or_ends(MpiRole role) {
+  return role == MpiRole::kInit || role == MpiRole::kInitThread || role == MpiRole::kFinalize || role == MpiRole::kSessionInit ||
+         role == MpiRole::kSessionFinalize;
+}
+
+}  // namespace
+
+bool StepTotals::take_events(std::uint32_t stream, Rank rank, std::span<const Event> events) {
+  RankTotals& totals = of(rank);
+  totals.has_events = true;
+  totals.stream = stream;
+  any_rank_seen_ = true;
+  profile_.take_events(events);
+  for (const Event& event : events) {
+    if (event.kind == EventKind::kUnmodelled) {
+      CallTotal& total = unmodelled_events_[event.function];
+      ++total.calls;
+      total.total_s += event.call_s;
+      const MpiFunction* function = mpi_function(event.function);
+      if (function != nullptr && function->role == MpiRole::kSpawn) spawned_processes_ += event.bytes;
+    }
+    if (event.kind == EventKind::kIo) {
+      ++io_.calls;
+      io_.total_s += event.call_s;
+      if (io_direction(event) == IoDirection::kRead) io_.bytes_read += event.bytes;
+      if (io_direction(event) == IoDirection::kWrite) io_.bytes_written += event.bytes;
+    }
+  }
+  if (totals.closed) remarks_.add_reason(fmt::format("events of rank {} came after its end", rank));
+  return !totals.closed;
+}
+
+void StepTotals::take(std::uint32_t stream, Rank rank, const protocol::ProcessRecord& record) {
+  RankTotals& totals = of(rank);
+  any_rank_seen_ = true;
+  if (totals.process_seen && (totals.pid != record.pid || (totals.has_events && totals.stream != stream))) {
+    remarks_.add_reason(
+        fmt::format("two processes call themselves rank {}: several MPI programs in one step (srun without "
+                    "--mpi=pmix?)",
+                    rank));
+  }
+  totals.process_seen = true;
+  totals.pid = record.pid;
+  profile_.take_process(rank, record);
+  totals.init_s = record.init_s;
+  if (record.world_size.value_or(ranks_) != ranks_) {
+    remarks_.add_reason(fmt::format("MPI_COMM_WORLD has {} ranks, the step {} tasks", *record.world_size, ranks_));
+  }
+  if (record.thread_level >= 3) {
+    remarks_.add_note("MPI_THREAD_MULTIPLE: calls of a rank's threads are replayed as one sequence");
+  }
+}
+
+void StepTotals::take(std::uint32_t, Rank rank, const protocol::StatsRecord& record) {
+  RankTotals& totals = of(rank);
+  totals.elapsed_s = std::max(totals.elapsed_s, record.elapsed_s);
+  totals.lost_records = record.lost_records;
+  totals.abandoned_calls = record.abandoned_calls;
+  totals.events_without_communicator = record.events_without_communicator;
+  totals.unread_gap_s = record.unread_gap_s;
+  totals.capture_s = record.capture_s;
+  if (!record.calls) return;
+  totals.calls.assign(mpi_function_count() + 1, {0, 0});
+  for (const protocol::CallTotal& call : *record.calls) {
+    if (call.function < totals.calls.size()) totals.calls[call.function] = {call.count, call.total_s};
+  }
+}
+
+void StepTotals::take(std::uint32_t, Rank rank, const protocol::ProcessEndRecord& record) {
+  of(rank).how = record.how;
+  of(rank).elapsed_s = std::max(of(rank).elapsed_s, record.elapsed_s);
+}
+
+void StepTotals::take(std::uint32_t stream, Rank, const protocol::NoteRecord& record) {
+  longest_stop_s_ = std::max(longest_stop_s_, record.stopped_s);
+  if (!record.text.empty()) remarks_.add_note(fmt::format("node {}: {}", stream, record.text));
+}
+
+void StepTotals::take(std::uint32_t stream, Rank, const protocol::CostRecord& record) {
+  stream_totals_[stream].cost = stream_cost_of(record, stream, ranks_);
+}
+
+void StepTotals::take(std::uint32_t stream, Rank, const protocol::RelayRecord& record) {
+  StreamTotals& totals = stream_totals_[stream];
+  totals.relay_cpu_s = record.cpu_s;
+  totals.sent_bytes = record.bytes_sent;
+  totals.relay_lost_batches = record.lost_batches;
+  totals.processes_left_out = record.processes_left_out;
+}
+
+bool StepTotals::close(Rank rank) {
+  return !std::exchange(of(rank).closed, true);
+}
+
+bool StepTotals::all_processes_seen() const {
+  return std::all_of(rank_totals_.begin(), rank_totals_.end(), [](const RankTotals& rank) { return rank.process_seen; });
+}
+
+Seconds StepTotals::counted_s() const {
+  Seconds sum_s = 0;
+  for (const RankTotals& rank : rank_totals_) sum_s += rank.elapsed_s;
+  return sum_s;
+}
+
+std::uint64_t StepTotals::lost_records() const {
+  std::uint64_t sum = 0;
+  for (const RankTotals& rank : rank_totals_) sum += rank.lost_records;
+  return sum;
+}
+
+std::vector<StreamCost> StepTotals::costs() const {
+  std::vector<StreamCost> costs;
+  for (const auto& [number, stream] : stream_totals_) {
+    if (stream.cost) costs.push_back(*stream.cost);
+  }
+  return costs;
+}
+
+// --- the end
+
+void StepTotals::report_ranks(const std::vector<StreamState>& streams) {
+  std::vector<Rank> killed;
+  std::vector<Rank> aborted;
+  std::vector<Rank> unfinished;
+  std::vector<Rank> never_seen;
+  for (Rank rank = 0; rank < ranks_; ++rank) {
+    const RankTotals& totals = of(rank);
+    if (totals.how == protocol::kKilled) killed.push_back(rank);
+    if (totals.how == protocol::kAborted) aborted.push_back(rank);
+    if (!totals.process_seen && !totals.has_events) {
+      never_seen.push_back(rank);
+    } else if (totals.how.empty()) {
+      unfinished.push_back(rank);
+    }
+  }
+  if (any_rank_seen_) {
+    if (!killed.empty()) remarks_.add_reason("killed before MPI_Finalize: rank " + listed(killed));
+    if (!aborted.empty()) remarks_.add_reason("called MPI_Abort: rank " + listed(aborted));
+    if (!never_seen.empty()) remarks_.add_reason("never seen: rank " + listed(never_seen));
+    if (!unfinished.empty()) remarks_.add_reason("the end was not seen of rank " + listed(unfinished));
+    if (const std::uint64_t lost = lost_records(); lost > 0)
+      remarks_.add_reason(fmt::format("{} events were lost where the program ran (ring full)", lost));
+    return;
+  }
+  const bool left_out = std::any_of(stream_totals_.begin(), stream_totals_.end(),
+                                    [](const auto& stream) { return stream.second.processes_left_out > 0; });
+  const bool lost = std::any_of(streams.begin(), streams.end(),
+                                [](const StreamState& state) { return state.end->lost_batches > 0; });
+  if (!left_out && !lost) remarks_.add_note("no process of the step called MPI_Init");
+}
+
+void StepTotals::report_stream(const std::string& node, const StreamState& state) {
+  if (!state.damage.empty()) remarks_.add_reason(state.damage);
+  const StreamTotals& totals = stream_totals_[state.stream];
+  const std::uint64_t lost = std::max(state.end->lost_batches, totals.relay_lost_batches);
+  if (state.end->reason == kReasonTraceLimit) {
+    remarks_.add_reason(
+        fmt::format("the step's traces reached step_trace_limit_mb: later events of node {} were not kept", node));
+  } else if (lost > 0) {
+    remarks_.add_reason(fmt::format("node {} lost {} batches (its spool was full)", node, lost));
+  }
+  if (totals.processes_left_out > 0) {
+    remarks_.add_reason(fmt::format("{} {} of node {} left out (a note says why)", totals.processes_left_out,
+                                    totals.processes_left_out == 1 ? "process" : "processes", node));
+  }
+  if (state.end->last_sequence >= state.next_sequence && state.end->lost_batches == 0) {
+    remarks_.add_reason(fmt::format("node {} ended before all of its batches were here", node));
+  }
+  if (state.end->reason == kReasonStreamTimeout) {
+    remarks_.add_reason(state.durable_bytes == 0 ? fmt::format("node {} never sent anything", node)
+                                                 : fmt::format("node {} fell silent before the step's end", node));
+  }
+}
+
+void StepTotals::report_end(const StepTrace& trace, const std::vector<StreamState>& streams) {
+  report_ranks(streams);
+  for (const StreamState& state : streams) report_stream(trace.description().nodes[state.stream], state);
+}
+
+// --- what people see
+
+void StepTotals::describe(const StepTrace& trace, db::StepRecord& record, std::vector<std::string>& notes) const {
+  record.events = events_;
+  Seconds measured_s = 0;
+  for (const RankTotals& rank : rank_totals_) {
+    measured_s = std::max(measured_s, rank.elapsed_s);
+    record.capture_s += rank.capture_s;
+  }
+  if (measured_s > 0) record.measured_s = measured_s;
+  record.longest_stop_s = longest_stop_s_;
+  for (const StreamState& state : trace.streams()) {
+    record.stored_bytes += state.durable_bytes;
+    const auto stream = stream_totals_.find(state.stream);
+    const Bytes sent_bytes = stream == stream_totals_.end() ? 0 : stream->second.sent_bytes;
+    record.wire_bytes += std::max<Bytes>(sent_bytes, state.durable_bytes);
+  }
+  for (const auto& [number, stream] : stream_totals_) record.relay_cpu_s += stream.relay_cpu_s;
+  describe_calls(record);
+  note_calls(record, notes);
+}
+
+void StepTotals::describe_calls(db::StepRecord& record) const {
+  std::vector<CallTotal> totals(mpi_function_count() + 1);
+  for (const RankTotals& rank : rank_totals_) {
+    for (std::size_t function = 0; function < rank.calls.size(); ++function) {
+      totals[function].calls += rank.calls[function].first;
+      totals[function].total_s += rank.calls[function].second;
+    }
+  }
+  for (std::size_t id = 1; id < totals.size(); ++id) {
+    const MpiFunction* function = mpi_function(static_cast<std::uint16_t>(id));
+    if (function == nullptr) continue;
+    CallTotal total = totals[id];
+    if (total.calls > 0) {
+      record.calls.push_back({std::string(function->name), total.calls, total.total_s});
+      if (!starts_or_ends(function->role)) record.mpi_s += total.total_s;
+    }
+    // A function of another role can still leave single calls unmodelled; those came as events.
+    const bool is_unmodelled = function->role == MpiRole::kUnmodelled || function->role == MpiRole::kSpawn;
+    if (!is_unmodelled || total.calls == 0) {
+      const auto found = unmodelled_events_.find(static_cast<std::uint16_t>(id));
+      total = found == unmodelled_events_.end() ? CallTotal{} : found->second;
+    }
+    if (total.calls > 0) {
+      record.unmodelled_calls.push_back({std::string(function->name), total.calls, total.total_s});
+      record.unmodelled_s += total.total_s;
+    }
+  }
+  const auto by_time = [](const db::CallRecord& a, const db::CallRecord& b) { return a.total_s > b.total_s; };
+  std::stable_sort(record.calls.begin(), record.calls.end(), by_time);
+  std::stable_sort(record.unmodelled_calls.begin(), record.unmodelled_calls.end(), by_time);
+}
+
+void StepTotals::note_calls(const db::StepRecord& record, std::vector<std::string>& notes) const {
+  Seconds init_s = 0;
+  Seconds unread_gap_s = 0;
+  std::uint64_t abandoned_calls = 0;
+  std::uint64_t events_without_communicator = 0;
+  for (const RankTotals& rank : rank_totals_) {
+    abandoned_calls += rank.abandoned_calls;
+    events_without_communicator += rank.events_without_communicator;
+    init_s = std::max(init_s, rank.init_s);
+    unread_gap_s += rank.unread_gap_s;
+  }
+  if (init_s > 0)
+    notes.push_back(
+        fmt::format("MPI_Init took {:.3g} s; measured and predicted times begin after it", init_s));
+  if (record.unmodelled_s > 0) {
+    notes.push_back(record.mpi_s > 0 ? fmt::format("{:.1f} % of MPI time unmodelled",
+                                                   100 * record.unmodelled_s / record.mpi_s)
+                                     : fmt::format("{:.3g} s of MPI time unmodelled", record.unmodelled_s));
+  }
+  if (io_.calls > 0) {
+    const double all_s = record.measured_s.value_or(0) * static_cast<double>(ranks_);
+    const std::string share =
+        all_s > 0 ? fmt::format(" ({:.1f} % of the ranks' time)", 100 * io_.total_s / all_s) : std::string();
+    notes.push_back(fmt::format("MPI-IO took {:.3g} s{}, kept on every target: {}, {} bytes read, {} written",
+                                io_.total_s, share, counted(io_.calls, "call", "calls"), io_.bytes_read,
+                                io_.bytes_written));
+  }
+  if (spawned_processes_ > 0) {
+    notes.push_back(fmt::format("{} spawned: not in the picture, and neither are the calls to them",
+                                counted(spawned_processes_, "process was", "processes were")));
+  }
+  if (abandoned_calls > 0) {
+    notes.push_back(fmt::format("{} left by longjmp or by an exception: kept as unmodelled time",
+                                counted(abandoned_calls, "MPI call was", "MPI calls were")));
+  }
+  if (events_without_communicator > 0) {
+    notes.push_back(fmt::format("{} on a communicator whose definition was lost: not replayed, kept as lost",
+                                counted(events_without_communicator, "event was", "events were")));
+  }
+  if (unread_gap_s > 0 && record.measured_s.value_or(0) > 0) {
+    const double percent = 100 * unread_gap_s / (*record.measured_s * static_cast<double>(ranks_));
+    if (percent >= 1) {
+      notes.push_back(fmt::format(
+          "{:.1f} % of the time is wall time of gaps too short for the processor clock", percent));
+    }
+  }
+}
+
+std::optional<db::ProgramRun> StepTotals::program() const {
+  std::vector<const std::vector<std::pair<std::uint64_t, Seconds>>*> calls;
+  for (const RankTotals& rank : rank_totals_) calls.push_back(&rank.calls);
+  return profile_.run(calls, counted_s(), watched_of(costs()));
+}
+
+}  // namespace lbf::daemon

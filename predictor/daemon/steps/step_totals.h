@@ -1,0 +1,117 @@
+// StepTotals: what a step's ranks and relays say of the run itself: how they ended, their calls and times, what was lost,
+// what the capture cost.
+//
+// Place in the event's way: events and control records -> *StepTotals* -> db. What the replay makes of the events is
+// StepPredictions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "db/records.h"
+#include "event/event.h"
+#include "predictor/daemon/intake/step_trace.h"
+#include "predictor/daemon/steps/program_profile.h"
+#include "predictor/daemon/steps/step_cost.h"
+#include "predictor/daemon/steps/step_remarks.h"
+#include "protocol/control_records.h"
+
+namespace lbf::daemon {
+
+class StepTotals {
+ public:
+  // REQUIRES: `remarks` outlives the totals.
+  StepTotals(Rank ranks, StepRemarks& remarks) : ranks_(ranks), remarks_(remarks) {}
+  // REQUIRES: before anything below. Not earlier than needed: a step that is only registered costs little.
+  void begin() { rank_totals_.resize(static_cast<std::size_t>(ranks_)); }
+
+  // Events that came, whoever sent them.
+  void count_events(std::size_t events) { events_ += events; }
+  // Of a rank of the step, in its order, from the stream that carries it. False: they came after its end.
+  bool take_events(std::uint32_t stream, Rank rank, std::span<const Event> events);
+  // RANK is one of the step's.
+  void take(std::uint32_t stream, Rank rank, const protocol::ProcessRecord& record);
+  void take(std::uint32_t stream, Rank rank, const protocol::StatsRecord& record);
+  void take(std::uint32_t stream, Rank rank, const protocol::ProcessEndRecord& record);
+  void take(std::uint32_t stream, Rank, const protocol::NoteRecord& record);
+  void take(std::uint32_t stream, Rank, const protocol::CostRecord& record);
+  void take(std::uint32_t stream, Rank, const protocol::RelayRecord& record);
+  // True: it was open. Its events end here.
+  bool close(Rank rank);
+
+  std::uint64_t events() const { return events_; }
+  bool any_rank_seen() const { return any_rank_seen_; }
+  bool all_processes_seen() const;
+  // Sum of the ranks' times as their capture counts them.
+  Seconds counted_s() const;
+  Seconds longest_stop_s() const { return longest_stop_s_; }
+  std::uint64_t lost_records() const;
+  std::vector<StreamCost> costs() const;
+
+  // Why the run is not whole: how its ranks ended, what its streams lost. REQUIRES: all streams have ended.
+  void report_end(const StepTrace& trace, const std::vector<StreamState>& streams);
+
+  // Times, bytes and calls, with what people should know of them.
+  void describe(const StepTrace& trace, db::StepRecord& record, std::vector<std::string>& notes) const;
+  std::optional<db::ProgramRun> program() const;
+
+ private:
+  struct RankTotals {
+    bool has_events = false;
+    bool process_seen = false;
+    bool closed = false;
+    std::uint32_t stream = 0;  // if it has events
+    std::int64_t pid = 0;
+    std::string how;  // process_end
+    Seconds elapsed_s = 0;
+    Seconds init_s = 0;
+    Seconds unread_gap_s = 0;
+    Seconds capture_s = 0;
+    std::uint64_t lost_records = 0;
+    std::uint64_t abandoned_calls = 0;
+    std::uint64_t events_without_communicator = 0;
+    std::vector<std::pair<std::uint64_t, Seconds>> calls;  // by function id
+  };
+  struct StreamTotals {
+    Seconds relay_cpu_s = 0;
+    Bytes sent_bytes = 0;
+    std::uint64_t relay_lost_batches = 0;
+    std::uint64_t processes_left_out = 0;  // by the relay; its notes say why
+    std::optional<StreamCost> cost;        // as the relay said last
+  };
+  struct CallTotal {
+    std::uint64_t calls = 0;
+    Seconds total_s = 0;
+  };
+  struct IoTotal {
+    std::uint64_t calls = 0;  // waits for non-blocking ones too
+    Seconds total_s = 0;
+    Bytes bytes_read = 0;
+    Bytes bytes_written = 0;
+  };
+  RankTotals& of(Rank rank) { return rank_totals_[static_cast<std::size_t>(rank)]; }
+  void report_ranks(const std::vector<StreamState>& streams);
+  void report_stream(const std::string& node, const StreamState& state);
+  void describe_calls(db::StepRecord& record) const;
+  void note_calls(const db::StepRecord& record, std::vector<std::string>& notes) const;
+
+  const Rank ranks_;
+  StepRemarks& remarks_;
+  std::vector<RankTotals> rank_totals_;
+  std::map<std::uint32_t, StreamTotals> stream_totals_;
+  std::uint64_t events_ = 0;
+  bool any_rank_seen_ = false;
+  std::map<std::uint16_t, CallTotal> unmodelled_events_;  // by function
+  std::uint64_t spawned_processes_ = 0;
+  IoTotal io_;
+  Seconds longest_stop_s_ = 0;  // of a rank, in a suspended job
+  ProgramProfile profile_;
+};
+
+}  // namespace lbf::daemon
