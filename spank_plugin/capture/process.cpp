@@ -302,12 +302,12 @@ void free_world_group() noexcept REQUIRES(process.start_lock) {
 
 }  // namespace
 
-void process_learns_world() noexcept {
+void learn_world_if_initialised() noexcept {
   int is_initialised = 0;
   if (library.Initialized(&is_initialised) == MPI_SUCCESS && is_initialised != 0) learn_world();
 }
 
-bool process_learns_world_of(MPI_Session session) noexcept {
+bool learn_world_of_session(MPI_Session session) noexcept {
   const StartLock lock;
   int rank = MPI_UNDEFINED, size = 0;
   if (!make_world_group(session)) return false;
@@ -338,7 +338,7 @@ void set_state_of_rings(ring::ProcessState state) noexcept REQUIRES(process.star
 
 }  // namespace
 
-void process_adopts_world() noexcept {
+void adopt_world() noexcept {
   const StartLock lock;
   if (process.sessions.open == 0 && is_between_sessions()) set_state_of_rings(ring::ProcessState::kRunning);
   process.sessions.world_model = true;
@@ -404,7 +404,7 @@ bool began_with_session() noexcept {
   return process.sessions.began_run;
 }
 
-void process_enters_world_model() noexcept {
+void enter_world_model() noexcept {
   const StartLock lock;
   process.sessions.world_model = true;
 }

@@ -207,14 +207,14 @@ void note_stack(Thread& thread, pid_t tid) noexcept;
 
 // Asks MPI for MPI_COMM_WORLD, once, if it can be asked: a thread may be in MPI before the one that called MPI_Init is back from
 // there, and what it records needs the rank.
-void process_learns_world() noexcept;
+void learn_world_if_initialised() noexcept;
 // The same of the session's processes; false: it does not say who they are.
-bool process_learns_world_of(MPI_Session session) noexcept;
+bool learn_world_of_session(MPI_Session session) noexcept;
 // MPI_Init: whether the run began with a session; else MPI_COMM_WORLD is all there is.
 bool began_with_session() noexcept;
-void process_enters_world_model() noexcept;
+void enter_world_model() noexcept;
 // MPI_Init in a run that began with a session: MPI_COMM_WORLD is there, too.
-void process_adopts_world() noexcept;
+void adopt_world() noexcept;
 // A session was opened. true: the run begins with it.
 bool process_opens_session(MPI_Session session) noexcept;
 // It is about to be closed. true: the run ends with it.

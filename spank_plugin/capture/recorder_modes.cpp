@@ -372,7 +372,7 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
     return false;
   }
   if (!process.run.initialised.load(std::memory_order_acquire)) {
-    process_learns_world();
+    learn_world_if_initialised();
     return true;
   }
   if (self.cpu_threshold == kNever) begin_in_run(self);

@@ -98,7 +98,7 @@ void begin_run(Call& call, int thread_level, std::uint64_t begin_cpu_ns) noexcep
 void initialised(Call& call) noexcept {
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   if (began_with_session()) {
-    process_adopts_world();
+    adopt_world();
     return unmodelled(call);
   }
   // Also after MPI_Init: the environment may ask for more than the program does (OMPI_MPI_THREAD_LEVEL,
@@ -107,7 +107,7 @@ void initialised(Call& call) noexcept {
   library.Query_thread(&thread_level);
   process.run.spawned = process_is_spawned();
   if (process.run.spawned) return call.outside_accounting();
-  process_enters_world_model();
+  enter_world_model();
   begin_run(call, thread_level, begin_cpu_ns);
 }
 
@@ -116,7 +116,7 @@ void initialised(Call& call) noexcept {
 void session_begun(Call& call, MPI_Session session) noexcept {
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   if (process_opens_session(session)) {
-    if (process_learns_world_of(session)) return begin_run(call, kSupposeNothing, begin_cpu_ns);
+    if (learn_world_of_session(session)) return begin_run(call, kSupposeNothing, begin_cpu_ns);
     process.refusal.why = "the program's MPI session has no process set mpi://WORLD";
     process_init_failed_to_capture();
     process.run.worldless.store(true, std::memory_order_release);
