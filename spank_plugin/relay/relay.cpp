@@ -15,7 +15,6 @@
 #include <ctime>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -23,6 +22,7 @@
 
 #include "base/directory_handle.h"
 #include "base/io_error.h"
+#include "base/mutex.h"
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
 #include "protocol/relay_description.h"
@@ -114,20 +114,20 @@ namespace {
 class IdleClients {
  public:
   std::optional<HttpClient> take() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (idle_.empty()) return std::nullopt;
     std::optional<HttpClient> client = std::move(idle_.back());
     idle_.pop_back();
     return client;
   }
   void give(HttpClient client) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     idle_.push_back(std::move(client));
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<HttpClient> idle_;
+  Mutex mutex_;
+  std::vector<HttpClient> idle_ GUARDED_BY(mutex_);
 };
 
 }  // namespace
