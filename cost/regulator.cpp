@@ -76,7 +76,7 @@ Regulator::Regulator(const RegulatorSettings& settings, const WindowGrid& grid)
 
 Order Regulator::decide(Nanoseconds now_ns, const NodeUsage& usage) {
   account(now_ns, usage);
-  if (state_ == CaptureState::kOff || ended_) return off();
+  if (state_ == CaptureState::kOff || ended_) return disable();
   if (state_ == CaptureState::kOpen) {
     if (window_end_ns_ == kNoEnd && cannot_count()) {
       window_end_ns_ = now_ns + ns_of(burst_s() / cost_per_s_when_open());
@@ -87,7 +87,7 @@ Order Regulator::decide(Nanoseconds now_ns, const NodeUsage& usage) {
     closed_ns_ = now_ns;
     return count(now_ns);
   }
-  if (hopeless()) return off();
+  if (hopeless()) return disable();
   if (now_ns < next_opening_ns_ || usage.must_close) return count(now_ns);
   // Nodes agree on the number of a window as they do on its opening.
   const auto cell = static_cast<std::uint32_t>(next_opening_ns_ / grid_.cell_ns());
@@ -103,7 +103,7 @@ Order Regulator::decide(Nanoseconds now_ns, const NodeUsage& usage) {
   return open(now_ns);
 }
 
-Order Regulator::off() {
+Order Regulator::disable() {
   state_ = CaptureState::kOff;
   return {CaptureState::kOff, 0, 0, 0, kNoEnd};
 }

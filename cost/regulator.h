@@ -118,7 +118,7 @@ class Regulator {
   Seconds granted_call_s() const;
   std::uint64_t calls_for(Seconds cost_s) const;
   std::uint64_t counts_for(Seconds cost_s) const;
-  Order off();
+  Order disable();
   Order open(Nanoseconds now_ns);
   Order count(Nanoseconds now_ns);
 

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/thread_annotations.h"
 #include "event/event.h"
 #include "spank_plugin/capture/memory.h"
 
@@ -97,9 +98,9 @@ class ChannelCounts {
   }
 
   // visit(ChannelEnd, count) for each channel that was counted since it was taken last, until one returns
-  // false: that one and those that were not visited stay. Whether all were taken.
+  // false: that one and those that were not visited stay. Whether all were taken. VISIT runs with the locks that the caller holds.
   template <class Visit>
-  bool take_changes(Visit visit) noexcept {
+  bool take_changes(Visit visit) noexcept NO_THREAD_SAFETY_ANALYSIS {
     if (any_names_) forget_names();
     while (first_changed_ != 0) {
       Slot& slot = slots_[first_changed_ - 1];

@@ -42,7 +42,8 @@ inline std::uint64_t control_word(const ring::Header& header) noexcept {
 }
 
 // No request's completion has to be seen in any mode. (Those that a call waits for were made before it.)
-inline bool nothing_watched() noexcept { return process.watched.empty(); }
+// Without the lock: it is one word, read atomically.
+inline bool nothing_watched() noexcept NO_THREAD_SAFETY_ANALYSIS { return process.watched.empty(); }
 
 // It is the next one that the sampler wants. true: as a null sample.
 bool begin_timed_count(Thread& thread) noexcept;
@@ -52,7 +53,7 @@ void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forwa
 
 // Whether the thread's calls may come here while they are counted.
 inline bool has_counted_calls(const Thread& thread) noexcept {
-  return !thread.shared || process.all_threads_barrier;
+  return !thread.mode.shared || process.all_threads_barrier;
 }
 
 // Between enter_recorder and leave_recorder no other thread changes the mode, or takes what this one has counted
@@ -61,13 +62,13 @@ inline bool has_counted_calls(const Thread& thread) noexcept {
 // mode changes just now, or has changed, which the thread does not know of yet; it is inside all the same.
 // REQUIRES: process.all_threads_barrier.
 [[gnu::always_inline]] inline bool enter_recorder(Thread& thread) noexcept {
-  thread.busy.store(true, std::memory_order_relaxed);
+  thread.mode.busy.store(true, std::memory_order_relaxed);
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return !process.mode.changing.load(std::memory_order_acquire) &&
-         process.mode.epoch.load(std::memory_order_relaxed) == thread.epoch;
+         process.mode.epoch.load(std::memory_order_relaxed) == thread.mode.epoch;
 }
 [[gnu::always_inline]] inline void leave_recorder(Thread& thread) noexcept {
-  thread.busy.store(false, std::memory_order_release);
+  thread.mode.busy.store(false, std::memory_order_release);
 }
 
 // enter_recorder said false when a counted call returned: waits until the change is over, and goes on in the new mode.
@@ -105,8 +106,8 @@ class BasicCountedCall {
 
   [[gnu::always_inline]] void forward() noexcept {
     available_thread = nullptr;
-    thread_->outer_frame = wrapper_frame();
-    thread_->outer_return = wrapper_return();
+    thread_->outermost.frame = wrapper_frame();
+    thread_->outermost.return_address = wrapper_return();
     if (timed_) [[unlikely]]
       forward_ticks_ = ticks_now();
   }
@@ -163,7 +164,7 @@ class BasicCountedCall {
           return leave(false);
       }
       const ring::Header* const header = thread->header;
-      if (control_word(*header) != thread->expected_control.load(std::memory_order_relaxed)) [[unlikely]]
+      if (control_word(*header) != thread->attention.expected_control.load(std::memory_order_relaxed)) [[unlikely]]
         return leave(false);
       if constexpr (kMessages > 0) {
         if (thread->counts.names_epoch() != process.comm_epoch.load(std::memory_order_relaxed)) [[unlikely]]
@@ -177,7 +178,7 @@ class BasicCountedCall {
           return leave(false);
         if constexpr (kShared) second_end_ = ChannelCounts::end_of(second_);
       }
-      const std::uint64_t attention_at = thread->counted_attention_at;
+      const std::uint64_t attention_at = thread->attention.counted_at;
       if (header->counted.executions.load(std::memory_order_relaxed) < attention_at) [[likely]] {
         thread_ = thread;
         timed_ = timed;

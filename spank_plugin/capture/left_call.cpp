@@ -26,7 +26,7 @@ void note_stack(Thread& thread, pid_t tid) noexcept {
   int part = 0;       // of a line: 0, 1 its bounds, 2 the rest
   unsigned name = 0;  // characters of kName that the line has at its end
   ssize_t length = 0;
-  while (thread.stack_high == nullptr && (length = read(fd, text, sizeof(text))) > 0) {
+  while (thread.stack.high == nullptr && (length = read(fd, text, sizeof(text))) > 0) {
     for (ssize_t i = 0; i < length; ++i) {
       const char c = text[i];
       if (c == '\n') {
@@ -34,8 +34,8 @@ void note_stack(Thread& thread, pid_t tid) noexcept {
           const bool own =
               is_main ? name == sizeof(kName) - 1 : here < control_block && control_block < bounds[1];
           if (own) {
-            thread.stack_low = reinterpret_cast<const std::byte*>(bounds[0]);
-            thread.stack_high = reinterpret_cast<const std::byte*>(is_main ? bounds[1] : control_block);
+            thread.stack.low = reinterpret_cast<const std::byte*>(bounds[0]);
+            thread.stack.high = reinterpret_cast<const std::byte*>(is_main ? bounds[1] : control_block);
           }
           close(fd);
           return;
@@ -67,14 +67,14 @@ namespace {
 // coroutine's) may be unmapped: the kernel reads it for us, which is too slow for every call.
 bool outermost_frame_stands(const Thread& thread) noexcept {
 #if defined(__x86_64__)
-  const std::byte* const at = thread.outer_frame - sizeof(void*);
+  const std::byte* const at = thread.outermost.frame - sizeof(void*);
   const void* found = nullptr;
-  if (at >= thread.stack_low && at < thread.stack_high) [[likely]] {
+  if (at >= thread.stack.low && at < thread.stack.high) [[likely]] {
     __builtin_memcpy(&found, at, sizeof(found));
-    return found == thread.outer_return;
+    return found == thread.outermost.return_address;
   }
   constexpr std::uint64_t kFirstLook = 8;
-  if (thread.nested_entries < kFirstLook || (thread.nested_entries & (thread.nested_entries - 1)) != 0)
+  if (thread.nested.entries < kFirstLook || (thread.nested.entries & (thread.nested.entries - 1)) != 0)
     return true;
   const int saved_errno = errno;
   iovec here{&found, sizeof(found)};
@@ -82,7 +82,7 @@ bool outermost_frame_stands(const Thread& thread) noexcept {
   const ssize_t got = process_vm_readv(getpid(), &here, 1, &there, 1, 0);
   const bool unmapped = got < 0 && errno == EFAULT;
   errno = saved_errno;
-  return got == static_cast<ssize_t>(sizeof(found)) ? found == thread.outer_return : !unmapped;
+  return got == static_cast<ssize_t>(sizeof(found)) ? found == thread.outermost.return_address : !unmapped;
 #else
   (void)thread;
   return true;
@@ -95,16 +95,16 @@ bool outermost_frame_stands(const Thread& thread) noexcept {
 // that call MPI on stacks of their own inside one another's calls (from a callback) the comparison may be
 // wrong: the outer call's time is then counted twice, nothing else happens.
 bool was_left_by_a_jump(Thread& thread, const std::byte* frame, Entry entry) noexcept {
-  if (frame >= thread.outer_frame) return true;
-  const std::uint64_t outermost = thread.ring.enter() ^ reinterpret_cast<std::uintptr_t>(thread.outer_return);
-  if (thread.nested_in != outermost) {
-    thread.nested_in = outermost;
-    thread.nested_entries = 0;
-    thread.nested_calls = 0;
+  if (frame >= thread.outermost.frame) return true;
+  const std::uint64_t outermost = thread.ring.enter() ^ reinterpret_cast<std::uintptr_t>(thread.outermost.return_address);
+  if (thread.nested.outermost != outermost) {
+    thread.nested.outermost = outermost;
+    thread.nested.entries = 0;
+    thread.nested.recordable = 0;
   }
-  ++thread.nested_entries;
+  ++thread.nested.entries;
   if (!outermost_frame_stands(thread)) return true;
-  if (entry == Entry::kCall) ++thread.nested_calls;
+  if (entry == Entry::kCall) ++thread.nested.recordable;
   return false;
 }
 
@@ -116,9 +116,9 @@ void resume_after_jump(Thread& thread) noexcept {
                                std::memory_order_relaxed);
   const bool in_call =
       (header.in_call.load(std::memory_order_relaxed) & ((1u << ring::kWhereBits) - 1)) == ring::kInCall;
-  if (thread.counting || thread.epoch != process.mode.epoch.load(std::memory_order_acquire)) {
-    process.mode.uncounted.fetch_add(thread.nested_calls, std::memory_order_relaxed);
-  } else if (in_call && process.initialised.load(std::memory_order_acquire)) {  // else: a call without records
+  if (thread.mode.counting || thread.mode.epoch != process.mode.epoch.load(std::memory_order_acquire)) {
+    process.mode.uncounted.fetch_add(thread.nested.recordable, std::memory_order_relaxed);
+  } else if (in_call && process.run.initialised.load(std::memory_order_acquire)) {  // else: a call without records
     const std::uint64_t now = ticks_now();
     const std::uint64_t enter = thread.ring.enter();
     thread.ring.append(EventKind::kUnmodelled);
@@ -127,16 +127,16 @@ void resume_after_jump(Thread& thread) noexcept {
     counter.count.store(counter.count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     counter.ticks.store(counter.ticks.load(std::memory_order_relaxed) + (now - enter),
                         std::memory_order_relaxed);
-    thread.ring.lose_calls(thread.nested_calls, now);
+    thread.ring.lose_calls(thread.nested.recordable, now);
     thread.clock.renew();
     thread.last_leave = now;
-    thread.last_was_failed_poll = false;
+    thread.mode.last_was_failed_poll = false;
   }
   begin_procedure_interval(ticks_now());
-  header.in_call.store(thread.counting ? ring::kWhereUnknown : ring::kInProgram, std::memory_order_relaxed);
-  thread.nested_in = 0;
-  thread.nested_entries = 0;
-  thread.nested_calls = 0;
+  header.in_call.store(thread.mode.counting ? ring::kWhereUnknown : ring::kInProgram, std::memory_order_relaxed);
+  thread.nested.outermost = 0;
+  thread.nested.entries = 0;
+  thread.nested.recordable = 0;
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ void say_off(Thread& thread) noexcept {
 void give_up(Thread& thread, const char* list, const char* why, const char* detail) noexcept {
   char line[512];
   snprintf(line, sizeof(line), "procedures are not measured: %s%s", why, detail);
-  if (process.rank == 0) dprintf(STDERR_FILENO, "lbf: %s\n", line);
+  if (process.run.rank == 0) dprintf(STDERR_FILENO, "lbf: %s\n", line);
   write_words(thread, ring::ProcedureWord::kRefused, 0, list, line);
 }
 
@@ -220,7 +220,7 @@ void charge(Thread& thread, std::uint64_t calls, std::uint64_t ticks) noexcept {
   use.call_ticks_256.store(static_cast<std::uint64_t>(call_ticks * 256), std::memory_order_relaxed);
   add(use.calls, calls);
   add(use.record_ticks, ticks);
-  thread.estimate_beside_calls += ticks + static_cast<std::uint64_t>(call_ticks * static_cast<double>(calls));
+  thread.cost.beside_calls_ticks += ticks + static_cast<std::uint64_t>(call_ticks * static_cast<double>(calls));
 }
 
 }  // namespace
@@ -232,7 +232,7 @@ void start_procedures(Thread& thread) noexcept {
   if (!tick_clock.tsc) return give_up(thread, list, "this processor's tick counter is not constant", "");
   const lbf_procedures* const loaded = load(thread, list);
   if (loaded == nullptr) return;
-  const std::uint32_t measured = loaded->start(list, limit_of_environment(), process.rank != 0);
+  const std::uint32_t measured = loaded->start(list, limit_of_environment(), process.run.rank != 0);
   procedure_times.measuring = measured > 0;
   if (loaded->sampling() != 0) procedure_times.samples_next = kFirstSamplesSaid;
   thread.header->procedures.call_ticks_256.store(static_cast<std::uint64_t>(loaded->call_ticks() * 256),
@@ -243,7 +243,7 @@ void start_procedures(Thread& thread) noexcept {
     procedure_times.library.store(nullptr, std::memory_order_release);  // calls go their usual way
     return;
   }
-  thread.intervals_stale = false;  // nothing was measured before
+  thread.procedures.stale = false;  // nothing was measured before
 #else
   give_up(thread, list, "this is not an x86-64 processor", "");
 #endif
@@ -267,7 +267,7 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
     thread.ring.begin_call(enter, function);
   }
   if (!procedure_times.measuring.load(std::memory_order_relaxed)) {
-    thread.gap_off_ticks = 0;
+    thread.procedures.gap_off_ticks = 0;
     (void)loaded.take(enter, nullptr, 0);
     return charge(thread, 0, long_ticks + (ticks_now() - begin));
   }
@@ -288,8 +288,8 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
       begin = ticks_now();
     }
   }
-  if (thread.intervals == nullptr) {
-    thread.intervals = static_cast<ProcedureIntervals*>(map_pages(sizeof(ProcedureIntervals)));
+  if (thread.procedures.intervals == nullptr) {
+    thread.procedures.intervals = static_cast<ProcedureIntervals*>(map_pages(sizeof(ProcedureIntervals)));
   }
   lbf_procedure_sums sums[procedures::kMostIntervalSums];
   const std::uint32_t count = loaded.take(enter, sums, procedures::kMostIntervalSums);
@@ -297,10 +297,10 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
   for (std::uint32_t i = 0; i < count; ++i) calls += sums[i].calls;
   // A gap between two polls that found nothing is waiting, whatever ran in it (Call::without_record); of this call
   // nobody knows yet what it will find.
-  const bool waits = thread.last_was_failed_poll && gap < tick_clock.pure_loop;
-  ProcedureIntervals* const kept = thread.intervals;
-  if (thread.intervals_stale) {
-    thread.intervals_stale = false;  // of calls that were counted only, or of before the thread had a ring
+  const bool waits = thread.mode.last_was_failed_poll && gap < tick_clock.pure_loop;
+  ProcedureIntervals* const kept = thread.procedures.intervals;
+  if (thread.procedures.stale) {
+    thread.procedures.stale = false;  // of calls that were counted only, or of before the thread had a ring
   } else if (waits) {
     for (std::uint32_t i = 0; kept != nullptr && i < count; ++i) {
       kept->calls_carried[sums[i].procedure] += sums[i].calls;
@@ -320,11 +320,11 @@ void end_procedure_interval(Thread& thread, std::uint64_t enter, std::uint64_t g
       }
       kept->any_carried = false;
     }
-    const std::uint64_t off = least(thread.gap_off_ticks, gap);
+    const std::uint64_t off = least(thread.procedures.gap_off_ticks, gap);
     procedures::write_interval_records(thread.ring, {sums, all}, enter, function,
                                        procedures::process_share({sums, count}, gap, off));
   }
-  thread.gap_off_ticks = 0;
+  thread.procedures.gap_off_ticks = 0;
   charge(thread, calls, long_ticks + (ticks_now() - begin));
 }
 

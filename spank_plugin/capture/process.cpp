@@ -38,13 +38,20 @@ constinit std::atomic<std::uint32_t> calls_without_ring[1u << kLog2CallTables][r
 void after_fork_in_child() {
   pthread_setspecific(thread_end_key, nullptr);  // the end of this thread is not that of the parent's
   process.state.store(CaptureState::kOff, std::memory_order_relaxed);
-  process.why_off = nullptr;
+  process.refusal.why = nullptr;
   process.shared.store(false, std::memory_order_relaxed);
-  process.start_lock.clear(std::memory_order_relaxed);
-  process.lock.clear(std::memory_order_relaxed);
+  process.start_lock.reset();
+  process.table_lock.reset();
   available_thread = nullptr;
   own_thread = nullptr;
   thread_state = ThreadState::kOff;
+}
+
+// Without the thread's own lock: who looks for a request of another thread has the tables' lock.
+void leave_completed(CompletedOfThread& completed) noexcept REQUIRES(process.table_lock) NO_THREAD_SAFETY_ANALYSIS {
+  for (int queue = 0; queue < family::kSharedQueues; ++queue) {
+    while (!completed.queues[queue].empty()) process.ended_completed[queue].push(completed.queues[queue].pop());
+  }
 }
 
 void release_thread(void* data) {
@@ -67,33 +74,30 @@ void release_thread(void* data) {
       break;
     }
     if (thread->reference_part < References::kCommonPart) process.reference_part_taken[thread->reference_part] = false;
-    process.left_recorded_calls += thread->header->recorded.executions.load(std::memory_order_relaxed);
-    process.left_counted_calls += thread->header->counted.executions.load(std::memory_order_relaxed);
-    for (int queue = 0; queue < family::kSharedQueues; ++queue) {
-      CompletedRequests& completed = thread->completed[queue];
-      while (!completed.empty()) process.left_over[queue].push(completed.pop());
-    }
+    process.ended.recorded_calls += thread->header->recorded.executions.load(std::memory_order_relaxed);
+    process.ended.counted_calls += thread->header->counted.executions.load(std::memory_order_relaxed);
+    leave_completed(thread->completed);
   }
-  thread->counts.take_changes([](const ChannelEnd& end, std::uint64_t count) {
-    if (!process.left_counts.count(end, count))
+  thread->counts.take_changes([](const ChannelEnd& end, std::uint64_t count) REQUIRES(process.start_lock) {
+    if (!process.ended.counts.count(end, count))
       process.mode.uncounted.fetch_add(count, std::memory_order_relaxed);
     return true;
   });
   // Behind the end of the capture nothing comes.
   if (!process.mode.off.load(std::memory_order_relaxed)) thread->ring.end();
   thread->clock.close();
-  thread->statuses.release();
-  thread->snapshot.release();
-  thread->ranks.release();
-  if (thread->intervals != nullptr) munmap(thread->intervals, sizeof(ProcedureIntervals));
+  thread->scratch.statuses.release();
+  thread->scratch.snapshot.release();
+  thread->scratch.ranks.release();
+  if (thread->procedures.intervals != nullptr) munmap(thread->procedures.intervals, sizeof(ProcedureIntervals));
   thread->header->ended.store(1, std::memory_order_release);
   release_ring(thread);
 }
 
 bool fail(const char* why, int error) noexcept {
-  if (process.why_off == nullptr) {
-    process.why_off = why;
-    process.why_errno = error;
+  if (process.refusal.why == nullptr) {
+    process.refusal.why = why;
+    process.refusal.error = error;
   }
   return false;
 }
@@ -107,7 +111,7 @@ bool read_ring_bytes() noexcept {
       value > kLargestRingBytes) {
     return fail("LBF_CAPTURE_RING_BYTES must be a power of two from 4096 to 1073741824", 0);
   }
-  process.ring_bytes = value;
+  process.settings.ring_bytes = value;
   return true;
 }
 
@@ -118,7 +122,7 @@ bool read_grant() noexcept {
   char* end = nullptr;
   const unsigned long long value = strtoull(text, &end, 10);
   if (*end != '\0' || *text < '0' || *text > '9') return fail("LBF_CAPTURE_GRANT must be a number of calls", 0);
-  process.first_grant = value;
+  process.settings.first_grant = value;
   return true;
 }
 
@@ -127,7 +131,8 @@ bool is_directory(const char* path) noexcept {
   return *path != '\0' && stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-bool start_process() noexcept {
+// Without the locks: no other thread looks at the tables before the capture is on.
+bool start_process() noexcept NO_THREAD_SAFETY_ANALYSIS {
   const char* directory = getenv("LBF_CAPTURE_DIR");
   if (directory == nullptr || *directory == '\0') return false;
   const std::size_t length = strlen(directory);
@@ -135,12 +140,12 @@ bool start_process() noexcept {
   // It may be that of another node, where the launcher runs; else what is wrong with it is said later.
   if (is_directory(directory) || !ancestor_environment("LBF_CAPTURE_DIR", is_directory, directory_copy, sizeof(directory_copy)))
     memcpy(directory_copy, directory, length + 1);
-  process.directory = directory_copy;
+  process.settings.directory = directory_copy;
   if (const char* why = find_library()) return fail(why, 0);
   if (!read_ring_bytes() || !read_grant()) return false;
-  if (!process.requests.open(18) || !process.communicators.open(16) ||
-      !process.partitions.open(14) || !process.group_uses.open(14) ||
-      !open_all(process.left_over) || !process.watched.open() || !process.left_counts.open(kLog2Channels)) {
+  if (!process.requests.open(18) || !process.communicators.handles.open(16) ||
+      !process.partitions.open(14) || !process.communicators.group_uses.open(14) ||
+      !open_all(process.ended_completed) || !process.watched.open() || !process.ended.counts.open(kLog2Channels)) {
     return fail("no memory for the capture's tables", errno);
   }
   if (pthread_key_create(&thread_end_key, release_thread) != 0) return fail("no pthread key is left", 0);
@@ -155,10 +160,10 @@ bool start_process() noexcept {
 }
 
 // What a thread without a ring sends and receives nobody records: from here on the same is true of the whole rank, as one
-// cut. The next call of a thread that has a ring writes it. REQUIRES: the StartLock is held.
-void end_capture_without(const RingFailure& failure) noexcept {
+// cut. The next call of a thread that has a ring writes it.
+void end_capture_without(const RingFailure& failure) noexcept REQUIRES(process.start_lock) {
   static bool said = false;
-  if (!process.initialised.load(std::memory_order_acquire)) {
+  if (!process.run.initialised.load(std::memory_order_acquire)) {
     // The wrapper of MPI_Init says it. Where nobody has a ring no other thread begins later, either: nothing was set up.
     if (process.threads.load(std::memory_order_relaxed) == nullptr)
       process.state.store(CaptureState::kOff, std::memory_order_release);
@@ -166,11 +171,11 @@ void end_capture_without(const RingFailure& failure) noexcept {
   }
   process.mode.ordered_off = true;
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
-    t->expected_control.store(kNever, std::memory_order_relaxed);
+    t->attention.expected_control.store(kNever, std::memory_order_relaxed);
   if (said) return;
   said = true;
-  dprintf(STDERR_FILENO, "lbf: the capture of rank %d ends, a thread has no event ring: %s (%s): %s\n", process.rank, failure.why,
-          process.directory, strerrordesc_np(failure.error));
+  dprintf(STDERR_FILENO, "lbf: the capture of rank %d ends, a thread has no event ring: %s (%s): %s\n", process.run.rank, failure.why,
+          process.settings.directory, strerrordesc_np(failure.error));
 }
 
 Thread* start_thread() noexcept {
@@ -254,8 +259,8 @@ void tell_calls_without_ring(Thread& thread) noexcept {
 namespace {
 
 void world_is_known() noexcept {
-  process.world.size = static_cast<std::uint32_t>(process.world_size);
-  process.world.rank = process.rank;
+  process.world.size = static_cast<std::uint32_t>(process.run.world_size);
+  process.world.rank = process.run.rank;
   process.world.uid = 1;
 }
 
@@ -267,21 +272,20 @@ void set_shared(bool shared) noexcept {
 // REQUIRES: MPI is initialised.
 void learn_world() noexcept {
   const StartLock lock;
-  if (process.world_size != 0) return;
+  if (process.run.world_size != 0) return;
   int level = MPI_THREAD_SINGLE;
   library.Query_thread(&level);
   if (level == MPI_THREAD_MULTIPLE) set_shared(true);
-  library.Comm_rank(library.comm_world, &process.rank);
-  library.Comm_size(library.comm_world, &process.world_size);
-  library.Comm_group(library.comm_world, &process.world_group);
+  library.Comm_rank(library.comm_world, &process.run.rank);
+  library.Comm_size(library.comm_world, &process.run.world_size);
+  library.Comm_group(library.comm_world, &process.run.world_group);
   world_is_known();
 }
 
-// REQUIRES: the StartLock is held.
-bool make_world_group(MPI_Session session) noexcept {
+bool make_world_group(MPI_Session session) noexcept REQUIRES(process.start_lock) {
   Sessions& sessions = process.sessions;
   if (library.Group_from_session_pset == nullptr ||
-      library.Group_from_session_pset(session, "mpi://WORLD", &process.world_group) != MPI_SUCCESS) {
+      library.Group_from_session_pset(session, "mpi://WORLD", &process.run.world_group) != MPI_SUCCESS) {
     return false;
   }
   sessions.has_world_group = true;
@@ -289,68 +293,72 @@ bool make_world_group(MPI_Session session) noexcept {
   return true;
 }
 
-// REQUIRES: the StartLock is held.
-void free_world_group() noexcept {
+void free_world_group() noexcept REQUIRES(process.start_lock) {
   Sessions& sessions = process.sessions;
   if (!sessions.has_world_group) return;
-  library.Group_free(&process.world_group);
+  library.Group_free(&process.run.world_group);
   sessions.has_world_group = false;
 }
 
 }  // namespace
 
-void process_learns_world() noexcept {
+void learn_world_if_initialised() noexcept {
   int is_initialised = 0;
   if (library.Initialized(&is_initialised) == MPI_SUCCESS && is_initialised != 0) learn_world();
 }
 
-bool process_learns_world_of(MPI_Session session) noexcept {
+bool learn_world_of_session(MPI_Session session) noexcept {
   const StartLock lock;
   int rank = MPI_UNDEFINED, size = 0;
   if (!make_world_group(session)) return false;
-  library.Group_rank(process.world_group, &rank);
-  library.Group_size(process.world_group, &size);
+  library.Group_rank(process.run.world_group, &rank);
+  library.Group_size(process.run.world_group, &size);
   if (rank == MPI_UNDEFINED) {
     free_world_group();
     return false;
   }
-  process.rank = rank;
-  process.world_size = size;
+  process.run.rank = rank;
+  process.run.world_size = size;
   world_is_known();
   return true;
 }
 
 namespace {
 
-// REQUIRES: the start lock is held.
-void set_state_of_rings(ring::ProcessState state) noexcept {
+// The run has begun, and nothing came that ends it.
+bool is_between_sessions() noexcept REQUIRES(process.start_lock) {
+  if (process.sessions.over || process.sessions.world_model) return false;
+  return process.sessions.began_run && !process.run.made_in_session.load(std::memory_order_relaxed);
+}
+
+void set_state_of_rings(ring::ProcessState state) noexcept REQUIRES(process.start_lock) {
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
     t->header->state.store(static_cast<std::uint32_t>(state), std::memory_order_release);
 }
 
 }  // namespace
 
-void process_meets_world() noexcept {
+void adopt_world() noexcept {
   const StartLock lock;
-  if (process.sessions.open == 0 && process.sessions.is_between()) set_state_of_rings(ring::ProcessState::kRunning);
+  if (process.sessions.open == 0 && is_between_sessions()) set_state_of_rings(ring::ProcessState::kRunning);
   process.sessions.world_model = true;
   int rank = -1, size = 0;
   library.Comm_rank(library.comm_world, &rank);
   library.Comm_size(library.comm_world, &size);
-  if (rank != process.rank || size != process.world_size) {
+  if (rank != process.run.rank || size != process.run.world_size) {
     process.world.foreign = true;
     return;
   }
   free_world_group();
-  library.Comm_group(library.comm_world, &process.world_group);
+  library.Comm_group(library.comm_world, &process.run.world_group);
 }
 
 bool process_opens_session(MPI_Session session) noexcept {
   const StartLock lock;
   Sessions& sessions = process.sessions;
-  if (sessions.open++ == 0 && sessions.is_between()) set_state_of_rings(ring::ProcessState::kRunning);
+  if (sessions.open++ == 0 && is_between_sessions()) set_state_of_rings(ring::ProcessState::kRunning);
   if (sessions.kept_count < Sessions::kKept) sessions.kept[sessions.kept_count++] = session;
-  if (sessions.began_run || process.initialised.load(std::memory_order_acquire)) return false;
+  if (sessions.began_run || process.run.initialised.load(std::memory_order_acquire)) return false;
   sessions.began_run = true;
   return true;
 }
@@ -365,9 +373,9 @@ bool process_closes_session(MPI_Session session) noexcept {
     break;
   }
   if (sessions.group_of == session) free_world_group();
-  if (sessions.open == 0 && sessions.is_between()) set_state_of_rings(ring::ProcessState::kBetweenSessions);
+  if (sessions.open == 0 && is_between_sessions()) set_state_of_rings(ring::ProcessState::kBetweenSessions);
   if (sessions.over || sessions.open != 0 || !sessions.began_run || sessions.world_model ||
-      !sessions.used.load(std::memory_order_relaxed)) {
+      !process.run.made_in_session.load(std::memory_order_relaxed)) {
     return false;
   }
   sessions.over = true;
@@ -381,7 +389,7 @@ void session_opens_uncaptured() noexcept {
   if (process.mode.off.load(std::memory_order_acquire)) ++sessions.open;
   if (!sessions.over || sessions.said_over) return;
   sessions.said_over = true;
-  if (process.rank == 0)
+  if (process.run.rank == 0)
     dprintf(STDERR_FILENO, "lbf: the capture ended with the program's last MPI session; what it does in sessions that it opens "
                            "later is not captured\n");
 }
@@ -391,23 +399,39 @@ void session_closes_uncaptured(MPI_Session session) noexcept {
     process_ends_uncaptured(ring::ProcessState::kFinalized);
 }
 
-bool process_has_world_group() noexcept {
-  Sessions& sessions = process.sessions;
-  if (!sessions.began_run || sessions.world_model) return true;
+bool began_with_session() noexcept {
   const StartLock lock;
-  return sessions.has_world_group || (sessions.kept_count > 0 && make_world_group(sessions.kept[0]));
+  return process.sessions.began_run;
+}
+
+void enter_world_model() noexcept {
+  const StartLock lock;
+  process.sessions.world_model = true;
+}
+
+namespace {
+
+// Without the lock: both were written before the program could have a communicator to ask about.
+bool has_world_model() noexcept NO_THREAD_SAFETY_ANALYSIS { return !process.sessions.began_run || process.sessions.world_model; }
+
+}  // namespace
+
+bool process_has_world_group() noexcept {
+  if (has_world_model()) return true;
+  const StartLock lock;
+  return process.sessions.has_world_group || (process.sessions.kept_count > 0 && make_world_group(process.sessions.kept[0]));
 }
 
 void process_initialised(int thread_level) noexcept {
-  process.thread_level = thread_level;
+  process.run.thread_level = thread_level;
   if (thread_level == MPI_THREAD_MULTIPLE && !process.all_threads_barrier)
     process.all_threads_barrier = register_all_threads_barrier();
   set_shared(thread_level == MPI_THREAD_MULTIPLE);
   {
     const StartLock lock;
     for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
-      t->shared = t->attentive = thread_level == MPI_THREAD_MULTIPLE;
-      if (t->shared) use_shared_ideal(*t);
+      t->mode.shared = t->mode.attentive = thread_level == MPI_THREAD_MULTIPLE;
+      if (t->mode.shared) use_shared_ideal(*t);
     }
   }
   learn_world();
@@ -415,27 +439,27 @@ void process_initialised(int thread_level) noexcept {
   int length = 0;
   library.Get_library_version(version, &length);
   version[strcspn(version, "\n")] = '\0';
-  snprintf(process.library_version, sizeof(process.library_version), "%.127s", version);
+  snprintf(process.run.library_version, sizeof(process.run.library_version), "%.127s", version);
   find_fortran_sentinels();
   resolve_all_next();
   clock_calibrate();
-  process.init_leave_ticks = ticks_now();
-  process.initialised.store(true, std::memory_order_release);
+  process.run.init_leave_ticks = ticks_now();
+  process.run.initialised.store(true, std::memory_order_release);
 }
 
 void process_running() noexcept {
   const StartLock lock;  // threads that are named later fill their headers themselves
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
     ring::Header* const header = t->header;
-    memcpy(header->library, process.library_version, sizeof(header->library));
-    header->thread_level = static_cast<std::uint32_t>(process.thread_level);
-    header->rank.store(process.rank, std::memory_order_relaxed);
-    header->world_size.store(process.world_size, std::memory_order_relaxed);
+    memcpy(header->library, process.run.library_version, sizeof(header->library));
+    header->thread_level = static_cast<std::uint32_t>(process.run.thread_level);
+    header->rank.store(process.run.rank, std::memory_order_relaxed);
+    header->world_size.store(process.run.world_size, std::memory_order_relaxed);
     header->cpu_threshold_ticks.store(tick_clock.cpu_threshold, std::memory_order_relaxed);
-    header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
+    header->init_leave_ticks.store(process.run.init_leave_ticks, std::memory_order_relaxed);
     header->state.store(static_cast<std::uint32_t>(ring::ProcessState::kRunning), std::memory_order_release);
   }
-  process.running.store(true, std::memory_order_release);
+  process.run.running.store(true, std::memory_order_release);
 }
 
 bool process_is_spawned() noexcept {
@@ -445,7 +469,7 @@ bool process_is_spawned() noexcept {
 }
 
 void process_leave() noexcept {
-  if (!process.spawned && !process.worldless.load(std::memory_order_relaxed)) return;
+  if (!process.run.spawned && !process.run.worldless.load(std::memory_order_relaxed)) return;
   process.state.store(CaptureState::kOff, std::memory_order_relaxed);
   if (own_thread != nullptr) remove_ring(*own_thread);
   available_thread = nullptr;
@@ -454,9 +478,9 @@ void process_leave() noexcept {
 }
 
 void process_init_failed_to_capture() noexcept {
-  const char* const why = process.why_off;
+  const char* const why = process.refusal.why;
   if (why == nullptr) return;
-  process.why_off = nullptr;  // said once
+  process.refusal.why = nullptr;  // said once
   int rank = 0, has_world = 0;
   if (library.comm_world != MPI_Comm{} && library.Initialized(&has_world) == MPI_SUCCESS && has_world != 0) {
     library.Comm_rank(library.comm_world, &rank);
@@ -464,8 +488,8 @@ void process_init_failed_to_capture() noexcept {
     rank = int_from_environment("PMIX_RANK", int_from_environment("PMI_RANK", 0));
   }
   if (rank != 0) return;
-  if (process.why_errno != 0) {
-    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", why, process.directory, strerrordesc_np(process.why_errno));
+  if (process.refusal.error != 0) {
+    dprintf(STDERR_FILENO, "lbf: capture is off: %s (%s): %s\n", why, process.settings.directory, strerrordesc_np(process.refusal.error));
   } else {
     dprintf(STDERR_FILENO, "lbf: capture is off: %s\n", why);
   }
@@ -488,15 +512,15 @@ void process_ends_uncaptured(ring::ProcessState state) noexcept {
 
 std::uint32_t pop_completed(Thread& thread, int queue) noexcept {
   {
-    const SharedLock lock(thread.completed_lock);
-    if (!thread.completed[queue].empty()) [[likely]]
-      return thread.completed[queue].pop();
+    const SharedLock lock(thread.completed.lock);
+    if (!thread.completed.queues[queue].empty()) [[likely]]
+      return thread.completed.queues[queue].pop();
   }
   const TableLock lock(TableLock::kAlways);
-  if (!process.left_over[queue].empty()) return process.left_over[queue].pop();
+  if (!process.ended_completed[queue].empty()) return process.ended_completed[queue].pop();
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next) {
-    const SharedLock its_lock(t->completed_lock);
-    if (!t->completed[queue].empty()) return t->completed[queue].pop();
+    const SharedLock its_lock(t->completed.lock);
+    if (!t->completed.queues[queue].empty()) return t->completed.queues[queue].pop();
   }
   return 0;
 }
@@ -506,7 +530,7 @@ void process_stop() noexcept {
   process.state.store(CaptureState::kOff, std::memory_order_release);
   // What comes after a program's last session finds out at its next call.
   for (Thread* t = process.threads.load(std::memory_order_relaxed); t != nullptr; t = t->next)
-    t->expected_control.store(kNever, std::memory_order_relaxed);
+    t->attention.expected_control.store(kNever, std::memory_order_relaxed);
 }
 
 }  // namespace lbf::capture

@@ -36,7 +36,7 @@ class Call {
   Call(std::uint16_t function, Thread& thread) noexcept
       : thread_(&thread),
         function_(function),
-        flags_(static_cast<std::uint8_t>(kAttention | kCounts | (thread.counting ? 0 : kLate))) {}
+        flags_(static_cast<std::uint8_t>(kAttention | kCounts | (thread.mode.counting ? 0 : kLate))) {}
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
@@ -49,14 +49,14 @@ class Call {
       if (thread == nullptr) return false;
     }
     available_thread = nullptr;
-    thread->outer_frame = wrapper_frame();
-    thread->outer_return = wrapper_return();
+    thread->outermost.frame = wrapper_frame();
+    thread->outermost.return_address = wrapper_return();
     thread_ = thread;
-    if (thread->attentive) [[unlikely]]
+    if (thread->mode.attentive) [[unlikely]]
       flags_ = kAttention;
     const ring::Header* const header = thread->header;
-    if (control_word(*header) != thread->expected_control.load(std::memory_order_relaxed) ||
-        header->recorded.executions.load(std::memory_order_relaxed) >= thread->attention_at) [[unlikely]] {
+    if (control_word(*header) != thread->attention.expected_control.load(std::memory_order_relaxed) ||
+        header->recorded.executions.load(std::memory_order_relaxed) >= thread->attention.recorded_at) [[unlikely]] {
       return begin_otherwise();
     }
     begin_recording();
@@ -186,8 +186,8 @@ class LocalCall {
       if (thread_ == nullptr) return;
     }
     available_thread = nullptr;
-    thread_->outer_frame = wrapper_frame();
-    thread_->outer_return = wrapper_return();
+    thread_->outermost.frame = wrapper_frame();
+    thread_->outermost.return_address = wrapper_return();
     add(thread_->header->calls[function].count, 1);
   }
   ~LocalCall() {
@@ -452,8 +452,8 @@ inline Communicator& find_communicator(Call& call, MPI_Comm comm) noexcept {
   if (comm == library.comm_world) [[likely]]
     return process.world;
   Thread& thread = call.thread();
-  if (thread.last_comm == comm && thread.last_comm_epoch == process.comm_epoch.load(std::memory_order_relaxed)) [[likely]]
-    return *thread.last_communicator;
+  if (thread.last_comm.handle == comm && thread.last_comm.epoch == process.comm_epoch.load(std::memory_order_relaxed)) [[likely]]
+    return *thread.last_comm.communicator;
   return find_other_communicator(call, comm);
 }
 // For records whose communicator comes from a request or message: its definition in the ring, before them.

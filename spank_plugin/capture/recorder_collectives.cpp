@@ -139,7 +139,7 @@ const Neighbours* neighbours_of(Call& call, Communicator& comm, MPI_Comm handle)
       return nullptr;
   }
   const auto total = static_cast<std::size_t>(sources) + static_cast<std::size_t>(destinations);
-  std::int32_t* const scratch = call.thread().ranks.get(2 * total + 1);
+  std::int32_t* const scratch = call.thread().scratch.ranks.get(2 * total + 1);
   if (scratch == nullptr) return nullptr;
   if (topology == MPI_CART) {
     for (int d = 0; d < dimensions; ++d) {

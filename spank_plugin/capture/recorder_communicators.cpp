@@ -42,8 +42,7 @@ bool learn_members(Thread& thread, MPI_Comm handle, Communicator& comm) noexcept
   return known;
 }
 
-// REQUIRES: the tables' lock is held.
-void recycle(Communicator* comm) noexcept {
+void recycle(Communicator* comm) noexcept REQUIRES(process.table_lock) {
   process.pool.give_back(comm->world_ranks, members_bytes(*comm));
   if (Neighbours* n = comm->neighbours) {
     process.pool.give_back(n->ranks, (std::size_t{n->destinations} + n->sources) * sizeof(std::int32_t));
@@ -54,20 +53,19 @@ void recycle(Communicator* comm) noexcept {
 }
 
 // Of the communicators that are freed those that no request refers to; a look at the oldest few, because some may stay for long.
-// REQUIRES: the tables' lock is held.
-void recycle_unreferenced() noexcept {
+void recycle_unreferenced() noexcept REQUIRES(process.table_lock) {
   constexpr int kLooks = 8;
-  for (int i = 0; i < kLooks && process.first_freed != nullptr; ++i) {
-    Communicator* const comm = process.first_freed;
-    process.first_freed = comm->next_freed;
-    if (process.first_freed == nullptr) process.last_freed = nullptr;
+  for (int i = 0; i < kLooks && process.communicators.first_freed != nullptr; ++i) {
+    Communicator* const comm = process.communicators.first_freed;
+    process.communicators.first_freed = comm->next_freed;
+    if (process.communicators.first_freed == nullptr) process.communicators.last_freed = nullptr;
     comm->next_freed = nullptr;
     if (comm->references.none()) {
       recycle(comm);
       continue;
     }
-    (process.last_freed != nullptr ? process.last_freed->next_freed : process.first_freed) = comm;
-    process.last_freed = comm;
+    (process.communicators.last_freed != nullptr ? process.communicators.last_freed->next_freed : process.communicators.first_freed) = comm;
+    process.communicators.last_freed = comm;
   }
 }
 
@@ -118,7 +116,7 @@ void synchronise(Call& call, const Communicator& comm, std::uint32_t request, bo
 // How often a call that is collective over a group only was made with the same arguments.
 bool next_use(std::uint64_t key, std::uint32_t& use) noexcept {
   const TableLock lock;
-  std::uint32_t* const uses = process.group_uses.insert(key != 0 ? key : 1);
+  std::uint32_t* const uses = process.communicators.group_uses.insert(key != 0 ? key : 1);
   if (uses == nullptr) return false;
   use = ++*uses;
   return true;
@@ -184,7 +182,7 @@ Communicator* make(Call& call, MPI_Comm handle, const Communicator* same_members
     recycle(comm);
     return nullptr;
   }
-  comm->index = process.next_comm_index++;
+  comm->index = process.communicators.next_index++;
   return comm;
 }
 
@@ -194,9 +192,9 @@ Communicator& find_self() noexcept {
   if (self.size == 0) {
     self.world_ranks = static_cast<std::int32_t*>(process.pool.take(sizeof(std::int32_t)));
     if (self.world_ranks == nullptr) return process.unknown;
-    self.world_ranks[0] = process.rank;
-    self.uid = as_uid(mix(kSelfSeed, static_cast<std::uint64_t>(process.rank)));
-    self.index = process.next_comm_index++;
+    self.world_ranks[0] = process.run.rank;
+    self.uid = as_uid(mix(kSelfSeed, static_cast<std::uint64_t>(process.run.rank)));
+    self.index = process.communicators.next_index++;
     self.size = 1;
   }
   return self;
@@ -232,9 +230,9 @@ Communicator& find_other_communicator(Call& call, MPI_Comm handle) noexcept {
   define_communicator(call, found);
   if (found.foreign || !std::atomic_ref<bool>(found.defined).load(std::memory_order_acquire)) return found;
   Thread& thread = call.thread();
-  thread.last_comm = handle;
-  thread.last_communicator = &found;
-  thread.last_comm_epoch = epoch;
+  thread.last_comm.handle = handle;
+  thread.last_comm.communicator = &found;
+  thread.last_comm.epoch = epoch;
   return found;
 }
 
@@ -244,18 +242,18 @@ void define_undefined(Call& call, Communicator& comm) noexcept {
 
 void bind_communicator(std::uint64_t key, Communicator* communicator) noexcept {
   const TableLock lock;
-  Communicator** const slot = process.communicators.insert(key);
+  Communicator** const slot = process.communicators.handles.insert(key);
   if (slot == nullptr) return;  // full: calls on it will be reported as unmodelled
   *slot = communicator;
   process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool translate_group(Thread& thread, MPI_Group group, std::uint32_t count, std::int32_t* out) noexcept {
-  std::int32_t* const own = thread.ranks.get(count + 1);
+  std::int32_t* const own = thread.scratch.ranks.get(count + 1);
   if (own == nullptr) return false;
   for (std::uint32_t i = 0; i < count; ++i) own[i] = static_cast<std::int32_t>(i);
   if (!process_has_world_group()) return false;
-  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.world_group, out) !=
+  if (library.Group_translate_ranks(group, static_cast<int>(count), own, process.run.world_group, out) !=
       MPI_SUCCESS) {
     return false;
   }
@@ -274,18 +272,18 @@ Communicator* duplicate_communicator(Call& call, Communicator& parent) noexcept 
 
 Communicator& look_up_handle(std::uint64_t key) noexcept {
   const TableLock lock;
-  Communicator** const slot = process.communicators.find(key);
+  Communicator** const slot = process.communicators.handles.find(key);
   return slot == nullptr ? process.unknown : **slot;
 }
 
 void free_communicator(std::uint64_t key, Communicator& comm) noexcept {
   const TableLock lock;
   // Another thread may have got the handle for a new one the moment that MPI let go of it.
-  Communicator** const slot = process.communicators.find(key);
-  if (slot != nullptr && *slot == &comm) process.communicators.erase(key);
+  Communicator** const slot = process.communicators.handles.find(key);
+  if (slot != nullptr && *slot == &comm) process.communicators.handles.erase(key);
   process.comm_epoch.fetch_add(1, std::memory_order_relaxed);
-  (process.last_freed != nullptr ? process.last_freed->next_freed : process.first_freed) = &comm;
-  process.last_freed = &comm;
+  (process.communicators.last_freed != nullptr ? process.communicators.last_freed->next_freed : process.communicators.first_freed) = &comm;
+  process.communicators.last_freed = &comm;
   recycle_unreferenced();
 }
 
@@ -311,7 +309,7 @@ void append_free(Call& call, const Communicator& comm) noexcept {
     if (ring::Record* record = call.append(EventKind::kCommFree)) record->comm = comm.index;
     return;
   }
-  if (call.late() || call.thread().shared || !write_counts(call)) return;
+  if (call.late() || call.thread().mode.shared || !write_counts(call)) return;
   call.begin_side();
   if (ring::Record* record = call.thread().ring.try_append(EventKind::kCommFree)) record->comm = comm.index;
   call.end_side();
@@ -364,7 +362,7 @@ void comm_create(Call& call, How how, MPI_Comm parent_handle, NewComm new_comm, 
 }
 
 void comm_create_from_group(Call& call, How how, Text tag, NewComm new_comm) noexcept {
-  process.sessions.used.store(true, std::memory_order_relaxed);
+  process.run.made_in_session.store(true, std::memory_order_relaxed);
   create_over_group(call, new_comm.get(), mix(kGroupSeed, hash_of(tag)), how);
 }
 

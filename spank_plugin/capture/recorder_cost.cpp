@@ -84,18 +84,18 @@ std::uint64_t per_call_256(std::uint64_t batch, std::uint64_t without) noexcept 
 CountedIdeal measure_counted(Thread& thread, SendFunction send, std::uint64_t without) noexcept {
   ring::Header& header = *thread.header;
   CountedIdeal ideal;
-  thread.counted_attention_at = kNever;
+  thread.attention.counted_at = kNever;
   // Other threads make communicators meanwhile: what was remembered is void then, until it is remembered again.
   const auto remember = [&] {
     const ChannelEnd end{0, 0, 0, SkippedSide::kSends};
     thread.counts.remember(process.comm_epoch.load(std::memory_order_relaxed), end, key_of(library.comm_world), 0, 0);
   };
   ideal.whole_256 = per_call_256(fastest_batch(send, remember), without);
-  thread.counted_sampler = Sampler{};
+  thread.cost.counted = Sampler{};
   header.counted.sampled.store(0, std::memory_order_relaxed);
   header.counted.sampled_ticks.store(0, std::memory_order_relaxed);
   for (int i = 0; i < kSampledBatches * kCalls; ++i) {
-    thread.counted_attention_at = header.counted.executions.load(std::memory_order_relaxed);  // timed, each of them
+    thread.attention.counted_at = header.counted.executions.load(std::memory_order_relaxed);  // timed, each of them
     if (send(nullptr, 1, MPI_Datatype{}, 0, 0, library.comm_world) != MPI_SUCCESS) remember();
   }
   const std::uint64_t sampled = header.counted.sampled.load(std::memory_order_relaxed);
@@ -110,15 +110,15 @@ CountedIdeal measure_counted(Thread& thread, SendFunction send, std::uint64_t wi
 void measure_ideal(Thread& thread) noexcept {
   ring::Header& header = *thread.header;
   std::byte* const data = reinterpret_cast<std::byte*>(&header) + header.header_bytes;
-  thread.expected_control.store(control_word(header), std::memory_order_relaxed);
-  thread.epoch = process.mode.epoch.load(std::memory_order_acquire);
+  thread.attention.expected_control.store(control_word(header), std::memory_order_relaxed);
+  thread.mode.epoch = process.mode.epoch.load(std::memory_order_acquire);
   // Sends of no type, so that MPI is not asked; its size is remembered, as those of the program's types are.
   type_size_slot(thread, MPI_Datatype{}) = {MPI_Datatype{}, process.type_epoch.load(std::memory_order_relaxed), 0};
   available_thread = &thread;
   std::uint64_t without = fastest_batch(next_function(), [] {});
-  thread.counting = false;
-  thread.attention_at = kNever;
-  thread.counted_attention_at = 0;
+  thread.mode.counting = false;
+  thread.attention.recorded_at = kNever;
+  thread.attention.counted_at = 0;
   const std::uint64_t recorded = fastest_batch(recorded_send, [&] {
     thread.ring = RingWriter{};
     thread.ring.attach(&header, data, header.capacity_bytes);
@@ -126,16 +126,16 @@ void measure_ideal(Thread& thread) noexcept {
   // Once more: a microsecond may have been one in which the processor's other thread was busy.
   without = std::min(without, fastest_batch(next_function(), [] {}));
   thread.counts.count({0, 0, 0, SkippedSide::kSends});
-  thread.counting = true;
-  thread.attention_at = 0;
+  thread.mode.counting = true;
+  thread.attention.recorded_at = 0;
   const CountedIdeal counted = measure_counted(thread, counted_send<CountedCall>, without);
-  thread.shared_counted_ideal = measure_counted(thread, counted_send<SharedCountedCall>, without);
-  thread.counting = false;
+  thread.cost.shared_counted_ideal = measure_counted(thread, counted_send<SharedCountedCall>, without);
+  thread.mode.counting = false;
   available_thread = nullptr;
-  thread.attention_at = 0;
-  thread.counted_attention_at = 0;
-  thread.epoch = 0;
-  thread.expected_control.store(kNever, std::memory_order_relaxed);
+  thread.attention.recorded_at = 0;
+  thread.attention.counted_at = 0;
+  thread.mode.epoch = 0;
+  thread.attention.expected_control.store(kNever, std::memory_order_relaxed);
   thread.counts.take_changes([](const ChannelEnd&, std::uint64_t) { return true; });
   thread.ring = RingWriter{};
   thread.ring.attach(&header, data, header.capacity_bytes);
@@ -148,15 +148,15 @@ void measure_ideal(Thread& thread) noexcept {
   header.in_call.store(ring::kWhereUnknown, std::memory_order_relaxed);
   header.recorded.ideal_ticks_256.store(per_call_256(recorded, without), std::memory_order_relaxed);
   header.counted.ideal_ticks_256.store(counted.whole_256, std::memory_order_relaxed);
-  thread.recorded_sampler = Sampler{};
-  thread.counted_sampler = Sampler{};
-  thread.counted_sampler.set_unseen(counted.unseen_256);
+  thread.cost.recorded = Sampler{};
+  thread.cost.counted = Sampler{};
+  thread.cost.counted.set_unseen(counted.unseen_256);
 }
 
 void use_shared_ideal(Thread& thread) noexcept {
-  if (thread.shared_counted_ideal.whole_256 == 0) return;
-  thread.header->counted.ideal_ticks_256.store(thread.shared_counted_ideal.whole_256, std::memory_order_relaxed);
-  thread.counted_sampler.set_unseen(thread.shared_counted_ideal.unseen_256);
+  if (thread.cost.shared_counted_ideal.whole_256 == 0) return;
+  thread.header->counted.ideal_ticks_256.store(thread.cost.shared_counted_ideal.whole_256, std::memory_order_relaxed);
+  thread.cost.counted.set_unseen(thread.cost.shared_counted_ideal.unseen_256);
 }
 
 }  // namespace lbf::capture

@@ -35,16 +35,16 @@ void for_each_thread(Visit visit) noexcept {
   for (Thread* t = process.threads.load(std::memory_order_acquire); t != nullptr; t = t->next) visit(*t);
 }
 
-// While it lives no other thread is inside the recorder. REQUIRES: the StartLock is held.
+// While it lives no other thread is inside the recorder.
 class ModeChange {
  public:
-  explicit ModeChange(const Thread& self) noexcept : shared_(self.shared) {
+  explicit ModeChange(const Thread& self) noexcept REQUIRES(process.start_lock) : shared_(self.mode.shared) {
     if (!shared_) return;
     process.mode.changing.store(true, std::memory_order_seq_cst);
     if (process.all_threads_barrier) all_threads_barrier();
     for_each_thread([&](const Thread& thread) {
       if (&thread == &self) return;
-      while (thread.busy.load(std::memory_order_seq_cst)) sched_yield();
+      while (thread.mode.busy.load(std::memory_order_seq_cst)) sched_yield();
     });
 #if defined(__x86_64__)
     _mm_lfence();  // else the ticks that are read next may be older than what was waited for
@@ -62,7 +62,7 @@ class ModeChange {
 
 void update_estimate(Thread& thread) noexcept {
   const std::uint64_t calls = thread.header->recorded.executions.load(std::memory_order_relaxed);
-  thread.header->capture_ticks_estimate.store(thread.estimate_beside_calls + calls * thread.call_cost,
+  thread.header->capture_ticks_estimate.store(thread.cost.beside_calls_ticks + calls * thread.cost.call_ticks,
                                               std::memory_order_relaxed);
 }
 
@@ -81,41 +81,40 @@ bool is_counting_used_up(const ring::Header& header) noexcept {
 struct FirstGrant {
   std::uint64_t all;
   std::uint64_t used_before;
-  std::uint64_t Thread::*own;
+  std::uint64_t OwnGrants::*own;
   std::atomic<std::uint64_t> ring::Header::*grant;
   ring::PrimitiveCounter ring::Header::*primitive;
 };
 
 // A thread that has used up its part takes half of what all of them have left. false: the relay has spoken, or nothing is left.
-// REQUIRES: the StartLock is held.
-bool take_more(Thread& self, const FirstGrant& first) noexcept {
+bool take_more(Thread& self, const FirstGrant& first) noexcept REQUIRES(process.start_lock) {
   std::atomic<std::uint64_t>& grant = self.header->*first.grant;
-  if (grant.load(std::memory_order_relaxed) != self.*first.own) return false;
+  if (grant.load(std::memory_order_relaxed) != self.own_grants.*first.own) return false;
   std::uint64_t used = first.used_before;
   for_each_thread([&](const Thread& thread) {
     used += (thread.header->*first.primitive).executions.load(std::memory_order_relaxed);
   });
   if (used >= first.all) return false;
-  self.*first.own += (first.all - used + 1) / 2;
-  grant.store(self.*first.own, std::memory_order_relaxed);
+  self.own_grants.*first.own += (first.all - used + 1) / 2;
+  grant.store(self.own_grants.*first.own, std::memory_order_relaxed);
   return true;
 }
 
-bool records_on(Thread& self) noexcept {
-  return take_more(self, {process.first_grant, process.left_recorded_calls, &Thread::own_grant, &ring::Header::grant,
+bool records_on(Thread& self) noexcept REQUIRES(process.start_lock) {
+  return take_more(self, {process.settings.first_grant, process.ended.recorded_calls, &OwnGrants::recorded, &ring::Header::grant,
                           &ring::Header::recorded});
 }
 
-bool counts_on(Thread& self) noexcept {
+bool counts_on(Thread& self) noexcept REQUIRES(process.start_lock) {
   std::uint64_t all = 0;
-  if (__builtin_mul_overflow(process.first_grant, ring::kFirstCountedPerRecorded, &all)) return false;
-  return take_more(self, {all, process.left_counted_calls, &Thread::own_counted_grant, &ring::Header::counted_grant,
+  if (__builtin_mul_overflow(process.settings.first_grant, ring::kFirstCountedPerRecorded, &all)) return false;
+  return take_more(self, {all, process.ended.counted_calls, &OwnGrants::counted, &ring::Header::counted_grant,
                           &ring::Header::counted});
 }
 
 // The next call ends the capture where the counted ones are used up.
 void look_at_counted_grant(Thread& thread) noexcept {
-  if (is_counting_used_up(*thread.header)) thread.expected_control.store(kNever, std::memory_order_relaxed);
+  if (is_counting_used_up(*thread.header)) thread.attention.expected_control.store(kNever, std::memory_order_relaxed);
 }
 
 // Where the capture is regulated a ring that fills closes the window before anything is lost: the relay has not
@@ -125,41 +124,41 @@ bool is_nearly_full(Thread& thread) noexcept {
 }
 
 void set_attention(Thread& thread) noexcept {
-  if (thread.counting) {
-    thread.attention_at = 0;
-    thread.counted_attention_at = has_counted_calls(thread) ? thread.counted_sampler.due() : 0;
+  if (thread.mode.counting) {
+    thread.attention.recorded_at = 0;
+    thread.attention.counted_at = has_counted_calls(thread) ? thread.cost.counted.due() : 0;
     return;
   }
-  thread.counted_attention_at = 0;
+  thread.attention.counted_at = 0;
   if (procedures_library() != nullptr) {
-    thread.attention_at = 0;
+    thread.attention.recorded_at = 0;
     return;
   }
   const std::uint64_t grant = thread.header->grant.load(std::memory_order_relaxed);
-  const std::uint64_t due = thread.recorded_sampler.due();
-  thread.attention_at = grant != 0 && grant < due ? grant : due;
+  const std::uint64_t due = thread.cost.recorded.due();
+  thread.attention.recorded_at = grant != 0 && grant < due ? grant : due;
 }
 
 // The thread goes on in the process's mode; `now`: when its process time begins anew (open).
 void take_mode(Thread& thread, std::uint64_t now) noexcept {
   const RecordingMode& mode = process.mode;
-  thread.epoch = mode.epoch.load(std::memory_order_relaxed);
-  thread.counting = mode.counting;
-  thread.intervals_stale |= mode.counting;
+  thread.mode.epoch = mode.epoch.load(std::memory_order_relaxed);
+  thread.mode.counting = mode.counting;
+  thread.procedures.stale |= mode.counting;
   thread.ring.drop_adjustments();
   thread.header->in_call.store(mode.counting ? ring::kWhereUnknown : ring::kInProgram, std::memory_order_relaxed);
   if (!mode.counting) {
     thread.last_leave = now;
-    thread.last_was_failed_poll = false;
-    const SharedLock lock(thread.completed_lock);
-    for (CompletedRequests& completed : thread.completed) completed.clear();
+    thread.mode.last_was_failed_poll = false;
+    const SharedLock lock(thread.completed.lock);
+    for (CompletedRequests& completed : thread.completed.queues) completed.clear();
   }
   set_attention(thread);
 }
 
 // Another thread changed the mode.
 void catch_up(Thread& thread) noexcept {
-  if (thread.epoch == process.mode.epoch.load(std::memory_order_acquire)) return;
+  if (thread.mode.epoch == process.mode.epoch.load(std::memory_order_acquire)) return;
   if (!process.mode.counting) thread.clock.renew();
   take_mode(thread, ticks_now());
 }
@@ -168,7 +167,7 @@ void set_recording_window(const Thread& self, std::uint32_t window) noexcept {
   process.mode.epoch.fetch_add(1, std::memory_order_release);
   for_each_thread([&](Thread& thread) {
     thread.header->recording_window.store(window, std::memory_order_relaxed);
-    if (&thread != &self) thread.expected_control.store(kNever, std::memory_order_relaxed);
+    if (&thread != &self) thread.attention.expected_control.store(kNever, std::memory_order_relaxed);
   });
 }
 
@@ -198,10 +197,10 @@ bool write_counts_of(ChannelCounts& counts, RingWriter& ring, std::uint16_t func
 }
 
 // REQUIRES: no other thread is inside the recorder.
-bool write_all_counts(Thread& self, std::uint16_t function) noexcept {
+bool write_all_counts(Thread& self, std::uint16_t function) noexcept REQUIRES(process.start_lock) {
   // What others remember of their tables is void: a call of theirs that is under way looks again.
-  self.epoch = process.mode.epoch.fetch_add(1, std::memory_order_release) + 1;
-  bool all = write_counts_of(process.left_counts, self.ring, function);
+  self.mode.epoch = process.mode.epoch.fetch_add(1, std::memory_order_release) + 1;
+  bool all = write_counts_of(process.ended.counts, self.ring, function);
   for_each_thread([&](Thread& thread) { all = all && write_counts_of(thread.counts, self.ring, function); });
   return all;
 }
@@ -216,7 +215,7 @@ void append_mark(RingWriter& ring, EventKind kind, std::uint64_t enter, std::uin
 // Their ends are nobody's business any more.
 void forget_placed_receives() noexcept {
   const TableLock lock;
-  process.watched.for_each([](WatchedRequests::Node& node) {
+  process.watched.for_each([](WatchedRequests::Node& node) REQUIRES(process.table_lock) {
     if (node.placed) process.watched.remove(&node);
   });
 }
@@ -227,7 +226,7 @@ std::uint64_t count_cancelled() noexcept {
   if (!process.mode.any_cancelled.exchange(false, std::memory_order_relaxed)) return 0;
   std::uint64_t count = 0;
   const TableLock lock;
-  process.requests.for_each([&](const RequestInfo& info) {
+  process.requests.for_each([&](const RequestInfo& info) REQUIRES(process.table_lock) {
     const bool is_message = info.kind == RequestKind::kSend || info.kind == RequestKind::kRecv;
     if (!is_message || !info.active || !info.cancelled || !is_seen(info.id)) return;
     if (process.watched.find(info.watch, info.id) == nullptr) ++count;
@@ -248,7 +247,7 @@ void judge_gap_until(Thread& self, std::uint64_t now) noexcept {
 // close, and none behind it. REQUIRES: no other thread is inside the recorder.
 std::uint64_t end_of_window(const Thread& self) noexcept {
   std::uint64_t latest = ticks_now();
-  if (!self.shared) return latest;
+  if (!self.mode.shared) return latest;
   for_each_thread([&](const Thread& thread) { latest = std::max(latest, thread.last_leave); });
   return latest + 1;
 }
@@ -268,14 +267,14 @@ void close_window(Thread& self, std::uint16_t function) noexcept {
   mode.ever_counted = true;
   set_recording_window(self, 0);
   take_mode(self, now);
-  if (has_counted_calls(self)) lead_calls_to_counting_wrappers(self.shared);
+  if (has_counted_calls(self)) lead_calls_to_counting_wrappers(self.mode.shared);
   update_estimate(self);
 }
 
 // Receives that are under way and have no place yet are posted anew in the window.
 void post_watched(Thread& self, std::uint64_t at, std::uint16_t function) noexcept {
   const TableLock lock;
-  process.watched.for_each([&](WatchedRequests::Node& node) {
+  process.watched.for_each([&](WatchedRequests::Node& node) REQUIRES(process.table_lock) {
     RequestTable::Entry entry;
     const RequestInfo& info = entry.info;
     if (!process.requests.read(node.handle, entry) || info.id != node.id) return process.watched.remove(&node);
@@ -306,7 +305,7 @@ void begin_window(Thread& self, std::uint32_t window, std::uint64_t now) noexcep
 
 // false: the ring has no room for what is to be said first; nothing changed but that some of it is said.
 // REQUIRES: no other thread is inside the recorder; the mode is counting.
-bool open_window(Thread& self, std::uint32_t window, std::uint16_t function) noexcept {
+bool open_window(Thread& self, std::uint32_t window, std::uint16_t function) noexcept REQUIRES(process.start_lock) {
   RecordingMode& mode = process.mode;
   if (!write_all_counts(self, function)) return false;
   self.clock.renew();
@@ -345,7 +344,7 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
     thread.header->off_ticks.store(now, std::memory_order_relaxed);
     thread.header->off.store(1, std::memory_order_relaxed);
     // One whose call leads into a wrapper all the same (MPI_Finalize) finds out there.
-    if (&thread != &self) thread.expected_control.store(kNever, std::memory_order_relaxed);
+    if (&thread != &self) thread.attention.expected_control.store(kNever, std::memory_order_relaxed);
   });
   lead_calls_past_wrappers();
   leave_thread();
@@ -353,11 +352,11 @@ void go_off(Thread& self, std::uint16_t function) noexcept {
 
 // Its ring is older than the run: its gaps are judged from there on, or from the call that it got in before.
 void begin_in_run(Thread& self) noexcept {
-  if (process.shared.load(std::memory_order_relaxed) && !self.shared) {  // its ring was named while MPI_Init was ending
-    self.shared = self.attentive = true;
+  if (process.shared.load(std::memory_order_relaxed) && !self.mode.shared) {  // its ring was named while MPI_Init was ending
+    self.mode.shared = self.mode.attentive = true;
     use_shared_ideal(self);
   }
-  const std::uint64_t begin = process.init_leave_ticks;
+  const std::uint64_t begin = process.run.init_leave_ticks;
   if (self.last_leave < begin && self.header->recorded.executions.load(std::memory_order_relaxed) == 0) {
     self.last_leave = begin;
     self.clock.begin_run(begin);
@@ -372,15 +371,15 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
     leave_thread();
     return false;
   }
-  if (!process.initialised.load(std::memory_order_acquire)) {
-    process_learns_world();
+  if (!process.run.initialised.load(std::memory_order_acquire)) {
+    learn_world_if_initialised();
     return true;
   }
   if (self.cpu_threshold == kNever) begin_in_run(self);
   // With one thread in MPI at a time nobody changes the mode now; but a thread that ends may have the lock.
-  if (!self.shared) catch_up(self);
-  const StartLock lock(StartLock::kTry);
-  if (!lock) return true;  // another thread starts, ends or changes the mode: the next call looks again
+  if (!self.mode.shared) catch_up(self);
+  if (!process.start_lock.try_lock()) return true;  // another thread starts, ends or changes the mode: the next call looks again
+  const StartLock lock(StartLock::kAdopt);
   catch_up(self);
   const Control control = read_control(*self.header);
   bool again = false;
@@ -404,9 +403,9 @@ bool attend(Thread& self, std::uint16_t function) noexcept {
       again = !open_window(self, control.window, function);
     }
     // To disturb all threads takes its time, too.
-    if (again && self.shared && ticks_now() >= process.next_try_ticks) process.next_try_ticks = ticks_now() + tick_clock.cpu_threshold;
+    if (again && self.mode.shared && ticks_now() >= process.next_try_ticks) process.next_try_ticks = ticks_now() + tick_clock.cpu_threshold;
   }
-  self.expected_control.store(again ? kNever : control.word, std::memory_order_relaxed);
+  self.attention.expected_control.store(again ? kNever : control.word, std::memory_order_relaxed);
   set_attention(self);
   return true;
 }
@@ -420,19 +419,19 @@ namespace {
 // The relay wants something else than the thread knows of, or has not come for too long.
 bool wants_attention(Thread& thread) noexcept {
   const ring::Header& header = *thread.header;
-  const bool is_new = control_word(header) != thread.expected_control.load(std::memory_order_relaxed);
-  return is_new || (!thread.counting && (is_used_up(header) || is_nearly_full(thread)));
+  const bool is_new = control_word(header) != thread.attention.expected_control.load(std::memory_order_relaxed);
+  return is_new || (!thread.mode.counting && (is_used_up(header) || is_nearly_full(thread)));
 }
 
 // The thread is inside the recorder, and no other one changes the mode. Whether it knows the mode.
 bool enter_when_unchanging(Thread& thread) noexcept {
   for (;;) {
-    thread.busy.exchange(true, std::memory_order_seq_cst);
+    thread.mode.busy.exchange(true, std::memory_order_seq_cst);
     if (!process.mode.changing.load(std::memory_order_seq_cst)) break;
     leave_recorder(thread);
     sched_yield();
   }
-  return thread.epoch == process.mode.epoch.load(std::memory_order_acquire);
+  return thread.mode.epoch == process.mode.epoch.load(std::memory_order_acquire);
 }
 
 bool is_due(const ring::PrimitiveCounter& primitive, const Sampler& sampler) noexcept {
@@ -441,13 +440,13 @@ bool is_due(const ring::PrimitiveCounter& primitive, const Sampler& sampler) noe
 
 // What a counted call did before it was known that it is timed, once more, so that it is in its time.
 [[gnu::noinline]] void enter_again(Thread& thread) noexcept {
-  const std::byte* frame = thread.outer_frame;
-  const void* from = thread.outer_return;
+  const std::byte* frame = thread.outermost.frame;
+  const void* from = thread.outermost.return_address;
   asm volatile("" : "+r"(frame), "+r"(from) : : "memory");
   available_thread = nullptr;
-  thread.outer_frame = frame;
-  thread.outer_return = from;
-  bool looks = wants_attention(thread) || is_due(thread.header->counted, thread.counted_sampler);
+  thread.outermost.frame = frame;
+  thread.outermost.return_address = from;
+  bool looks = wants_attention(thread) || is_due(thread.header->counted, thread.cost.counted);
   asm volatile("" : "+r"(looks) : : "memory");
 }
 
@@ -457,19 +456,19 @@ bool Call::begin_otherwise() noexcept {
   Thread& thread = *thread_;
   ring::Header& header = *thread.header;
   if (wants_attention(thread) && !attend(thread, function_)) return false;
-  if (thread.attentive) flags_ |= kAttention;  // begin_in_run() may have found that out
-  if (thread.counting) {
+  if (thread.mode.attentive) flags_ |= kAttention;  // begin_in_run() may have found that out
+  if (thread.mode.counting) {
     flags_ |= kCounts;
-    if (!is_due(header.counted, thread.counted_sampler)) return true;
+    if (!is_due(header.counted, thread.cost.counted)) return true;
     begin_timing();
-    if (thread.counted_sampler.is_null()) {
+    if (thread.cost.counted.is_null()) {
       begin_ticks_ = ticks_now();
     } else {
       enter_again(thread);
     }
     return true;
   }
-  if (is_due(header.recorded, thread.recorded_sampler)) {
+  if (is_due(header.recorded, thread.cost.recorded)) {
     begin_timing();
   } else {
     set_attention(thread);
@@ -478,24 +477,24 @@ bool Call::begin_otherwise() noexcept {
   if (procedures_library() != nullptr) {
     // What it leaves is the window's: nobody closes that or ends the capture meanwhile. Where somebody has, the call finds out
     // when it returns.
-    const bool knows_mode = !thread.shared || enter_when_unchanging(thread);
+    const bool knows_mode = !thread.mode.shared || enter_when_unchanging(thread);
     if (knows_mode && procedures_library() != nullptr) {
       end_procedure_interval(thread, enter_, gap_, function_);
     } else {
-      thread.intervals_stale = true;  // goes on through the call: nobody's
+      thread.procedures.stale = true;  // goes on through the call: nobody's
     }
-    if (thread.shared) leave_recorder(thread);
+    if (thread.mode.shared) leave_recorder(thread);
     flags_ |= kAttention;
     if ((flags_ & kTimed) != 0) begin_ticks_ += ticks_now() - enter_;  // charged to the procedures
   }
-  if ((flags_ & kTimed) != 0 && thread.recorded_sampler.is_null()) begin_ticks_ = ticks_now();
+  if ((flags_ & kTimed) != 0 && thread.cost.recorded.is_null()) begin_ticks_ = ticks_now();
   return true;
 }
 
 void Call::begin_timing() noexcept {
   Thread& thread = *thread_;
   const ring::PrimitiveCounter& primitive = counts() ? thread.header->counted : thread.header->recorded;
-  (counts() ? thread.counted_sampler : thread.recorded_sampler)
+  (counts() ? thread.cost.counted : thread.cost.recorded)
       .advance(primitive.executions.load(std::memory_order_relaxed));
   if (counts()) look_at_counted_grant(thread);
   set_attention(thread);
@@ -510,9 +509,9 @@ void Call::forward_with_attention() noexcept {
 void Call::returned_with_attention() noexcept {
   if ((flags_ & kTimed) != 0) returned_ticks_ = ticks_now();
   Thread& thread = *thread_;
-  if (!thread.shared || (process.all_threads_barrier && enter_recorder(thread)) || enter_when_unchanging(thread)) return;
+  if (!thread.mode.shared || (process.all_threads_barrier && enter_recorder(thread)) || enter_when_unchanging(thread)) return;
   catch_up(thread);
-  flags_ = static_cast<std::uint8_t>((flags_ & ~(kTimed | kLate)) | kCounts | (thread.counting ? 0 : kLate));
+  flags_ = static_cast<std::uint8_t>((flags_ & ~(kTimed | kLate)) | kCounts | (thread.mode.counting ? 0 : kLate));
 }
 
 namespace {
@@ -529,7 +528,7 @@ void note_sample(Sampler& sampler, ring::PrimitiveCounter& primitive, std::uint6
 void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
   if ((flags_ & kTimed) != 0) {
     const std::uint64_t end = ticks_now();
-    note_sample(counts() ? thread_->counted_sampler : thread_->recorded_sampler, primitive,
+    note_sample(counts() ? thread_->cost.counted : thread_->cost.recorded, primitive,
                 forward_ticks_ - begin_ticks_, end - returned_ticks_);
     update_estimate(*thread_);
   }
@@ -539,14 +538,14 @@ void Call::finish_with_attention(ring::PrimitiveCounter& primitive) noexcept {
 
 bool begin_timed_count(Thread& thread) noexcept {
   look_at_counted_grant(thread);
-  thread.counted_sampler.advance(thread.header->counted.executions.load(std::memory_order_relaxed));
+  thread.cost.counted.advance(thread.header->counted.executions.load(std::memory_order_relaxed));
   set_attention(thread);
-  return thread.counted_sampler.is_null();
+  return thread.cost.counted.is_null();
 }
 
 void finish_timed_count(Thread& thread, std::uint64_t begin, std::uint64_t forward, std::uint64_t returned,
                         std::uint64_t end) noexcept {
-  note_sample(thread.counted_sampler, thread.header->counted, forward - begin, end - returned);
+  note_sample(thread.cost.counted, thread.header->counted, forward - begin, end - returned);
   update_estimate(thread);
 }
 
@@ -565,13 +564,13 @@ void finish_after_change(Thread& thread, std::uint16_t function) noexcept {
 void Call::judge_long_gap() noexcept {
   const GapSplit split = thread_->clock.end_gap(thread_->last_leave, enter_);
   if ((split.preempted | split.blocked) != 0) thread_->ring.adjust(split.preempted, split.blocked, 0);
-  thread_->gap_off_ticks = split.preempted + split.blocked;
-  thread_->estimate_beside_calls += tick_clock.cpu_read;
+  thread_->procedures.gap_off_ticks = split.preempted + split.blocked;
+  thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
 }
 
 std::uint64_t Call::renew_clock(std::uint64_t now) noexcept {
   thread_->clock.renew_after_call(enter_, now);
-  thread_->estimate_beside_calls += tick_clock.cpu_read;
+  thread_->cost.beside_calls_ticks += tick_clock.cpu_read;
   return ticks_now();
 }
 
@@ -599,7 +598,7 @@ void Call::count_otherwise(const ChannelEnd& end) noexcept {
   if (write_counts(*this) && thread_->counts.count(end)) return;
   lose_count(1);
   process.mode.ordered_off = true;
-  thread_->expected_control.store(kNever, std::memory_order_relaxed);
+  thread_->attention.expected_control.store(kNever, std::memory_order_relaxed);
 }
 
 void count_on(Call& call, const Communicator& comm, const ChannelEnd& end) noexcept {

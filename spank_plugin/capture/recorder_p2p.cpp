@@ -27,8 +27,8 @@ namespace {
 }
 
 [[gnu::noinline]] void push_completed(Thread& thread, int queue, std::uint32_t id) noexcept {
-  const SharedLock lock(thread.completed_lock);
-  if (!thread.completed[queue].push(id)) thread.ring.count_lost();
+  const SharedLock lock(thread.completed.lock);
+  if (!thread.completed.queues[queue].push(id)) thread.ring.count_lost();
 }
 
 }  // namespace
@@ -101,12 +101,12 @@ void keep_nothing(Call& call, MPI_Request request, bool persistent) noexcept {
 namespace record {
 
 MPI_Status* status_for(Call& call, MPI_Status* status) noexcept {
-  return status == MPI_STATUS_IGNORE ? &call.thread().status : status;
+  return status == MPI_STATUS_IGNORE ? &call.thread().scratch.status : status;
 }
 
 MPI_Fint* status_for(Call& call, MPI_Fint* status) noexcept {
   if (!is_sentinel(library.fortran_status_ignore, status)) return status;
-  return reinterpret_cast<MPI_Fint*>(&call.thread().status);
+  return reinterpret_cast<MPI_Fint*>(&call.thread().scratch.status);
 }
 
 MPI_Status* completion_status_for(Call& call, MPI_Status* status) noexcept {
@@ -119,13 +119,13 @@ MPI_Fint* completion_status_for(Call& call, MPI_Fint* status) noexcept {
 
 MPI_Status* completion_statuses_for(Call& call, MPI_Status* statuses) noexcept {
   if (!call.snapshot_needs_status || statuses != MPI_STATUSES_IGNORE) return statuses;
-  MPI_Status* const ours = call.thread().statuses.get(call.snapshot_count);
+  MPI_Status* const ours = call.thread().scratch.statuses.get(call.snapshot_count);
   return ours != nullptr ? ours : statuses;
 }
 
 MPI_Fint* completion_statuses_for(Call& call, MPI_Fint* statuses) noexcept {
   if (!call.snapshot_needs_status || !is_sentinel(library.fortran_statuses_ignore, statuses)) return statuses;
-  MPI_Status* const ours = call.thread().statuses.get(call.snapshot_count);
+  MPI_Status* const ours = call.thread().scratch.statuses.get(call.snapshot_count);
   return ours != nullptr ? reinterpret_cast<MPI_Fint*>(ours) : statuses;
 }
 

@@ -29,7 +29,7 @@ void Call::finish() noexcept {
   thread->ring.commit_one(leave);
   note_recorded(leave);
   add(thread->header->unread_gap_ticks, gap_);
-  thread->last_was_failed_poll = false;
+  thread->mode.last_was_failed_poll = false;
   available_thread = thread;
 }
 
@@ -46,7 +46,7 @@ void Call::finish_recorded(std::uint64_t leave) noexcept {
   thread->ring.commit(leave);
   note_recorded(leave);
   if (gap_ < thread->cpu_threshold) add(thread->header->unread_gap_ticks, gap_);
-  thread->last_was_failed_poll = (flags_ & kFailedPoll) != 0;
+  thread->mode.last_was_failed_poll = (flags_ & kFailedPoll) != 0;
   if ((flags_ & kAttention) != 0) finish_with_attention(thread->header->recorded);
   available_thread = thread;
 }
@@ -67,7 +67,7 @@ void Call::without_record(std::uint64_t leave) noexcept {
   if ((flags_ & kFailedPoll) != 0) {
     add(thread_->header->failed_polls, 1);
     // A program that does nothing but poll waits; one that works between its polls computes.
-    if (thread_->last_was_failed_poll && gap_ < tick_clock.pure_loop) waiting += gap_;
+    if (thread_->mode.last_was_failed_poll && gap_ < tick_clock.pure_loop) waiting += gap_;
   }
   thread_->ring.adjust(0, 0, waiting);
 }
@@ -87,8 +87,8 @@ void begin_run(Call& call, int thread_level, std::uint64_t begin_cpu_ns) noexcep
   thread.clock.renew();
   header->unread_gap_ticks.store(0, std::memory_order_relaxed);
   add(header->once_cpu_ns, read_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_cpu_ns);
-  process.init_leave_ticks = ticks_now();
-  begin_procedure_interval(process.init_leave_ticks);
+  process.run.init_leave_ticks = ticks_now();
+  begin_procedure_interval(process.run.init_leave_ticks);
   process_running();
   call.outside_accounting();
 }
@@ -97,17 +97,17 @@ void begin_run(Call& call, int thread_level, std::uint64_t begin_cpu_ns) noexcep
 
 void initialised(Call& call) noexcept {
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
-  if (process.sessions.began_run) {
-    process_meets_world();
+  if (began_with_session()) {
+    adopt_world();
     return unmodelled(call);
   }
   // Also after MPI_Init: the environment may ask for more than the program does (OMPI_MPI_THREAD_LEVEL,
   // MPIR_CVAR_DEFAULT_THREAD_LEVEL).
   int thread_level = kSupposeNothing;
   library.Query_thread(&thread_level);
-  process.spawned = process_is_spawned();
-  if (process.spawned) return call.outside_accounting();
-  process.sessions.world_model = true;
+  process.run.spawned = process_is_spawned();
+  if (process.run.spawned) return call.outside_accounting();
+  enter_world_model();
   begin_run(call, thread_level, begin_cpu_ns);
 }
 
@@ -116,17 +116,17 @@ void initialised(Call& call) noexcept {
 void session_begun(Call& call, MPI_Session session) noexcept {
   const std::uint64_t begin_cpu_ns = read_clock_ns(CLOCK_THREAD_CPUTIME_ID);
   if (process_opens_session(session)) {
-    if (process_learns_world_of(session)) return begin_run(call, kSupposeNothing, begin_cpu_ns);
-    process.why_off = "the program's MPI session has no process set mpi://WORLD";
+    if (learn_world_of_session(session)) return begin_run(call, kSupposeNothing, begin_cpu_ns);
+    process.refusal.why = "the program's MPI session has no process set mpi://WORLD";
     process_init_failed_to_capture();
-    process.worldless.store(true, std::memory_order_release);
+    process.run.worldless.store(true, std::memory_order_release);
     return call.outside_accounting();
   }
-  while (!process.running.load(std::memory_order_acquire)) {
-    if (process.worldless.load(std::memory_order_acquire)) return call.outside_accounting();
+  while (!process.run.running.load(std::memory_order_acquire)) {
+    if (process.run.worldless.load(std::memory_order_acquire)) return call.outside_accounting();
     sched_yield();
   }
-  if (!call.counts() && call.enter() < process.init_leave_ticks) return call.outside_accounting();
+  if (!call.counts() && call.enter() < process.run.init_leave_ticks) return call.outside_accounting();
   unmodelled(call);
 }
 

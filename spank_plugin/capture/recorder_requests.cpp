@@ -191,14 +191,14 @@ void look_at_none(Call& call) noexcept {
 }
 
 void look_at_request(Call& call, MPI_Request request) noexcept {
-  RequestTable::Entry* const entry = call.thread().first_snapshot;
+  RequestTable::Entry* const entry = call.thread().scratch.first_snapshot;
   call.snapshot = entry;
   call.snapshot_count = 1;
   call.snapshot_needs_status = look_at(*entry, request);
 }
 
 void look_at_message(Call& call, MPI_Message message) noexcept {
-  call.snapshot = call.thread().first_snapshot;
+  call.snapshot = call.thread().scratch.first_snapshot;
   call.snapshot_count = message == library.message_no_proc ? 0 : 1;
   if (call.snapshot_count != 0) process.requests.read(key_of(message), *call.snapshot);
 }
@@ -208,9 +208,9 @@ void look_at_requests(Call& call, Requests requests) noexcept {
   call.snapshot_count = 0;
   call.snapshot_needs_status = false;
   const auto count = static_cast<std::uint32_t>(requests.count > 0 ? requests.count : 0);
-  RequestTable::Entry* entries = thread.first_snapshot;
-  if (count > sizeof(thread.first_snapshot) / sizeof(thread.first_snapshot[0])) {
-    entries = thread.snapshot.get(count);
+  RequestTable::Entry* entries = thread.scratch.first_snapshot;
+  if (count > sizeof(thread.scratch.first_snapshot) / sizeof(thread.scratch.first_snapshot[0])) {
+    entries = thread.scratch.snapshot.get(count);
     if (entries == nullptr) return;
   }
   bool needs_status = false;
@@ -229,7 +229,7 @@ void before_free(Call& call, Requests requests) noexcept {
   const RequestInfo& info = call.snapshot[0].info;
   if (info.kind == RequestKind::kUnknown || !info.active || !info.cancelled) return;
   int flag = 0;
-  const int result = library.Request_get_status(requests[0], &flag, &call.thread().status);
+  const int result = library.Request_get_status(requests[0], &flag, &call.thread().scratch.status);
   call.snapshot_needs_status = result == MPI_SUCCESS && flag != 0;
 }
 
@@ -365,7 +365,7 @@ void request_free(Call& call) noexcept {
   }
   if (entry.info.kind == RequestKind::kUnknown) return;
   if (call.snapshot_needs_status && (entry.info.kind == RequestKind::kSend || entry.info.kind == RequestKind::kRecv)) {
-    complete(call, entry, &call.thread().status);  // as a wait would have it
+    complete(call, entry, &call.thread().scratch.status);  // as a wait would have it
     finish_unseen(call);
   } else if (entry.info.active && entry.info.kind != RequestKind::kNothing && entry.info.kind != RequestKind::kIo) {
     const Watched was = unwatch(entry.info);

@@ -38,8 +38,9 @@ void post_in_window(Call& call, const RequestInfo& info) noexcept {
 
 namespace {
 
-// As the matcher has it (must_wait_for_place). REQUIRES: the tables' lock is held.
-bool is_behind(const WatchedRequests::Node* before, const Communicator& comm, int peer, int tag) noexcept {
+// As the matcher has it (must_wait_for_place).
+bool is_behind(const WatchedRequests::Node* before, const Communicator& comm, int peer, int tag) noexcept
+    REQUIRES(process.table_lock) {
   return process.watched.any_before(before, [&](const WatchedRequests::Node& node) {
     RequestTable::Entry entry;
     const RequestInfo& info = entry.info;
@@ -47,6 +48,9 @@ bool is_behind(const WatchedRequests::Node* before, const Communicator& comm, in
            (info.peer == MPI_ANY_SOURCE || info.peer == peer) && (info.tag == MPI_ANY_TAG || info.tag == tag);
   });
 }
+
+// Without the lock: it is one word.
+bool nothing_waits() noexcept NO_THREAD_SAFETY_ANALYSIS { return process.watched.waiting() == 0; }
 
 }  // namespace
 
@@ -57,9 +61,9 @@ bool is_behind_wildcard(const Communicator& comm, int peer, int tag) noexcept {
 }
 
 void place_those_behind(Call& call) noexcept {
-  if (process.watched.waiting() == 0) return;
+  if (nothing_waits()) return;
   const TableLock lock;
-  process.watched.for_each([&](WatchedRequests::Node& node) {
+  process.watched.for_each([&](WatchedRequests::Node& node) REQUIRES(process.table_lock) {
     if (!node.waits()) return;
     RequestTable::Entry entry;
     const RequestInfo& info = entry.info;

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/thread_annotations.h"
 #include "event/event.h"
 #include "spank_plugin/capture/memory.h"
 
@@ -177,9 +178,9 @@ class RequestTable {
     return change(entry, [](RequestState& state) { state.kind = RequestKind::kUnknown; });
   }
 
-  // visit(const RequestInfo&) of all that are not over, in no order. REQUIRES: no other thread changes the table.
+  // visit(const RequestInfo&) of all that are not over, in no order, with the locks that the caller holds. REQUIRES: no other thread changes the table.
   template <class Visit>
-  void for_each(Visit visit) noexcept {
+  void for_each(Visit visit) noexcept NO_THREAD_SAFETY_ANALYSIS {
     for (std::size_t i = 0; i <= mask_; ++i) {
       const std::uint64_t state = places_[i].words[kState].load(std::memory_order_acquire);
       if (is_over(state)) continue;

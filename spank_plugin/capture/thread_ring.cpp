@@ -23,15 +23,14 @@ constexpr std::size_t kHeaderBytes = (sizeof(ring::Header) + 4095) & ~std::size_
 constexpr std::uint64_t kSmallestFallbackBytes = 64u << 10;
 constexpr std::size_t kMaxPath = kMaxDirectory + 64;
 
-// So far. Guarded by the StartLock.
-std::uint64_t rings_named = 0;
+std::uint64_t rings_named GUARDED_BY(process.start_lock) = 0;  // so far
 
 void ring_path(char (&path)[kMaxPath], std::int32_t tid) noexcept {
-  snprintf(path, sizeof(path), "%s/%d.%d.ring", process.directory, getpid(), tid);
+  snprintf(path, sizeof(path), "%s/%d.%d.ring", process.settings.directory, getpid(), tid);
 }
 
 void hidden_ring_path(char (&path)[kMaxPath], std::int32_t tid) noexcept {
-  snprintf(path, sizeof(path), "%s/.%d.%d.new", process.directory, getpid(), tid);
+  snprintf(path, sizeof(path), "%s/.%d.%d.new", process.settings.directory, getpid(), tid);
 }
 
 // Whether a file may have that size. Beyond the limit (ulimit -f) fallocate and ftruncate raise SIGXFSZ: the end of a program
@@ -100,13 +99,13 @@ std::uint64_t calibrate_call(std::byte* data, ring::Header* header, std::uint64_
 
 // What a rank may do before the relay has looked is for all of its threads: those after the first begin with a quarter of it,
 // an eighth, a twelfth ..., and take more where the others do not need theirs (recorder_modes.cpp). 0: no bound.
-std::uint64_t first_grant_of_next_ring() noexcept {
-  if (process.first_grant == 0 || rings_named == 0) return process.first_grant;
-  const std::uint64_t part = process.first_grant / (4 * rings_named);
+std::uint64_t first_grant_of_next_ring() noexcept REQUIRES(process.start_lock) {
+  if (process.settings.first_grant == 0 || rings_named == 0) return process.settings.first_grant;
+  const std::uint64_t part = process.settings.first_grant / (4 * rings_named);
   return part > 0 ? part : 1;
 }
 
-void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexcept {
+void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexcept REQUIRES(process.start_lock) {
   const std::uint64_t first_grant = first_grant_of_next_ring();
   header->version = ring::kVersion;
   header->header_bytes = static_cast<std::uint32_t>(kHeaderBytes);
@@ -114,7 +113,7 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
   header->pid = getpid();
   header->tid = tid;
   header->clock_source = tick_clock.tsc ? 0 : 1;
-  header->thread_level = static_cast<std::uint32_t>(process.thread_level);
+  header->thread_level = static_cast<std::uint32_t>(process.run.thread_level);
   header->window.store(1, std::memory_order_relaxed);
   header->recording_window.store(process.mode.counting ? 0 : process.mode.window, std::memory_order_relaxed);
   header->grant.store(first_grant, std::memory_order_relaxed);
@@ -129,11 +128,11 @@ void fill_header(ring::Header* header, pid_t tid, std::uint64_t capacity) noexce
   const ssize_t length = readlink("/proc/self/exe", header->executable, sizeof(header->executable) - 1);
   header->executable[length > 0 ? length : 0] = '\0';
   gethostname(header->host, sizeof(header->host) - 1);
-  if (process.initialised.load(std::memory_order_acquire)) {
-    memcpy(header->library, process.library_version, sizeof(header->library));
-    header->rank.store(process.rank, std::memory_order_relaxed);
-    header->world_size.store(process.world_size, std::memory_order_relaxed);
-    header->init_leave_ticks.store(process.init_leave_ticks, std::memory_order_relaxed);
+  if (process.run.initialised.load(std::memory_order_acquire)) {
+    memcpy(header->library, process.run.library_version, sizeof(header->library));
+    header->rank.store(process.run.rank, std::memory_order_relaxed);
+    header->world_size.store(process.run.world_size, std::memory_order_relaxed);
+    header->init_leave_ticks.store(process.run.init_leave_ticks, std::memory_order_relaxed);
     header->cpu_threshold_ticks.store(tick_clock.cpu_threshold, std::memory_order_relaxed);
     header->state.store(static_cast<std::uint32_t>(ring::ProcessState::kRunning), std::memory_order_relaxed);
   } else {
@@ -154,7 +153,7 @@ Thread* make_ring(RingFailure& failure) noexcept {
     fail("no event ring can be made in LBF_CAPTURE_DIR", errno);
     return nullptr;
   }
-  std::uint64_t capacity = process.ring_bytes;
+  std::uint64_t capacity = process.settings.ring_bytes;
   while (!reserve(fd, kHeaderBytes + capacity)) {
     capacity /= 2;
     if (capacity < kSmallestFallbackBytes) {
@@ -185,18 +184,18 @@ Thread* make_ring(RingFailure& failure) noexcept {
   thread->header = header;
   thread->mapped_bytes = bytes;
   touch_first(pages, bytes);
-  if (!open_all(thread->completed) || !thread->counts.open(kLog2Channels)) {
+  if (!thread->completed.open() || !thread->counts.open(kLog2Channels)) {
     fail("no memory for the capture's tables", errno);
     unlink(hidden);
     release_ring(thread);
     return nullptr;
   }
-  thread->call_cost = calibrate_call(data, header, capacity);
+  thread->cost.call_ticks = calibrate_call(data, header, capacity);
   header->header_bytes = static_cast<std::uint32_t>(kHeaderBytes);
   header->capacity_bytes = capacity;
   measure_ideal(*thread);
-  thread->recorded_sampler.seed(static_cast<std::uint64_t>(tid) * 0x9e3779b97f4a7c15u + tick_clock.start_ticks);
-  thread->counted_sampler.seed(static_cast<std::uint64_t>(tid) * 0xc2b2ae3d27d4eb4fu + tick_clock.start_ticks);
+  thread->cost.recorded.seed(static_cast<std::uint64_t>(tid) * 0x9e3779b97f4a7c15u + tick_clock.start_ticks);
+  thread->cost.counted.seed(static_cast<std::uint64_t>(tid) * 0xc2b2ae3d27d4eb4fu + tick_clock.start_ticks);
   header->tid = tid;
   return thread;
 }
@@ -214,8 +213,8 @@ Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, RingFailure& failur
     return nullptr;
   }
   fill_header(thread->header, tid, thread->header->capacity_bytes);
-  thread->own_grant = thread->header->grant.load(std::memory_order_relaxed);
-  thread->own_counted_grant = thread->header->counted_grant.load(std::memory_order_relaxed);
+  thread->own_grants.recorded = thread->header->grant.load(std::memory_order_relaxed);
+  thread->own_grants.counted = thread->header->counted_grant.load(std::memory_order_relaxed);
   if (rename(hidden, path) != 0) {
     failure = {"the event ring cannot be named", errno};
     unlink(hidden);
@@ -227,24 +226,24 @@ Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, RingFailure& failur
     ++thread->reference_part;
   if (thread->reference_part < References::kCommonPart) process.reference_part_taken[thread->reference_part] = true;
   thread->clock.open();
-  const bool in_run = process.initialised.load(std::memory_order_acquire);
+  const bool in_run = process.run.initialised.load(std::memory_order_acquire);
   thread->clock.renew();
   if (in_run) {
     thread->cpu_threshold = tick_clock.cpu_threshold;
-    thread->shared = thread->attentive = process.shared.load(std::memory_order_relaxed);
-    if (thread->shared) use_shared_ideal(*thread);
-    thread->counting = process.mode.counting;
-    thread->epoch = process.mode.epoch.load(std::memory_order_relaxed);
+    thread->mode.shared = thread->mode.attentive = process.shared.load(std::memory_order_relaxed);
+    if (thread->mode.shared) use_shared_ideal(*thread);
+    thread->mode.counting = process.mode.counting;
+    thread->mode.epoch = process.mode.epoch.load(std::memory_order_relaxed);
   }
   thread->last_leave = ticks_now();
   // Some milliseconds: more than all that a storm of calls records under a low limit.
-  if (in_run && !thread->counting) thread->ring.adjust(thread->last_leave - begin_ticks, 0, 0);
+  if (in_run && !thread->mode.counting) thread->ring.adjust(thread->last_leave - begin_ticks, 0, 0);
   return thread;
 }
 
 void release_ring(Thread* thread) noexcept {
   thread->counts.release();
-  release_all(thread->completed);
+  thread->completed.release();
   munmap(thread->header, thread->mapped_bytes);
   munmap(thread, sizeof(Thread));
 }

@@ -11,7 +11,7 @@
 
 namespace lbf::capture {
 
-inline constexpr std::size_t kMaxDirectory = 3800;  // bytes of process.directory
+inline constexpr std::size_t kMaxDirectory = 3800;  // bytes of process.settings.directory
 inline constexpr unsigned kLog2Channels = 14;  // of a thread, 512 KiB: pages that are never counted on cost nothing
 
 // Why a thread has no ring.
@@ -25,8 +25,8 @@ struct RingFailure {
 Thread* make_ring(RingFailure& failure) noexcept;
 // From here on the relay finds the ring, and the thread goes on in the process's mode. What it did since BEGIN_TICKS is no
 // work of the program's. nullptr: neither, THREAD is gone; without a failure because the capture ended meanwhile.
-// REQUIRES: called on the thread that made it; the StartLock is held.
-Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, RingFailure& failure) noexcept;
+// REQUIRES: called on the thread that made it.
+Thread* name_ring(Thread* thread, std::uint64_t begin_ticks, RingFailure& failure) noexcept REQUIRES(process.start_lock);
 // Unmaps THREAD and its ring; the file stays for the relay.
 void release_ring(Thread* thread) noexcept;
 // The relay shall not read it (any more).

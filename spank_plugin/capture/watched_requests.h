@@ -9,6 +9,7 @@
 
 #include <cstdint>
 
+#include "base/thread_annotations.h"
 #include "spank_plugin/capture/memory.h"
 
 namespace lbf::capture {
@@ -73,9 +74,9 @@ class WatchedRequests {
     free_ = at;
   }
 
-  // visit(Node&) in posting order; it may remove the node that it is called with.
+  // visit(Node&) in posting order, with the locks that the caller holds; it may remove the node that it is called with.
   template <class Visit>
-  void for_each(Visit visit) noexcept {
+  void for_each(Visit visit) noexcept NO_THREAD_SAFETY_ANALYSIS {
     for (std::uint16_t at = first_; at != 0;) {
       const std::uint16_t next = nodes_[at].next;
       visit(nodes_[at]);
@@ -84,7 +85,7 @@ class WatchedRequests {
   }
   // Whether a receive without a place holds that was posted before `before`; nullptr: any.
   template <class Holds>
-  bool any_before(const Node* before, Holds holds) noexcept {
+  bool any_before(const Node* before, Holds holds) noexcept NO_THREAD_SAFETY_ANALYSIS {
     for (std::uint16_t at = first_; at != 0 && &nodes_[at] != before; at = nodes_[at].next) {
       if (nodes_[at].receives && !nodes_[at].placed && holds(nodes_[at])) return true;
     }

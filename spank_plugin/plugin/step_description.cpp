@@ -10,11 +10,11 @@ extern "C" {
 #include <ctime>
 #include <map>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/job_nodes.h"
 #include "base/number.h"
+#include "protocol/relay_description.h"
 
 namespace lbf::plugin {
 namespace {
@@ -216,47 +216,43 @@ std::uint32_t restart_count(const SpankHandle& spank, std::uint32_t job) {
 }
 
 // What is the same for the step and for every program that mpirun starts in it.
-nlohmann::json describe_job(const SpankHandle& spank, std::uint32_t job, const StepConfig& step,
-                            const std::optional<HetComponent>& het) {
-  nlohmann::json json{{"job", job},
-                      {"restart", restart_count(spank, job)},
-                      {"networks", step.networks},
-                      {"overhead_limit_percent", step.overhead_limit_percent()}};
-  for (const cost::Limit limit : cost::kLimitsOfLbfd) {
-    if (const auto& value = step.limits[limit])
-      json["limits"][std::string(cost::rule_of(limit).name)] = nlohmann::json::parse(cost::shown_number(*value));
-  }
-  if (const auto uid = spank.item<uid_t>(S_JOB_UID)) json["uid"] = *uid;
-  if (const auto gid = spank.item<gid_t>(S_JOB_GID)) json["gid"] = *gid;
+protocol::StepDescription describe_job(const SpankHandle& spank, std::uint32_t job, const StepConfig& step,
+                                       const std::optional<HetComponent>& het) {
+  protocol::StepDescription out;
+  out.job = job;
+  out.restart = restart_count(spank, job);
+  out.networks = step.networks;
+  out.overhead_limit_percent = step.overhead_limit_percent();
+  out.limits = step.limits;
+  out.uid = spank.item<uid_t>(S_JOB_UID);
+  out.gid = spank.item<gid_t>(S_JOB_GID);
   if (const auto task = array_task(spank)) {
-    json["array_job"] = task->array_job;
-    json["array_task"] = task->task;
+    out.array_job = task->array_job;
+    out.array_task = task->task;
   }
   if (het) {
-    json["het_job"] = het->leader;
-    json["het_offset"] = het->offset;
+    out.het_job = het->leader;
+    out.het_offset = het->offset;
   }
-  const auto put_text = [&](const char* key, const char* variable) {
-    if (auto value = spank.environment(variable); value && !value->empty()) json[key] = std::move(*value);
-  };
-  put_text("cluster", "SLURM_CLUSTER_NAME");
-  put_text("user", "SLURM_JOB_USER");
-  put_text("account", "SLURM_JOB_ACCOUNT");
-  put_text("partition", "SLURM_JOB_PARTITION");
-  put_text("job_name", "SLURM_JOB_NAME");
-  put_text("submit_host", "SLURM_SUBMIT_HOST");
-  return json;
+  const auto text_of = [&](const char* variable) { return spank.environment(variable).value_or(""); };
+  out.cluster = text_of("SLURM_CLUSTER_NAME");
+  out.user = text_of("SLURM_JOB_USER");
+  out.account = text_of("SLURM_JOB_ACCOUNT");
+  out.partition = text_of("SLURM_JOB_PARTITION");
+  out.job_name = text_of("SLURM_JOB_NAME");
+  out.submit_host = text_of("SLURM_SUBMIT_HOST");
+  return out;
 }
 
 // Of a step whose tasks are the program's ranks: where they are, and the program's words.
 void describe_tasks(const SpankHandle& spank, std::uint32_t tasks, std::size_t nodes,
-                    const std::optional<HetComponent>& het, const std::optional<WholeStep>& whole, nlohmann::json& json) {
+                    const std::optional<HetComponent>& het, const std::optional<WholeStep>& whole,
+                    protocol::StepDescription& out) {
   if (const auto local = spank.item<std::uint32_t>(S_JOB_LOCAL_TASK_COUNT)) {
-    std::vector<std::uint32_t> ids;
     for (std::uint32_t i = 0; i < *local; ++i) {
-      if (const auto id = spank.global_task_id(i)) ids.push_back(*id + (whole ? whole->first_task : 0));
+      if (const auto id = spank.global_task_id(i))
+        out.task_ids.push_back(static_cast<Rank>(*id + (whole ? whole->first_task : 0)));
     }
-    json["task_ids"] = std::move(ids);
   }
   std::vector<const char*> per_node_variables{"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"};
   const std::string het_per_node = het ? "SLURM_TASKS_PER_NODE" + het->group : std::string();
@@ -270,19 +266,17 @@ void describe_tasks(const SpankHandle& spank, std::uint32_t tasks, std::size_t n
         std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}) != tasks) {
       continue;
     }
-    json["tasks_per_node"] = std::move(counts);
+    out.tasks_per_node = std::move(counts);
     break;
   }
-  auto command = spank.arguments();
-  bool cut = command.size() > kMaxArguments;
-  if (cut) command.resize(kMaxArguments);
-  for (std::string& word : command) {
+  out.command = spank.arguments();
+  out.command_cut = out.command.size() > kMaxArguments;
+  if (out.command_cut) out.command.resize(kMaxArguments);
+  for (std::string& word : out.command) {
     if (word.size() <= kMaxArgumentBytes) continue;
     word.resize(kMaxArgumentBytes);
-    cut = true;
+    out.command_cut = true;
   }
-  if (cut) json["command_cut"] = true;
-  json["command"] = std::move(command);
 }
 
 }  // namespace
@@ -293,7 +287,7 @@ bool is_launcher(const std::vector<std::string>& command) {
   return std::find(std::begin(kLauncherDaemons), std::end(kLauncherDaemons), name) != std::end(kLauncherDaemons);
 }
 
-Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig& step, StepKind kind) {
+Result<DescribedStep> describe_step(const SpankHandle& spank, const StepConfig& step, StepKind kind) {
   const auto missing = [](const char* what) {
     return Error{ErrorCode::kNotFound, std::string("Slurm does not tell ") + what};
   };
@@ -314,7 +308,9 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
   const std::uint32_t own_index = whole ? whole->node_index : *node_index;
   if (own_index >= nodes.size()) return missing("the step's nodes (SLURM_STEP_NODELIST)");
 
-  nlohmann::json json = whole ? describe_job(spank, whole->job, step, whole->het) : describe_job(spank, *job, step, het);
+  protocol::RelayDescription description;
+  protocol::StepDescription& out = description.step;
+  out = whole ? describe_job(spank, whole->job, step, whole->het) : describe_job(spank, *job, step, het);
   const JobNodes job_nodes = nodes_of_job(spank, het, nodes[own_index]);
   // CPUs of this node that the step may use: in slurmstepd S_JOB_NCPUS is what the step's credential has here
   // (--exact and --overcommit too; hardware threads count where Slurm counts them); SLURM_CPUS_ON_NODE is the
@@ -322,24 +318,22 @@ Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig
   const auto step_cpus = spank.item<std::uint16_t>(S_JOB_NCPUS);
   auto job_cpus = number_of(spank.environment("SLURM_CPUS_ON_NODE"));
   if (!job_cpus && step_cpus) job_cpus = *step_cpus;
-  nlohmann::json mpirun{{"nodes", job_nodes.names}, {"node_index", job_nodes.own}};
-  if (job_cpus) mpirun["cpus_on_node"] = *job_cpus;
+  description.mpirun =
+      protocol::NodesOfJob{job_nodes.names, static_cast<std::uint32_t>(job_nodes.own), job_cpus.value_or(0)};
   if (kind == StepKind::kProgram) {
     timespec now{};
     ::clock_gettime(CLOCK_REALTIME, &now);
-    json["start_realtime_ns"] = static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-    json["step"] = *step_id;
-    json["nodes"] = nodes;
-    json["node_index"] = own_index;
-    json["node"] = nodes[own_index];
-    json["tasks"] = whole ? whole->tasks : *tasks;
-    if (step_cpus) json["cpus_on_node"] = *step_cpus;
-    describe_tasks(spank, whole ? whole->tasks : *tasks, nodes.size(), het, whole, json);
+    const std::uint32_t all_tasks = whole ? whole->tasks : *tasks;
+    out.start_realtime_ns = static_cast<Nanoseconds>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
+    out.step = *step_id;
+    out.nodes = nodes;
+    out.node_index = own_index;
+    out.node = nodes[own_index];
+    out.tasks = static_cast<Rank>(all_tasks);
+    out.cpus_on_node = step_cpus.value_or(0);
+    describe_tasks(spank, all_tasks, nodes.size(), het, whole, out);
   }
-  json["mpirun"] = std::move(mpirun);
-  // Arguments may hold bytes that are no UTF-8.
-  return StepDescription{json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                         nodes[own_index]};
+  return DescribedStep{protocol::encode(description), nodes[own_index]};
 }
 
 }  // namespace lbf::plugin

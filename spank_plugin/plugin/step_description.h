@@ -26,12 +26,12 @@ enum class StepKind {
 // that of the job from which this one was submitted (docs/formats/environment.md).
 inline constexpr const char* kRestartVariable = "LBF_RESTART_COUNT";
 
-struct StepDescription {
+struct DescribedStep {
   std::string json;  // for the relay: docs/relay.md, "Programs that mpirun starts"
   std::string node;  // this node's name
 };
 
 // Errors: kNotFound, an item without which the step cannot be named (job, step, nodes, tasks).
-Result<StepDescription> describe_step(const SpankHandle& spank, const StepConfig& step, StepKind kind);
+Result<DescribedStep> describe_step(const SpankHandle& spank, const StepConfig& step, StepKind kind);
 
 }  // namespace lbf::plugin

@@ -5,7 +5,6 @@
 #include <array>
 #include <cstdio>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "spank_plugin/relay/process_probe.h"
@@ -31,15 +30,15 @@ constexpr std::size_t kMuchBytes = std::size_t{1} << 20;  // of one thread
 // back from MPI_Ssend, and the thread has not had the processor since.
 constexpr Seconds kReceiverGraceS = 0.05;
 
-const char* name_of_end(ring::ProcessState state) {
+std::string_view name_of_end(ring::ProcessState state) {
   switch (state) {
     case ring::ProcessState::kAborted:
-      return "aborted";
+      return protocol::kAborted;
     case ring::ProcessState::kFinalized:
     case ring::ProcessState::kBetweenSessions:
-      return "finalized";
+      return protocol::kFinalized;
     default:
-      return "killed";
+      return protocol::kKilled;
   }
 }
 
@@ -108,23 +107,22 @@ void CapturedProcess::take(std::int32_t node_index, Pass& pass) {
   const RingIdentity& id = first.reader.identity();
   const std::uint64_t init_ticks =
       status.init_leave_ticks > id.start_ticks ? status.init_leave_ticks - id.start_ticks : 0;
-  const auto cpu_threshold_ns =
-      static_cast<std::uint64_t>(static_cast<double>(status.cpu_threshold_ticks) * tick_s(pass) * 1e9);
   const ProgramId program = program_id_of(pid_, id.executable);
-  pass.add_control({{"type", "process"},
-                    {"rank", status.rank},
-                    {"world_size", status.world_size},
-                    {"pid", pid_},
-                    {"node_index", node_index},
-                    {"slurm_procid", id.slurm_procid},
-                    {"executable", id.executable},
-                    {"build_id", program.build_id},
-                    {"script", program.script},
-                    {"library", status.library},
-                    {"thread_level", status.thread_level},
-                    {"start_realtime_ns", id.start_realtime_ns},
-                    {"init_s", static_cast<double>(init_ticks) * tick_s(pass)},
-                    {"cpu_threshold_ns", cpu_threshold_ns}});
+  protocol::ProcessRecord record;
+  record.rank = status.rank;
+  record.world_size = status.world_size;
+  record.pid = pid_;
+  record.node_index = node_index;
+  record.slurm_procid = id.slurm_procid;
+  record.executable = id.executable;
+  record.build_id = program.build_id;
+  record.script = program.script;
+  record.library = status.library;
+  record.thread_level = status.thread_level;
+  record.start_realtime_ns = static_cast<std::int64_t>(id.start_realtime_ns);
+  record.init_s = static_cast<double>(init_ticks) * tick_s(pass);
+  record.cpu_threshold_ns = static_cast<std::int64_t>(static_cast<double>(status.cpu_threshold_ticks) * tick_s(pass) * 1e9);
+  pass.add_control(record);
 }
 
 bool CapturedProcess::is_off() const {
@@ -157,10 +155,10 @@ void CapturedProcess::observe_cost(const PrimitiveCosts& primitives, const Pass&
   meter_.observe(pid_, rings_, given_back_, watched_s(pass), primitives, pass, cost);
 }
 
-void CapturedProcess::write_procedure_list(const ProcedureList& list, Pass& pass) {
+void CapturedProcess::write_procedure_list(const protocol::ProcedureList& list, Pass& pass) {
   for (CapturedRing& ring : rings_) {
     if (ring.broken) continue;
-    if (auto done = ring.reader.write_procedure_list(list.generation, list.lines()); !done)
+    if (auto done = ring.reader.write_procedure_list(list.generation, protocol::lines_of(list)); !done)
       close_ring(ring, done.error(), pass);
   }
 }
@@ -291,18 +289,18 @@ void CapturedProcess::write_stats(Pass& pass) {
   stats_due_ = false;
   RingTotals totals = given_back_;
   for (const CapturedRing& ring : rings_) totals.add(ring, pass);
-  auto calls = nlohmann::json::array();
-  for (const auto& [function, total] : totals.calls) calls.push_back({function, total.first, total.second});
-  pass.add_control({{"type", "stats"},
-                    {"rank", rank_},
-                    {"elapsed_s", elapsed_s(pass)},
-                    {"calls", std::move(calls)},
-                    {"failed_polls", totals.failed_polls},
-                    {"lost_records", totals.lost_records},
-                    {"abandoned_calls", totals.abandoned_calls},
-                    {"events_without_communicator", converter_.events_without_communicator()},
-                    {"unread_gap_s", totals.unread_gap_s},
-                    {"capture_s", totals.capture_s}});
+  protocol::StatsRecord record;
+  record.rank = rank_;
+  record.elapsed_s = elapsed_s(pass);
+  record.calls.emplace();
+  for (const auto& [function, total] : totals.calls) record.calls->push_back({function, total.first, total.second});
+  record.failed_polls = totals.failed_polls;
+  record.lost_records = totals.lost_records;
+  record.abandoned_calls = totals.abandoned_calls;
+  record.events_without_communicator = converter_.events_without_communicator();
+  record.unread_gap_s = totals.unread_gap_s;
+  record.capture_s = totals.capture_s;
+  pass.add_control(record);
 }
 
 // The first ring stays: it says whose the process is. So do those of a run, or a capture, that is over: they
@@ -323,7 +321,7 @@ void CapturedProcess::give_back_rings(KnownRings& files, const Pass& pass) {
   }
 }
 
-void CapturedProcess::end(const char* how, Pass& pass) {
+void CapturedProcess::end(std::string_view how, Pass& pass) {
   ended_ = true;
   release(Release::kAll, pass);
   converter_.close(end_ticks(pass), tick_s(pass), [&](const Event& event) { pass.add(rank_, event); });
@@ -335,7 +333,7 @@ void CapturedProcess::end(const char* how, Pass& pass) {
               suspension_.total_s());
   }
   write_stats(pass);
-  pass.add_control({{"type", "process_end"}, {"rank", rank_}, {"how", how}, {"elapsed_s", elapsed_s(pass)}});
+  pass.add_control(protocol::ProcessEndRecord{rank_, std::string(how), elapsed_s(pass)});
 }
 
 void CapturedProcess::drain_rings(StepState step, KnownRings& files, Pass& pass) {

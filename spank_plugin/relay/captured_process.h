@@ -9,12 +9,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "protocol/procedure_list.h"
 #include "spank_plugin/relay/captured_ring.h"
 #include "spank_plugin/relay/known_rings.h"
 #include "spank_plugin/relay/pass.h"
-#include "spank_plugin/relay/procedure_list.h"
 #include "spank_plugin/relay/procedure_words.h"
 #include "spank_plugin/relay/process_meter.h"
 #include "spank_plugin/relay/record_converter.h"
@@ -43,7 +44,7 @@ class CapturedProcess {
   // It is one of the stream's ranks: writes its `process` record. REQUIRES: find_first_ring().
   void take(std::int32_t node_index, Pass& pass);
   void observe_cost(const PrimitiveCosts& primitives, const Pass& pass, RankCost& cost);
-  void write_procedure_list(const ProcedureList& list, Pass& pass);
+  void write_procedure_list(const protocol::ProcedureList& list, Pass& pass);
   // Takes the records, and writes what is due: statistics, keep-alives, the end. Rings of threads that have
   // ended are given back, and removed from FILES.
   void drain_rings(StepState step, KnownRings& files, Pass& pass);
@@ -82,7 +83,7 @@ class CapturedProcess {
   void release(Release what, Pass& pass);
   void keep_alive(Pass& pass);
   void write_stats(Pass& pass);
-  void end(const char* how, Pass& pass);
+  void end(std::string_view how, Pass& pass);
   void give_back_rings(KnownRings& files, const Pass& pass);
   // When it called MPI_Finalize, or now. By the clock of its rings.
   std::uint64_t end_ticks(const Pass& pass) const;

@@ -2,7 +2,6 @@
 #include "spank_plugin/relay/collector.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace lbf::relay {
@@ -170,7 +169,7 @@ void Collector::give_orders(std::span<const RingOrder> orders, ClockReading now,
   });
 }
 
-void Collector::give_procedure_list(std::shared_ptr<const ProcedureList> list) {
+void Collector::give_procedure_list(std::shared_ptr<const protocol::ProcedureList> list) {
   if (list && list->generation > procedure_list_generation()) list_ = std::move(list);
 }
 
@@ -179,11 +178,7 @@ void Collector::write_procedure_list(CapturedProcess& process, Pass& pass) {
   if (list_written_ == list_->generation) return;
   list_written_ = list_->generation;
   // Stored with the events: who replays them knows what was measured from here on.
-  pass.add_control({{"type", "procedure_list"},
-                    {"rank", process.rank()},
-                    {"generation", list_->generation},
-                    {"names", list_->names},
-                    {"text", list_->text}});
+  pass.add_control(protocol::ProcedureListRecord{process.rank(), *list_});
 }
 
 }  // namespace lbf::relay

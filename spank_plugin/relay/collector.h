@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "base/result.h"
+#include "protocol/procedure_list.h"
 #include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/captured_process.h"
 #include "spank_plugin/relay/cost_control.h"
 #include "spank_plugin/relay/cost_meter.h"
 #include "spank_plugin/relay/known_rings.h"
 #include "spank_plugin/relay/pass.h"
-#include "spank_plugin/relay/procedure_list.h"
 #include "spank_plugin/relay/ring_directory.h"
 #include "spank_plugin/relay/run_finder.h"
 #include "spank_plugin/relay/tick_rate.h"
@@ -64,7 +64,7 @@ class Collector {
 
   // From now on in the rings of all processes, also of those that come; the first time a record says so in
   // the stream. A list that is not newer than the one before changes nothing.
-  void give_procedure_list(std::shared_ptr<const ProcedureList> list);
+  void give_procedure_list(std::shared_ptr<const protocol::ProcedureList> list);
   std::uint64_t procedure_list_generation() const { return list_ ? list_->generation : 0; }
 
   std::size_t processes_taken() const { return ranks_taken_.size(); }
@@ -99,7 +99,7 @@ class Collector {
   std::size_t notes_ = 0;
   std::map<Rank, RankCost> costs_;
 
-  std::shared_ptr<const ProcedureList> list_;
+  std::shared_ptr<const protocol::ProcedureList> list_;
   std::uint64_t list_written_ = 0;  // generation that the stream has
 };
 

@@ -1,9 +1,11 @@
 // See cost_record.h.
 #include "spank_plugin/relay/cost_record.h"
 
-#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
 
 #include "event/wire.h"
+#include "protocol/control_records.h"
 
 namespace lbf::relay {
 namespace {
@@ -15,7 +17,7 @@ constexpr std::size_t kBytesOfRank = 120;  // at most, in the list
 std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& ranks) {
   RankCost all;
   Seconds program_cpu_s = 0;
-  auto list = nlohmann::json::array();
+  std::vector<protocol::RankCost> list;
   const bool listed = ranks.size() * kBytesOfRank < kMaxControlBytes / 2;
   for (const auto& [rank, cost] : ranks) {
     all.observed.direct_s += cost.observed.direct_s;
@@ -30,46 +32,44 @@ std::string cost_record(const CostFacts& facts, const std::map<Rank, RankCost>& 
     all.watched_s += cost.watched_s;
     program_cpu_s += cost.program_cpu_s();
     if (!listed) continue;
-    list.push_back({rank, cost.observed.direct_s, cost.observed.ideal_s, cost.recorded_calls, cost.counted_calls,
+    list.push_back({static_cast<std::uint64_t>(rank), cost.observed.direct_s, cost.observed.ideal_s, cost.recorded_calls, cost.counted_calls,
                     cost.program_cpu_s()});
   }
-  nlohmann::json json{{"type", "cost"},
-                      {"node_index", facts.node_index},
-                      {"program_cpu_s", program_cpu_s},
-                      {"direct_s", all.observed.direct_s},
-                      {"ideal_s", all.observed.ideal_s},
-                      {"recording_s", all.recording_s},
-                      {"relay_cpu_s", facts.relay_cpu_s},
-                      {"held_up_s", facts.held_up_s},
-                      {"once_capture_s", all.once_s},
-                      {"once_relay_s", facts.once_relay_s},
-                      {"watched_s", all.watched_s},
-                      {"recorded_calls", all.recorded_calls},
-                      {"counted_calls", all.counted_calls},
-                      {"disbelieved", all.disbelieved},
-                      {"pressed_s", facts.pressed_s},
-                      {"primitives_ns",
-                       {{"recorded", facts.primitives.recorded_s * 1e9},
-                        {"counted", facts.primitives.counted_s * 1e9},
-                        {"relayed", facts.primitives.relayed_s * 1e9},
-                        {"looked", facts.primitives.looked_s * 1e9}}}};
+  protocol::CostRecord record;
+  record.node_index = facts.node_index;
+  record.program_cpu_s = program_cpu_s;
+  record.direct_s = all.observed.direct_s;
+  record.ideal_s = all.observed.ideal_s;
+  record.recording_s = all.recording_s;
+  record.relay_cpu_s = facts.relay_cpu_s;
+  record.held_up_s = facts.held_up_s;
+  record.once_capture_s = all.once_s;
+  record.once_relay_s = facts.once_relay_s;
+  record.watched_s = all.watched_s;
+  record.recorded_calls = all.recorded_calls;
+  record.counted_calls = all.counted_calls;
+  record.disbelieved = all.disbelieved;
+  record.pressed_s = facts.pressed_s;
+  const PrimitiveCosts& primitives = facts.primitives;
+  record.primitives_ns = protocol::PrimitiveTimes{primitives.recorded_s * 1e9, primitives.counted_s * 1e9,
+                                                  primitives.relayed_s * 1e9, primitives.looked_s * 1e9};
   if (all.procedure_calls > 0 || all.procedures_s > 0) {
-    json["procedure_calls"] = all.procedure_calls;
-    json["procedures_s"] = all.procedures_s;
+    record.procedure_calls = all.procedure_calls;
+    record.procedures_s = all.procedures_s;
   }
   if (facts.control != nullptr) {
     const CostControl& control = *facts.control;
-    json["limit_percent"] = 100 * control.limit();
-    json["predicted_percent"] = 100 * control.predicted_share();
-    json["corrected_percent"] = 100 * control.corrected_share();
-    json["state"] = cost::name_of(control.state());
-    json["windows"] = control.windows();
-    json["open_s"] = control.open_s();
-    json["regulated_s"] = control.regulated_s();
-    json["grants_used_up"] = control.grants_used_up();
+    record.limit_percent = 100 * control.limit();
+    record.predicted_percent = 100 * control.predicted_share();
+    record.corrected_percent = 100 * control.corrected_share();
+    record.state = cost::name_of(control.state());
+    record.windows = control.windows();
+    record.open_s = control.open_s();
+    record.regulated_s = control.regulated_s();
+    record.grants_used_up = control.grants_used_up();
   }
-  if (listed) json["ranks"] = std::move(list);
-  return json.dump();
+  if (listed) record.ranks = std::move(list);
+  return protocol::encode(record);
 }
 
 }  // namespace lbf::relay

@@ -112,8 +112,9 @@ void Delivery::refuse(const Error& error) {
 }
 
 void Delivery::take_procedure_list(const HttpResponse& response) {
-  auto list = procedure_list_of(response.body);
-  if (list && (!procedure_list_ || list->generation > procedure_list_->generation)) procedure_list_ = std::move(list);
+  auto list = protocol::procedure_list_of_answer(response.body);
+  if (list && (!procedure_list_ || list->generation > procedure_list_->generation))
+    procedure_list_ = std::make_shared<const protocol::ProcedureList>(std::move(*list));
 }
 
 void Delivery::connect(std::uint64_t now_ns) {

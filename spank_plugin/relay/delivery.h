@@ -22,7 +22,7 @@
 #include "base/units.h"
 #include "cost/predicted_cost.h"
 #include "event/wire.h"
-#include "spank_plugin/relay/procedure_list.h"
+#include "protocol/procedure_list.h"
 #include "spank_plugin/relay/spool.h"
 
 namespace lbf::relay {
@@ -80,7 +80,7 @@ class Delivery {
   const DeliveryTotals& totals() const { return totals_; }
   std::size_t queued_bytes() const { return queued_bytes_; }
   // The newest that lbfd sent; null: none yet.
-  const std::shared_ptr<const ProcedureList>& procedure_list() const { return procedure_list_; }
+  const std::shared_ptr<const protocol::ProcedureList>& procedure_list() const { return procedure_list_; }
   // Why lbfd was not reached or refused, for people; empty: no trouble.
   const std::string& trouble() const { return trouble_; }
 
@@ -122,7 +122,7 @@ class Delivery {
   Outcome outcome_ = Outcome::kUnderWay;
   DeliveryTotals totals_;
   std::string trouble_;
-  std::shared_ptr<const ProcedureList> procedure_list_;
+  std::shared_ptr<const protocol::ProcedureList> procedure_list_;
 };
 
 // Delivers a spool file that another relay left, a record at a time.

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 
 #include "event/event.h"
+#include "protocol/control_records.h"
 #include "spank_plugin/relay/batch_builder.h"
 #include "spank_plugin/relay/tick_rate.h"
 
@@ -28,18 +28,15 @@ class Pass {
   Seconds seconds_per_tick() const { return seconds_per_tick_; }
 
   void add(Rank rank, const Event& event) { out_.add(rank, event, now_.monotonic_ns); }
-  // Text from a program need not be UTF-8.
-  void add_control(const nlohmann::json& record) {
-    out_.add_control(record.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
-                     now_.monotonic_ns);
+  // RECORD: one of those of protocol/control_records.h.
+  template <typename Record>
+  void add_control(const Record& record) {
+    out_.add_control(protocol::encode(record), now_.monotonic_ns);
   }
   // STOPPED_S: for how long a rank was stopped, where the note says so.
   void note(const std::string& text, Seconds stopped_s = 0) {
     constexpr std::size_t kMaxNotes = 100;  // a hostile directory must not fill the trace with notes
-    if (++notes_ > kMaxNotes) return;
-    nlohmann::json record{{"type", "note"}, {"text", text}};
-    if (stopped_s > 0) record["stopped_s"] = stopped_s;
-    add_control(record);
+    if (++notes_ <= kMaxNotes) add_control(protocol::NoteRecord{text, stopped_s});
   }
   BatchBuilder& out() { return out_; }
 

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <nlohmann/json.hpp>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "event/procedure_table.h"
+#include "protocol/control_records.h"
 
 namespace lbf::relay {
 namespace {
@@ -38,6 +40,11 @@ std::string one_line(std::string_view text) {
   return out;
 }
 
+std::string_view name_of(ring::ProcedureWord word) {
+  if (word == ring::ProcedureWord::kRefused) return protocol::kRefused;
+  return word == ring::ProcedureWord::kOff ? protocol::kSwitchedOff : protocol::kRemarked;
+}
+
 }  // namespace
 
 void ProcedureWords::take(Rank rank, const ring::Record& record, std::span<const std::uint64_t> values,
@@ -51,45 +58,34 @@ void ProcedureWords::take(Rank rank, const ring::Record& record, std::span<const
   const std::string_view all(reinterpret_cast<const char*>(values.data()), bytes);
   const std::string name = one_line(all.substr(0, record.request));
   std::string_view text = all.substr(record.request);
-  const bool call_is_known = clock.call_s > 0 && clock.call_s <= kMostCallS;
+  const double call_ns = clock.call_s > 0 && clock.call_s <= kMostCallS ? clock.call_s * 1e9 : 0;
   switch (static_cast<ring::ProcedureWord>(record.tag)) {
     case ring::ProcedureWord::kName: {
       const std::string whole = one_line(all);
       if (whole.empty() || record.comm >= kMaxProcedures || !names_.emplace(record.comm, whole).second)
         return;
       converter.name_procedure(record.comm);
-      nlohmann::json json{{"type", "procedure"}, {"rank", rank}, {"id", record.comm}, {"name", whole}};
-      if (call_is_known) json["call_ns"] = clock.call_s * 1e9;
-      return pass.add_control(json);
+      return pass.add_control(protocol::ProcedureRecord{rank, record.comm, whole, call_ns});
     }
     case ring::ProcedureWord::kCandidate: {
       std::array<std::uint64_t, 4> numbers{};
       if (!take_numbers(text, numbers)) return broken();
       if (++remarks_ > kMaxRemarks) return;
-      nlohmann::json names = nlohmann::json::array();
+      std::vector<std::string> names;
       if (!name.empty()) names.push_back(name);
       for (text.remove_prefix(std::min<std::size_t>(1, text.size())); !text.empty();) {
         const std::size_t end = std::min(text.find('\n'), text.size());
         if (end > 0) names.push_back(one_line(text.substr(0, end)));
         text.remove_prefix(std::min(end + 1, text.size()));
       }
-      nlohmann::json json{{"type", "procedure_candidate"}, {"rank", rank},
-                          {"number", numbers[0]},          {"of", numbers[1]},
-                          {"samples", numbers[2]},         {"own_samples", numbers[3]},
-                          {"names", std::move(names)}};
-      if (call_is_known) json["call_ns"] = clock.call_s * 1e9;
-      return pass.add_control(json);
+      return pass.add_control(protocol::ProcedureCandidateRecord{rank, numbers[0], numbers[1], numbers[2], numbers[3],
+                                                                 std::move(names), call_ns});
     }
     case ring::ProcedureWord::kSamples: {
       std::array<std::uint64_t, 3> numbers{};
       if (name.empty() || !take_numbers(text, numbers)) return broken();
       if (++remarks_ > kMaxRemarks) return;
-      return pass.add_control({{"type", "procedure_samples"},
-                               {"rank", rank},
-                               {"name", name},
-                               {"inclusive", numbers[0]},
-                               {"exclusive", numbers[1]},
-                               {"of", numbers[2]}});
+      return pass.add_control(protocol::ProcedureSamplesRecord{rank, name, numbers[0], numbers[1], numbers[2]});
     }
     case ring::ProcedureWord::kRefused:
     case ring::ProcedureWord::kNote:
@@ -98,17 +94,10 @@ void ProcedureWords::take(Rank rank, const ring::Record& record, std::span<const
   }
   if (++remarks_ > kMaxRemarks) return;
   const auto word = static_cast<ring::ProcedureWord>(record.tag);
-  nlohmann::json json{{"type", "procedure_remark"},
-                      {"rank", rank},
-                      {"kind", word == ring::ProcedureWord::kRefused ? "refused"
-                               : word == ring::ProcedureWord::kOff   ? "off"
-                                                                     : "note"},
-                      {"name", name},
-                      {"text", one_line(text)}};
+  protocol::ProcedureRemarkRecord remark{rank, std::string(name_of(word)), name, one_line(text)};
   if (word == ring::ProcedureWord::kOff && record.enter > 0 && record.leave > 0)
-    json["calls_per_s"] =
-        static_cast<double>(record.enter) / (static_cast<double>(record.leave) * clock.tick_s);
-  pass.add_control(json);
+    remark.calls_per_s = static_cast<double>(record.enter) / (static_cast<double>(record.leave) * clock.tick_s);
+  pass.add_control(remark);
 }
 
 }  // namespace lbf::relay

@@ -15,7 +15,6 @@
 #include <ctime>
 #include <future>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -23,8 +22,10 @@
 
 #include "base/directory_handle.h"
 #include "base/io_error.h"
+#include "base/mutex.h"
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
+#include "protocol/relay_description.h"
 #include "spank_plugin/relay/common_look.h"
 #include "spank_plugin/relay/primitive_probe.h"
 #include "spank_plugin/relay/run_description.h"
@@ -113,20 +114,20 @@ namespace {
 class IdleClients {
  public:
   std::optional<HttpClient> take() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (idle_.empty()) return std::nullopt;
     std::optional<HttpClient> client = std::move(idle_.back());
     idle_.pop_back();
     return client;
   }
   void give(HttpClient client) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     idle_.push_back(std::move(client));
   }
 
  private:
-  std::mutex mutex_;
-  std::vector<HttpClient> idle_;
+  Mutex mutex_;
+  std::vector<HttpClient> idle_ GUARDED_BY(mutex_);
 };
 
 }  // namespace
@@ -170,7 +171,7 @@ class Relay {
     std::unique_ptr<StreamRun> stream;
     std::future<RelayResult> ending;  // valid: its processes have ended, what they left is being delivered
   };
-  Relay(const RelayOptions& options, const RequestFunction& request, RelayDescription description,
+  Relay(const RelayOptions& options, const RequestFunction& request, protocol::RelayStreams description,
         std::shared_ptr<RingDirectory> directory)
       : options_(options),
         request_(request),
@@ -192,7 +193,7 @@ class Relay {
 
   const RelayOptions& options_;
   const RequestFunction& request_;
-  RelayDescription description_;
+  protocol::RelayStreams description_;
   std::shared_ptr<RingDirectory> directory_;
   RunFinder finder_;
   TickRate rate_{read_clocks()};
@@ -220,7 +221,7 @@ Result<std::unique_ptr<StreamRun>> Relay::make_stream(std::string description, s
 }
 
 Result<std::unique_ptr<Relay>> Relay::make(const RelayOptions& options, const RequestFunction& request) {
-  auto description = parse_relay_description(options.step_description);
+  auto description = protocol::decode_relay_description(options.step_description);
   if (!description) return description.error();
   auto directory = RingDirectory::open(options.ring_dir);
   if (!directory) return directory.error();
@@ -237,7 +238,7 @@ Result<std::unique_ptr<Relay>> Relay::make(const RelayOptions& options, const Re
 void Relay::start_runs(std::uint64_t now_ns) {
   if (description_.runs.is_null()) return;
   for (const FoundRun& found : finder_.look(now_ns)) {
-    auto stream = make_stream(describe_run(description_.runs, found), found.run);
+    auto stream = make_stream(protocol::describe_run(description_.runs, description_of(found)), found.run);
     if (stream) runs_.push_back({std::move(*stream), {}});
   }
   if (description_.on_demand && own_ == nullptr && finder_.saw_others()) {
@@ -385,7 +386,7 @@ Result<RelayResult> run_relay(const RelayOptions& options, const RequestFunction
 }
 
 Result<void> abandon_stream(const std::string& description, const RequestFunction& request) {
-  auto parsed = parse_relay_description(description);
+  auto parsed = protocol::decode_relay_description(description);
   if (!parsed) return parsed.error();
   // The streams of programs that mpirun started have no other word of theirs than their relay's: lbfd ends
   // them when they have been silent for stream_timeout_s.

@@ -20,7 +20,7 @@ namespace lbf::relay {
 struct RelayOptions {
   std::string ring_dir;
   std::string server;            // of lbfd: unix:/path or http://host:port
-  std::string step_description;  // JSON (run_description.h)
+  std::string step_description;  // JSON (protocol/relay_description.h)
   std::string spool_dir;         // empty: no spool
   Bytes spool_limit_bytes = Bytes{1024} << 20;
   // Limits of the administrator's beside the overhead limit, which the step's description has.

@@ -1,6 +1,8 @@
 // RingReader, see ring_reader.h.
 #include "spank_plugin/relay/ring_reader.h"
 
+#include "protocol/procedure_list.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -179,6 +181,7 @@ Result<RingStatus> RingReader::read_status() const {
 
 Result<void> RingReader::write_procedure_list(std::uint64_t generation, std::string_view lines) {
   if (generation <= list_generation_) return {};
+  static_assert(ring::kMaxProcedureListBytes == protocol::kMaxProcedureListBytes);
   if (lines.size() > ring::kMaxProcedureListBytes) return invalid_input("ring " + name_ + ": the list of procedures is too long");
   const auto put = [&](const void* data, std::size_t size, std::size_t offset) {
     return ::pwrite(fd_.get(), data, size, static_cast<off_t>(offset)) == static_cast<ssize_t>(size);

@@ -80,7 +80,7 @@ DeliveryTotals Sender::totals() const {
   return totals_;
 }
 
-std::shared_ptr<const ProcedureList> Sender::procedure_list_after(std::uint64_t generation) const {
+std::shared_ptr<const protocol::ProcedureList> Sender::procedure_list_after(std::uint64_t generation) const {
   if (list_generation_.load(std::memory_order_relaxed) <= generation) return nullptr;
   const std::lock_guard lock(mutex_);
   return procedure_list_;

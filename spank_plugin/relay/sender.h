@@ -37,7 +37,7 @@ class Sender {
   bool lost() const { return lost_.load(std::memory_order_relaxed); }
   DeliveryTotals totals() const;
   // The newest list of lbfd's that is newer than GENERATION; null: there is none. Cheap where there is none.
-  std::shared_ptr<const ProcedureList> procedure_list_after(std::uint64_t generation) const;
+  std::shared_ptr<const protocol::ProcedureList> procedure_list_after(std::uint64_t generation) const;
   // Processor time of its thread so far.
   Seconds cpu_s() const { return cpu_s_.load(std::memory_order_relaxed); }
 
@@ -66,7 +66,7 @@ class Sender {
   bool ending_ = false;
   std::uint64_t deadline_ns_ = 0;
   DeliveryTotals totals_;
-  std::shared_ptr<const ProcedureList> procedure_list_;
+  std::shared_ptr<const protocol::ProcedureList> procedure_list_;
 
   std::atomic<std::uint64_t> list_generation_{0};
   std::atomic<std::size_t> waiting_bytes_{0};

@@ -8,10 +8,10 @@
 #include <ctime>
 #include <limits>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <thread>
 #include <utility>
 
+#include "protocol/control_records.h"
 #include "spank_plugin/relay/cost_record.h"
 
 namespace lbf::relay {
@@ -146,10 +146,9 @@ void StreamRun::regulate(ClockReading now, const TickRate& rate) {
   usage.must_close = was_pressed_;
   if (was_pressed_ && !pressed_noted_) {
     pressed_noted_ = true;
-    builder_.add_control(
-        R"({"type":"note","text":"more waits to be sent than the relay's limits of memory and network allow: the )"
-        R"(program is captured in windows"})",
-        now.monotonic_ns);
+    const protocol::NoteRecord note{
+        "more waits to be sent than the relay's limits of memory and network allow: the program is captured in windows", 0};
+    builder_.add_control(protocol::encode(note), now.monotonic_ns);
   }
   if (!history_told_) {
     if (const DeliveryTotals totals = sender_.totals(); totals.registered) {
@@ -184,19 +183,18 @@ void StreamRun::drain_rest(ClockReading now, const TickRate& rate) {
   const std::uint64_t now_ns = monotonic_ns();
   calls_written_ = 0;  // the last one in any case
   write_cost(now_ns);
-  builder_.add_control(nlohmann::json{{"type", "relay"},
-                                      {"node_index", identity_.stream},
-                                      {"cpu_s", cpu_s()},
-                                      {"max_rss_bytes", max_rss_bytes()},
-                                      {"bytes_sent", totals.bytes_sent},
-                                      {"batches", totals.batches},
-                                      {"spooled_batches", totals.spooled_batches},
-                                      {"lost_batches", totals.lost_batches},
-                                      {"discarded_events", builder_.discarded_events()},
-                                      {"processes", collector_.processes_taken()},
-                                      {"processes_left_out", collector_.processes_left_out()}}
-                           .dump(),
-                       now_ns);
+  protocol::RelayRecord record;
+  record.node_index = identity_.stream;
+  record.cpu_s = cpu_s();
+  record.max_rss_bytes = max_rss_bytes();
+  record.bytes_sent = totals.bytes_sent;
+  record.batches = totals.batches;
+  record.spooled_batches = totals.spooled_batches;
+  record.lost_batches = totals.lost_batches;
+  record.discarded_events = builder_.discarded_events();
+  record.processes = collector_.processes_taken();
+  record.processes_left_out = collector_.processes_left_out();
+  builder_.add_control(protocol::encode(record), now_ns);
   builder_.flush();
 }
 

@@ -125,7 +125,7 @@ TEST_F(CollectorProcedures, AListOfProceduresReachesTheRings) {
   file.append(RingFile::record(EventKind::kSend, 3000, 3500));
   pass();
   const auto give = [&](std::uint64_t generation, std::vector<std::string> names) {
-    auto list = std::make_shared<ProcedureList>();
+    auto list = std::make_shared<protocol::ProcedureList>();
     *list = {generation, std::move(names), "why"};
     collector_->give_procedure_list(std::move(list));
     pass();

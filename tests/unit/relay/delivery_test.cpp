@@ -100,7 +100,7 @@ TEST_F(DeliveryTest, AnAnswerBringsTheListOfProcedures) {
   const auto first_list = answered({{"generation", 3}, {"names", {"solve", "grid::pack(int, long)"}}, {"text", "solve 40 %"}});
   ASSERT_NE(first_list, nullptr);
   EXPECT_EQ(first_list->generation, 3U);
-  EXPECT_EQ(first_list->lines(), "solve\ngrid::pack(int, long)\n");
+  EXPECT_EQ(protocol::lines_of(*first_list), "solve\ngrid::pack(int, long)\n");
   EXPECT_EQ(first_list->text, "solve 40 %");
   for (const nlohmann::json& bad : std::initializer_list<nlohmann::json>{
            {{"generation", 2}, {"names", {"older"}}},
