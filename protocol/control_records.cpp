@@ -25,16 +25,16 @@ void members(Fields& fields, typename Fields::template Of<ProcessRecord> record)
   fields.integer("cpu_threshold_ns", record.cpu_threshold_ns);
 }
 
-json json_of_call(const CallTotal& call) {
+json json_of_call(const FunctionTotal& call) {
   return {call.function, call.count, call.total_s};
 }
 
-std::optional<CallTotal> call_of(const json& entry) {
+std::optional<FunctionTotal> call_of(const json& entry) {
   if (!entry.is_array() || entry.size() != 3 || !entry[0].is_number_unsigned() || !entry[1].is_number_unsigned() ||
       !entry[2].is_number()) {
     return std::nullopt;
   }
-  return CallTotal{entry[0].get<std::uint64_t>(), entry[1].get<std::uint64_t>(), std::max(0.0, entry[2].get<double>())};
+  return FunctionTotal{entry[0].get<std::uint64_t>(), entry[1].get<std::uint64_t>(), std::max(0.0, entry[2].get<double>())};
 }
 
 template <typename Fields>

@@ -49,7 +49,7 @@ struct ProcessRecord {
 };
 
 // One MPI function in one process.
-struct CallTotal {
+struct FunctionTotal {
   std::uint64_t function = 0;  // id of event/mpi_functions.yml, in any range
   std::uint64_t count = 0;
   Seconds total_s = 0;
@@ -59,7 +59,7 @@ struct CallTotal {
 struct StatsRecord {
   std::int64_t rank = kNoRank;
   Seconds elapsed_s = 0;
-  std::optional<std::vector<CallTotal>> calls{};
+  std::optional<std::vector<FunctionTotal>> calls{};
   std::uint64_t failed_polls = 0;
   std::uint64_t lost_records = 0;
   std::uint64_t abandoned_calls = 0;

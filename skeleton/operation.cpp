@@ -25,7 +25,7 @@ bool has_peer(OperationKind kind) {
   }
 }
 
-std::size_t values_needed(CollectiveOp op, std::size_t size, bool is_root) {
+std::size_t values_needed(CollectiveOp op, std::size_t size, RootRole role) {
   switch (op) {
     case CollectiveOp::kAlltoallv:
     case CollectiveOp::kAlltoallw:
@@ -35,7 +35,7 @@ std::size_t values_needed(CollectiveOp op, std::size_t size, bool is_root) {
       return size;
     case CollectiveOp::kGatherv:
     case CollectiveOp::kScatterv:
-      return is_root ? size : 0;
+      return role == RootRole::kRoot ? size : 0;
     default:
       return 0;
   }

@@ -85,6 +85,7 @@ bool is_receive(OperationKind kind);
 bool has_peer(OperationKind kind);
 // How many values a collective operation of this kind has on this rank, in a communicator of so many; 0:
 // none.
-std::size_t values_needed(CollectiveOp op, std::size_t size, bool is_root);
+enum class RootRole : std::uint8_t { kRoot, kOther };
+std::size_t values_needed(CollectiveOp op, std::size_t size, RootRole role);
 
 }  // namespace lbf::skeleton

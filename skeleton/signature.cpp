@@ -71,7 +71,7 @@ class Builder {
       Exchange& exchange = signature.exchanges[clusters_[s]];
       if (exchange.occurrences == 0) copy(distinct_.exemplar[s], exchange);
       exchange.occurrences += distinct_.count[s];
-      similarity_.sizes(distinct_.exemplar[s], true, sizes);
+      similarity_.sizes(distinct_.exemplar[s], Similarity::OfReceives::kAsRecorded, sizes);
       std::vector<double>& sums = size_sums[clusters_[s]];
       sums.resize(sizes.size(), 0);
       for (std::size_t i = 0; i < sizes.size(); ++i) {
@@ -139,7 +139,8 @@ class Builder {
           const OperationId start = started[slot];
           const Operation& request = similarity_.operation(start);
           const bool receives = request.kind == OperationKind::kIrecv && request.peer >= 0;
-          if (cluster != kNotCopied && copied_to[start] != cluster && receives) found.emplace_back(cluster, start);
+          if (cluster != kNotCopied && copied_to[start] != cluster && receives)
+            found.emplace_back(cluster, start);
         });
         ++id;
       }

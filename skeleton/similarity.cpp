@@ -63,11 +63,11 @@ Similarity::Similarity(const ProgramTrace& trace, const OperationLinks& links, c
   }
 }
 
-void Similarity::sizes(std::uint32_t exchange, bool of_receives, std::vector<Bytes>& sizes) const {
+void Similarity::sizes(std::uint32_t exchange, OfReceives of_receives, std::vector<Bytes>& sizes) const {
   sizes.clear();
   for (const OperationId id : exchanges_.of(exchange)) {
     const Operation& each = operation(id);
-    sizes.push_back(is_receive(each.kind) && !of_receives ? 0 : each.bytes);
+    sizes.push_back(is_receive(each.kind) && of_receives == OfReceives::kZero ? 0 : each.bytes);
     if (!has_sizes(each)) continue;
     for (const std::uint64_t bytes : trace_.values_of(each)) sizes.push_back(bytes);
   }
@@ -158,11 +158,11 @@ std::vector<std::uint32_t> Similarity::cluster(const DistinctExchanges& distinct
     double nearest = threshold;
     const Known* join = nullptr;
     int compared = 0;
-    if (!alike.empty()) sizes(distinct.exemplar[s], false, mine);
+    if (!alike.empty()) sizes(distinct.exemplar[s], OfReceives::kZero, mine);
     for (auto at = alike.lower_bound(sum * (1 - threshold));
          at != alike.end() && at->first * (1 - threshold) <= sum && compared < kMostCompared;
          ++at, ++compared) {
-      sizes(distinct.exemplar[at->second.leader], false, other);
+      sizes(distinct.exemplar[at->second.leader], OfReceives::kZero, other);
       if (other.size() != mine.size()) continue;
       const double difference = dissimilarity(mine, other);
       if (difference < nearest || (difference <= 0 && join == nullptr)) {

@@ -37,9 +37,10 @@ class Similarity {
   std::vector<std::uint32_t> cluster(const DistinctExchanges& distinct, double threshold) const;
   static constexpr int kMostCompared = 64;
 
-  // The sizes of an exchange: the bytes of each operation, and those for each peer of a v-collective. Of
-  // receives only if asked for: what they get is their sends' to say.
-  void sizes(std::uint32_t exchange, bool of_receives, std::vector<Bytes>& sizes) const;
+  // The sizes of an exchange: the bytes of each operation, and those for each peer of a v-collective. What
+  // receives get is their sends' to say: kZero leaves it out.
+  enum class OfReceives : std::uint8_t { kAsRecorded, kZero };
+  void sizes(std::uint32_t exchange, OfReceives of_receives, std::vector<Bytes>& sizes) const;
 
   Rank rank_of(OperationId id) const { return rank_of_[id]; }
   const Operation& operation(OperationId id) const {

@@ -110,7 +110,7 @@ std::vector<std::string> reasons_of_starts(const Ranking& ranking, const Ranked&
   }
   if (fastest != &chosen) {
     lines.push_back(fmt::format("it {}; {} would run {:.3g} % shorter, but {}", starts(chosen, schedule),
-                                describe(fastest->candidate, false),
+                                describe_briefly(fastest->candidate),
                                 100 * (1 - fastest->time_s / chosen.time_s), starts(*fastest, schedule)));
   }
   if (baseline.now.start.at_s && *baseline.now.start.at_s > *chosen.start.at_s)
@@ -166,7 +166,7 @@ Advice advise(const Ranking& ranking, const Baseline& baseline, const Trust& tru
             ? fmt::format(
                   "the best candidate ({}) gains {:.1f} %, which is within the error of the prediction "
                   "(+-{:.1f} %): keep what runs now",
-                  describe(chosen.candidate, false), advice.gain.percent, half_width_percent)
+                  describe_briefly(chosen.candidate), advice.gain.percent, half_width_percent)
             : nothing_better;
     return advice;
   }

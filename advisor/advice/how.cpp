@@ -10,12 +10,24 @@
 namespace lbf::advisor {
 namespace {
 
-// The most ranks of a node: Slurm gives each node so many processors, and deals the ranks to them as the distribution says.
-// 0: a node has fewer.
+// The most ranks of a node: Slurm gives each node so many processors, and deals the ranks to them as the
+// distribution says. 0: a node has fewer.
 std::uint32_t ranks_per_node(const engine::Target& target) {
   const std::vector<std::uint32_t> counts = ranks_of_nodes(target);
   const std::uint32_t most = *std::max_element(counts.begin(), counts.end());
   return most <= least_cores(target) ? most : 0;
+}
+
+std::string nodes_of(const Candidate& candidate) {
+  return fmt::format("{} node{}", candidate.target.nodes, candidate.target.nodes == 1 ? "" : "s");
+}
+
+std::string layout_of(const Candidate& candidate) {
+  std::string out;
+  if (!candidate.set.constraint.empty()) out += " (" + candidate.set.constraint + ")";
+  if (candidate.target.nodes > 1)
+    out += ", " + (candidate.is_map() ? "computed mapping" : candidate.target.placement);
+  return out;
 }
 
 }  // namespace
@@ -39,8 +51,8 @@ std::string srun_flags(const Candidate& candidate, const std::string& host_file)
   }
   if (candidate.overcommits) {
     flags += " --overcommit";
-    // Alone it is one processor for each node; with -c it is this many for each node, not for each task. Slurm refuses more
-    // than the smallest node has.
+    // Alone it is one processor for each node; with -c it is this many for each node, not for each task.
+    // Slurm refuses more than the smallest node has.
     if (least_cores(target) > 1) flags += fmt::format(" --cpus-per-task={}", least_cores(target));
   }
   return flags;
@@ -62,14 +74,17 @@ std::string host_file_of(const Candidate& candidate) {
   return text;
 }
 
-std::string describe(const Candidate& candidate, bool in_full) {
+std::string describe(const Candidate& candidate) {
   const engine::Target& target = candidate.target;
-  std::string out = fmt::format("{} node{}", target.nodes, target.nodes == 1 ? "" : "s");
-  if (in_full && !candidate.set.partition.empty()) out += " of " + candidate.set.partition;
-  if (!candidate.set.constraint.empty()) out += " (" + candidate.set.constraint + ")";
-  if (target.nodes > 1) out += ", " + (candidate.is_map() ? "computed mapping" : target.placement);
-  if (in_full && target.network != nullptr) out += ", " + target.network->name();
+  std::string out = nodes_of(candidate);
+  if (!candidate.set.partition.empty()) out += " of " + candidate.set.partition;
+  out += layout_of(candidate);
+  if (target.network != nullptr) out += ", " + target.network->name();
   return out;
+}
+
+std::string describe_briefly(const Candidate& candidate) {
+  return nodes_of(candidate) + layout_of(candidate);
 }
 
 std::string ranges(const std::vector<Rank>& ascending, std::size_t most) {

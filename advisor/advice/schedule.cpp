@@ -84,7 +84,9 @@ class Scheduler {
 
   Result<Schedule> run(Ranking& ranking, Baseline& baseline, const Objective& objective) {
     limit(baseline.now, baseline.time_s(), baseline);
-    if (Result<void> asked = ask(baseline.now, baseline.is_what_ran); !asked) return asked.error();
+    if (Result<void> asked = ask(baseline.now, baseline.is_what_ran ? Layout::kAsItRan : Layout::kAsAdvised);
+        !asked)
+      return asked.error();
     // It is no candidate: what it ends before or after is for the advice to say.
     schedule_.known = 0;
     first_end_s_ = std::numeric_limits<double>::infinity();
@@ -98,7 +100,8 @@ class Scheduler {
                      [](const Ranked* a, const Ranked* b) { return a->time_s < b->time_s; });
     for (Ranked* one : order) {
       if (!worth_asking(*one)) continue;
-      if (Result<void> asked = ask(*one, false); !asked) schedule_.why_stopped = asked.error().message;
+      if (Result<void> asked = ask(*one, Layout::kAsAdvised); !asked)
+        schedule_.why_stopped = asked.error().message;
     }
     std::stable_sort(ranking.ranked.begin(), ranking.ranked.end(), [](const Ranked& a, const Ranked& b) {
       if (a.start.at_s.has_value() != b.start.at_s.has_value()) return a.start.at_s.has_value();
@@ -109,9 +112,10 @@ class Scheduler {
 
  private:
   void limit(Ranked& one, Seconds time_s, const Baseline& baseline) const {
-    one.start.time_limit = options_.time_limit.empty()
-                               ? time_limit_of(time_s, options_.trust.half_width_percent(baseline.change_of(one)))
-                               : options_.time_limit;
+    one.start.time_limit =
+        options_.time_limit.empty()
+            ? time_limit_of(time_s, options_.trust.half_width_percent(baseline.change_of(one)))
+            : options_.time_limit;
   }
 
   // Counts those for which it is not.
@@ -140,17 +144,19 @@ class Scheduler {
     return {};
   }
 
-  Result<void> ask(Ranked& one, bool is_what_ran) {
+  // kAsItRan: nobody knows the nodes' names any more.
+  enum class Layout : std::uint8_t { kAsAdvised, kAsItRan };
+  Result<void> ask(Ranked& one, Layout layout) {
     one.start.why_not = why_too_long(one);
     if (!one.start.why_not.empty()) return {};
-    const std::string hosts = is_what_ran ? std::string() : host_file_of(one.candidate);
+    const std::string hosts = layout == Layout::kAsItRan ? std::string() : host_file_of(one.candidate);
     const TemporaryHostFile file(hosts);
     if (!hosts.empty() && file.path().empty()) {
       one.start.why_not = "no temporary host file could be written";
       return {};
     }
-    const std::string flags =
-        is_what_ran ? srun_flags_of_what_ran(one.candidate) : srun_flags(one.candidate, file.path());
+    const std::string flags = layout == Layout::kAsItRan ? srun_flags_of_what_ran(one.candidate)
+                                                         : srun_flags(one.candidate, file.path());
     ++schedule_.questions;
     Result<StartAnswer> answer = slurm_.ask(words_of(flags_with_limit(flags, one.start)));
     if (options_.progress) options_.progress(static_cast<double>(schedule_.questions) / kMostQuestions);

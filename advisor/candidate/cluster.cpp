@@ -49,12 +49,13 @@ class Fields {
     }
     return value->get<std::uint64_t>();
   }
-  double number(const char* key, double otherwise, bool zero_allowed) {
+  enum class Least : std::uint8_t { kZero, kAboveZero };
+  double number(const char* key, double otherwise, Least least) {
     const Json* value = take(key);
     if (value == nullptr) return otherwise;
     const double number = value->is_number() ? value->get<double>() : -1;
-    if (!std::isfinite(number) || number < 0 || (number == 0 && !zero_allowed)) {
-      complain(key, zero_allowed ? "is no number from 0" : "is no number above 0");
+    if (!std::isfinite(number) || number < 0 || (number == 0 && least == Least::kAboveZero)) {
+      complain(key, least == Least::kZero ? "is no number from 0" : "is no number above 0");
       return otherwise;
     }
     return number;
@@ -145,7 +146,7 @@ class ClusterReader {
     node.sockets = static_cast<std::uint32_t>(fields.count("sockets", 1, 1, 1024));
     node.cores_per_socket = static_cast<std::uint32_t>(fields.count("cores_per_socket", 1, 1, 65536));
     node.memory_mib = fields.count("memory_mib", 0, 0, std::uint64_t{1} << 50);
-    node.speed = fields.number("speed", 1.0, false);
+    node.speed = fields.number("speed", 1.0, Fields::Least::kAboveZero);
     node.up = fields.flag("up", true);
     node.features = fields.texts("features");
     if (Result<void> done = fields.done(); !done) return done;
@@ -173,7 +174,7 @@ class ClusterReader {
     partition.up = fields.flag("up", true);
     partition.max_nodes =
         static_cast<std::uint32_t>(fields.count("max_nodes", 0, 0, std::numeric_limits<std::int32_t>::max()));
-    partition.max_time_s = fields.number("max_time_s", 0, true);
+    partition.max_time_s = fields.number("max_time_s", 0, Fields::Least::kZero);
     partition.network = fields.text("network");
     if (Result<void> done = fields.done(); !done) return done;
     if (partition.name.empty()) return invalid_input(where + ": has no 'name'");

@@ -33,7 +33,7 @@ void RingTotals::add(const CapturedRing& ring, const Pass& pass) {
   once_s += ring.once_s();
   const auto made = ring.reader.read_calls();
   if (!made) return;
-  for (const CallTotal& total : *made) {
+  for (const FunctionTotal& total : *made) {
     auto& [count, seconds] = calls[total.function];
     count += total.count;
     seconds += static_cast<double>(total.ticks) * tick_s;

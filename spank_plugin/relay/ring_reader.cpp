@@ -225,13 +225,13 @@ Result<void> RingReader::write_control(ring::CaptureOrder order, std::uint32_t w
   return {};
 }
 
-Result<std::vector<CallTotal>> RingReader::read_calls() const {
+Result<std::vector<FunctionTotal>> RingReader::read_calls() const {
   std::vector<std::uint64_t> pairs(ring::kMaxFunctions * 2);
   static_assert(sizeof(ring::CallCounter) == 16);
   if (!read_exactly(fd_.get(), pairs.data(), pairs.size() * 8, kCallsOffset)) {
     return invalid_input("ring " + name_ + " was cut while the program ran");
   }
-  std::vector<CallTotal> totals;
+  std::vector<FunctionTotal> totals;
   for (std::size_t i = 0; i < ring::kMaxFunctions; ++i) {
     if (pairs[2 * i] != 0) totals.push_back({static_cast<std::uint16_t>(i), pairs[2 * i], pairs[2 * i + 1]});
   }

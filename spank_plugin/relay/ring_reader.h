@@ -80,7 +80,7 @@ struct RingIdentity {
   std::string executable;
 };
 
-struct CallTotal {
+struct FunctionTotal {
   std::uint16_t function = 0;
   std::uint64_t count = 0;
   std::uint64_t ticks = 0;
@@ -100,7 +100,7 @@ class RingReader {
 
   // Errors: kInvalidInput, when the file was cut or the state or clocks make no sense.
   Result<RingStatus> read_status() const;
-  Result<std::vector<CallTotal>> read_calls() const;  // functions with a count only
+  Result<std::vector<FunctionTotal>> read_calls() const;  // functions with a count only
 
   // Bytes that wait to be drained, at this moment. Errors: kInvalidInput (indices that cannot be).
   Result<std::uint64_t> pending_bytes() const;

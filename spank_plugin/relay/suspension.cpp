@@ -24,7 +24,7 @@ void Suspension::observe(std::int32_t pid, const ProcessStat& stat, Seconds sinc
 
 void Suspension::shorten(Event& event) {
   if (event.kind != EventKind::kBlocked || credit_s_ <= 0) return;
-  const Seconds taken_s = std::min(event.off_s, credit_s_);
+  const Seconds taken_s = std::min<Seconds>(event.off_s, credit_s_);
   event.off_s -= taken_s;
   credit_s_ -= taken_s;
 }

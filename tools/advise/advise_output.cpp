@@ -113,7 +113,7 @@ std::string questions(const AdviseResult& result) {
                      report::kTextWidth, 2);
   };
   refused(result.baseline.now, "what runs now");
-  for (const Ranked& one : result.ranking.ranked) refused(one, advisor::describe(one.candidate, true));
+  for (const Ranked& one : result.ranking.ranked) refused(one, advisor::describe(one.candidate));
   if (asked.known == 0) {
     out += report::wrap("No start is known, so what follows is by predicted time alone, as without --when.",
                         report::kTextWidth, 0);
@@ -140,7 +140,7 @@ std::string counts(const AdviseResult& result, const AdvisePrint& print) {
   std::size_t named = 0;
   for (const Ranked& one : ranking.ranked) {
     if (one.verdict != Verdict::kDeferred || ++named > 3) continue;
-    lines += report::wrap(fmt::format("Deferred: {}, at least {}.", advisor::describe(one.candidate, true),
+    lines += report::wrap(fmt::format("Deferred: {}, at least {}.", advisor::describe(one.candidate),
                                       format_duration(one.bound.at_least_s())),
                           report::kTextWidth, 2);
   }
@@ -151,7 +151,7 @@ std::string counts(const AdviseResult& result, const AdvisePrint& print) {
 
 std::string headline(const AdviseResult& result, const AdvisePrint& print, const Ranked& chosen) {
   const advisor::Gain& gain = result.advice.gain;
-  const std::string what = "Advice: " + advisor::describe(chosen.candidate, true);
+  const std::string what = "Advice: " + advisor::describe(chosen.candidate);
   const std::string interval = fmt::format("({:.1f} to {:.1f} %)", gain.low_percent, gain.high_percent);
   const Seconds now_s = result.baseline.time_s();
   const std::optional<double> now_starts_s = result.baseline.now.start.at_s;

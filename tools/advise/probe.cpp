@@ -139,7 +139,7 @@ class Prober {
                           advisor::computes_alike(one.candidate.target, now.candidate.target) &&
                           one.candidate.set.partition == now.candidate.set.partition;
       if (is_now && !rows_.empty()) continue;
-      add(i, one, "", advisor::describe(one.candidate, true));
+      add(i, one, "", advisor::describe(one.candidate));
       ++taken;
     }
   }

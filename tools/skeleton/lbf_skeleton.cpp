@@ -115,9 +115,12 @@ std::string find_trace(CommandLine& line) {
   if (line.job.empty() && line.trace.empty())
     return "TRACE is missing: what to make a skeleton from (or -j JOB); --help";
   if (!line.job.empty() && !line.trace.empty()) return "give one of TRACE and -j JOB";
-  line.build.is_job = !line.job.empty();
-  line.build.trace = line.build.is_job ? line.job : line.trace;
-  if (!line.build.is_job) return {};
+  if (line.job.empty()) {
+    line.build.trace = line.trace;
+    return {};
+  }
+  line.build.trace = line.job;
+  line.build.named = TraceName::kJob;
   const auto jobs = report::parse_jobs(line.job);
   if (!jobs) return "-j: " + jobs.error().message;
   return jobs->size() == 1 ? "" : "-j takes one job";

@@ -124,9 +124,9 @@ int write_skeleton(const std::string& text, const BuildOptions& options, std::ui
 }  // namespace
 
 Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server,
-                                            bool is_job) {
+                                            TraceName named) {
   Result<std::unique_ptr<WhatIfTrace>> opened =
-      is_job ? open_job_trace(trace, server) : open_trace(trace, server);
+      named == TraceName::kJob ? open_job_trace(trace, server) : open_trace(trace, server);
   if (!opened) return opened.error();
   skeleton::OperationReader reader((*opened)->ranks());
   Progress progress("lbf-skeleton", "read");
@@ -139,10 +139,10 @@ Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std:
 }
 
 Result<BuiltSignature> build_signature(const BuildOptions& options) {
-  Result<skeleton::ProgramTrace> program = read_program(options.trace, options.server, options.is_job);
+  Result<skeleton::ProgramTrace> program = read_program(options.trace, options.server, options.named);
   if (!program) return program.error();
   Seconds application_s = options.application_s;
-  if (!(application_s > 0) && options.is_job)
+  if (!(application_s > 0) && options.named == TraceName::kJob)
     application_s = measured_by_lbfd_s(options.trace, options.server);
   if (!(application_s > 0)) application_s = longest_rank_s(*program);
   const Result<std::uint64_t> factor = factor_of(options, application_s);

@@ -13,9 +13,12 @@
 
 namespace lbf::tools {
 
+// kJob: a job that lbfd knows, whatever files there are.
+enum class TraceName : std::uint8_t { kPathOrJob, kJob };
+
 struct BuildOptions {
-  std::string trace;  // a path, or a job
-  bool is_job = false;
+  std::string trace;
+  TraceName named = TraceName::kPathOrJob;
   std::string server;
   Seconds time_s = 0;         // wanted run time of the skeleton; 0: `factor`
   std::uint64_t factor = 0;   // K; 0: none was asked for
@@ -30,10 +33,9 @@ struct BuildOptions {
 
 inline constexpr std::uint64_t kMostFactor = 2147483647;
 
-// All operations of a trace, or of a job that lbfd knows (IS_JOB: that, whatever files there are). Errors:
-// those of open_trace and OperationReader.
+// All operations of a trace. Errors: those of open_trace and OperationReader.
 Result<skeleton::ProgramTrace> read_program(const std::string& trace, const std::string& server,
-                                            bool is_job = false);
+                                            TraceName named = TraceName::kPathOrJob);
 
 struct BuiltSignature {
   skeleton::Signature signature;  // application_s: as asked for, else measured, else the trace's

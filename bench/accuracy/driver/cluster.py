@@ -98,23 +98,28 @@ class Cluster:
         return result
 
     def captured(self, run, label, since):
-        """Waits until lbfd has the whole step; keeps its trace, says what it measured."""
+        """Keeps the step's trace, says what lbfd measured."""
+        step = self.finished_step(run.id, label, since)
+        per_node = run.case.ranks // run.case.nodes
+        if step["node_of_rank"] != [rank // per_node for rank in range(run.case.ranks)]:
+            raise MeasureError(f"{run.id}: the ranks are not in blocks: {step['node_of_rank']}")
+        trace = trace_of(self.output, run.id)
+        command(["lbf-trace", "convert", f"{step['job']}.{step['step']}", "--to", "stored", "-o", trace], self.env)
+        info = json.loads(command(["lbf-trace", "info", trace, "--json"], self.env))
+        return {"measured_s": step["measured_s"], "process_s": info["process_s"], "messages": step["messages"],
+                "events": step["events"], "unmodelled_s": step["unmodelled_s"]}
+
+    def finished_step(self, name, label, since):
+        """Waits until lbfd has the whole step."""
         for _ in range(300):
             for step in json.loads(command(["lbf-report", f"--starttime={since}", "--json"], self.env))["steps"]:
                 if step["job_name"] != label or step["state"] == "running":
                     continue
                 if step["state"] != "complete":
-                    raise MeasureError(f"{run.id}: the trace is {step['state']}: {step['why_partial']}")
-                per_node = run.case.ranks // run.case.nodes
-                if step["node_of_rank"] != [rank // per_node for rank in range(run.case.ranks)]:
-                    raise MeasureError(f"{run.id}: the ranks are not in blocks: {step['node_of_rank']}")
-                trace = trace_of(self.output, run.id)
-                command(["lbf-trace", "convert", f"{step['job']}.{step['step']}", "--to", "stored", "-o", trace], self.env)
-                info = json.loads(command(["lbf-trace", "info", trace, "--json"], self.env))
-                return {"measured_s": step["measured_s"], "process_s": info["process_s"], "messages": step["messages"],
-                        "events": step["events"], "unmodelled_s": step["unmodelled_s"]}
+                    raise MeasureError(f"{name}: the trace is {step['state']}: {step['why_partial']}")
+                return step
             time.sleep(0.1)
-        raise MeasureError(f"{run.id}: lbfd does not know the job")
+        raise MeasureError(f"{name}: lbfd does not know the job")
 
 
 def network_file(output, network, repeat):

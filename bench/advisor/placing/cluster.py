@@ -83,7 +83,7 @@ class PlacementCluster(Cluster):
                 except MeasureError:
                     if last:
                         raise
-            step = self.finished_step(label, since)
+            step = self.step_in_blocks(program, label, since)
             name = f"{step['job']}.{step['step']}"
             network = self.network_file(plan.PROGRAMS[program][0])
             text = command(["lbf-advise", "-j", name, "--refresh", "--overcommit", "--ran-cores", "1", "--ran-network", network,
@@ -94,18 +94,11 @@ class PlacementCluster(Cluster):
         with open(advice, encoding="utf-8") as file:
             return trace, json.load(file)
 
-    def finished_step(self, label, since):
-        for _ in range(300):
-            for step in json.loads(command(["lbf-report", f"--starttime={since}", "--json"], self.env))["steps"]:
-                if step["job_name"] != label or step["state"] == "running":
-                    continue
-                if step["state"] != "complete":
-                    raise MeasureError(f"the trace is {step['state']}: {step['why_partial']}")
-                if plan.in_order(step["node_of_rank"]) != plan.ran(self.nodes).nodes:
-                    raise MeasureError(f"the captured ranks are not in blocks: {step['node_of_rank']}")
-                return step
-            time.sleep(0.1)
-        raise MeasureError("lbfd does not know the captured job")
+    def step_in_blocks(self, program, label, since):
+        step = self.finished_step(program, label, since)
+        if plan.in_order(step["node_of_rank"]) != plan.ran(self.nodes).nodes:
+            raise MeasureError(f"the captured ranks are not in blocks: {step['node_of_rank']}")
+        return step
 
     def predict(self, program, trace, placements):
         """{name: seconds} of the replay, for each placement."""

@@ -1,11 +1,10 @@
 """All runs of the plan, with progress; each is a row of runs.csv as soon as it is done."""
 
-import csv
 import os
 import statistics
 import time
 
-from driver.measure import clock, read_rows as read_runs
+from driver.measure import clock, read_rows as read_runs, write_row
 
 from . import plan
 
@@ -18,17 +17,6 @@ def times_of(runs):
     for row in runs.values():
         times.setdefault((row["program"], row["placement"]), []).append(float(row["job_s"]))
     return {key: sorted(values) for key, values in times.items()}
-
-
-def write_row(path, row):
-    is_new = not os.path.exists(path)
-    with open(path, "a", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        if is_new:
-            writer.writeheader()
-        writer.writerow(row)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def measure_all(cluster, placements, repeats, seed, output):
@@ -55,6 +43,6 @@ def measure_all(cluster, placements, repeats, seed, output):
         row = {"id": run.id, **run._asdict(), "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
                "load_before": f"{os.getloadavg()[0]:.2f}"}
         row["job_s"] = f"{cluster.run(run.program, nodes):.6f}"
-        write_row(path, row)
+        write_row(path, row, COLUMNS)
         times.setdefault((run.program, run.placement), []).append(float(row["job_s"]))
     print(f"  {len(left)} runs in {clock(time.monotonic() - began)}")

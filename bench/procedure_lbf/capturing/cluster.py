@@ -59,7 +59,7 @@ class ProcedureCluster(Cluster):
 
     def keep_trace(self, run, label, since):
         """Waits until lbfd has the whole step, and that its procedures were measured to the end."""
-        step = self.finished_step(run, label, since)
+        step = self.finished_step(run.id, label, since)
         if step["node_of_rank"] != plan.node_of_rank(run.ranks):
             raise MeasureError(f"{run.id}: the ranks are not laid out as they were to be: {step['node_of_rank']}")
         found = {one["name"]: one for one in (step["procedures"] or {"procedures": []})["procedures"]}
@@ -69,17 +69,6 @@ class ProcedureCluster(Cluster):
                 raise MeasureError(f"{run.id}: {modification.procedure}: {one['state']}: {one['note']}")
         command(["lbf-trace", "convert", f"{step['job']}.{step['step']}", "--to", "stored", "-o",
                  trace_of(self.output, run.id)], self.env)
-
-    def finished_step(self, run, label, since):
-        for _ in range(300):
-            for step in json.loads(command(["lbf-report", f"--starttime={since}", "--json"], self.env))["steps"]:
-                if step["job_name"] != label or step["state"] == "running":
-                    continue
-                if step["state"] != "complete":
-                    raise MeasureError(f"{run.id}: the trace is {step['state']}: {step['why_partial']}")
-                return step
-            time.sleep(0.1)
-        raise MeasureError(f"{run.id}: lbfd does not know the job")
 
 
 def predict(options, run_id, ranks, modification):

@@ -8,7 +8,7 @@ import subprocess
 import time
 
 from driver.cluster import MeasureError
-from driver.measure import clock
+from driver.measure import clock, write_row
 
 from . import plan
 
@@ -61,14 +61,7 @@ class Experiment:
         path = os.path.join(self.options.output, "runs.csv")
         row = {"id": run.id, **run._asdict(), "time_s": f"{time_s:.6f}",
                "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "load_before": f"{os.getloadavg()[0]:.2f}"}
-        is_new = not os.path.exists(path)
-        with open(path, "a", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-            if is_new:
-                writer.writeheader()
-            writer.writerow(row)
-            file.flush()
-            os.fsync(file.fileno())
+        write_row(path, row, COLUMNS)
         self.rows[run.id] = {**row, "time_s": time_s}
 
     def times(self, program, scenario, what):

@@ -105,7 +105,7 @@ void StepTotals::take(std::uint32_t, Rank rank, const protocol::StatsRecord& rec
   totals.capture_s = record.capture_s;
   if (!record.calls) return;
   totals.calls.assign(mpi_function_count() + 1, {0, 0});
-  for (const protocol::CallTotal& call : *record.calls) {
+  for (const protocol::FunctionTotal& call : *record.calls) {
     if (call.function < totals.calls.size()) totals.calls[call.function] = {call.count, call.total_s};
   }
 }

@@ -37,7 +37,7 @@ TEST(ControlRecords, EachHasItsBytes) {
   expect_bytes(StatsRecord{2, 1.5, {{{12, 10, 0.5}, {13, 1, 0.0}}}, 1, 2, 3, 4, 0.125, 0.0625},
                R"({"abandoned_calls":3,"calls":[[12,10,0.5],[13,1,0.0]],"capture_s":0.0625,"elapsed_s":1.5,)"
                R"("events_without_communicator":4,"failed_polls":1,"lost_records":2,"rank":2,"type":"stats","unread_gap_s":0.125})");
-  expect_bytes(StatsRecord{.rank = 0, .calls = std::vector<CallTotal>()},
+  expect_bytes(StatsRecord{.rank = 0, .calls = std::vector<FunctionTotal>()},
                R"({"abandoned_calls":0,"calls":[],"capture_s":0.0,"elapsed_s":0.0,"events_without_communicator":0,)"
                R"("failed_polls":0,"lost_records":0,"rank":0,"type":"stats","unread_gap_s":0.0})");
   expect_bytes(ProcessEndRecord{0, std::string(kFinalized), 1.5},

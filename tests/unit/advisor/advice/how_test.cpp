@@ -47,7 +47,7 @@ TEST(SrunFlags, NodesThatDiffer) {
   EXPECT_EQ(srun_flags(one, "./h"), "-N2 -n4 --distribution=arbitrary --nodelist=./h")
       << "--ntasks-per-node=3 would want three processors of the smaller node, too";
   EXPECT_EQ(host_file_of(one), "n1\nn1\nn1\nn2\n");
-  EXPECT_EQ(describe(one, false), "2 nodes, block");
+  EXPECT_EQ(describe_briefly(one), "2 nodes, block");
   EXPECT_EQ(srun_flags_of_what_ran(one), "-N2 -n4");
   one.target.cores_of_node = {4, 4};
   EXPECT_EQ(srun_flags(one, "./h"), "-N2 -n4 --distribution=block --ntasks-per-node=3 --nodelist=n[1-2]")
@@ -89,10 +89,10 @@ TEST(SrunFlags, ComputedMappings) {
 
 TEST(Describe, Candidates) {
   Candidate one = candidate("map", {0, 1}, 2);
-  EXPECT_EQ(describe(one, false), "2 nodes, computed mapping");
+  EXPECT_EQ(describe_briefly(one), "2 nodes, computed mapping");
   one.set.partition = "long";
-  EXPECT_EQ(describe(one, true), "2 nodes of long, computed mapping, slow");
-  EXPECT_EQ(describe(candidate("block", {0}, 1), false), "1 node");
+  EXPECT_EQ(describe(one), "2 nodes of long, computed mapping, slow");
+  EXPECT_EQ(describe_briefly(candidate("block", {0}, 1)), "1 node");
 }
 
 TEST(Ranges, AsPeopleWriteThem) {
