@@ -148,8 +148,9 @@ Result<void> OperationReader::collective(Rank rank, const Event& event) {
   const std::vector<Rank>& members = trace_.comms[event.comm];
   if (event.root < 0 || event.root >= static_cast<Rank>(members.size()))
     return at(rank, "a collective whose root is not in its communicator");
-  const bool is_root = members[static_cast<std::size_t>(event.root)] == rank;
-  const std::size_t needed = values_needed(collective_op(event), members.size(), is_root);
+  const RootRole role =
+      members[static_cast<std::size_t>(event.root)] == rank ? RootRole::kRoot : RootRole::kOther;
+  const std::size_t needed = values_needed(collective_op(event), members.size(), role);
   if (event.values.size() < needed) return at(rank, "a collective without the bytes of each peer");
   if (event.kind == EventKind::kIcollective) {
     if (Result<void> started = start(rank, OperationKind::kIcollective, event); !started) return started;
