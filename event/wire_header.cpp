@@ -1,4 +1,4 @@
-// read_batch_header (event/wire.h). Implements docs/formats/wire-v1.md, "Header".
+// read_batch_header (event/wire.h). Implements docs/formats/wire-v1.md.
 #include <string>
 
 #include "base/crc32c.h"

@@ -1,4 +1,4 @@
-// A shape of the wire format as the decoder keeps it (docs/formats/wire-v1.md, "Shapes"). No file but the decoder needs
+// A shape of the wire format as the decoder keeps it (docs/formats/wire-v1.md). No file but the decoder needs
 // it.
 #pragma once
 
