@@ -5,12 +5,12 @@ complain() { echo "$(basename "$0"): $1" >&2; }
 
 # packages demo|check|all: those of etc/debian-packages that ./demo, ./check or ./check --all needs.
 packages() {
-  local last='$^'
+  local after='only nothing'
   case $1 in
-    demo) last='^# only \./check$' ;;
-    check) last='^# only \./check --all$' ;;
+    demo) after='only ./check' ;;
+    check) after='only ./check --all' ;;
   esac
-  sed -e "/$last/,\$d" -e 's/#.*//' -e 's/[[:space:]]//g' -e '/^$/d' etc/debian-packages
+  awk -v end="# $after" '$0 == end { exit } !/^#/ && NF { print $1 }' etc/debian-packages
 }
 
 install_debian() {
