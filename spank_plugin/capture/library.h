@@ -75,7 +75,7 @@ struct CountingWrapper {
 };
 extern constinit const CountingWrapper counting_wrappers[];
 extern const std::size_t counting_wrapper_count;
-// MPI_Finalize and MPI_Abort, in all bindings.
+// MPI_Finalize, MPI_Abort and what opens and closes sessions, in all bindings.
 extern constinit const std::uint32_t ending_slots[];
 extern const std::size_t ending_slot_count;
 

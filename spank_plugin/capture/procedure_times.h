@@ -2,7 +2,7 @@
 //
 // Place in the event's way: MPI_Init -> *procedure times* -> liblbf_procedures.so (spank_plugin/procedures/library.h)
 // -> ring. Where LBF_CAPTURE_PROCEDURES asks for procedures, the library is loaded at the end of MPI_Init from the
-// capture's own folder; from then on every recorded call takes the recorder's attentive path (recorder_modes.cpp), and
+// capture's own folder; from then on every recorded call takes the recorder's attentive path (recorder_attention.cpp), and
 // calls what is below. Where it does not, nothing of this costs anything on the MPI path. docs/procedures.md,
 // "Connection".
 #pragma once

@@ -7,6 +7,7 @@
 //
 // By concern: recorder_p2p.cpp, recorder_requests.cpp, recorder_collectives.cpp, recorder_communicators.cpp,
 // recorder_windows.cpp, recorder_process.cpp; recorder_modes.cpp: what is recorded at all, and what is counted;
+// recorder_attention.cpp: the rarer ways of a call;
 // recorder_cost.cpp: what that takes.
 #pragma once
 

@@ -71,7 +71,7 @@ struct Body {
 
 void fill(ring::Record& record, CollectiveOp op, const Communicator& comm, std::int32_t recorded_root,
           std::uint64_t bytes, bool in_place, std::uint32_t id) noexcept {
-  record.words_and_op |= static_cast<std::uint32_t>(op) << 24;
+  ring::set_op(record, op);
   record.peer = recorded_root;
   record.comm = comm.index;
   record.bytes = bytes;

@@ -106,7 +106,7 @@ void synchronise(Call& call, const Communicator& comm, std::uint32_t request, bo
   if (call.counts()) return count_on(call, comm, collectives(comm));
   ring::Record* const record = call.append(nonblocking ? EventKind::kIcollective : EventKind::kCollective);
   if (record == nullptr) return;
-  record->words_and_op |= static_cast<std::uint32_t>(CollectiveOp::kCommCreate) << 24;
+  ring::set_op(*record, CollectiveOp::kCommCreate);
   record->comm = comm.index;
   record->bytes = 8;
   record->request = request;
@@ -295,7 +295,7 @@ ring::Record* append_collective(Call& call, CollectiveOp op, const Communicator&
   }
   ring::Record* const record = call.append(EventKind::kCollective);
   if (record == nullptr) return nullptr;
-  record->words_and_op |= static_cast<std::uint32_t>(op) << 24;
+  ring::set_op(*record, op);
   record->comm = comm.index;
   record->bytes = bytes;
   return record;

@@ -167,7 +167,7 @@ void aborting(Call& call) noexcept {
 }
 
 void phase(Call& call, int level) noexcept {
-  if (ring::Record* record = call.append(EventKind::kPhase)) record->tag = level;
+  if (ring::Record* record = call.append(EventKind::kPhase)) ring::set_phase_level(*record, level);
 }
 
 void unmodelled(Call& call) noexcept {
@@ -181,7 +181,7 @@ void unseen(Call& call) noexcept {
 void io(Call& call, IoDirection direction, std::int64_t count, MPI_Datatype type, Made made) noexcept {
   ring::Record* const record = call.append(EventKind::kIo);
   if (record != nullptr) {
-    record->words_and_op |= static_cast<std::uint32_t>(direction) << 24;
+    ring::set_op(*record, direction);
     if (direction != IoDirection::kNone) record->bytes = message_bytes(call.thread(), count, type);
   }
   if (!made.nonblocking || call.counts()) return;
@@ -192,13 +192,13 @@ void io(Call& call, IoDirection direction, std::int64_t count, MPI_Datatype type
   keep_request(call, made.request, info);
 }
 
-// Rank 0 of those who started processes says how many; `bytes` of the record.
+// Rank 0 of those who started processes says how many.
 void spawned(Call& call, MPI_Comm comm, NewComm intercomm) noexcept {
   int rank = -1, children = 0;
   library.Comm_rank(comm, &rank);
   if (rank == 0) library.Comm_remote_size(intercomm.get(), &children);
   ring::Record* const record = call.append(EventKind::kUnmodelled);
-  if (record != nullptr) record->bytes = static_cast<std::uint64_t>(children);
+  if (record != nullptr) ring::set_spawned(*record, static_cast<std::uint64_t>(children));
 }
 
 void type_freed() noexcept {

@@ -167,7 +167,7 @@ void one_sided(Call& call, OneSidedOp op, std::int64_t count, MPI_Datatype type,
     keep_request(call, made.request, info);
   }
   if (record == nullptr) return;
-  record->words_and_op |= static_cast<std::uint32_t>(op) << 24;
+  ring::set_op(*record, op);
   record->peer = window->peer_world_rank(target);
   record->comm = window->index;
   record->bytes = op == OneSidedOp::kLock ? 0 : message_bytes(call.thread(), count, type);

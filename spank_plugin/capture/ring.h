@@ -11,8 +11,11 @@
 #pragma once
 
 #include <atomic>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+
+#include "event/event.h"
 
 namespace lbf::ring {
 
@@ -142,8 +145,8 @@ inline constexpr unsigned kWhereBits = 8;
 
 // Kinds beyond lbf::EventKind (a record's kind is an EventKind, or one of these).
 inline constexpr std::uint8_t kRecordPad = 255;     // skip `words`: the data area's end was too near
-inline constexpr std::uint8_t kRecordAdjust = 254;  // values of the gap before the *next* record, see below
-inline constexpr std::uint8_t kRecordProcedure = 253;  // a name, or what is said of a procedure, see below
+inline constexpr std::uint8_t kRecordAdjust = 254;  // an Adjustment
+inline constexpr std::uint8_t kRecordProcedure = 253;  // a ProcedureText
 
 // A record: 48 bytes, then words - 6 values of 8 bytes each (lbf::Event::values). Records are 8-byte aligned
 // and never wrap around the end of the data area.
@@ -151,7 +154,7 @@ inline constexpr std::uint8_t kRecordProcedure = 253;  // a name, or what is sai
 // The process time before a record is  enter - (leave of the record before) - what the kRecordAdjust records
 // between them take away. A call that makes several records (Waitall, Sendrecv) gives its enter and leave in
 // the first (kFlagCallBegin); the others have enter = leave = the call's leave.
-// Collectives: `peer` is the root (rank in comm). kGap: `bytes` = lost records.
+// Some kinds use a member for something else: the functions below say which.
 struct Record {
   std::uint32_t words_and_op;  // low 24 bits: length in 8-byte words; high 8: CollectiveOp
   std::uint8_t kind;
@@ -170,27 +173,132 @@ inline constexpr std::uint32_t kRecordWords = sizeof(Record) / 8;
 // Record::request is below it. The relay numbers from it on what it makes requests of.
 inline constexpr std::uint32_t kFirstRelayRequest = 0x80000000U;
 
-// kRecordAdjust uses the same 48 bytes: enter = preempted ticks (dropped, another process ran),
-// leave = blocked ticks (kept: becomes a kBlocked event), bytes = waiting ticks (inside calls that have no
-// record of their own and between failed polls: dropped, the replay decides how long a wait is).
+inline std::uint8_t kind_of(EventKind kind) noexcept { return static_cast<std::uint8_t>(kind); }
 
-// kRecordProcedure: no time passes with it, and it ends no gap; the next record's process time is as if it were not
-// there. `tag` = ProcedureWord, `comm` = the process's number of the procedure (kName, kOff), `bytes` = length of the
-// text, of which the first `request` bytes are the procedure's name; the text's bytes are the values, the last word
-// filled up with zeros. A name comes before the first kProcedure record that has its number.
+// In 8-byte words, with the values.
+inline std::uint32_t length_words(const Record& record) noexcept { return record.words_and_op & 0xffffff; }
+
+// CollectiveOp, OneSidedOp, IoDirection or SkippedSide, by the record's kind. 0 where the kind has none.
+inline std::uint32_t op_code(const Record& record) noexcept { return record.words_and_op >> 24; }
+// REQUIRES: none is set yet.
+inline void set_op_code(Record& record, std::uint32_t code) noexcept { record.words_and_op |= code << 24; }
+
+inline void set_op(Record& record, CollectiveOp op) noexcept {
+  assert(is_collective(static_cast<EventKind>(record.kind)));
+  set_op_code(record, static_cast<std::uint32_t>(op));
+}
+inline void set_op(Record& record, OneSidedOp op) noexcept {
+  assert(record.kind == kind_of(EventKind::kOneSided));
+  set_op_code(record, static_cast<std::uint32_t>(op));
+}
+inline void set_op(Record& record, IoDirection direction) noexcept {
+  assert(record.kind == kind_of(EventKind::kIo));
+  set_op_code(record, static_cast<std::uint32_t>(direction));
+}
+
+// The root of a collective: a rank in comm, kRootIsMe or kRootIsElsewhere.
+inline std::int32_t root_of(const Record& record) noexcept {
+  assert(is_collective(static_cast<EventKind>(record.kind)));
+  return record.peer;
+}
+
+// kGap: how many records are lost.
+inline void set_lost_records(Record& record, std::uint64_t records) noexcept {
+  assert(record.kind == kind_of(EventKind::kGap));
+  record.bytes = records;
+}
+
+// kSkipped: COUNT messages or collectives at one end of a channel.
+inline void set_skipped(Record& record, SkippedSide side, std::uint64_t count) noexcept {
+  assert(record.kind == kind_of(EventKind::kSkipped));
+  set_op_code(record, static_cast<std::uint32_t>(side));
+  record.bytes = count;
+}
+inline bool skips_everything(const Record& record) noexcept {
+  return record.kind == kind_of(EventKind::kSkipped) && op_code(record) == static_cast<std::uint32_t>(SkippedSide::kEverything);
+}
+
+// kWindowOpen: the number of the window.
+inline void set_window(Record& record, std::uint32_t window) noexcept {
+  assert(record.kind == kind_of(EventKind::kWindowOpen));
+  record.bytes = window;
+}
+
+inline void set_phase_level(Record& record, std::int32_t level) noexcept {
+  assert(record.kind == kind_of(EventKind::kPhase));
+  record.tag = level;
+}
+
+// kUnmodelled: how many processes the call started.
+inline void set_spawned(Record& record, std::uint64_t processes) noexcept {
+  assert(record.kind == kind_of(EventKind::kUnmodelled));
+  record.bytes = processes;
+}
+
+// kRecordAdjust: ticks of the gap before the *next* record that are no process time.
+struct Adjustment {
+  std::uint64_t preempted = 0;  // dropped: another process ran
+  std::uint64_t blocked = 0;    // kept: becomes a kBlocked event
+  // Inside calls that have no record of their own and between failed polls. Dropped: the replay decides how long a wait is.
+  std::uint64_t waiting = 0;
+
+  bool any() const noexcept { return (preempted | blocked | waiting) != 0; }
+};
+inline Record record_of(const Adjustment& adjustment) noexcept {
+  Record record{};
+  record.words_and_op = kRecordWords;
+  record.kind = kRecordAdjust;
+  record.enter = adjustment.preempted;
+  record.leave = adjustment.blocked;
+  record.bytes = adjustment.waiting;
+  return record;
+}
+inline Adjustment adjustment_of(const Record& record) noexcept {
+  assert(record.kind == kRecordAdjust);
+  return {record.enter, record.leave, record.bytes};
+}
+
 enum class ProcedureWord : std::int32_t {
   kName = 0,     // the whole text is the name
   kRefused = 1,  // name, then why it is not measured
   kNote = 2,     // name (may be empty), then a line for people
-  kOff = 3,      // name, then a line: it was switched off, because it is called too often for the limit: `enter` calls in the
-                 // last `leave` ticks
+  kOff = 3,      // name, then a line: it was switched off, because it is called too often for the limit: `calls` in the
+                 // last `ticks`
   kCandidate = 4,  // what "auto" would measure; name, then "NUMBER OF SAMPLES OWN" (the NUMBERth from 0 of OF candidates; in
                    // OWN samples of the program's own procedures it was SAMPLES times itself), then what calls it most and
                    // what calls that, each behind a newline. OF 0: there is none, and no name
   kSamples = 5,    // of a procedure that is not measured: name, then "INCLUSIVE EXCLUSIVE OF": in so many of so many samples
                    // between MPI calls since it is sampled; the last one counts
 };
-inline constexpr std::int32_t kProcedureWords = 6;
+inline constexpr std::uint32_t kProcedureWords = 6;
 inline constexpr std::size_t kMaxProcedureTextBytes = 2048;
+
+// kRecordProcedure: no time passes with it, and it ends no gap. The next record's process time is as if it were not there. The
+// text's bytes are the values, the last word filled up with zeros. A name comes before the first kProcedure record that has its
+// number.
+struct ProcedureText {
+  ProcedureWord word = ProcedureWord::kName;  // hostile: may be none of these
+  std::uint32_t id = 0;                       // the process's number of the procedure (kName, kOff)
+  std::uint32_t name_bytes = 0;               // of the text, its beginning
+  std::uint64_t text_bytes = 0;
+  std::uint64_t calls = 0;  // kOff: so many in the last `ticks`
+  std::uint64_t ticks = 0;
+};
+inline Record record_of(const ProcedureText& text) noexcept {
+  Record record{};
+  record.words_and_op = kRecordWords + static_cast<std::uint32_t>((text.text_bytes + 7) / 8);
+  record.kind = kRecordProcedure;
+  record.tag = static_cast<std::int32_t>(text.word);
+  record.comm = text.id;
+  record.request = text.name_bytes;
+  record.enter = text.calls;
+  record.leave = text.ticks;
+  record.bytes = text.text_bytes;
+  return record;
+}
+inline ProcedureText procedure_text_of(const Record& record) noexcept {
+  assert(record.kind == kRecordProcedure);
+  return {static_cast<ProcedureWord>(record.tag), record.comm, record.request, record.bytes, record.enter, record.leave};
+}
 
 }  // namespace lbf::ring

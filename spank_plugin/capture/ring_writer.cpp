@@ -4,28 +4,22 @@
 
 namespace lbf::capture {
 
-void RingWriter::write_adjust(const Adjust& adjust) noexcept {
+void RingWriter::write_adjust(const ring::Adjustment& adjust) noexcept {
   if (!adjust.any()) return;
-  auto* record = reinterpret_cast<ring::Record*>(claim(sizeof(ring::Record)));
-  std::memset(static_cast<void*>(record), 0, sizeof(*record));
-  record->words_and_op = ring::kRecordWords;
-  record->kind = ring::kRecordAdjust;
-  record->enter = adjust.preempted;
-  record->leave = adjust.blocked;
-  record->bytes = adjust.waiting;
+  *reinterpret_cast<ring::Record*>(claim(sizeof(ring::Record))) = ring::record_of(adjust);
 }
 
 // What was lost, and what was to be taken away before it.
 void RingWriter::write_gap() noexcept {
   write_adjust(gap_.before);
   auto* record = reinterpret_cast<ring::Record*>(claim(sizeof(ring::Record)));
-  std::memset(static_cast<void*>(record), 0, sizeof(*record));
+  *record = ring::Record{};
   record->words_and_op = ring::kRecordWords;
-  record->kind = static_cast<std::uint8_t>(EventKind::kGap);
+  record->kind = ring::kind_of(EventKind::kGap);
   record->flags = kFlagCallBegin;
   record->enter = gap_.enter;
   record->leave = gap_.leave;
-  record->bytes = gap_.records;
+  ring::set_lost_records(*record, gap_.records);
   gap_ = Gap{};
   gap_counted_ = 0;
 }
@@ -67,7 +61,7 @@ ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexc
   if (fits_at_all(bytes) && has_room(bytes, slack)) {
     if (gap_.records > 0) write_gap();
     write_adjust(adjust_);
-    adjust_ = Adjust{};
+    adjust_ = ring::Adjustment{};
     ring::Record* const record = place(kind, bytes);
     plain_ = true;
     renew_plain_until();
@@ -83,20 +77,14 @@ ring::Record* RingWriter::append_slow(EventKind kind, std::uint64_t bytes) noexc
 bool RingWriter::write_procedure(ring::ProcedureWord word, std::uint32_t id, const char* name,
                                  std::size_t name_bytes, const char* text, std::size_t text_bytes,
                                  std::uint64_t calls, std::uint64_t ticks) noexcept {
-  const std::uint64_t text_words = (name_bytes + text_bytes + 7) / 8;
-  const std::uint64_t bytes = (ring::kRecordWords + text_words) * 8;
+  const ring::Record said = ring::record_of(ring::ProcedureText{word, id, static_cast<std::uint32_t>(name_bytes),
+                                                                name_bytes + text_bytes, calls, ticks});
+  const std::uint64_t bytes = ring::length_words(said) * std::uint64_t{8};
   // Records of calls come first: at most half of the ring for words.
   if (!fits_at_all(bytes) || !has_room(bytes, bytes + capacity_ / 2)) return false;
   auto* record = reinterpret_cast<ring::Record*>(claim(bytes));
   std::memset(static_cast<void*>(record), 0, bytes);
-  record->words_and_op = static_cast<std::uint32_t>(bytes / 8);
-  record->kind = ring::kRecordProcedure;
-  record->tag = static_cast<std::int32_t>(word);
-  record->comm = id;
-  record->request = static_cast<std::uint32_t>(name_bytes);
-  record->enter = calls;
-  record->leave = ticks;
-  record->bytes = name_bytes + text_bytes;
+  *record = said;
   auto* const out = reinterpret_cast<char*>(record + 1);
   std::memcpy(out, name, name_bytes);
   std::memcpy(out + name_bytes, text, text_bytes);
@@ -105,14 +93,14 @@ bool RingWriter::write_procedure(ring::ProcedureWord word, std::uint32_t id, con
 }
 
 void RingWriter::stamp_others(std::uint64_t leave) noexcept {
-  std::uint64_t at = first_head_ + (first_->words_and_op & 0xffffff) * std::uint64_t{8};
+  std::uint64_t at = first_head_ + ring::length_words(*first_) * std::uint64_t{8};
   while (at < head_) {
     auto* record = reinterpret_cast<ring::Record*>(data_ + (at & (capacity_ - 1)));
     if (record->kind != ring::kRecordPad) {
       record->enter = leave;
       record->leave = leave;
     }
-    at += (record->words_and_op & 0xffffff) * std::uint64_t{8};
+    at += ring::length_words(*record) * std::uint64_t{8};
   }
 }
 
@@ -127,7 +115,7 @@ void RingWriter::lose_calls(std::uint64_t calls, std::uint64_t at) noexcept {
 void RingWriter::close_lost(std::uint64_t lost_from, std::uint64_t leave) noexcept {
   if (gap_.enter == 0) gap_.enter = lost_from;
   gap_.leave = leave;
-  adjust_ = Adjust{};  // what it would have taken away lies inside the gap now
+  adjust_ = ring::Adjustment{};  // what it would have taken away lies inside the gap now
   lost_in_call_ = false;
   lost_total_ += gap_.records - gap_counted_;
   gap_counted_ = gap_.records;

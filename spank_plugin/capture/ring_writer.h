@@ -153,22 +153,16 @@ class RingWriter {
   }
   // Adjustments that no record will carry: the time that they belong to is not recorded.
   void drop_adjustments() noexcept {
-    adjust_ = Adjust{};
+    adjust_ = ring::Adjustment{};
     set_plain(gap_.records == 0);
   }
 
  private:
-  struct Adjust {
-    std::uint64_t preempted = 0;
-    std::uint64_t blocked = 0;
-    std::uint64_t waiting = 0;
-    bool any() const noexcept { return (preempted | blocked | waiting) != 0; }
-  };
   struct Gap {
     std::uint64_t records = 0;  // lost since the last record in the ring
     std::uint64_t enter = 0;    // the part of the thread's time that they covered
     std::uint64_t leave = 0;
-    Adjust before;
+    ring::Adjustment before;
   };
 
   void set_plain(bool plain) noexcept {
@@ -254,7 +248,7 @@ class RingWriter {
 
   ring::Record* append_slow(EventKind kind, std::uint64_t bytes) noexcept;
   void append_slow(EventKind kind, const Fields& fields) noexcept;
-  void write_adjust(const Adjust& adjust) noexcept;
+  void write_adjust(const ring::Adjustment& adjust) noexcept;
   void write_gap() noexcept;  // REQUIRES: there is room for two records, each with a pad
   void stamp_others(std::uint64_t leave) noexcept;
   void close_lost(std::uint64_t lost_from, std::uint64_t leave) noexcept;
@@ -278,7 +272,7 @@ class RingWriter {
   bool plain_ = true;  // no adjustment and no gap to write first
   std::uint64_t tail_ = 0;  // the consumer's, as last seen
   std::uint64_t kept_back_ = kKeptBackBytes;
-  Adjust adjust_;
+  ring::Adjustment adjust_;
   Gap gap_;
   std::uint64_t gap_counted_ = 0;  // of gap_.records, in the header already
   std::uint64_t lost_total_ = 0;

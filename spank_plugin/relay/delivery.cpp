@@ -2,9 +2,10 @@
 #include "spank_plugin/relay/delivery.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <utility>
+
+#include "protocol/stream_messages.h"
 
 namespace lbf::relay {
 namespace {
@@ -14,21 +15,10 @@ constexpr std::uint64_t kMaxBackoffNs = 2'000'000'000;
 constexpr std::string_view kBatchType = "application/x-lbf-batch";
 constexpr std::string_view kJsonType = "application/json";
 
-// `next_sequence` of an answer; 0 when it has none.
-std::uint64_t next_sequence_of(const HttpResponse& response) {
-  const auto json = nlohmann::json::parse(response.body, nullptr, false);
-  if (!json.is_object()) return 0;
-  const auto found = json.find("next_sequence");
-  return found != json.end() && found->is_number_unsigned() ? found->get<std::uint64_t>() : 0;
-}
-
-cost::CostHistory history_of(const HttpResponse& response) {
-  const auto json = nlohmann::json::parse(response.body, nullptr, false);
-  const auto amount = [&](const char* key) {
-    const auto found = json.is_object() ? json.find(key) : json.end();
-    return found != json.end() && found->is_number() ? std::max(found->get<double>(), 0.0) : 0.0;
-  };
-  return {amount("expected_calls_per_s"), amount("expected_call_s"), amount("expected_relay_share")};
+// What earlier runs let expect; 0: nothing.
+cost::CostHistory history_of(const protocol::StreamAnswer& answer) {
+  return {answer.expected_calls_per_s.value_or(0), answer.expected_call_s.value_or(0),
+          answer.expected_relay_share.value_or(0)};
 }
 
 // Trying again can help: the daemon or its munged is busy or starting, or lost what it knew of the stream.
@@ -78,10 +68,8 @@ void Delivery::end(std::string reason) {
 }
 
 std::string Delivery::end_body() const {
-  return nlohmann::json{{"last_sequence", (refused_ ? durable_below_ : next_sequence_) - 1},
-                        {"lost_batches", totals_.lost_batches},
-                        {"reason", end_reason_.value_or("relay_terminated")}}
-      .dump();
+  return protocol::encode(protocol::StreamEnd{(refused_ ? durable_below_ : next_sequence_) - 1, totals_.lost_batches,
+                                              end_reason_.value_or("relay_terminated")});
 }
 
 std::uint64_t Delivery::oldest_unacknowledged() const {
@@ -111,8 +99,7 @@ void Delivery::refuse(const Error& error) {
   }
 }
 
-void Delivery::take_procedure_list(const HttpResponse& response) {
-  auto list = protocol::procedure_list_of_answer(response.body);
+void Delivery::take_procedure_list(std::optional<protocol::ProcedureList> list) {
   if (list && (!procedure_list_ || list->generation > procedure_list_->generation))
     procedure_list_ = std::make_shared<const protocol::ProcedureList>(std::move(*list));
 }
@@ -120,7 +107,8 @@ void Delivery::take_procedure_list(const HttpResponse& response) {
 void Delivery::connect(std::uint64_t now_ns) {
   auto response = request_("PUT", target_, options_.stream.description, kJsonType);
   if (!response) return failed(response.error(), now_ns);
-  const std::uint64_t next = response->status == 200 ? next_sequence_of(*response) : 0;
+  protocol::StreamAnswer answer = protocol::decode_stream_answer(response->body);
+  const std::uint64_t next = response->status == 200 ? answer.next_sequence : 0;
   if (next == 0) {
     const Error error = unexpected(*response);
     return is_passing(response->status) || response->status < 400 ? failed(error, now_ns) : refuse(error);
@@ -137,9 +125,9 @@ void Delivery::connect(std::uint64_t now_ns) {
                                              " of this stream, the relay " +
                                              "has not sent it: do two relays have the same node index?"});
   }
-  totals_.history = history_of(*response);
+  totals_.history = history_of(answer);
   totals_.registered = true;
-  take_procedure_list(*response);
+  take_procedure_list(std::move(answer.procedures));
   durable_below_ = next;
   if (in_flight_ && in_flight_sequence_ < next) in_flight_.reset();
   up_ = true;
@@ -151,11 +139,12 @@ void Delivery::post_in_flight(std::uint64_t now_ns) {
   auto response =
       request_("POST", target_ + "/batches/" + std::to_string(in_flight_sequence_), *in_flight_, kBatchType);
   if (!response) return failed(response.error(), now_ns);
-  const std::uint64_t next = next_sequence_of(*response);
+  protocol::StreamAnswer answer = protocol::decode_stream_answer(response->body);
+  const std::uint64_t next = answer.next_sequence;
   if ((response->status == 200 || response->status == 409) && next > in_flight_sequence_) {
     totals_.bytes_sent += in_flight_->size();
     ++totals_.batches;
-    take_procedure_list(*response);
+    take_procedure_list(std::move(answer.procedures));
     durable_below_ = next;
     in_flight_.reset();
     backoff_ns_ = 0;
@@ -319,7 +308,7 @@ Result<bool> SpoolDelivery::deliver_next() {
   if (!connected_) {
     auto response = request_("PUT", target_, file_.header().description, kJsonType);
     if (!response) return Error{ErrorCode::kUnavailable, response.error().message};  // lbfd, or munge, is not there
-    durable_below_ = response->status == 200 ? next_sequence_of(*response) : 0;
+    durable_below_ = response->status == 200 ? protocol::decode_stream_answer(response->body).next_sequence : 0;
     if (durable_below_ == 0) {
       const Error error = unexpected(*response);
       if (is_passing(response->status) || response->status < 400) {
@@ -343,7 +332,7 @@ Result<bool> SpoolDelivery::deliver_next() {
       request_("POST", batch ? target_ + "/batches/" + std::to_string(sequence) : target_ + "/end",
                (*record)->bytes, batch ? kBatchType : kJsonType);
   if (!response) return Error{ErrorCode::kUnavailable, response.error().message};
-  if (batch && response->status == 409 && next_sequence_of(*response) > sequence) return false;
+  if (batch && response->status == 409 && protocol::decode_stream_answer(response->body).next_sequence > sequence) return false;
   if (response->status == 200) return false;
   const Error error = unexpected(*response);
   if (is_passing(response->status)) return Error{ErrorCode::kUnavailable, error.message};

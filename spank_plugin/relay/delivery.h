@@ -95,7 +95,7 @@ class Delivery {
   void lose_batch() { ++totals_.lost_batches; }
   void failed(const Error& error, std::uint64_t now_ns);
   void refuse(const Error& error);
-  void take_procedure_list(const HttpResponse& response);
+  void take_procedure_list(std::optional<protocol::ProcedureList> list);
   std::string end_body() const;
   std::uint64_t oldest_unacknowledged() const;
 

@@ -49,23 +49,24 @@ std::string_view name_of(ring::ProcedureWord word) {
 
 void ProcedureWords::take(Rank rank, const ring::Record& record, std::span<const std::uint64_t> values,
                           ProcedureClock clock, RecordConverter& converter, Pass& pass) {
-  const std::size_t bytes = record.bytes;
+  const ring::ProcedureText said = ring::procedure_text_of(record);
+  const std::size_t bytes = said.text_bytes;
   const auto broken = [&] { pass.note("rank " + std::to_string(rank) + ": broken words about a procedure"); };
-  if (bytes > values.size() * 8 || bytes > ring::kMaxProcedureTextBytes || record.request > bytes ||
-      record.tag < 0 || record.tag >= ring::kProcedureWords) {
+  if (bytes > values.size() * 8 || bytes > ring::kMaxProcedureTextBytes || said.name_bytes > bytes ||
+      static_cast<std::uint32_t>(said.word) >= ring::kProcedureWords) {
     return broken();
   }
   const std::string_view all(reinterpret_cast<const char*>(values.data()), bytes);
-  const std::string name = one_line(all.substr(0, record.request));
-  std::string_view text = all.substr(record.request);
+  const std::string name = one_line(all.substr(0, said.name_bytes));
+  std::string_view text = all.substr(said.name_bytes);
   const double call_ns = clock.call_s > 0 && clock.call_s <= kMostCallS ? clock.call_s * 1e9 : 0;
-  switch (static_cast<ring::ProcedureWord>(record.tag)) {
+  switch (said.word) {
     case ring::ProcedureWord::kName: {
       const std::string whole = one_line(all);
-      if (whole.empty() || record.comm >= kMaxProcedures || !names_.emplace(record.comm, whole).second)
+      if (whole.empty() || said.id >= kMaxProcedures || !names_.emplace(said.id, whole).second)
         return;
-      converter.name_procedure(record.comm);
-      return pass.add_control(protocol::ProcedureRecord{rank, record.comm, whole, call_ns});
+      converter.name_procedure(said.id);
+      return pass.add_control(protocol::ProcedureRecord{rank, said.id, whole, call_ns});
     }
     case ring::ProcedureWord::kCandidate: {
       std::array<std::uint64_t, 4> numbers{};
@@ -93,10 +94,9 @@ void ProcedureWords::take(Rank rank, const ring::Record& record, std::span<const
       break;
   }
   if (++remarks_ > kMaxRemarks) return;
-  const auto word = static_cast<ring::ProcedureWord>(record.tag);
-  protocol::ProcedureRemarkRecord remark{rank, std::string(name_of(word)), name, one_line(text)};
-  if (word == ring::ProcedureWord::kOff && record.enter > 0 && record.leave > 0)
-    remark.calls_per_s = static_cast<double>(record.enter) / (static_cast<double>(record.leave) * clock.tick_s);
+  protocol::ProcedureRemarkRecord remark{rank, std::string(name_of(said.word)), name, one_line(text)};
+  if (said.word == ring::ProcedureWord::kOff && said.calls > 0 && said.ticks > 0)
+    remark.calls_per_s = static_cast<double>(said.calls) / (static_cast<double>(said.ticks) * clock.tick_s);
   pass.add_control(remark);
 }
 

@@ -61,8 +61,9 @@ Duration RecordConverter::Rounding::take(std::uint64_t ticks, Seconds seconds_pe
 Result<void> RecordConverter::convert(const ring::Record& record, std::span<const std::uint64_t> values,
                                       Seconds seconds_per_tick, const RelayEventSink& sink) {
   if (record.kind == ring::kRecordAdjust) {
-    dropped_ticks_ = add_saturating(dropped_ticks_, add_saturating(record.enter, record.bytes));
-    blocked_ticks_ = add_saturating(blocked_ticks_, record.leave);
+    const ring::Adjustment adjustment = ring::adjustment_of(record);
+    dropped_ticks_ = add_saturating(dropped_ticks_, add_saturating(adjustment.preempted, adjustment.waiting));
+    blocked_ticks_ = add_saturating(blocked_ticks_, adjustment.blocked);
     return {};
   }
   if (exited_) return {};  // MPI_Finalize was reached: nothing after it can be replayed
@@ -77,14 +78,13 @@ Result<void> RecordConverter::convert(const ring::Record& record, std::span<cons
   event.bytes = record.bytes;
   event.values = values;
   if (has_op(event.kind)) {
-    const std::uint32_t op = record.words_and_op >> 24;
+    const std::uint32_t op = ring::op_code(record);
     if (op >= op_count(event.kind)) return bad_record(record, "an operation that does not exist");
     event.op_code = static_cast<std::uint8_t>(op);
   }
   if (is_collective(event.kind)) {
-    event.root = record.peer;
-    if (record.peer >= world_size_ ||
-        (record.peer < 0 && record.peer != kRootIsMe && record.peer != kRootIsElsewhere)) {
+    event.root = ring::root_of(record);
+    if (event.root >= world_size_ || (event.root < 0 && event.root != kRootIsMe && event.root != kRootIsElsewhere)) {
       return bad_record(record, "a root outside the world");
     }
   } else {

@@ -15,7 +15,6 @@
 #include <ctime>
 #include <future>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -26,6 +25,8 @@
 #include "base/scoped_fd.h"
 #include "base/unique_handle.h"
 #include "protocol/relay_description.h"
+#include "protocol/step_description.h"
+#include "protocol/stream_messages.h"
 #include "spank_plugin/relay/common_look.h"
 #include "spank_plugin/relay/primitive_probe.h"
 #include "spank_plugin/relay/run_description.h"
@@ -69,41 +70,19 @@ bool wait_for_end(int end_fd, int watch_fd, std::uint64_t timeout_ns) {
   return got >= 0 || (errno != EINTR && errno != EAGAIN);
 }
 
-template <typename T>
-bool take(const nlohmann::json& json, const char* name, T* value) {
-  const auto found = json.find(name);
-  if (found == json.end() || !found->is_number_integer()) return false;
-  *value = found->get<T>();
-  return true;
-}
-
 }  // namespace
 
 Result<StepIdentity> read_step_identity(const std::string& description) {
-  const auto json = nlohmann::json::parse(description, nullptr, false);
-  std::uint64_t job = 0;
-  std::uint64_t step = 0;
-  std::uint64_t restart = 0;
+  const auto step = protocol::decode_step_description(description);
+  if (!step) return step.error();
   StepIdentity identity;
-  if (!json.is_object() || !take(json, "job", &job) || !take(json, "step", &step) ||
-      !take(json, "node_index", &identity.stream) || !take(json, "tasks", &identity.tasks) ||
-      !json.contains("nodes") || !json["nodes"].is_array()) {
-    return invalid_input(
-        "the step description lacks job, step, nodes, node_index or tasks (docs/formats/http-v1.md)");
-  }
-  (void)take(json, "restart", &restart);
-  identity.step_number = static_cast<std::uint32_t>(step);
-  if (const auto ids = json.find("task_ids"); ids != json.end() && ids->is_array()) {
-    identity.local_tasks = static_cast<std::uint32_t>(ids->size());
-  }
-  if (const auto limit = json.find("overhead_limit_percent"); limit != json.end() && limit->is_number()) {
-    identity.overhead_limit = std::clamp(limit->get<double>() / 100, 0.0, 1.0);
-  }
-  const auto cluster = json.find("cluster");
-  identity.key = (cluster != json.end() && cluster->is_string() && !cluster->get<std::string>().empty()
-                      ? cluster->get<std::string>()
-                      : "cluster") +
-                 "/" + std::to_string(job) + "/" + std::to_string(step) + "/" + std::to_string(restart);
+  identity.key = (step->cluster.empty() ? "cluster" : step->cluster) + "/" + std::to_string(*step->job) + "/" +
+                 std::to_string(*step->step) + "/" + std::to_string(step->restart.value_or(0));
+  identity.stream = step->node_index;
+  identity.step_number = *step->step;
+  identity.tasks = step->tasks;
+  identity.local_tasks = static_cast<std::uint32_t>(step->task_ids.size());
+  if (const auto limit = step->overhead_limit_percent) identity.overhead_limit = std::clamp(*limit / 100, 0.0, 1.0);
   return identity;
 }
 
@@ -397,13 +376,10 @@ Result<void> abandon_stream(const std::string& description, const RequestFunctio
   auto opened = request("PUT", target, parsed->own, "application/json");
   if (!opened) return opened.error();
   if (opened->status != 200) return error_of_response(*opened);
-  const auto json = nlohmann::json::parse(opened->body, nullptr, false);
-  std::uint64_t next = 0;
-  if (!json.is_object() || !take(json, "next_sequence", &next) || next == 0) {
-    return Error{ErrorCode::kInternal, "lbfd answered without next_sequence"};
-  }
-  const nlohmann::json end{{"last_sequence", next - 1}, {"lost_batches", 1}, {"reason", "relay_killed"}};
-  auto ended = request("POST", target + "/end", end.dump(), "application/json");
+  const std::uint64_t next = protocol::decode_stream_answer(opened->body).next_sequence;
+  if (next == 0) return Error{ErrorCode::kInternal, "lbfd answered without next_sequence"};
+  const std::string end = protocol::encode(protocol::StreamEnd{next - 1, 1, "relay_killed"});
+  auto ended = request("POST", target + "/end", end, "application/json");
   if (!ended) return ended.error();
   if (ended->status != 200) return error_of_response(*ended);
   return {};

@@ -32,8 +32,7 @@ struct RelayOptions {
   Seconds deliver_timeout_s = 5;  // after the end; then the rest is spooled
 };
 
-// The step's key and stream number from its description. Errors: kInvalidInput (job, step, nodes, node_index
-// or tasks missing or of a wrong type).
+// The step's key and stream number from its description. Errors: kInvalidInput, as lbfd would refuse the description.
 struct StepIdentity {
   std::string key;
   std::uint32_t stream = 0;

@@ -279,7 +279,7 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
       const std::uint64_t left = chunk - at;
       // A pad may be shorter than a record: only its first word counts.
       std::memcpy(&record, words, std::min<std::uint64_t>(left, sizeof record));
-      const std::uint64_t bytes = std::uint64_t{record.words_and_op & 0xffffff} * 8;
+      const std::uint64_t bytes = ring::length_words(record) * std::uint64_t{8};
       const bool pad = record.kind == ring::kRecordPad;
       if (bytes == 0 || (!pad && bytes < sizeof record)) {
         outcome = invalid_input("ring " + name_ + ": a record of " + std::to_string(bytes) + " bytes");
@@ -303,7 +303,7 @@ Result<std::uint64_t> RingReader::drain(std::uint64_t limit_bytes, const RecordS
           outcome = invalid_input("ring " + name_ + ": unknown record kind " + std::to_string(record.kind));
           break;
         }
-        if ((record.words_and_op >> 24) >= kCollectiveOpCount || record.function >= ring::kMaxFunctions) {
+        if (ring::op_code(record) >= kCollectiveOpCount || record.function >= ring::kMaxFunctions) {
           outcome = invalid_input("ring " + name_ + ": a record with an unknown collective or function");
           break;
         }

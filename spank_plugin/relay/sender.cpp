@@ -62,7 +62,7 @@ Sender::~Sender() {
 
 void Sender::submit(std::unique_ptr<BatchEncoder> batch) {
   {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     waiting_bytes_.fetch_add(batch->raw_bytes(), std::memory_order_relaxed);
     incoming_.push_back(std::move(batch));
   }
@@ -76,22 +76,20 @@ bool Sender::pressed() {
 }
 
 DeliveryTotals Sender::totals() const {
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return totals_;
 }
 
 std::shared_ptr<const protocol::ProcedureList> Sender::procedure_list_after(std::uint64_t generation) const {
   if (list_generation_.load(std::memory_order_relaxed) <= generation) return nullptr;
-  const std::lock_guard lock(mutex_);
+  const MutexLock lock(mutex_);
   return procedure_list_;
 }
 
 Outcome Sender::finish(std::string reason, std::uint64_t deadline_ns) {
   {
-    const std::lock_guard lock(mutex_);
-    ending_ = true;
-    end_reason_ = std::move(reason);
-    deadline_ns_ = deadline_ns;
+    const MutexLock lock(mutex_);
+    end_ = End{std::move(reason), deadline_ns};
   }
   wake_.notify_one();
   thread_.join();
@@ -113,59 +111,63 @@ void Sender::deliver_leftover() {
   if (!done || *done) leftover_.reset();
 }
 
+// Takes what was submitted, and says how far the delivery is.
+std::optional<Sender::End> Sender::exchange_with_relay() {
+  const MutexLock lock(mutex_);
+  while (!incoming_.empty()) {
+    delivery_.submit(std::move(incoming_.front()));
+    incoming_.pop_front();
+  }
+  totals_ = delivery_.totals();
+  if (const auto& list = delivery_.procedure_list(); list != procedure_list_) {
+    procedure_list_ = list;
+    list_generation_.store(list->generation, std::memory_order_relaxed);
+  }
+  // Under the lock: a batch that comes now is not counted away.
+  waiting_bytes_.store(delivery_.queued_bytes(), std::memory_order_relaxed);
+  return end_;
+}
+
+// Less, where the relay has something to say that is not known yet.
+void Sender::sleep_until(std::uint64_t until_ns, const std::optional<End>& known_end) {
+  if (known_end) until_ns = std::min(until_ns, known_end->deadline_ns);
+  const std::chrono::steady_clock::time_point until{std::chrono::nanoseconds(until_ns)};  // CLOCK_MONOTONIC
+  const MutexLock lock(mutex_);
+  while (incoming_.empty() && end_.has_value() == known_end.has_value()) {
+    if (!wake_.wait_until(mutex_, until)) return;
+  }
+}
+
 void Sender::run() {
   bool told_end = false;
   for (;;) {
-    bool ending = false;
-    {
-      std::unique_lock lock(mutex_);
-      while (!incoming_.empty()) {
-        delivery_.submit(std::move(incoming_.front()));
-        incoming_.pop_front();
-      }
-      ending = ending_;
-      totals_ = delivery_.totals();
-      if (const auto& list = delivery_.procedure_list(); list != procedure_list_) {
-        procedure_list_ = list;
-        list_generation_.store(list->generation, std::memory_order_relaxed);
-      }
-      // Under the lock: a batch that comes now is not counted away.
-      waiting_bytes_.store(delivery_.queued_bytes(), std::memory_order_relaxed);
-    }
+    const std::optional<End> end = exchange_with_relay();
     cpu_s_.store(thread_cpu_s(), std::memory_order_relaxed);
     if (delivery_.totals().lost_batches > 0) lost_.store(true, std::memory_order_relaxed);
-    if (ending && !told_end) {
-      delivery_.end(end_reason_);
+    if (end && !told_end) {
+      delivery_.end(end->reason);
       told_end = true;
     }
-    std::uint64_t now_ns = monotonic_ns();
-    if (ending && now_ns >= deadline_ns_) {
+    const std::uint64_t now_ns = monotonic_ns();
+    if (end && now_ns >= end->deadline_ns) {
       delivery_.give_up();
       return;
     }
     if (delivery_.outcome() != Outcome::kUnderWay) return;
     if (const std::uint64_t free_ns = pace_.free_ns(now_ns); free_ns > now_ns) {
-      std::unique_lock lock(mutex_);
-      const std::uint64_t until_ns = ending ? std::min(free_ns, deadline_ns_) : free_ns;
-      wake_.wait_for(lock, std::chrono::nanoseconds(until_ns - now_ns),
-                     [&] { return !incoming_.empty() || ending_ != ending; });
+      sleep_until(free_ns, end);
       continue;
     }
     if (delivery_.advance(now_ns)) continue;
     if (delivery_.outcome() != Outcome::kUnderWay) return;
 
-    const bool leftover_waits = !ending && delivery_.idle() && (leftover_ || !leftovers_.empty());
+    const bool leftover_waits = !end && delivery_.idle() && (leftover_ || !leftovers_.empty());
     if (leftover_waits) {
       deliver_leftover();
       continue;
     }
-    std::unique_lock lock(mutex_);
-    now_ns = monotonic_ns();
-    std::uint64_t until_ns = now_ns + 1'000'000'000;
-    if (delivery_.wake_ns() > 0) until_ns = std::min(until_ns, std::max(delivery_.wake_ns(), now_ns));
-    if (ending) until_ns = std::min(until_ns, std::max(deadline_ns_, now_ns));
-    wake_.wait_for(lock, std::chrono::nanoseconds(until_ns - now_ns),
-                   [&] { return !incoming_.empty() || ending_ != ending; });
+    const std::uint64_t longest_ns = monotonic_ns() + 1'000'000'000;
+    sleep_until(delivery_.wake_ns() > 0 ? std::min(longest_ns, delivery_.wake_ns()) : longest_ns, end);
   }
 }
 

@@ -2,14 +2,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <deque>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "base/mutex.h"
 #include "spank_plugin/relay/delivery.h"
 #include "spank_plugin/relay/pace.h"
 
@@ -47,7 +48,14 @@ class Sender {
   std::string trouble() const { return delivery_.trouble(); }  // REQUIRES: finish() has returned
 
  private:
+  struct End {
+    std::string reason;
+    std::uint64_t deadline_ns = 0;
+  };
+
   void run();
+  std::optional<End> exchange_with_relay();
+  void sleep_until(std::uint64_t until_ns, const std::optional<End>& known_end);
   void deliver_leftover();
   std::size_t waiting_bytes() const { return waiting_bytes_.load(std::memory_order_relaxed); }
 
@@ -59,14 +67,12 @@ class Sender {
   std::string server_;
   Delivery delivery_;  // the thread's alone, until it is joined
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  std::deque<std::unique_ptr<BatchEncoder>> incoming_;
-  std::string end_reason_;
-  bool ending_ = false;
-  std::uint64_t deadline_ns_ = 0;
-  DeliveryTotals totals_;
-  std::shared_ptr<const protocol::ProcedureList> procedure_list_;
+  mutable Mutex mutex_;
+  Condition wake_;
+  std::deque<std::unique_ptr<BatchEncoder>> incoming_ GUARDED_BY(mutex_);
+  std::optional<End> end_ GUARDED_BY(mutex_);
+  DeliveryTotals totals_ GUARDED_BY(mutex_);
+  std::shared_ptr<const protocol::ProcedureList> procedure_list_ GUARDED_BY(mutex_);
 
   std::atomic<std::uint64_t> list_generation_{0};
   std::atomic<std::size_t> waiting_bytes_{0};

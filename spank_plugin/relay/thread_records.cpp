@@ -59,9 +59,7 @@ ring::Record whole_call(ring::Record begin, const ring::Record& end) {
 // HeldRecord::turn.
 std::uint8_t turn_of(const ring::Record& record) {
   if (record.kind == static_cast<std::uint8_t>(EventKind::kWindowClose)) return 0;
-  const bool ends = record.kind == static_cast<std::uint8_t>(EventKind::kSkipped) &&
-                    record.words_and_op >> 24 == static_cast<std::uint32_t>(SkippedSide::kEverything);
-  return ends ? 2 : 1;
+  return ring::skips_everything(record) ? 2 : 1;
 }
 
 }  // namespace

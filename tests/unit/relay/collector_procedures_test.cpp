@@ -14,12 +14,7 @@ class CollectorProcedures : public CollectorTest {};
 // A kRecordProcedure as the capture writes it, or nearly.
 void append_words(RingFile& file, ring::ProcedureWord word, std::uint32_t id, const std::string& name,
                   const std::string& text, std::uint64_t bytes) {
-  ring::Record record{};
-  record.kind = ring::kRecordProcedure;
-  record.tag = static_cast<std::int32_t>(word);
-  record.comm = id;
-  record.request = static_cast<std::uint32_t>(name.size());
-  record.bytes = bytes;
+  const ring::Record record = ring::record_of(ring::ProcedureText{word, id, static_cast<std::uint32_t>(name.size()), bytes});
   std::vector<std::uint64_t> values((name.size() + text.size() + 7) / 8, 0);
   std::memcpy(values.data(), (name + text).data(), name.size() + text.size());
   EXPECT_TRUE(file.append(record, values));
@@ -83,12 +78,8 @@ TEST_F(CollectorProcedures, CandidatesAndSamplesBecomeRecords) {
   append_words(file, ring::ProcedureWord::kCandidate, 0, "pack", "1 2 20 200\n");
   append_words(file, ring::ProcedureWord::kSamples, 0, "tiny", "10 7 640");
   {
-    ring::Record off{};  // 4,096 calls in a millisecond
-    off.kind = ring::kRecordProcedure;
-    off.tag = static_cast<std::int32_t>(ring::ProcedureWord::kOff);
-    off.request = off.bytes = 4;
-    off.enter = 4096;
-    off.leave = 1'000'000;
+    // 4,096 calls in a millisecond
+    const ring::Record off = ring::record_of(ring::ProcedureText{ring::ProcedureWord::kOff, 0, 4, 4, 4096, 1'000'000});
     std::uint64_t name = 0;
     std::memcpy(&name, "tiny", 4);
     ASSERT_TRUE(file.append(off, {name}));

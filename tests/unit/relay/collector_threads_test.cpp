@@ -188,7 +188,7 @@ TEST_F(CollectorThreads, CollectivesOfThreadsBeginAndEnd) {
   RingFile other(dir_.path(), process.pid(), process.pid() + 1);
   const auto put = [](RingFile& file, std::uint64_t enter, std::uint64_t leave, std::uint64_t bytes) {
     ring::Record r = RingFile::record(EventKind::kCollective, enter, leave);
-    r.words_and_op |= static_cast<std::uint32_t>(CollectiveOp::kBcast) << 24;
+    ring::set_op(r, CollectiveOp::kBcast);
     r.bytes = bytes;
     file.append(r);
   };
@@ -226,8 +226,7 @@ TEST_F(CollectorThreads, TheEndOfACaptureComesBehindTheCloseThatAnotherThreadWro
     (closer_is_first ? main_thread : other).append_adjust(10, 0, 0);
     (closer_is_first ? main_thread : other).append(RingFile::record(EventKind::kWindowClose, 3000, 3000));
     ring::Record end = RingFile::record(EventKind::kSkipped, 3000, 3000);
-    end.words_and_op |= static_cast<std::uint32_t>(SkippedSide::kEverything) << 24;
-    end.bytes = 1;
+    ring::set_skipped(end, SkippedSide::kEverything, 1);
     (closer_is_first ? other : main_thread).append(end);
     ring::Record definition = RingFile::record(EventKind::kCommCreate, 3000, 3000);  // by the closer, while it counted
     definition.comm = 1;

@@ -28,12 +28,7 @@ struct Recorded {
 };
 
 ring::Record adjust(std::uint64_t preempted, std::uint64_t blocked, std::uint64_t waiting) {
-  ring::Record r{};
-  r.kind = ring::kRecordAdjust;
-  r.enter = preempted;
-  r.leave = blocked;
-  r.bytes = waiting;
-  return r;
+  return ring::record_of(ring::Adjustment{preempted, blocked, waiting});
 }
 
 TEST(RecordConverter, GapIsProcessTimeAndCallIsCallTime) {
@@ -239,7 +234,7 @@ TEST(RecordConverter, CollectiveRootAndOpAreTakenOver) {
   RecordConverter converter(0, 4);
   Recorded out;
   ring::Record r = RingFile::record(EventKind::kCollective, 1, 2);
-  r.words_and_op |= static_cast<std::uint32_t>(CollectiveOp::kReduce) << 24;
+  ring::set_op(r, CollectiveOp::kReduce);
   r.peer = 3;
   ASSERT_TRUE(converter.convert(r, {}, kNs, out.sink()).ok());
   EXPECT_EQ(collective_op(out.events[0]), CollectiveOp::kReduce);
@@ -251,7 +246,7 @@ TEST(RecordConverter, OperationsOfTheirOwnKindsAreTakenOverAndBounded) {
   RecordConverter converter(0, 4);
   Recorded out;
   ring::Record r = RingFile::record(EventKind::kOneSided, 1, 2);
-  r.words_and_op |= static_cast<std::uint32_t>(OneSidedOp::kGet) << 24;
+  ring::set_op(r, OneSidedOp::kGet);
   r.peer = 3;
   r.bytes = 100;
   ASSERT_TRUE(converter.convert(r, {}, kNs, out.sink()).ok());
@@ -261,14 +256,14 @@ TEST(RecordConverter, OperationsOfTheirOwnKindsAreTakenOverAndBounded) {
   r.peer = 4;
   EXPECT_FALSE(converter.convert(r, {}, kNs, out.sink()).ok());
   r.peer = 3;
-  r.words_and_op |= 0xff000000U;
+  ring::set_op_code(r, 0xff);
   EXPECT_FALSE(converter.convert(r, {}, kNs, out.sink()).ok());
   r = RingFile::record(EventKind::kOneSidedSync, 3, 4);
   r.peer = kAnyRank;
   ASSERT_TRUE(converter.convert(r, {}, kNs, out.sink()).ok());
   EXPECT_EQ(out.events[1].peer, kAnyRank);
   r = RingFile::record(EventKind::kIo, 5, 6);
-  r.words_and_op |= static_cast<std::uint32_t>(IoDirection::kWrite) << 24;
+  ring::set_op(r, IoDirection::kWrite);
   ASSERT_TRUE(converter.convert(r, {}, kNs, out.sink()).ok());
   EXPECT_EQ(io_direction(out.events[2]), IoDirection::kWrite);
   EXPECT_EQ(out.events.size(), 3u);
@@ -382,9 +377,8 @@ TEST(RecordConverter, TheCapturesOwnWordThatItEndedIsNotSaidTwice) {
   RecordConverter converter(0, 2);
   Recorded out;
   ring::Record end = RingFile::record(EventKind::kSkipped, 20, 20);
-  end.words_and_op |= static_cast<std::uint32_t>(SkippedSide::kEverything) << 24;
+  ring::set_skipped(end, SkippedSide::kEverything, 1);
   end.peer = kAnyRank;
-  end.bytes = 1;
   ASSERT_TRUE(converter.convert(RingFile::record(EventKind::kWindowClose, 20, 20), {}, kNs, out.sink()).ok());
   ASSERT_TRUE(converter.convert(end, {}, kNs, out.sink()).ok());
   converter.close(10, kNs, out.sink());  // a clock that lies

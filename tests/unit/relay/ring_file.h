@@ -106,13 +106,7 @@ class RingFile {
     put(offsetof(ring::Header, head), head_);
   }
   void append_adjust(std::uint64_t preempted, std::uint64_t blocked, std::uint64_t waiting) {
-    ring::Record r{};
-    r.words_and_op = ring::kRecordWords;
-    r.kind = ring::kRecordAdjust;
-    r.enter = preempted;
-    r.leave = blocked;
-    r.bytes = waiting;
-    EXPECT_TRUE(append(r));
+    EXPECT_TRUE(append(ring::record_of(ring::Adjustment{preempted, blocked, waiting})));
   }
   void set_state(ring::ProcessState state) {
     put(offsetof(ring::Header, state), static_cast<std::uint32_t>(state));

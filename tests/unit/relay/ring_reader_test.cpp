@@ -174,7 +174,7 @@ TEST_F(RingReaderTest, UnknownKindOpOrFunctionEndsTheRing) {
   };
   refuse([](ring::Record& r) { r.kind = kEventKindCount; });
   refuse([](ring::Record& r) { r.kind = 252; });
-  refuse([](ring::Record& r) { r.words_and_op |= std::uint32_t{kCollectiveOpCount} << 24; });
+  refuse([](ring::Record& r) { ring::set_op_code(r, kCollectiveOpCount); });
   refuse([](ring::Record& r) { r.function = ring::kMaxFunctions; });
 }
 
