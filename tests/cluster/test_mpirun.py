@@ -9,7 +9,7 @@ import uuid
 
 sys.dont_write_bytecode = True
 import cluster_case  # noqa: E402
-from cluster_case import BIN, LAYOUT, MPI, TEST_BIN, ClusterCase  # noqa: E402
+from cluster_case import BIN, LAYOUT, MPI, TEST_BIN, TRIES, ClusterCase  # noqa: E402
 
 NOMINAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../etc/networks.d/nominal")
 MPIRUN = "mpirun --npernode 2 -n 4"
@@ -41,16 +41,20 @@ class Launched(ClusterCase):
         os.chmod(path, 0o755)
         return path
 
-    def batch(self, text, *options, env=None, status=0):
+    def batch(self, text, *options, env=None, status=0, timeout_s=180):
         """sbatch --wait; returns (job, what it printed)."""
-        name = f"lbf-{uuid.uuid4().hex[:12]}"
-        output = os.path.join(self.work, name + ".out")
-        done = self.run_command("sbatch", "--wait", f"--job-name={name}", f"--output={output}", *options,
-                                self.script(text), env=env, timeout=180)
-        with open(output, encoding="utf-8") as file:
-            printed = file.read()
-        self.assertEqual(status, done.status, f"{done}\n{printed}")
-        return self.job_of(name), printed
+        self.batch_name = f"lbf-{uuid.uuid4().hex[:12]}"
+        done = self.run_command("sbatch", "--wait", f"--job-name={self.batch_name}", f"--output={self.batch_output()}", *options,
+                                self.script(text), env=env, timeout=timeout_s)
+        self.assertEqual(status, done.status, f"{done}\n{self.printed()}")
+        return self.job_of(self.batch_name), self.printed()
+
+    def batch_output(self):
+        return os.path.join(self.work, self.batch_name + ".out")
+
+    def printed(self):
+        with open(self.batch_output(), encoding="utf-8") as file:
+            return file.read()
 
     def runs(self, job, number):
         """The job's `number` programs that mpirun started, all over."""
@@ -155,6 +159,19 @@ class Hydra(Launched):
         self.mpiexec = shutil.which("mpiexec.mpich") or shutil.which("mpiexec.hydra")
         if self.mpiexec is None or not os.path.exists(os.path.join(TEST_BIN, "steps_mpich")):
             self.skipTest("MPICH is not installed (packages mpich, libmpich-dev)")
+
+    def batch(self, text, *options, env=None, status=0):
+        """Begins anew where MPICH hangs: both ranks have printed what they print before MPI_Finalize, and nothing follows."""
+        for _ in range(TRIES):
+            try:
+                return super().batch(text, *options, env=env, status=status, timeout_s=60)
+            except self.failureException:
+                sums = len(re.findall(r"^sum ", self.printed(), re.M))
+                if not self.jobs_named(self.batch_name) or sums == 0 or sums % 2 == 1:
+                    raise
+            print("MPICH hung in MPI_Finalize (docs/compatibility.md)")
+            self.end_all_jobs()
+        return self.fail(f"MPICH hung in MPI_Finalize {TRIES} times")
 
     def test_two_nodes(self):
         program = self.program("steps_mpich")

@@ -81,6 +81,7 @@ int main(int argc, char** argv) {
   printf("count %d MPI_Waitall %ld\ncount %d MPI_Allreduce %ld\ncount %d MPI_Barrier %ld\nsum %d %.1f\n", rank, waitall,
          rank, allreduce, rank, barrier, rank, sum);
   if (catches) printf("caught %d %d\n", rank, (int)caught);
+  fflush(stdout);  // also where MPI_Finalize does not return
   MPI_Finalize();
   return rank == 0 && strcmp(mode, "exit3") == 0 ? 3 : 0;
 }
