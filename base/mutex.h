@@ -22,6 +22,8 @@ class CAPABILITY("mutex") Mutex {
 class SCOPED_CAPABILITY MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) ACQUIRE(mutex) : mutex_(mutex) { mutex_.lock(); }
+  // After a try_lock() that succeeded.
+  MutexLock(Mutex& mutex, std::adopt_lock_t /*taken*/) REQUIRES(mutex) : mutex_(mutex) {}
   ~MutexLock() RELEASE() {
     if (held_) mutex_.unlock();
   }

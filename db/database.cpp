@@ -108,7 +108,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path,
 
 Result<void> Database::migrate() {
   const int known = migrations().back().number;
-  const int found = user_version(*connection_);
+  const int found = schema_version();
   if (found > known) {
     return invalid_input(path_ + ": schema version " + std::to_string(found) + ", this lbfd knows up to " +
                          std::to_string(known) + ": start the lbfd that wrote it, or a newer one");
@@ -128,12 +128,12 @@ Result<void> Database::migrate() {
 }
 
 int Database::schema_version() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return user_version(*connection_);
 }
 
 Result<std::uint64_t> Database::give_back(int pages) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   constexpr int kIncremental = 2;
   try {
     if (connection_->execAndGet("PRAGMA auto_vacuum").getInt() != kIncremental) return std::uint64_t{0};
@@ -148,7 +148,7 @@ Result<std::uint64_t> Database::give_back(int pages) {
 }
 
 Result<void> Database::rebuild() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   try {
     connection_->exec("PRAGMA auto_vacuum = INCREMENTAL");
     connection_->exec("VACUUM");
@@ -160,7 +160,7 @@ Result<void> Database::rebuild() {
 }
 
 Result<void> Database::run(const char* begin, const std::function<void(SQLite::Database&)>& work) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   try {
     connection_->exec(begin);
   } catch (const SQLite::Exception& exception) {

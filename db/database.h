@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace SQLite {
@@ -50,8 +50,8 @@ class Database {
   Result<void> run(const char* begin, const std::function<void(SQLite::Database&)>& work);
 
   std::string path_;
-  mutable std::mutex mutex_;
-  std::unique_ptr<SQLite::Database> connection_;
+  mutable Mutex mutex_;
+  std::unique_ptr<SQLite::Database> connection_ PT_GUARDED_BY(mutex_);
   bool created_;
 };
 

@@ -169,6 +169,20 @@ constexpr bool is_collective(EventKind kind) {
   return kind == EventKind::kCollective || kind == EventKind::kIcollective;
 }
 
+constexpr bool is_point_to_point(EventKind kind) {
+  switch (kind) {
+    case EventKind::kSend:
+    case EventKind::kIsend:
+    case EventKind::kStartRecv:
+    case EventKind::kEndRecv:
+    case EventKind::kRecv:
+    case EventKind::kProbe:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // What `op_code`, `bytes` and `tag` say depends on the kind: an accessor and a factory for each meaning. Debug builds
 // check the kind.
 constexpr CollectiveOp collective_op(const Event& event) {

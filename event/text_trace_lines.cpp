@@ -6,8 +6,6 @@
 #include <charconv>
 #include <cstring>
 
-#include "event/text_trace_format.h"
-
 namespace lbf::text_trace {
 namespace {
 
@@ -118,6 +116,29 @@ void Lines::strip_comment() {
       return;
     }
   }
+}
+
+Result<Keys> Lines::read_keys(const LineKind& kind) {
+  Keys keys;
+  for (std::string_view pair = word(); !pair.empty(); pair = word()) {
+    const std::size_t equals = pair.find('=');
+    if (equals == std::string_view::npos) return fail(quoted(pair) + " is not of the form key=value");
+    const std::string_view name = pair.substr(0, equals);
+    const auto* key =
+        std::find_if(kKeyNames.begin(), kKeyNames.end(), [&](const KeyName& k) { return k.name == name; });
+    if (key == kKeyNames.end()) return fail("unknown key " + quoted(name));
+    if (((kind.required | kind.optional) & key->key) == 0) {
+      return fail("'" + std::string(kind.name) + "' has no key " + quoted(name));
+    }
+    if ((keys.seen & key->key) != 0) return fail("the key " + quoted(name) + " is given twice");
+    keys.seen |= key->key;
+    keys.text[key - kKeyNames.begin()] = pair.substr(equals + 1);
+  }
+  if (const unsigned missing = kind.required & ~keys.seen; missing != 0) {
+    const auto& key = kKeyNames[static_cast<std::size_t>(std::countr_zero(missing))];
+    return fail("'" + std::string(kind.name) + "' needs the key '" + std::string(key.name) + "='");
+  }
+  return keys;
 }
 
 Error Lines::fail(const std::string& what) const {

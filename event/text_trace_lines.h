@@ -2,6 +2,7 @@
 // (event/text_trace_reader.cpp) needs it.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <istream>
@@ -11,6 +12,7 @@
 #include "base/quoted.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "event/text_trace_format.h"
 
 namespace lbf::text_trace {
 
@@ -23,6 +25,17 @@ bool is_printable_utf8(std::string_view text);
 constexpr bool is_blank(char c) {
   return c == ' ' || c == '\t' || c == '\r';
 }
+
+// The keys of a line, with their values as they stand there.
+struct Keys {
+  unsigned seen = 0;
+  std::string_view text[kKeyNames.size()];
+
+  bool has(Key key) const { return (seen & key) != 0; }
+  std::string_view value(Key key) const {
+    return text[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(key)))];
+  }
+};
 
 // A stream as lines, read in large pieces.
 class Lines {
@@ -67,6 +80,9 @@ class Lines {
     at_ = end_;
     return {start, static_cast<std::size_t>(last - start)};
   }
+
+  // The rest of a line of this kind: key=value ...
+  Result<Keys> read_keys(const LineKind& kind);
 
   Error fail(const std::string& what) const;
 

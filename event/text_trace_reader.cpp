@@ -17,7 +17,6 @@ namespace lbf {
 namespace text_trace {
 namespace {
 
-
 class Reader : private Lines {
  public:
   Reader(std::istream& in, std::string_view name, const EventSink& sink)
@@ -63,10 +62,6 @@ class Reader : private Lines {
     std::vector<std::uint64_t> values;  // kCommCreate's: uid, 0, members
     std::vector<Rank> sorted;           // members, for look-up
     std::span<const std::uint64_t> members() const { return std::span(values).subspan(2); }
-  };
-  struct Keys {
-    unsigned seen = 0;
-    std::string_view text[kKeyNames.size()];
   };
 
   // --- lines
@@ -209,8 +204,9 @@ class Reader : private Lines {
     const Result<Seconds> process_s = seconds(word(), "process time");
     if (!process_s) return process_s.error();
 
-    Keys keys;
-    if (Result<void> done = read_keys(*kind, keys); !done) return done;
+    const Result<Keys> found_keys = read_keys(*kind);
+    if (!found_keys) return found_keys.error();
+    const Keys& keys = *found_keys;
     RankState& state = state_of(rank);
     if (state.exited) return fail("rank " + std::to_string(rank) + " has an event after its exit");
     if (!state.undelivered_comms.empty()) {
@@ -222,42 +218,16 @@ class Reader : private Lines {
     state.process_s += *process_s;
     event.process_s = take_whole_ns(state.process_s);
     const Comm* comm = nullptr;
-    if ((keys.seen & kComm) != 0) {
-      if (Result<void> done = set_comm(rank, value_of(keys, kComm), event, comm); !done) return done;
+    if (keys.has(kComm)) {
+      if (Result<void> done = set_comm(rank, keys.value(kComm), event, comm); !done) return done;
     }
-    if ((keys.seen & kBytes) != 0) {
-      const Result<std::uint64_t> bytes = whole(value_of(keys, kBytes), "bytes", kMaxBytes);
+    if (keys.has(kBytes)) {
+      const Result<std::uint64_t> bytes = whole(keys.value(kBytes), "bytes", kMaxBytes);
       if (!bytes) return bytes.error();
       event.bytes = *bytes;
     }
     if (Result<void> done = set_kind_specific(rank, state, keys, comm, event); !done) return done;
     return sink_(rank, event);
-  }
-
-  static std::string_view value_of(const Keys& keys, Key key) {
-    return keys.text[static_cast<std::size_t>(std::countr_zero(static_cast<unsigned>(key)))];
-  }
-
-  Result<void> read_keys(const LineKind& kind, Keys& keys) {
-    for (std::string_view pair = word(); !pair.empty(); pair = word()) {
-      const std::size_t equals = pair.find('=');
-      if (equals == std::string_view::npos) return fail(quoted(pair) + " is not of the form key=value");
-      const std::string_view name = pair.substr(0, equals);
-      const auto* key =
-          std::find_if(kKeyNames.begin(), kKeyNames.end(), [&](const KeyName& k) { return k.name == name; });
-      if (key == kKeyNames.end()) return fail("unknown key " + quoted(name));
-      if (((kind.required | kind.optional) & key->key) == 0) {
-        return fail("'" + std::string(kind.name) + "' has no key " + quoted(name));
-      }
-      if ((keys.seen & key->key) != 0) return fail("the key " + quoted(name) + " is given twice");
-      keys.seen |= key->key;
-      keys.text[key - kKeyNames.begin()] = pair.substr(equals + 1);
-    }
-    if (const unsigned missing = kind.required & ~keys.seen; missing != 0) {
-      const auto& key = kKeyNames[static_cast<std::size_t>(std::countr_zero(missing))];
-      return fail("'" + std::string(kind.name) + "' needs the key '" + std::string(key.name) + "='");
-    }
-    return {};
   }
 
   Result<void> deliver_comms(Rank rank, RankState& state) {
@@ -310,7 +280,7 @@ class Reader : private Lines {
 
   Result<std::int32_t> tag_of(const Keys& keys) const {
     const Result<std::uint64_t> tag =
-        whole(value_of(keys, kTag), "tag", std::numeric_limits<std::int32_t>::max());
+        whole(keys.value(kTag), "tag", std::numeric_limits<std::int32_t>::max());
     if (!tag) return tag.error();
     return static_cast<std::int32_t>(*tag);
   }
@@ -327,7 +297,7 @@ class Reader : private Lines {
 
   // Gives `event` the new request of the line and notes what is active under it.
   Result<void> start_request(Rank rank, const Keys& keys, const Posted& posted, Event& event) {
-    const Result<std::uint32_t> request = request_number(value_of(keys, kReq));
+    const Result<std::uint32_t> request = request_number(keys.value(kReq));
     if (!request) return request.error();
     const std::uint64_t key = request_key(rank, *request);
     if (active_.find(key) != nullptr) {
@@ -345,7 +315,7 @@ class Reader : private Lines {
   }
 
   Result<void> set_send(Rank rank, const Keys& keys, const Comm* comm, Event& event) {
-    const Result<Rank> to = rank_in_comm(value_of(keys, kTo), "to", comm);
+    const Result<Rank> to = rank_in_comm(keys.value(kTo), "to", comm);
     if (!to) return to.error();
     const Result<std::int32_t> tag = tag_of(keys);
     if (!tag) return tag.error();
@@ -353,8 +323,8 @@ class Reader : private Lines {
     event.tag = *tag;
     for (const auto& [key, name, flag] :
          {std::tuple{kSync, "sync", kFlagSync}, {kBuffered, "buffered", kFlagBuffered}}) {
-      if ((keys.seen & key) == 0) continue;
-      const std::string_view value = value_of(keys, key);
+      if (!keys.has(key)) continue;
+      const std::string_view value = keys.value(key);
       if (value != "0" && value != "1")
         return fail(std::string(name) + " must be 0 or 1, not " + quoted(value));
       if (value == "1") event.flags |= flag;
@@ -365,22 +335,22 @@ class Reader : private Lines {
 
   Result<void> set_start_recv(Rank rank, RankState& state, const Keys& keys, const Comm* comm, Event& event) {
     Posted posted{.kind = EventKind::kStartRecv, .comm = event.comm};
-    if (value_of(keys, kFrom) == "any") {
+    if (keys.value(kFrom) == "any") {
       event.flags |= kFlagWildcardSource;
     } else {
-      const Result<Rank> from = rank_in_comm(value_of(keys, kFrom), "from", comm);
+      const Result<Rank> from = rank_in_comm(keys.value(kFrom), "from", comm);
       if (!from) return from.error();
       posted.from = *from;
       event.peer = world_rank(*from, comm);
     }
-    if (value_of(keys, kTag) == "any") {
+    if (keys.value(kTag) == "any") {
       event.flags |= kFlagWildcardTag;
     } else {
       const Result<std::int32_t> tag = tag_of(keys);
       if (!tag) return tag.error();
       posted.tag = event.tag = *tag;
     }
-    if ((keys.seen & kReq) != 0) return start_request(rank, keys, posted, event);
+    if (keys.has(kReq)) return start_request(rank, keys, posted, event);
     if (state.blocking.kind != EventKind::kCompute) {
       return fail("rank " + std::to_string(rank) +
                   " is in a blocking receive already; its endRecv must come first, or give both a req=");
@@ -390,15 +360,15 @@ class Reader : private Lines {
   }
 
   Result<void> set_end_recv(Rank rank, RankState& state, const Keys& keys, const Comm* comm, Event& event) {
-    const Result<Rank> from = rank_in_comm(value_of(keys, kFrom), "from", comm);
+    const Result<Rank> from = rank_in_comm(keys.value(kFrom), "from", comm);
     if (!from) return from.error();
     const Result<std::int32_t> tag = tag_of(keys);
     if (!tag) return tag.error();
     event.peer = world_rank(*from, comm);
     event.tag = *tag;
     Posted posted;
-    if ((keys.seen & kReq) != 0) {
-      const Result<std::uint32_t> request = request_number(value_of(keys, kReq));
+    if (keys.has(kReq)) {
+      const Result<std::uint32_t> request = request_number(keys.value(kReq));
       if (!request) return request.error();
       const std::uint64_t key = request_key(rank, *request);
       const Posted* found = active_.find(key);
@@ -431,7 +401,7 @@ class Reader : private Lines {
   }
 
   Result<void> set_wait(Rank rank, const Keys& keys, Event& event) {
-    const std::string_view list = value_of(keys, kReq);
+    const std::string_view list = keys.value(kReq);
     values_.clear();
     for (std::size_t start = 0;;) {
       const std::size_t comma = std::min(list.find(',', start), list.size());
@@ -459,13 +429,13 @@ class Reader : private Lines {
   }
 
   Result<void> set_one_sided(Rank rank, const Keys& keys, const Comm* comm, Event& event) {
-    if ((keys.seen & kTo) != 0) {
-      const Result<Rank> to = rank_in_comm(value_of(keys, kTo), "to", comm);
+    if (keys.has(kTo)) {
+      const Result<Rank> to = rank_in_comm(keys.value(kTo), "to", comm);
       if (!to) return to.error();
       event.peer = world_rank(*to, comm);
     }
     if (event.kind == EventKind::kOneSidedSync) return {};
-    const std::string_view name = value_of(keys, kOp);
+    const std::string_view name = keys.value(kOp);
     const auto* op = std::find_if(kOneSidedNames.begin(), kOneSidedNames.end(),
                                   [&](const OneSidedName& o) { return o.name == name; });
     if (op == kOneSidedNames.end()) {
@@ -473,12 +443,12 @@ class Reader : private Lines {
                   ": put, get, accumulate, get_accumulate, fetch_and_op, compare_and_swap or lock");
     }
     set_op(event, op->op);
-    if ((keys.seen & kReq) == 0) return {};
+    if (!keys.has(kReq)) return {};
     return start_request(rank, keys, {.kind = EventKind::kOneSided}, event);
   }
 
   Result<void> set_collective(const Keys& keys, const Comm* comm, Event& event) {
-    const std::string_view name = value_of(keys, kOp);
+    const std::string_view name = keys.value(kOp);
     const auto* op =
         std::find_if(kTextOps.begin(), kTextOps.end(), [&](const TextOp& o) { return o.name == name; });
     if (op == kTextOps.end()) {
@@ -488,8 +458,8 @@ class Reader : private Lines {
           "scan");
     }
     set_op(event, op->op);
-    if ((keys.seen & kRoot) != 0) {
-      const Result<Rank> root = rank_in_comm(value_of(keys, kRoot), "root", comm);
+    if (keys.has(kRoot)) {
+      const Result<Rank> root = rank_in_comm(keys.value(kRoot), "root", comm);
       if (!root) return root.error();
       event.root = *root;
     }
@@ -497,7 +467,7 @@ class Reader : private Lines {
   }
 
   Result<void> set_procedure(const Keys& keys, Event& event) {
-    const std::string_view name = value_of(keys, kProc);
+    const std::string_view name = keys.value(kProc);
     if (name.empty()) return fail("proc= needs a name");
     auto found = procedure_by_name_.find(std::string(name));
     if (found == procedure_by_name_.end()) {
@@ -516,14 +486,14 @@ class Reader : private Lines {
 
   // Whole nanoseconds, as on the wire.
   Result<void> set_procedure_time(const Keys& keys) {
-    const Result<Seconds> time_s = seconds(value_of(keys, kTime), "time");
+    const Result<Seconds> time_s = seconds(keys.value(kTime), "time");
     if (!time_s) return time_s.error();
-    const Result<Seconds> self_s = (keys.seen & kSelf) != 0 ? seconds(value_of(keys, kSelf), "self") : time_s;
+    const Result<Seconds> self_s = keys.has(kSelf) ? seconds(keys.value(kSelf), "self") : time_s;
     if (!self_s) return self_s.error();
     if (*self_s > *time_s) return fail("self= is more than time=");
     std::uint64_t calls = 1;
-    if ((keys.seen & kCalls) != 0) {
-      const Result<std::uint64_t> given = whole(value_of(keys, kCalls), "calls", kMaxBytes);
+    if (keys.has(kCalls)) {
+      const Result<std::uint64_t> given = whole(keys.value(kCalls), "calls", kMaxBytes);
       if (!given) return given.error();
       calls = *given;
     }
@@ -552,7 +522,7 @@ class Reader : private Lines {
       case EventKind::kOneSidedSync:
         return set_one_sided(rank, keys, comm, event);
       case EventKind::kBlocked: {
-        const Result<Seconds> off_s = seconds(value_of(keys, kOff), "off");
+        const Result<Seconds> off_s = seconds(keys.value(kOff), "off");
         if (!off_s) return off_s.error();
         state.off_s += *off_s;
         event.off_s = take_whole_ns(state.off_s);

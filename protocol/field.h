@@ -101,6 +101,11 @@ struct Field {
   constexpr bool is_in(unsigned form) const { return (in & form) != 0 && !key.empty(); }
 };
 
+// For clang before 17, which deduces nothing of an aggregate by itself.
+template <typename Member>
+Field(Member, std::string_view, Sql, Unit, ReportColumn, std::string_view, unsigned = In::kEverywhere, When = When::kAlways)
+    -> Field<Member>;
+
 // Calls use(field) for each field of a table, in its order.
 template <typename Table, typename Use>
 constexpr void for_each_field(const Table& table, Use&& use) {

@@ -21,7 +21,7 @@ void DiskWatch::failed(const std::string& whose, const Error& error, Clock::time
     spdlog::error("{}: {}", whose, error.message);
     return;
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!full_) {
     full_ = true;
     began_ = now;
@@ -39,13 +39,13 @@ void DiskWatch::failed(const std::string& whose, const Error& error, Clock::time
 
 void DiskWatch::succeeded() {
   if (!full_) return;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   success_since_ = true;
 }
 
 void DiskWatch::tick(Clock::time_point now) {
   if (!full_) return;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!success_since_ || now - last_failed_ < kQuiet) return;
   full_ = false;
   spdlog::info("there is room for {} again (writes refused: {}, in {} s)", what_, refused_,

@@ -5,9 +5,9 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/result.h"
 
 namespace lbf::daemon {
@@ -34,12 +34,12 @@ class DiskWatch {
   const std::string what_;
   const std::string consequence_;
   std::atomic<bool> full_{false};
-  std::mutex mutex_;  // of the members below
-  bool success_since_ = false;
-  std::uint64_t refused_ = 0;
-  Clock::time_point began_{};
-  Clock::time_point last_failed_{};
-  Clock::time_point last_said_{};
+  Mutex mutex_;
+  bool success_since_ GUARDED_BY(mutex_) = false;
+  std::uint64_t refused_ GUARDED_BY(mutex_) = 0;
+  Clock::time_point began_ GUARDED_BY(mutex_){};
+  Clock::time_point last_failed_ GUARDED_BY(mutex_){};
+  Clock::time_point last_said_ GUARDED_BY(mutex_){};
 };
 
 }  // namespace lbf::daemon

@@ -35,9 +35,7 @@
 #include "predictor/daemon/steps/steps.h"
 #include "predictor/daemon/users.h"
 
-using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
-using namespace lbf::daemon;  // NOLINT(google-build-using-namespace)
-
+namespace lbf::daemon {
 namespace {
 
 namespace asio = boost::asio;
@@ -253,7 +251,7 @@ int run(const DaemonConfig& config) {
   return 0;
 }
 
-int main_of(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   CLI::App app{"lbfd: predicts, while MPI jobs run, how long they would have taken elsewhere"};
   Arguments arguments;
   app.set_version_flag("--version", std::string("lbfd ") + LBF_VERSION);
@@ -285,14 +283,14 @@ int main_of(int argc, char** argv) {
 }
 
 }  // namespace
+}  // namespace lbf::daemon
 
 int main(int argc, char** argv) {
   try {
-    return main_of(argc, argv);
+    return lbf::daemon::run_command(argc, argv);
   } catch (const std::exception& exception) {
-    (void)std::fprintf(stderr, "lbfd: error: %s\n", exception.what());
+    return lbf::daemon::fail(lbf::daemon::kExitFailure, exception.what());
   } catch (...) {
-    (void)std::fprintf(stderr, "lbfd: error: an exception without a message\n");
+    return lbf::daemon::fail(lbf::daemon::kExitFailure, "an exception without a message");
   }
-  return kExitFailure;
 }

@@ -22,20 +22,8 @@ bool has_op(EventKind kind) {
 }
 
 bool has_world_peer(EventKind kind) {
-  switch (kind) {
-    case EventKind::kSend:
-    case EventKind::kIsend:
-    case EventKind::kStartRecv:
-    case EventKind::kEndRecv:
-    case EventKind::kRecv:
-    case EventKind::kProbe:
-    case EventKind::kOneSided:
-    case EventKind::kOneSidedSync:
-    case EventKind::kSkipped:
-      return true;
-    default:
-      return false;
-  }
+  return is_point_to_point(kind) || kind == EventKind::kOneSided || kind == EventKind::kOneSidedSync ||
+         kind == EventKind::kSkipped;
 }
 
 // Ticks as nanoseconds times 2^48: a rank's run to some nanoseconds, ticks of up to 65 us.

@@ -18,10 +18,11 @@ inline std::optional<int> parse(CLI::App& app, int argc, char** argv, const Mess
     return std::nullopt;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    const char* const listed =
-        app.get_subcommands([](const CLI::App*) { return true; }).empty() ? "options" : "commands";
-    return messages.fail(kExitUsage,
-                         std::string(error.what()) + "; " + app.get_name() + " --help lists the " + listed);
+    const auto given = app.get_subcommands();
+    const bool has_commands = !app.get_subcommands([](const CLI::App*) { return true; }).empty();
+    const std::string command = app.get_name() + (given.empty() ? "" : " " + given.front()->get_name());
+    return messages.fail(kExitUsage, std::string(error.what()) + "; " + command + " --help lists the " +
+                                         (has_commands && given.empty() ? "commands" : "options"));
   }
 }
 

@@ -4,19 +4,19 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "report/text.h"
 #include "base/http_client.h"
 #include "event/stored_trace_writer.h"
 #include "event/synth.h"
 #include "event/text_trace.h"
+#include "tools/support/command_line.h"
 #include "tools/support/environment.h"
+#include "tools/support/message.h"
 #include "tools/trace/event_text.h"
 #include "tools/trace/import_ti.h"
 #include "tools/support/progress.h"
@@ -26,23 +26,10 @@
 #include "tools/trace/trace_output.h"
 #include "tools/whatif/whatif_trace.h"
 
-using namespace lbf;  // NOLINT(google-build-using-namespace): a main of the project
-using namespace lbf::tools;  // NOLINT(google-build-using-namespace)
-
+namespace lbf::tools {
 namespace {
 
-
-constexpr int kFailure = 1;
-constexpr int kUsage = 2;
-
-// `what` may have a file's name or a trace's words in it: one line, nothing that acts on a terminal.
-int fail(int status, const std::string& what) {
-  std::fprintf(stderr, "lbf-trace: error: %s\n", report::printable(what).c_str());
-  return status;
-}
-void warn(const std::string& what) {
-  std::fprintf(stderr, "lbf-trace: warning: %s\n", report::printable(what).c_str());
-}
+constexpr Messages kMessages("lbf-trace");
 
 struct Options {
   std::string trace;
@@ -138,14 +125,6 @@ class TraceSink {
   std::optional<StoredTraceWriter> stored_;
 };
 
-Result<void> print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    return Error{ErrorCode::kIo,
-                 "cannot write the result to standard output; is the disk full or the pipe closed?"};
-  }
-  return {};
-}
-
 Result<void> read(WhatIfTrace& trace, const char* what, const EventSink& sink) {
   Progress progress("lbf-trace", what);
   return trace.read(one_by_one(sink), [&progress](double share) { progress.show(share); });
@@ -153,16 +132,16 @@ Result<void> read(WhatIfTrace& trace, const char* what, const EventSink& sink) {
 
 // --- the subcommands
 
-Result<void> info(const Options& options) {
+Result<std::string> info(const Options& options) {
   Result<std::unique_ptr<WhatIfTrace>> trace = open_trace(options.trace, options.server);
   if (!trace) return trace.error();
   TraceInfoCount count((*trace)->ranks());
   Result<void> done =
       read(**trace, "read", [&count](Rank rank, const Event& event) { return count.add(rank, event); });
-  if (!done) return done;
+  if (!done) return done.error();
   const TraceForm form = form_of(options.trace);
   const TraceSource source{options.trace, form.name, form.bytes, (*trace)->library(), (*trace)->node_of_rank()};
-  return print(options.json ? count.json(source) : count.table(source));
+  return options.json ? count.json(source) : count.table(source);
 }
 
 Result<void> dump(const Options& options) {
@@ -221,7 +200,7 @@ Result<void> import_trace(const Options& options) {
     if (!done) return done;
   }
   if (Result<void> done = (*sink)->finish(); !done) return done;
-  for (const std::string& note : (*trace)->notes()) warn(note);
+  for (const std::string& note : (*trace)->notes()) kMessages.warn(note);
   return {};
 }
 
@@ -230,7 +209,7 @@ Result<void> export_trace(const Options& options) {
   if (!trace) return trace.error();
   const Result<std::vector<std::string>> warnings = export_trace(options.exported, **trace);
   if (!warnings) return warnings.error();
-  for (const std::string& warning : *warnings) warn(warning);
+  for (const std::string& warning : *warnings) kMessages.warn(warning);
   return {};
 }
 
@@ -357,34 +336,26 @@ int run(int argc, char** argv) {
   add_output(*synth_command, options.output, "file to write (default standard output)");
   add_form(*synth_command, options, "text or stored (default stored)");
 
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-    const auto parsed = app.get_subcommands();
-    const std::string help =
-        parsed.empty() ? "lbf-trace --help" : "lbf-trace " + parsed.front()->get_name() + " --help";
-    return fail(kUsage, std::string(error.what()) + "; " + help + " lists what there is");
-  }
+  if (const auto status = parse(app, argc, argv, kMessages)) return *status;
   if (export_command->parsed()) {
     const std::string wrong = check_export(*export_command, options.exported);
-    if (!wrong.empty()) return fail(kUsage, wrong);
+    if (!wrong.empty()) return kMessages.fail(kExitUsage, wrong);
   }
-  Result<void> done = info_command->parsed()      ? info(options)
-                      : dump_command->parsed()    ? dump(options)
+  if (info_command->parsed()) {
+    const Result<std::string> text = info(options);
+    return text ? kMessages.write(*text) : kMessages.fail(text.error());
+  }
+  Result<void> done = dump_command->parsed()      ? dump(options)
                       : convert_command->parsed() ? convert(options)
                       : import_command->parsed()  ? import_trace(options)
                       : export_command->parsed()  ? export_trace(options)
                                                   : synth(options);
-  return done ? 0 : fail(kFailure, done.error().message);
+  return done ? 0 : kMessages.fail(done.error());
 }
 
 }  // namespace
+}  // namespace lbf::tools
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    return fail(kFailure, error.what());
-  }
+  return lbf::tools::run_command(lbf::tools::run, argc, argv, lbf::tools::kMessages);
 }

@@ -115,20 +115,8 @@ std::optional<Otf2Collective> otf2_collective(const Event& event, std::uint32_t 
 }
 
 OTF2_RegionRole otf2_role(const Event& event) {
-  switch (event.kind) {
-    case EventKind::kCollective:
-    case EventKind::kIcollective:
-      break;
-    case EventKind::kSend:
-    case EventKind::kIsend:
-    case EventKind::kStartRecv:
-    case EventKind::kEndRecv:
-    case EventKind::kRecv:
-    case EventKind::kProbe:
-      return OTF2_REGION_ROLE_POINT2POINT;
-    default:
-      return OTF2_REGION_ROLE_FUNCTION;
-  }
+  if (is_point_to_point(event.kind)) return OTF2_REGION_ROLE_POINT2POINT;
+  if (!is_collective(event.kind)) return OTF2_REGION_ROLE_FUNCTION;
   switch (collective_op(event)) {
     case CollectiveOp::kBarrier:
       return OTF2_REGION_ROLE_BARRIER;

@@ -25,9 +25,11 @@ Error spool_error(const char* what) {
                               " (TMPDIR names another folder for it)"};
 }
 
-bool write_all(int fd, const char* data, std::size_t bytes, std::uint64_t offset) {
+// TRANSFER (pwrite, pread) until all BYTES are done.
+template <typename Transfer, typename Char>
+bool transfer_all(Transfer transfer, int fd, Char* data, std::size_t bytes, std::uint64_t offset) {
   while (bytes > 0) {
-    const ssize_t done = ::pwrite(fd, data, bytes, static_cast<off_t>(offset));
+    const ssize_t done = transfer(fd, data, bytes, static_cast<off_t>(offset));
     if (done < 0 && errno == EINTR) continue;
     if (done <= 0) return false;
     data += done;
@@ -37,16 +39,12 @@ bool write_all(int fd, const char* data, std::size_t bytes, std::uint64_t offset
   return true;
 }
 
+bool write_all(int fd, const char* data, std::size_t bytes, std::uint64_t offset) {
+  return transfer_all(::pwrite, fd, data, bytes, offset);
+}
+
 bool read_all(int fd, char* data, std::size_t bytes, std::uint64_t offset) {
-  while (bytes > 0) {
-    const ssize_t done = ::pread(fd, data, bytes, static_cast<off_t>(offset));
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) return false;
-    data += done;
-    bytes -= static_cast<std::size_t>(done);
-    offset += static_cast<std::uint64_t>(done);
-  }
-  return true;
+  return transfer_all(::pread, fd, data, bytes, offset);
 }
 
 }  // namespace

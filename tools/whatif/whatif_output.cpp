@@ -46,18 +46,6 @@ bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction) 
   return result.why_partial.empty() && !prediction.why_stuck.empty();
 }
 
-const char* contention_name(engine::Contention contention) {
-  switch (contention) {
-    case engine::Contention::kNone:
-      return "none";
-    case engine::Contention::kBus:
-      return "bus";
-    case engine::Contention::kNic:
-      return "nic";
-  }
-  return "none";
-}
-
 std::string whatif_json(const WhatIfResult& result) {
   nlohmann::ordered_json predictions = nlohmann::ordered_json::array();
   for (std::size_t t = 0; t < result.targets.size(); ++t) {

@@ -25,7 +25,6 @@ struct WhatIfResult {
 // On this target the program would wait for ever, although the trace is whole: there is no run time.
 bool is_stuck(const WhatIfResult& result, const engine::Prediction& prediction);
 
-const char* contention_name(engine::Contention contention);
 std::string whatif_json(const WhatIfResult& result);
 std::string whatif_table(const WhatIfResult& result);
 

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -44,8 +43,6 @@ constexpr std::uint32_t kMaxListLimit = 10000;
 constexpr std::uint64_t kMaxPictureRows = 256;
 constexpr std::uint64_t kMaxPictureColumns = 2000;
 constexpr std::size_t kMaxQueryNodes = 4096;
-constexpr std::array<db::StepState, 3> kStates = {db::StepState::kRunning, db::StepState::kComplete,
-                                                  db::StepState::kPartial};
 
 int status_of(ErrorCode code) {
   switch (code) {
@@ -183,11 +180,11 @@ std::string_view whole_characters(std::string_view text, std::size_t bytes) {
   return text.substr(0, bytes);
 }
 
-Result<StreamEnd> stream_end_of(std::string_view body) {
-  const auto end = protocol::decode_stream_end(body);
-  if (!end) return end.error();
+Result<protocol::StreamEnd> stream_end_of(std::string_view body) {
   constexpr std::size_t kMostReasonBytes = 200;
-  return StreamEnd{end->last_sequence, end->lost_batches, std::string(whole_characters(end->reason, kMostReasonBytes)), 0};
+  auto end = protocol::decode_stream_end(body);
+  if (end) end->reason.resize(whole_characters(end->reason, kMostReasonBytes).size());
+  return end;
 }
 
 }  // namespace
@@ -469,10 +466,8 @@ ApiResponse Api::list_steps(const Caller& caller, const RequestTarget& target) {
       query.partition = value;
     } else if (name == "state") {
       for (const std::string_view state : split(value, ',')) {
-        const auto* const found =
-            std::find_if(kStates.begin(), kStates.end(),
-                         [state](const db::StepState known) { return state == db::name_of(known); });
-        if (found == kStates.end()) {
+        const auto found = protocol::state_of_name(state);
+        if (!found) {
           return error_response(invalid_input("'" + std::string(state.substr(0, 40)) +
                                               "' is no state: running, complete and partial are"));
         }

@@ -32,14 +32,14 @@ std::span<const std::byte> bytes_of(const std::string& text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-json json_of(const StreamEnd& end) {
+json json_of(const StoredEnd& end) {
   return {{"last_sequence", end.last_sequence},
           {"lost_batches", end.lost_batches},
           {"reason", end.reason},
           {"realtime_ns", end.realtime_ns}};
 }
 
-Result<StreamEnd> parse_end(const std::string& text, const std::string& path) {
+Result<StoredEnd> parse_end(const std::string& text, const std::string& path) {
   const json end = json::parse(text, nullptr, false);
   const auto is_number = [&end](const char* key) {
     return end.contains(key) && end[key].is_number_unsigned();
@@ -48,8 +48,9 @@ Result<StreamEnd> parse_end(const std::string& text, const std::string& path) {
       !end.contains("reason") || !end["reason"].is_string()) {
     return invalid_input(path + " is damaged: remove the step's directory");
   }
-  return StreamEnd{end["last_sequence"].get<std::uint64_t>(), end["lost_batches"].get<std::uint64_t>(),
-                   end["reason"].get<std::string>(), end.value("realtime_ns", std::int64_t{0})};
+  return StoredEnd{{end["last_sequence"].get<std::uint64_t>(), end["lost_batches"].get<std::uint64_t>(),
+                    end["reason"].get<std::string>()},
+                   end.value("realtime_ns", std::int64_t{0})};
 }
 
 // Decodes batches of one stream for their errors only. Communicators are defined once per stream, so batches
@@ -103,22 +104,25 @@ class WindowReader {
 // The writer holds `mutex` through decoding and fdatasync; readers see the last published state without
 // waiting for that.
 struct StepTrace::Stream {
-  std::mutex mutex;
-  protocol::StreamDescription description;  // guarded by StepTrace::mutex_
+  explicit Stream(std::string file) : path(std::move(file)) {}
+
+  const std::string path;
+  // Readers of batches need no lock: it is opened and closed only while no batch is stored.
   ScopedFd fd;
-  std::string path;
-  std::uint64_t next_sequence = 1;
-  std::uint64_t durable_bytes = 0;
-  bool torn = false;  // the file is longer than durable_bytes: cut before the next write
-  std::optional<StreamEnd> end;
-  std::string damage;
-  std::unique_ptr<BatchValidator> validator;
 
-  mutable std::mutex state_mutex;  // of the two below
-  StreamState published;
-  std::vector<std::uint64_t> batch_ends;  // in the file; batch N ends at [N - 1]
+  Mutex mutex;  // taken before state_mutex
+  std::uint64_t next_sequence GUARDED_BY(mutex) = 1;
+  std::uint64_t durable_bytes GUARDED_BY(mutex) = 0;
+  bool torn GUARDED_BY(mutex) = false;  // the file is longer than durable_bytes: cut before the next write
+  std::optional<StoredEnd> end GUARDED_BY(mutex);
+  std::string damage GUARDED_BY(mutex);
+  std::unique_ptr<BatchValidator> validator GUARDED_BY(mutex);
 
-  Result<void> cut() {
+  mutable Mutex state_mutex;
+  StreamState published GUARDED_BY(state_mutex);
+  std::vector<std::uint64_t> batch_ends GUARDED_BY(state_mutex);  // in the file; batch N ends at [N - 1]
+
+  Result<void> cut() REQUIRES(mutex) {
     if (!torn) return {};
     if (::ftruncate(fd.get(), static_cast<off_t>(durable_bytes)) != 0)
       return system_error("cut", path, errno);
@@ -127,13 +131,12 @@ struct StepTrace::Stream {
   }
 
   StreamState state() const {
-    const std::scoped_lock lock(state_mutex);
+    const MutexLock lock(state_mutex);
     return published;
   }
 
-  // REQUIRES: mutex is held, or nobody else sees the stream yet.
-  void publish(std::uint32_t number) {
-    const std::scoped_lock lock(state_mutex);
+  void publish(std::uint32_t number) REQUIRES(mutex) {
+    const MutexLock lock(state_mutex);
     published = {number, next_sequence, durable_bytes, end, damage};
   }
 
@@ -144,14 +147,14 @@ struct StepTrace::Stream {
   }
 
   // An ended stream of a node that never sent anything: a step may have thousands.
-  void close_if_nothing_is_in_it() {
+  void close_if_nothing_is_in_it() REQUIRES(mutex) {
     if (end && durable_bytes == 0) fd.reset();
   }
 
-  void add_batch(std::uint64_t bytes) {
+  void add_batch(std::uint64_t bytes) REQUIRES(mutex) {
     durable_bytes += bytes;
     ++next_sequence;
-    const std::scoped_lock lock(state_mutex);
+    const MutexLock lock(state_mutex);
     batch_ends.push_back(durable_bytes);
   }
 
@@ -159,15 +162,46 @@ struct StepTrace::Stream {
   // by a good one was acknowledged once: nothing is cut then, the stream stops before it with `damage` set.
   // Of a stream that takes no more batches it is only found out where they are.
   enum class Recovery { kFindBatches, kDecode, kDecodeAndCut };
-  Result<void> recover(std::uint32_t number, Recovery how);
-  // A validator that has seen all batches, of a stream that was opened without. REQUIRES: mutex is held.
-  Result<void> catch_up(std::uint32_t number);
+  Result<void> recover(std::uint32_t number, Recovery how) REQUIRES(mutex);
+  // A validator that has seen all batches, of a stream that was opened without.
+  Result<void> catch_up(std::uint32_t number) REQUIRES(mutex);
+  // The first use of a stream: a new one, and a stored one with what END_PATH says of its end.
+  Result<void> create(std::uint32_t number, const std::function<Result<void>()>& store);
+  Result<void> load(std::uint32_t number, const std::string& end_path, Purpose purpose);
 };
+
+Result<void> StepTrace::Stream::create(std::uint32_t number, const std::function<Result<void>()>& store) {
+  const MutexLock lock(mutex);
+  validator = std::make_unique<BatchValidator>();
+  if (auto opened = open_file(O_CREAT | O_TRUNC); !opened) return opened;
+  if (auto stored = store(); !stored) return stored;
+  publish(number);
+  return {};
+}
+
+Result<void> StepTrace::Stream::load(std::uint32_t number, const std::string& end_path, Purpose purpose) {
+  const MutexLock lock(mutex);
+  if (auto opened = open_file(0); !opened) return opened;
+  auto end_text = read_whole_file(end_path, std::size_t{1} << 16);
+  if (end_text) {
+    auto stored = parse_end(*end_text, end_path);
+    if (!stored) return stored.error();
+    end = std::move(stored).value();
+  } else if (end_text.error().code != ErrorCode::kNotFound) {
+    return end_text.error();
+  }
+  const bool takes_more = purpose == Purpose::kWrite && !end;
+  if (auto recovered = recover(number, takes_more ? Recovery::kDecodeAndCut : Recovery::kFindBatches); !recovered)
+    return recovered;
+  close_if_nothing_is_in_it();
+  publish(number);
+  return {};
+}
 
 Result<void> StepTrace::Stream::catch_up(std::uint32_t number) {
   // Beside this stream: replays go on reading its batches meanwhile.
-  Stream again;
-  again.path = path;
+  Stream again(path);
+  const MutexLock again_lock(again.mutex);
   if (auto opened = again.open_file(0); !opened) return opened;
   if (auto recovered = again.recover(number, Recovery::kDecode); !recovered) return recovered;
   if (again.damage.empty() && again.next_sequence != next_sequence)
@@ -280,7 +314,7 @@ Result<std::shared_ptr<StepTrace>> StepTrace::open_for(Purpose purpose, StepKey 
 
 // A stream counts as registered from its stream-S.json on (written last, when its file is there).
 Result<void> StepTrace::load_streams(Purpose purpose) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (std::uint32_t number = 0; number < description_.nodes.size(); ++number) {
     const std::string path = stream_path(number, ".json");
     auto text = read_whole_file(path, protocol::kMaxDescriptionBytes);
@@ -290,25 +324,10 @@ Result<void> StepTrace::load_streams(Purpose purpose) {
     if (!description)
       return invalid_input(path + " is damaged, remove the step's directory: " + description.error().message);
 
-    auto stream = std::make_unique<Stream>();
-    stream->description = std::move(description).value();
-    stream->path = stream_path(number, ".lbfw");
-    if (auto opened = stream->open_file(0); !opened) return opened.error();
-    const std::string end_path = stream_path(number, ".end");
-    auto end_text = read_whole_file(end_path, std::size_t{1} << 16);
-    if (end_text) {
-      auto end = parse_end(*end_text, end_path);
-      if (!end) return end.error();
-      stream->end = std::move(end).value();
-    } else if (end_text.error().code != ErrorCode::kNotFound) {
-      return end_text.error();
-    }
-    const bool takes_more = purpose == Purpose::kWrite && !stream->end;
-    const auto how = takes_more ? Stream::Recovery::kDecodeAndCut : Stream::Recovery::kFindBatches;
-    if (auto recovered = stream->recover(number, how); !recovered) return recovered.error();
-    stream->close_if_nothing_is_in_it();
-    stream->publish(number);
+    auto stream = std::make_unique<Stream>(stream_path(number, ".lbfw"));
+    if (auto loaded = stream->load(number, stream_path(number, ".end"), purpose); !loaded) return loaded;
     streams_.emplace(number, std::move(stream));
+    descriptions_.emplace(number, std::move(description).value());
   }
   return {};
 }
@@ -333,7 +352,7 @@ Result<void> StepTrace::store_description(std::uint32_t number, const protocol::
 
 Result<void> StepTrace::end_missing_stream(std::uint32_t number) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (streams_.contains(number)) return {};
     const protocol::StreamDescription description{{}, description_.cpus_on_node, true};
     if (auto added = add_stream(number, description, [&] { return store_missing(number); }); !added) return added;
@@ -345,14 +364,10 @@ Result<void> StepTrace::end_missing_stream(std::uint32_t number) {
 
 Result<void> StepTrace::add_stream(std::uint32_t number, protocol::StreamDescription description,
                                    const std::function<Result<void>()>& store) {
-  auto stream = std::make_unique<Stream>();
-  stream->description = std::move(description);
-  stream->path = stream_path(number, ".lbfw");
-  stream->validator = std::make_unique<BatchValidator>();
-  if (auto opened = stream->open_file(O_CREAT | O_TRUNC); !opened) return opened;
-  if (auto stored = store(); !stored) return stored;
-  stream->publish(number);
+  auto stream = std::make_unique<Stream>(stream_path(number, ".lbfw"));
+  if (auto created = stream->create(number, store); !created) return created;
   streams_.emplace(number, std::move(stream));
+  descriptions_.emplace(number, std::move(description));
   return {};
 }
 
@@ -363,11 +378,12 @@ Result<std::uint64_t> StepTrace::register_stream(const protocol::StepDescription
         ": this stream describes other nodes or another number of tasks than the step's first one");
   }
   const std::uint32_t number = description.node_index;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (const auto found = streams_.find(number); found != streams_.end()) {
-    if (found->second->description.registered_by_lbfd) {  // now its relay has come after all
+    protocol::StreamDescription& known = descriptions_.at(number);
+    if (known.registered_by_lbfd) {  // now its relay has come after all
       if (auto stored = store_description(number, description); !stored) return stored.error();
-      found->second->description = protocol::StreamDescription::of(description);
+      known = protocol::StreamDescription::of(description);
     }
     return found->second->state().next_sequence;
   }
@@ -377,7 +393,7 @@ Result<std::uint64_t> StepTrace::register_stream(const protocol::StepDescription
 }
 
 StepTrace::Stream* StepTrace::find_stream(std::uint32_t stream) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = streams_.find(stream);
   return found == streams_.end() ? nullptr : found->second.get();  // streams are never removed
 }
@@ -389,7 +405,7 @@ Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t seque
     return Error{ErrorCode::kNotFound, "step " + key_.text() + ": stream " + std::to_string(number) +
                                            " is not registered: PUT its description first"};
   }
-  const std::scoped_lock lock(stream->mutex);
+  const MutexLock lock(stream->mutex);
   if (sequence < stream->next_sequence) return AppendResult{AppendOutcome::kDuplicate, stream->next_sequence};
   if (stream->end) return AppendResult{AppendOutcome::kEnded, stream->next_sequence};
   if (sequence > stream->next_sequence) return AppendResult{AppendOutcome::kGap, stream->next_sequence};
@@ -423,20 +439,19 @@ Result<AppendResult> StepTrace::append(std::uint32_t number, std::uint64_t seque
   return AppendResult{AppendOutcome::kStored, stream->next_sequence};
 }
 
-Result<AppendResult> StepTrace::end_stream(std::uint32_t number, const StreamEnd& end) {
+Result<AppendResult> StepTrace::end_stream(std::uint32_t number, const protocol::StreamEnd& end) {
   Stream* stream = find_stream(number);
   if (stream == nullptr) {
     return Error{ErrorCode::kNotFound, "step " + key_.text() + ": stream " + std::to_string(number) +
                                            " is not registered: PUT its description first"};
   }
-  const std::scoped_lock lock(stream->mutex);
+  const MutexLock lock(stream->mutex);
   if (stream->end) return AppendResult{AppendOutcome::kDuplicate, stream->next_sequence};
   if (end.last_sequence >= stream->next_sequence && end.lost_batches == 0) {
     return AppendResult{AppendOutcome::kGap, stream->next_sequence};
   }
   if (auto cut = stream->cut(); !cut) return cut.error();
-  StreamEnd dated = end;
-  dated.realtime_ns = realtime_ns();
+  StoredEnd dated{end, realtime_ns()};
   auto written = write_file_durably(stream_path(number, ".end"), json_of(dated).dump());
   if (!written) return written.error();
   stream->end = std::move(dated);
@@ -448,7 +463,7 @@ Result<AppendResult> StepTrace::end_stream(std::uint32_t number, const StreamEnd
 Result<void> StepTrace::reopen_stream(std::uint32_t number) {
   Stream* stream = find_stream(number);
   if (stream == nullptr) return {};
-  const std::scoped_lock lock(stream->mutex);
+  const MutexLock lock(stream->mutex);
   if (!stream->end || stream->end->reason != kReasonStreamTimeout) return {};
   if (!stream->fd) {
     if (auto opened = stream->open_file(0); !opened) return opened;
@@ -465,14 +480,12 @@ Result<void> StepTrace::reopen_stream(std::uint32_t number) {
 }
 
 std::map<std::uint32_t, protocol::StreamDescription> StepTrace::stream_descriptions() const {
-  const std::scoped_lock lock(mutex_);
-  std::map<std::uint32_t, protocol::StreamDescription> descriptions;
-  for (const auto& [number, stream] : streams_) descriptions.emplace(number, stream->description);
-  return descriptions;
+  const MutexLock lock(mutex_);
+  return descriptions_;
 }
 
 std::vector<StreamState> StepTrace::streams() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<StreamState> states;
   for (const auto& [number, stream] : streams_) states.push_back(stream->state());
   return states;
@@ -488,17 +501,17 @@ bool StepTrace::all_registered_locked() const {
   if (streams_.size() >= description_.nodes.size()) return true;
   if (description_.launcher.empty()) return false;
   std::size_t ranks = 0;
-  for (const auto& [number, stream] : streams_) ranks += stream->description.task_ids.size();
+  for (const auto& [number, stream] : descriptions_) ranks += stream.task_ids.size();
   return ranks >= static_cast<std::size_t>(description_.tasks);
 }
 
 bool StepTrace::all_registered() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return all_registered_locked();
 }
 
 bool StepTrace::all_ended() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!all_registered_locked()) return false;
   return std::all_of(streams_.begin(), streams_.end(),
                      [](const auto& entry) { return entry.second->state().end.has_value(); });
@@ -516,7 +529,7 @@ Result<void> StepTrace::read_batch(std::uint32_t number, std::uint64_t sequence,
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
   {
-    const std::scoped_lock lock(stream->state_mutex);
+    const MutexLock lock(stream->state_mutex);
     if (sequence == 0 || sequence > stream->batch_ends.size()) {
       return Error{ErrorCode::kNotFound, "no batch " + std::to_string(sequence)};
     }

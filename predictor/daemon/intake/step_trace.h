@@ -10,33 +10,31 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "event/wire.h"
 #include "predictor/daemon/intake/step_key.h"
 #include "protocol/step_description.h"
+#include "protocol/stream_messages.h"
 
 namespace lbf::daemon {
 
 // Ranks that one trace may hold; a batch with a higher one is refused.
 inline constexpr Rank kMaxTraceRanks = protocol::kMaxStepTasks;
 
-// Why a stream ended, as its relay (or lbfd, for a silent one) said.
-struct StreamEnd {
-  std::uint64_t last_sequence = 0;
-  std::uint64_t lost_batches = 0;
-  std::string
-      reason;  // "step_end" ...; "stream_timeout": ended by lbfd, and opened again if the relay returns
-  Nanoseconds realtime_ns = 0;  // when; set by StepTrace::end_stream
+// A stream's end as it is stored: what its relay said, or lbfd for one that fell silent or grew too large.
+struct StoredEnd : protocol::StreamEnd {
+  Nanoseconds realtime_ns = 0;
 };
+// lbfd's own reason: a stream that fell silent. It is opened again if its relay returns.
 inline constexpr std::string_view kReasonStreamTimeout = "stream_timeout";
-// lbfd's, too: the step's traces are as large as one step's may be; what comes later is not kept.
+// lbfd's own reason: the step's traces are as large as one step's may be; what comes later is not kept.
 inline constexpr std::string_view kReasonTraceLimit = "trace_limit";
 
 enum class AppendOutcome {
@@ -55,7 +53,7 @@ struct StreamState {
   std::uint32_t stream = 0;
   std::uint64_t next_sequence = 1;
   std::uint64_t durable_bytes = 0;
-  std::optional<StreamEnd> end;
+  std::optional<StoredEnd> end;
   std::string damage;  // not empty: stored batches after durable_bytes are unreadable, and why
 };
 
@@ -94,7 +92,7 @@ class StepTrace {
 
   // Durable when it returns; ending an ended stream again changes nothing. Outcome kGap: `end` speaks of
   // batches that are neither here nor declared lost; the relay may still send them.
-  Result<AppendResult> end_stream(std::uint32_t stream, const StreamEnd& end);
+  Result<AppendResult> end_stream(std::uint32_t stream, const protocol::StreamEnd& end);
 
   // Ends a stream whose relay never registered, in lbfd's name. Nothing happens to a registered one.
   Result<void> end_missing_stream(std::uint32_t stream);
@@ -121,24 +119,25 @@ class StepTrace {
   StepTrace(StepKey key, std::string directory, protocol::StepDescription description, uid_t owner,
             Nanoseconds created_realtime_ns);
   Stream* find_stream(std::uint32_t stream) const;
-  bool all_registered_locked() const;  // REQUIRES: mutex_ is held
+  bool all_registered_locked() const REQUIRES(mutex_);
   enum class Purpose { kWrite, kRead };
   static Result<std::shared_ptr<StepTrace>> open_for(Purpose purpose, StepKey key, std::string directory);
   Result<void> load_streams(Purpose purpose);
-  // REQUIRES: mutex_ is held, and there is none of this number. STORE writes stream-S.json: from then on it is registered.
+  // REQUIRES: there is none of this number. STORE writes stream-S.json: from then on it is registered.
   Result<void> add_stream(std::uint32_t stream, protocol::StreamDescription description,
-                          const std::function<Result<void>()>& store);
+                          const std::function<Result<void>()>& store) REQUIRES(mutex_);
   Result<void> store_description(std::uint32_t stream, const protocol::StepDescription& description) const;
   Result<void> store_missing(std::uint32_t stream) const;
   std::string stream_path(std::uint32_t stream, std::string_view suffix) const;
 
-  StepKey key_;
-  std::string directory_;
-  protocol::StepDescription description_;
-  uid_t owner_;
-  Nanoseconds created_realtime_ns_;
-  mutable std::mutex mutex_;  // the map; each stream has a lock of its own
-  std::map<std::uint32_t, std::unique_ptr<Stream>> streams_;
+  const StepKey key_;
+  const std::string directory_;
+  const protocol::StepDescription description_;
+  const uid_t owner_;
+  const Nanoseconds created_realtime_ns_;
+  mutable Mutex mutex_;  // taken before a stream's
+  std::map<std::uint32_t, protocol::StreamDescription> descriptions_ GUARDED_BY(mutex_);
+  std::map<std::uint32_t, std::unique_ptr<Stream>> streams_ GUARDED_BY(mutex_);
 };
 
 }  // namespace lbf::daemon

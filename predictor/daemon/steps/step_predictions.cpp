@@ -18,18 +18,6 @@ db::TopologyRecord topology_of(const engine::Target& target) {
   return out;
 }
 
-const char* contention_name(engine::Contention contention) {
-  switch (contention) {
-    case engine::Contention::kNone:
-      return "none";
-    case engine::Contention::kBus:
-      return "bus";
-    case engine::Contention::kNic:
-      return "nic";
-  }
-  return "none";
-}
-
 Seconds largest(const std::vector<Seconds>& values) {
   return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
 }

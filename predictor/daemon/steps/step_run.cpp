@@ -29,7 +29,7 @@ StepRun::StepRun(std::shared_ptr<StepTrace> trace, const NetworkCatalog& network
       predictions_(trace_, options_, remarks_),
       procedures_(trace_, options_, remarks_),
       cpu_spent_s_(options_.cpu_spent_before_s) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const std::string& note : options_.notes) remarks_.add_note(note);
   publish();
 }
@@ -74,7 +74,7 @@ std::optional<std::uint32_t> StepRun::next_stream(const std::vector<StreamState>
 }
 
 StepRun::Progress StepRun::work() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (finished_) return Progress::kFinished;
   const bool registered = trace_->all_registered();  // before the states are read: no stream is removed
   const std::vector<StreamState> states = trace_->streams();
@@ -84,44 +84,43 @@ StepRun::Progress StepRun::work() {
     begin();
   }
   const Seconds cpu_before_s = options_.cpu_clock();
-  const auto spend = [&](Progress progress) {
-    cpu_spent_s_ += options_.cpu_clock() - cpu_before_s;
-    return progress;
-  };
+  const Progress progress = work_on(states, complete);
+  cpu_spent_s_ += options_.cpu_clock() - cpu_before_s;
+  if (progress == Progress::kFinished) finish(states);
+  return progress;
+}
+
+StepRun::Progress StepRun::work_on(const std::vector<StreamState>& states, bool complete) {
   if (const auto stream = next_stream(states)) {
     read_batch(*stream);
     remarks_.mark_changed();
     predictions_.count_memory();
     publish_if_due();
-    return spend(Progress::kMore);
+    return Progress::kMore;
   }
   try {
-    if (work_further(states, complete)) return spend(Progress::kMore);
+    if (work_further(states, complete)) return Progress::kMore;
   } catch (const std::exception& exception) {
     predictions_.give_up_further_targets();
     procedures_.give_up();
     remarks_.add_reason(fmt::format("the replay of further targets stopped: {}", exception.what()));
   }
-  if (complete) {
-    spend(Progress::kFinished);
-    finish(states);
-    return Progress::kFinished;
-  }
+  if (complete) return Progress::kFinished;
   if (auto list = procedures_.search()) {
-    const std::scoped_lock view_lock(view_mutex_);
+    const MutexLock view_lock(view_mutex_);
     procedure_list_ = std::move(list);
   }
-  return spend(Progress::kIdle);
+  return Progress::kIdle;
 }
 
 // --- one batch
 
 void StepRun::read_batch(std::uint32_t stream) {
   const StoredTraceReader::Sink sink{
-      [this](std::uint32_t from, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) {
+      [this](std::uint32_t from, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin) REQUIRES(mutex_) {
         take_events(from, rank, events, origin);
       },
-      [this](std::uint32_t from, const protocol::ControlRecord& record) { take_control(from, record); }};
+      [this](std::uint32_t from, const protocol::ControlRecord& record) REQUIRES(mutex_) { take_control(from, record); }};
   try {
     if (const auto read = reader_->read(stream, sink); !read) remarks_.add_reason(read.error().message);
   } catch (const std::exception& exception) {  // out of memory, a broken invariant: this step ends, lbfd does not
@@ -174,7 +173,7 @@ void StepRun::take_control(std::uint32_t stream, const protocol::ControlRecord& 
   const auto rank = static_cast<Rank>(said.value_or(kAnyRank));
   if (const auto* process = std::get_if<protocol::ProcessRecord>(&record)) take_library(process->library);
   std::visit(
-      [&](const auto& one) {
+      [&](const auto& one) REQUIRES(mutex_) {
         if constexpr (requires { totals_.take(stream, rank, one); }) totals_.take(stream, rank, one);
         if constexpr (requires { procedures_.take(stream, rank, one); }) procedures_.take(stream, rank, one);
       },

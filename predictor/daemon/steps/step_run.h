@@ -10,12 +10,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "db/records.h"
 #include "predictor/daemon/intake/step_trace.h"
 #include "predictor/daemon/intake/stored_trace_reader.h"
@@ -76,52 +76,56 @@ class StepRun {
  private:
   // Reading and feeding: step_run.cpp.
   bool ready_to_begin() const;
-  void begin();
+  void begin() REQUIRES(mutex_);
+  // A batch, or what there is to do beside them. COMPLETE: all streams have ended.
+  Progress work_on(const std::vector<StreamState>& states, bool complete) REQUIRES(mutex_);
   // The stream to read next; nothing: there is none, or it is too far ahead of one that has nothing here now.
-  std::optional<std::uint32_t> next_stream(const std::vector<StreamState>& states) const;
-  void read_batch(std::uint32_t stream);
-  void take_events(std::uint32_t stream, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin);
-  void check_origin(std::uint32_t stream, Rank rank, StoredTraceReader::Origin origin);
-  void take_control(std::uint32_t stream, const protocol::ControlRecord& record);
+  std::optional<std::uint32_t> next_stream(const std::vector<StreamState>& states) const REQUIRES(mutex_);
+  void read_batch(std::uint32_t stream) REQUIRES(mutex_);
+  void take_events(std::uint32_t stream, Rank rank, std::span<const Event> events, StoredTraceReader::Origin origin)
+      REQUIRES(mutex_);
+  void check_origin(std::uint32_t stream, Rank rank, StoredTraceReader::Origin origin) REQUIRES(mutex_);
+  void take_control(std::uint32_t stream, const protocol::ControlRecord& record) REQUIRES(mutex_);
   // VERSION: MPI_Get_library_version.
-  void take_library(const std::string& version);
-  void close_rank(Rank rank);
+  void take_library(const std::string& version) REQUIRES(mutex_);
+  void close_rank(Rank rank) REQUIRES(mutex_);
   // Replays beside the configuration that ran. False: there is nothing to do for them now.
-  bool work_further(const std::vector<StreamState>& states, bool complete);
-  std::string why_no_cpu() const;
-  void finish(const std::vector<StreamState>& states);
+  bool work_further(const std::vector<StreamState>& states, bool complete) REQUIRES(mutex_);
+  std::string why_no_cpu() const REQUIRES(mutex_);
+  void finish(const std::vector<StreamState>& states) REQUIRES(mutex_);
 
   // What people see: step_run_view.cpp.
-  void publish();
-  void publish_if_due();
-  MeasuredRun measured_run(const db::StepRecord& record) const;
-  void describe_step(db::StepRecord& record) const;
-  void describe_end(db::StepRecord& record) const;
-  void describe_replay(StepView& view, std::vector<std::string>& notes);
-  void describe_cost(StepView& view, std::vector<std::string>& notes) const;
+  void publish() REQUIRES(mutex_);
+  void publish_if_due() REQUIRES(mutex_);
+  MeasuredRun measured_run(const db::StepRecord& record) const REQUIRES(mutex_);
+  void describe_step(db::StepRecord& record) const REQUIRES(mutex_);
+  void describe_end(db::StepRecord& record) const REQUIRES(mutex_);
+  void describe_replay(StepView& view, std::vector<std::string>& notes) REQUIRES(mutex_);
+  void describe_cost(StepView& view, std::vector<std::string>& notes) const REQUIRES(mutex_);
 
   const std::shared_ptr<StepTrace> trace_;
   const NetworkCatalog& networks_;
   const StepRunOptions options_;
   const Clock::time_point created_ = Clock::now();
 
-  std::mutex mutex_;  // of everything below but the view
-  bool finished_ = false;
-  Rank ranks_ = 0;
-  StepRemarks remarks_;
-  std::optional<StoredTraceReader> reader_;  // once the replay has begun
-  StepConfiguration configuration_;          // likewise
-  StepTotals totals_;
-  StepPredictions predictions_;
-  ProcedurePredictions procedures_;
-  bool library_seen_ = false;
-  Seconds cpu_spent_s_ = 0;
-  Clock::time_point last_publish_{};
-  std::uint64_t generation_ = 0;
+  const Rank ranks_;
 
-  mutable std::mutex view_mutex_;
-  std::shared_ptr<const StepView> view_;
-  std::shared_ptr<const protocol::ProcedureList> procedure_list_;
+  Mutex mutex_;  // taken before view_mutex_
+  bool finished_ GUARDED_BY(mutex_) = false;
+  StepRemarks remarks_ GUARDED_BY(mutex_);
+  std::optional<StoredTraceReader> reader_ GUARDED_BY(mutex_);  // once the replay has begun
+  StepConfiguration configuration_ GUARDED_BY(mutex_);          // likewise
+  StepTotals totals_ GUARDED_BY(mutex_);
+  StepPredictions predictions_ GUARDED_BY(mutex_);
+  ProcedurePredictions procedures_ GUARDED_BY(mutex_);
+  bool library_seen_ GUARDED_BY(mutex_) = false;
+  Seconds cpu_spent_s_ GUARDED_BY(mutex_) = 0;
+  Clock::time_point last_publish_ GUARDED_BY(mutex_){};
+  std::uint64_t generation_ GUARDED_BY(mutex_) = 0;
+
+  mutable Mutex view_mutex_;
+  std::shared_ptr<const StepView> view_ GUARDED_BY(view_mutex_);
+  std::shared_ptr<const protocol::ProcedureList> procedure_list_ GUARDED_BY(view_mutex_);
 };
 
 }  // namespace lbf::daemon

@@ -146,7 +146,7 @@ void StepRun::publish() {
   view->generation = ++generation_;
   remarks_.mark_published();
   last_publish_ = Clock::now();
-  const std::scoped_lock lock(view_mutex_);
+  const MutexLock lock(view_mutex_);
   view_ = std::move(view);
 }
 
@@ -155,16 +155,16 @@ void StepRun::publish_if_due() {
 }
 
 std::shared_ptr<const StepView> StepRun::view() {
-  {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (lock && remarks_.has_changed()) publish();
+  if (mutex_.try_lock()) {
+    const MutexLock lock(mutex_, std::adopt_lock);
+    if (remarks_.has_changed()) publish();
   }
-  const std::scoped_lock lock(view_mutex_);
+  const MutexLock lock(view_mutex_);
   return view_;
 }
 
 std::shared_ptr<const protocol::ProcedureList> StepRun::procedure_list() const {
-  const std::scoped_lock lock(view_mutex_);
+  const MutexLock lock(view_mutex_);
   return procedure_list_;
 }
 

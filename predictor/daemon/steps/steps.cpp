@@ -52,7 +52,7 @@ void Steps::stop() {
 }
 
 std::vector<Steps::EntryPtr> Steps::entries() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::vector<EntryPtr> all;
   all.reserve(entries_.size());
   for (const auto& [key, entry] : entries_) all.push_back(entry);
@@ -60,29 +60,23 @@ std::vector<Steps::EntryPtr> Steps::entries() const {
 }
 
 Steps::EntryPtr Steps::find_loaded(const StepKey& key) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = entries_.find(key);
   return found == entries_.end() ? nullptr : found->second;
 }
 
-// REQUIRES: load_mutex_ is held.
-Steps::EntryPtr Steps::adopt(std::shared_ptr<StepTrace> trace, bool replay) {
-  auto entry = std::make_shared<Entry>();
-  entry->trace = std::move(trace);
-  if (replay) {
-    entry->run = std::make_shared<StepRun>(entry->trace, networks_, run_options(*entry->trace));
-  } else {
-    entry->finished = Clock::now();
-    entry->final_persisted = true;
-  }
-  const std::scoped_lock lock(mutex_);
+Steps::EntryPtr Steps::adopt(std::shared_ptr<StepTrace> trace, Replay replay) {
+  std::shared_ptr<StepRun> run;
+  if (replay == Replay::kNow) run = std::make_shared<StepRun>(trace, networks_, run_options(*trace));
+  const auto entry = std::make_shared<Entry>(std::move(trace), std::move(run));
+  const MutexLock lock(mutex_);
   entries_[entry->trace->key()] = entry;
   return entry;
 }
 
 Result<Steps::EntryPtr> Steps::find_or_load(const StepKey& key) {
   if (EntryPtr entry = find_loaded(key)) return entry;
-  const std::scoped_lock lock(load_mutex_);
+  const MutexLock lock(load_mutex_);
   if (EntryPtr entry = find_loaded(key)) return entry;
   auto trace = traces_.open_step(key);
   if (!trace) {
@@ -93,7 +87,7 @@ Result<Steps::EntryPtr> Steps::find_or_load(const StepKey& key) {
   if (!state) return state.error();
   // A stream that came back has taken its end back: such a step goes on, whatever the database says.
   const bool finished = state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key);
-  EntryPtr entry = adopt(std::move(trace).value(), !finished);
+  EntryPtr entry = adopt(std::move(trace).value(), finished ? Replay::kNoMore : Replay::kNow);
   if (!finished) schedule(entry);
   return entry;
 }
@@ -106,7 +100,7 @@ void Steps::recover() {
       continue;
     }
     if (state->has_value() && **state != db::StepState::kRunning && !traces_.has_open_stream(key)) continue;
-    const std::scoped_lock lock(load_mutex_);
+    const MutexLock lock(load_mutex_);
     auto trace = traces_.open_step(key);
     if (!trace) {
       if (trace.error().code == ErrorCode::kNotFound) {
@@ -122,15 +116,16 @@ void Steps::recover() {
     }
     spdlog::info("step {}: taken up again, {} bytes of its trace are here", key.text(),
                  (*trace)->stored_bytes());
-    schedule(adopt(std::move(trace).value(), true));
+    schedule(adopt(std::move(trace).value(), Replay::kNow));
   }
   load_backlog();
+  const MutexLock only_one(tick_mutex_);
   prune();
 }
 
 // Steps whose relays were done, but whose prediction was not, when lbfd ended.
 void Steps::load_backlog() {
-  const std::scoped_lock lock(load_mutex_);
+  const MutexLock lock(load_mutex_);
   while (!backlog_.empty()) {
     std::size_t replaying = 0;
     for (const EntryPtr& entry : entries())
@@ -145,7 +140,7 @@ void Steps::load_backlog() {
       continue;
     }
     spdlog::info("step {}: ended before, its prediction is completed now", key.text());
-    schedule(adopt(std::move(trace).value(), true));
+    schedule(adopt(std::move(trace).value(), Replay::kNow));
   }
 }
 
@@ -158,7 +153,7 @@ bool Steps::others_wait(const EntryPtr& entry) const {
 // Targets that were deferred, from the stored traces of steps that are over: oldest first, one step at a time, all of
 // its targets in one pass without a budget.
 void Steps::take_up_deferred() {
-  const std::scoped_lock lock(load_mutex_);
+  const MutexLock lock(load_mutex_);
   if (deferred_ != nullptr) {
     if (!deferred_->is_finished()) return schedule(deferred_);
     deferred_ = nullptr;
@@ -192,17 +187,15 @@ void Steps::take_up_deferred() {
     return;
   }
   if (!(*trace)->all_ended()) return;  // a stream of it is back: it is replayed whole when that has ended
-  auto entry = std::make_shared<Entry>();
-  entry->trace = std::move(trace).value();
-  entry->is_again = true;
-  StepRunOptions options = run_options(*entry->trace);
+  StepRunOptions options = run_options(**trace);
   options.budget = {};
   options.memory = nullptr;
   options.cpu_spent_before_s = step.lbfd_cpu_s;
   if (auto before = prediction_store_.deferred_targets(**row)) options.deferred_before = std::move(*before);
-  entry->run = std::make_shared<StepRun>(entry->trace, networks_, options);
+  const auto entry =
+      std::make_shared<Entry>(*trace, std::make_shared<StepRun>(*trace, networks_, options), Entry::Turn::kAgain);
   {
-    const std::scoped_lock map_lock(mutex_);
+    const MutexLock map_lock(mutex_);
     entries_[key] = entry;
   }
   spdlog::info("step {}: its deferred targets are taken up", key.text());
@@ -249,7 +242,7 @@ void Steps::replay_once(const EntryPtr& entry) {
   if (progress == StepRun::Progress::kFinished) {
     const auto view = run->view();
     {
-      const std::scoped_lock lock(entry->mutex);
+      const MutexLock lock(entry->mutex);
       if (entry->run == run) entry->finished = Clock::now();
     }
     persist(*entry);
@@ -276,12 +269,12 @@ void Steps::replay_once(const EntryPtr& entry) {
 
 // Returns whether the newest view is in the database.
 bool Steps::persist(Entry& entry) {
-  const std::scoped_lock one_writer(entry.persist_mutex);
+  const MutexLock one_writer(entry.persist_mutex);
   const std::shared_ptr<StepRun> run = entry.current_run();
   if (run == nullptr || entry.is_hidden()) return true;
   const auto view = run->view();
   {
-    const std::scoped_lock lock(entry.mutex);
+    const MutexLock lock(entry.mutex);
     if (entry.persisted_generation == view->generation) return true;
     entry.last_persisted = Clock::now();
   }
@@ -291,7 +284,7 @@ bool Steps::persist(Entry& entry) {
     return false;  // tick() tries again
   }
   database_disk_.succeeded();
-  const std::scoped_lock lock(entry.mutex);
+  const MutexLock lock(entry.mutex);
   if (entry.run == run) {
     entry.persisted_generation = view->generation;
     entry.final_persisted = view->record.state != db::StepState::kRunning;
@@ -305,7 +298,7 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
   std::size_t ended_now = 0;
   for (std::uint32_t number = 0; number < nodes && ended_now < kEndedPerTick; ++number) {
     {
-      const std::scoped_lock lock(entry->mutex);
+      const MutexLock lock(entry->mutex);
       const auto heard = entry->last_heard.find(number);
       if (now - (heard == entry->last_heard.end() ? entry->loaded : heard->second) < options_.stream_timeout)
         continue;
@@ -319,7 +312,7 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
       ended = entry->trace->end_missing_stream(number);
     } else {
       auto result = entry->trace->end_stream(
-          number, {state->next_sequence - 1, 0, std::string(kReasonStreamTimeout), 0});
+          number, {state->next_sequence - 1, 0, std::string(kReasonStreamTimeout)});
       if (!result) ended = result.error();
     }
     if (ended) {
@@ -334,8 +327,9 @@ void Steps::end_silent_streams(const EntryPtr& entry) {
 }
 
 void Steps::tick() {
-  const std::unique_lock only_one(tick_mutex_, std::try_to_lock);
-  if (!only_one || stopping_) return;
+  if (!tick_mutex_.try_lock()) return;
+  const MutexLock only_one(tick_mutex_, std::adopt_lock);
+  if (stopping_) return;
   const auto now = Clock::now();
   for (const EntryPtr& entry : entries()) {
     bool finished = false;
@@ -343,7 +337,7 @@ void Steps::tick() {
     bool due = false;
     bool old = false;
     {
-      const std::scoped_lock lock(entry->mutex);
+      const MutexLock lock(entry->mutex);
       finished = entry->finished.has_value();
       persisted = entry->final_persisted;
       due = now - entry->last_persisted >= options_.persist_interval;
@@ -355,8 +349,10 @@ void Steps::tick() {
     }
     if (due && !(finished && persisted)) persisted = persist(*entry) && finished;
     if (old && persisted) {
-      const std::scoped_lock lock(load_mutex_, mutex_);
-      if (entry->is_finished()) entries_.erase(entry->trace->key());
+      const MutexLock load_lock(load_mutex_);  // meanwhile no stream is reopened
+      if (!entry->is_finished()) continue;
+      const MutexLock lock(mutex_);
+      entries_.erase(entry->trace->key());
     }
   }
   trace_disk_.tick(now);
@@ -395,7 +391,7 @@ void Steps::prune() {
   last_prune_ = Clock::now();
   database_has_old_steps_ = options_.step_retention.count() > 0;
   if (options_.retention.age.count() == 0 && options_.retention.limit_bytes == 0) return;
-  const std::scoped_lock lock(load_mutex_);
+  const MutexLock lock(load_mutex_);
   const auto in_use = [this](const StepKey& key) {
     if (find_loaded(key) != nullptr) return true;
     const auto state = step_store_.state_of(key.cluster, key.job, key.step, key.restart);

@@ -14,11 +14,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "db/accuracy.h"
 #include "db/prediction_store.h"
@@ -90,7 +90,7 @@ class Steps {
   Result<AppendResult> append(const Caller& caller, const StepKey& key, std::uint32_t stream,
                               std::uint64_t sequence, std::span<const std::byte> batch);
   Result<AppendResult> end_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
-                                  const StreamEnd& end);
+                                  const protocol::StreamEnd& end);
 
   // What the answer to a relay carries for its ranks (StepRun::procedure_list); nullptr: nothing.
   std::shared_ptr<const protocol::ProcedureList> procedure_list(const StepKey& key) const;
@@ -133,7 +133,9 @@ class Steps {
 
   Result<EntryPtr> find_or_load(const StepKey& key);  // kNotFound: no such trace
   EntryPtr find_loaded(const StepKey& key) const;
-  EntryPtr adopt(std::shared_ptr<StepTrace> trace, bool replay);
+  // kNoMore: the step is finished, and the database has its predictions.
+  enum class Replay { kNow, kNoMore };
+  EntryPtr adopt(std::shared_ptr<StepTrace> trace, Replay replay) REQUIRES(load_mutex_);
   bool others_wait(const EntryPtr& entry) const;
   Result<EntryPtr> may_write(const Caller& caller, const StepKey& key);
   Result<void> reopen_if_timed_out(const EntryPtr& entry, std::uint32_t stream);
@@ -143,8 +145,8 @@ class Steps {
   bool programs_run() const;
   bool persist(Entry& entry);
   void end_silent_streams(const EntryPtr& entry);
-  void prune();
-  void prune_database();
+  void prune() REQUIRES(tick_mutex_);
+  void prune_database() REQUIRES(tick_mutex_);
   void load_backlog();
   void take_up_deferred();
   Registered registered(std::uint64_t next_sequence, uid_t owner, const protocol::StepDescription& description) const;
@@ -171,19 +173,17 @@ class Steps {
   DiskWatch database_disk_{"the database",
                            "written later; until then a restart makes the predictions again from the traces"};
 
-  mutable std::mutex mutex_;  // the map; nobody asks the database while it is held
-  std::map<StepKey, EntryPtr> entries_;
-  std::mutex
-      load_mutex_;  // creating, loading, reopening, removing traces: one at a time; taken before mutex_
-  std::deque<StepKey>
-      backlog_;  // stored steps that ended but are not in the database; guarded by load_mutex_
-  // Deferred targets of steps that are over, one step at a time; guarded by load_mutex_.
-  EntryPtr deferred_;
-  db::StepRow deferred_row_ = 0;  // looked at up to here
-  std::mutex tick_mutex_;
-  std::mutex picture_mutex_;
-  Clock::time_point last_prune_{};
-  bool database_has_old_steps_ = false;  // more than one turn removes; guarded by tick_mutex_ after recover()
+  // Taken in this order: tick_mutex_, load_mutex_, an entry's, mutex_.
+  mutable Mutex mutex_;  // no call of the database while it is held
+  std::map<StepKey, EntryPtr> entries_ GUARDED_BY(mutex_);
+  Mutex load_mutex_;  // creating, loading, reopening, removing traces: one at a time
+  std::deque<StepKey> backlog_ GUARDED_BY(load_mutex_);  // stored steps that ended but are not in the database
+  EntryPtr deferred_ GUARDED_BY(load_mutex_);            // deferred targets of steps that are over, one step at a time
+  db::StepRow deferred_row_ GUARDED_BY(load_mutex_) = 0;  // looked at up to here
+  Mutex tick_mutex_;
+  Mutex picture_mutex_;  // one picture at a time
+  Clock::time_point last_prune_ GUARDED_BY(tick_mutex_){};
+  bool database_has_old_steps_ GUARDED_BY(tick_mutex_) = false;  // more than one turn removes
   std::atomic<bool> stopping_{false};
   boost::asio::thread_pool replay_pool_;
 };

@@ -191,10 +191,10 @@ Result<nlohmann::json> Steps::picture(const Caller& caller, const StepKey& key, 
                              "timeline of any trace",
                              key.text(), step->record.events, kPictureEvents)};
   }
-  const std::unique_lock alone(picture_mutex_, std::try_to_lock);
-  if (!alone) {
+  if (!picture_mutex_.try_lock()) {
     return Error{ErrorCode::kUnavailable, "another picture is being made: try again in some seconds"};
   }
+  const MutexLock alone(picture_mutex_, std::adopt_lock);
   auto stored = trace(caller, key);
   if (!stored) return stored.error();
   RunPicture picture(target, size);

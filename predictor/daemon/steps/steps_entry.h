@@ -6,47 +6,58 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
+#include <utility>
 
+#include "base/mutex.h"
 #include "predictor/daemon/steps/idle_turns.h"
 #include "predictor/daemon/steps/steps.h"
 
 namespace lbf::daemon {
 
 struct Steps::Entry {
-  std::shared_ptr<StepTrace> trace;
+  enum class Turn { kFirst, kAgain };
+  // No RUN_OF_STEP: the step is finished, and the database has its predictions.
+  Entry(std::shared_ptr<StepTrace> trace_of_step, std::shared_ptr<StepRun> run_of_step, Turn turn = Turn::kFirst)
+      : trace(std::move(trace_of_step)),
+        run(std::move(run_of_step)),
+        final_persisted(run == nullptr),
+        is_again(turn == Turn::kAgain) {
+    if (run == nullptr) finished = loaded;
+  }
 
-  std::mutex mutex;              // of the members below, up to the empty line
-  std::shared_ptr<StepRun> run;  // null: finished and in the database before it was loaded
-  std::map<std::uint32_t, Clock::time_point> last_heard;
-  Clock::time_point loaded = Clock::now();
-  std::optional<Clock::time_point> finished;
-  bool final_persisted = false;
+  const std::shared_ptr<StepTrace> trace;
+  const Clock::time_point loaded = Clock::now();
+
+  Mutex mutex;
+  std::shared_ptr<StepRun> run GUARDED_BY(mutex);
+  std::map<std::uint32_t, Clock::time_point> last_heard GUARDED_BY(mutex);
+  std::optional<Clock::time_point> finished GUARDED_BY(mutex);
+  bool final_persisted GUARDED_BY(mutex);
   // Replayed again for targets that were deferred: until that is done, the database is what people see.
-  bool is_again = false;
-  std::uint64_t persisted_generation = 0;
-  Clock::time_point last_persisted{};
+  bool is_again GUARDED_BY(mutex);
+  std::uint64_t persisted_generation GUARDED_BY(mutex) = 0;
+  Clock::time_point last_persisted GUARDED_BY(mutex){};
 
-  std::mutex persist_mutex;         // an older view must not be written after a newer one
+  Mutex persist_mutex;              // an older view must not be written after a newer one; taken before the other
   std::atomic<unsigned> wanted{0};  // calls of schedule() that no replay turn has answered yet
   IdleTurns idle_turns;             // of the replay turn, of which there is one at a time
 
   void heard(std::uint32_t stream) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     last_heard[stream] = Clock::now();
   }
   std::shared_ptr<StepRun> current_run() {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     return run;
   }
   bool is_finished() {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     return finished.has_value();
   }
   // Nobody sees this replay yet.
   bool is_hidden() {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     return is_again && !finished;
   }
 };

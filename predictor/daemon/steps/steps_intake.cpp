@@ -46,14 +46,15 @@ Result<Steps::EntryPtr> Steps::may_write(const Caller& caller, const StepKey& ke
 Result<void> Steps::reopen_if_timed_out(const EntryPtr& entry, std::uint32_t stream) {
   const auto state = entry->trace->stream(stream);
   if (!state || !state->end || state->end->reason != kReasonStreamTimeout) return {};
-  const std::scoped_lock lock(load_mutex_);
+  const MutexLock lock(load_mutex_);
   const bool had_ended = entry->trace->all_ended();  // some of its targets may have been closed
   if (auto reopened = entry->trace->reopen_stream(stream); !reopened) return reopened;
   spdlog::info("step {}: stream {} is back", entry->trace->key().text(), stream);
   // Of the database, whose lock is held where it asks whether a step is in the map (prune_database).
   StepRunOptions options = run_options(*entry->trace);
   {
-    const std::scoped_lock entry_lock(entry->mutex, mutex_);
+    const MutexLock entry_lock(entry->mutex);
+    const MutexLock map_lock(mutex_);
     entry->last_heard[stream] = Clock::now();
     if (entry->finished || entry->is_again || had_ended) {
       entry->is_again = false;
@@ -150,7 +151,7 @@ Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& k
   }
   auto entry = may_write(caller, key);
   if (!entry && entry.error().code == ErrorCode::kNotFound) {
-    const std::scoped_lock lock(load_mutex_);
+    const MutexLock lock(load_mutex_);
     EntryPtr made = find_loaded(key);
     if (made == nullptr) {
       const uid_t owner = description->uid.value_or(caller.uid);
@@ -179,7 +180,7 @@ Result<Registered> Steps::register_stream(const Caller& caller, const StepKey& k
       }
       auto trace = watched(key, stream, traces_.create(key, *description, owner));
       if (!trace) return trace.error();
-      made = adopt(std::move(trace).value(), true);
+      made = adopt(std::move(trace).value(), Replay::kNow);
       spdlog::info("step {}: started, user {}, {} ranks on {} nodes", key.text(),
                    user_name_of(owner, description->user), description->tasks, description->nodes.size());
     } else if (!caller.is_operator && made->trace->owner() != caller.uid) {
@@ -208,7 +209,7 @@ Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std
   if (limit_bytes > 0 && state && !state->end && sequence == state->next_sequence &&
       trace->stored_bytes() + batch.size() > limit_bytes) {
     auto ended = watched(key, stream,
-                         trace->end_stream(stream, {state->next_sequence - 1, 1, std::string(kReasonTraceLimit), 0}));
+                         trace->end_stream(stream, {state->next_sequence - 1, 1, std::string(kReasonTraceLimit)}));
     if (!ended) return ended.error();
     spdlog::warn("step {}: its traces reach step_trace_limit_mb: what comes from stream {} is not kept any more",
                  key.text(), stream);
@@ -232,7 +233,7 @@ Result<AppendResult> Steps::append(const Caller& caller, const StepKey& key, std
 }
 
 Result<AppendResult> Steps::end_stream(const Caller& caller, const StepKey& key, std::uint32_t stream,
-                                       const StreamEnd& end) {
+                                       const protocol::StreamEnd& end) {
   if (end.reason == kReasonStreamTimeout) return invalid_input("reason 'stream_timeout' is lbfd's own");
   if (end.reason == kReasonTraceLimit) return invalid_input("reason 'trace_limit' is lbfd's own");
   auto entry = may_write(caller, key);

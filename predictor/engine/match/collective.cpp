@@ -16,6 +16,7 @@ namespace {
 using collective::Algorithm;
 using collective::Blocks;
 using collective::Choice;
+using collective::expand_alike;
 using collective::expand_neighbours;
 using collective::GroupSteps;
 using collective::kMpiRoot;
@@ -192,16 +193,6 @@ void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps
       return steps.barrier(algorithm);
     case CollectiveOp::kBcast:
       return steps.bcast(algorithm, root, call.bytes, collective::likely_element_bytes(call.bytes));
-    case CollectiveOp::kReduce:
-      return steps.reduce(algorithm, root, call.bytes);
-    case CollectiveOp::kAllreduce:
-      return steps.allreduce(algorithm, call.bytes, call.commutative);
-    case CollectiveOp::kGather:
-      return steps.gather(algorithm, root, call.bytes);
-    case CollectiveOp::kScatter:
-      return steps.scatter(algorithm, root, call.bytes);
-    case CollectiveOp::kAllgather:
-      return steps.allgather(algorithm, Blocks(call.bytes));
     case CollectiveOp::kAlltoall:
       if (algorithm == Algorithm::kInPlace) {
         const std::vector<std::uint64_t> all_alike(call.size, call.bytes);
@@ -236,10 +227,6 @@ void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps
     case CollectiveOp::kScan:
     case CollectiveOp::kExscan:
       return steps.scan(call.bytes, call.op == CollectiveOp::kExscan);
-    case CollectiveOp::kGatherv:
-      return steps.gather_linear(root, call.bytes, call.values, false);
-    case CollectiveOp::kScatterv:
-      return steps.scatter_linear(root, call.bytes, call.values, false);
     case CollectiveOp::kAllgatherv:
       if (sum(sent) == 0) return;
       if (algorithm == Algorithm::kDefault) {
@@ -258,7 +245,7 @@ void expand_blocking(const CollectiveCall& call, Algorithm algorithm, GroupSteps
       if (algorithm == Algorithm::kInPlace) return steps.alltoallv_in_place(received, false);
       return steps.alltoallv_linear(sent, received, false);
     default:
-      return expand_neighbours(call, steps);
+      return expand_alike(call, algorithm, steps);
   }
 }
 
@@ -375,6 +362,28 @@ void collective::expand_inside(const CollectiveCall& call, std::span<const std::
   const bool has_nothing_to_do = call.size == 1 && call.library != MpiLibrary::kMpich4;
   if (has_nothing_to_do || (call.bytes == 0 && returns_when_empty(call))) return;
   expand_chosen(call, choose(call).algorithm, members, out);
+}
+
+void collective::expand_alike(const CollectiveCall& call, Algorithm algorithm, GroupSteps& steps) {
+  const auto root = static_cast<std::uint32_t>(call.root);
+  switch (call.op) {
+    case CollectiveOp::kReduce:
+      return steps.reduce(algorithm, root, call.bytes);
+    case CollectiveOp::kAllreduce:
+      return steps.allreduce(algorithm, call.bytes, call.commutative);
+    case CollectiveOp::kGather:
+      return steps.gather(algorithm, root, call.bytes);
+    case CollectiveOp::kScatter:
+      return steps.scatter(algorithm, root, call.bytes);
+    case CollectiveOp::kAllgather:
+      return steps.allgather(algorithm, Blocks(call.bytes));
+    case CollectiveOp::kGatherv:
+      return steps.gather_linear(root, call.bytes, call.values, false);
+    case CollectiveOp::kScatterv:
+      return steps.scatter_linear(root, call.bytes, call.values, false);
+    default:
+      return expand_neighbours(call, steps);
+  }
 }
 
 void collective::expand_neighbours(const CollectiveCall& call, GroupSteps& steps) {

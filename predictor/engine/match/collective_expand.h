@@ -36,5 +36,7 @@ bool expand_creation(const CollectiveCall& call, std::vector<CollectiveStep>& ou
 
 // In the order of the neighbours, sends first; a message to oneself is a copy in memory.
 void expand_neighbours(const CollectiveCall& call, GroupSteps& steps);
+// On an intracommunicator, a collective that Open MPI's blocking calls and MPICH make alike from ALGORITHM.
+void expand_alike(const CollectiveCall& call, Algorithm algorithm, GroupSteps& steps);
 
 }  // namespace lbf::engine::collective

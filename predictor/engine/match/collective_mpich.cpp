@@ -54,15 +54,7 @@ void expand_intra(const CollectiveCall& call, Algorithm algorithm, GroupSteps& s
       if (algorithm == Algorithm::kSubtreeBinomial) {
         return steps.reduce_subtree_binomial(root, call.bytes, call.commutative);
       }
-      return steps.reduce(algorithm, root, call.bytes);
-    case CollectiveOp::kAllreduce:
-      return steps.allreduce(algorithm, call.bytes, call.commutative);
-    case CollectiveOp::kGather:
-      return steps.gather(algorithm, root, call.bytes);
-    case CollectiveOp::kScatter:
-      return steps.scatter(algorithm, root, call.bytes);
-    case CollectiveOp::kAllgather:
-      return steps.allgather(algorithm, Blocks(call.bytes));
+      return expand_alike(call, algorithm, steps);
     case CollectiveOp::kAllgatherv:
       return allgatherv(call, algorithm, steps);
     case CollectiveOp::kAlltoall:
@@ -88,12 +80,8 @@ void expand_intra(const CollectiveCall& call, Algorithm algorithm, GroupSteps& s
     case CollectiveOp::kScan:
     case CollectiveOp::kExscan:
       return steps.scan_recursive_doubling(call.bytes, call.op == CollectiveOp::kExscan, call.commutative);
-    case CollectiveOp::kGatherv:
-      return steps.gather_linear(root, call.bytes, call.values, false);
-    case CollectiveOp::kScatterv:
-      return steps.scatter_linear(root, call.bytes, call.values, false);
     default:
-      return expand_neighbours(call, steps);
+      return expand_alike(call, algorithm, steps);
   }
 }
 

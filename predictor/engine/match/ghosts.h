@@ -32,14 +32,8 @@ class Ghosts {
     }
     holds_[ghost] = 1;
     const auto process = static_cast<ProcessIndex>(rank);
-    const MessageIndex index = store_.new_message();
-    Message& message = store_.message(index);
-    message.src = rank;
-    message.dst = rank;
-    message.sent = true;
-    message.internal = true;
-    message.sender = process;
-    message.receiver = ghost;
+    const MessageIndex index = store_.new_sent_message(rank, rank, process, ghost);
+    store_.message(index).internal = true;
     store_.push(ghost, Op::on_message(OpKind::kRecv, index, 0, 0, kOpInternal));
     store_.push(process, Op::on_message(OpKind::kSend, index, 0, 0, kOpInternal | kOpNonblocking));
     return ghost;

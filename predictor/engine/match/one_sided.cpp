@@ -60,16 +60,11 @@ ProcessIndex OneSided::actor_of(Rank origin, Rank target, bool large) {
 
 MessageIndex OneSided::new_message(Rank from, Rank to, ProcessIndex sender, ProcessIndex receiver,
                                    std::int32_t tag, std::uint32_t window, Bytes bytes) {
-  const MessageIndex index = store_.new_message();
+  const MessageIndex index = store_.new_sent_message(from, to, sender, receiver);
   Message& message = store_.message(index);
   message.bytes = bytes;
-  message.src = from;
-  message.dst = to;
   message.comm = window;
   message.tag = tag;
-  message.sent = true;
-  message.sender = sender;
-  message.receiver = receiver;
   return index;
 }
 

@@ -120,6 +120,17 @@ class OpStore {
     message.pending = kOpsOfAMessage * readers_;
     return index;
   }
+  // The same, of a message that is sent already.
+  MessageIndex new_sent_message(Rank from, Rank to, ProcessIndex sender, ProcessIndex receiver) {
+    const MessageIndex index = new_message();
+    Message& message = messages_[index];
+    message.src = from;
+    message.dst = to;
+    message.sent = true;
+    message.sender = sender;
+    message.receiver = receiver;
+    return index;
+  }
   // One more op will name the message: a kWaitSend, which the message's slot has to wait for.
   void expect(MessageIndex index) {
     ++messages_[index].expected;

@@ -182,6 +182,18 @@ Seconds CostCurve::at(Bytes bytes) const {
   return lower->second + fraction * (upper->second - lower->second);
 }
 
+const char* contention_name(Contention contention) {
+  switch (contention) {
+    case Contention::kNone:
+      return "none";
+    case Contention::kBus:
+      return "bus";
+    case Contention::kNic:
+      return "nic";
+  }
+  return "none";
+}
+
 void Network::set_contention(Contention model) {
   contention_ = model;
   if (model == Contention::kNone || contention_bytes_per_s_ > 0) return;

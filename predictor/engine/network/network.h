@@ -62,6 +62,7 @@ inline constexpr std::uint32_t kUnknownHops = ~std::uint32_t{0};
 inline constexpr std::string_view kNominalPrefix = "nominal-";
 
 enum class Contention { kNone, kBus, kNic };
+const char* contention_name(Contention contention);  // as in network files: "none", "bus", "nic"
 
 class Network {
  public:

@@ -95,7 +95,7 @@ class DeferralTest : public testing::Test {
   }
   void end(daemon::StepTrace& trace) {
     for (std::uint32_t node = 0; node < 2; ++node)
-      EXPECT_TRUE(trace.end_stream(node, {batches(), 0, "step_end", 0}).ok());
+      EXPECT_TRUE(trace.end_stream(node, {batches(), 0, "step_end"}).ok());
   }
   static daemon::StepRun::Progress drain(daemon::StepRun& run) {
     daemon::StepRun::Progress progress = daemon::StepRun::Progress::kMore;

@@ -62,7 +62,7 @@ class OutcomeTest : public testing::Test {
         const auto stored = steps_->append(caller_, key(job), node, ++sequence, test::bytes_of(batch));
         EXPECT_TRUE(stored.ok()) << (stored ? "" : stored.error().message);
       }
-      EXPECT_TRUE(steps_->end_stream(caller_, key(job), node, {sequence, 0, "step_end", 0}).ok());
+      EXPECT_TRUE(steps_->end_stream(caller_, key(job), node, {sequence, 0, "step_end"}).ok());
     }
     return first;
   }
@@ -295,7 +295,7 @@ TEST_F(OutcomeTest, AUsersTraceLimitIsItsStepsOnly) {
     ASSERT_TRUE(steps_->register_stream(caller_, key(job), 0, description.dump()).ok());
     ASSERT_TRUE(steps_->append(caller_, key(job), 0, 1, test::bytes_of(batch)).ok());
     ASSERT_TRUE(steps_->append(caller_, key(job), 0, 2, test::bytes_of(test::make_batch(0, 2, 200'000))).ok());
-    ASSERT_TRUE(steps_->end_stream(caller_, key(job), 0, {2, 0, "step_end", 0}).ok());
+    ASSERT_TRUE(steps_->end_stream(caller_, key(job), 0, {2, 0, "step_end"}).ok());
   }
   const auto is_over = [](const daemon::StepView& v) { return v.record.state != db::StepState::kRunning; };
   const daemon::StepView free = wait_for(1, is_over);

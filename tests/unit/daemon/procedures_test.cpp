@@ -100,7 +100,7 @@ class ProceduresTest : public testing::Test {
       EXPECT_TRUE(trace.append(stream, sequence_, test::bytes_of(batch)).ok());
     }
     void end(daemon::StepTrace& trace) {
-      EXPECT_TRUE(trace.end_stream(static_cast<std::uint32_t>(rank_), {sequence_, 0, "step_end", 0}).ok());
+      EXPECT_TRUE(trace.end_stream(static_cast<std::uint32_t>(rank_), {sequence_, 0, "step_end"}).ok());
     }
 
    private:

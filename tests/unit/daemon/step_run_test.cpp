@@ -51,7 +51,7 @@ class StepRunTest : public testing::Test {
       daemon::StepRun::Progress progress = daemon::StepRun::Progress::kMore;
       while (progress == daemon::StepRun::Progress::kMore) progress = step.work();
       EXPECT_EQ(progress, daemon::StepRun::Progress::kIdle);
-      EXPECT_TRUE(trace->end_stream(node, {next[node] - 1, 0, "step_end", 0}).ok());
+      EXPECT_TRUE(trace->end_stream(node, {next[node] - 1, 0, "step_end"}).ok());
     }
     daemon::StepRun::Progress progress = daemon::StepRun::Progress::kMore;
     while (progress == daemon::StepRun::Progress::kMore) progress = step.work();
@@ -191,11 +191,11 @@ TEST_F(StepRunTest, APlacementOfMpirunsNeedsNoStreamOfIdleNodes) {
   daemon::StepRun step(trace, *catalog, {});
   ASSERT_TRUE(trace->register_stream(describe(0)).ok());
   EXPECT_FALSE(trace->all_registered());
-  ASSERT_TRUE(trace->end_stream(1, {0, 0, "step_end", 0}).ok());
+  ASSERT_TRUE(trace->end_stream(1, {0, 0, "step_end"}).ok());
   EXPECT_FALSE(trace->all_ended()) << "two ranks are missing";
   ASSERT_TRUE(trace->register_stream(describe(1)).ok());
   EXPECT_TRUE(trace->all_registered());
-  ASSERT_TRUE(trace->end_stream(3, {0, 0, "step_end", 0}).ok());
+  ASSERT_TRUE(trace->end_stream(3, {0, 0, "step_end"}).ok());
   EXPECT_TRUE(trace->all_ended());
   while (step.work() == daemon::StepRun::Progress::kMore) {
   }

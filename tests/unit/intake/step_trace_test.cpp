@@ -156,12 +156,12 @@ TEST_F(StepTraceTest, RefusesBadBatchesAndStoresNothing) {
 TEST_F(StepTraceTest, EndsOnceAndRemembers) {
   auto trace = create();
   append(*trace, 1, make_batch(0, 1));
-  const auto early = trace->end_stream(0, {2, 0, "step_end", 0});
+  const auto early = trace->end_stream(0, {2, 0, "step_end"});
   ASSERT_TRUE(early.ok());
   EXPECT_EQ(early->outcome, daemon::AppendOutcome::kGap);  // batch 2 is neither here nor lost
   EXPECT_FALSE(trace->all_ended());
-  EXPECT_EQ(trace->end_stream(0, {1, 0, "step_end", 0})->outcome, daemon::AppendOutcome::kStored);
-  EXPECT_EQ(trace->end_stream(0, {1, 0, "again", 0})->outcome, daemon::AppendOutcome::kDuplicate);
+  EXPECT_EQ(trace->end_stream(0, {1, 0, "step_end"})->outcome, daemon::AppendOutcome::kStored);
+  EXPECT_EQ(trace->end_stream(0, {1, 0, "again"})->outcome, daemon::AppendOutcome::kDuplicate);
   EXPECT_EQ(append(*trace, 1, make_batch(0, 1)).outcome, daemon::AppendOutcome::kDuplicate);
   EXPECT_EQ(append(*trace, 2, make_batch(0, 2)).outcome, daemon::AppendOutcome::kEnded);
   EXPECT_TRUE(trace->all_ended());
@@ -175,7 +175,7 @@ TEST_F(StepTraceTest, EndsOnceAndRemembers) {
 TEST_F(StepTraceTest, OnlyLbfdsOwnEndIsTakenBack) {
   auto trace = create(2);
   append(*trace, 1, make_batch(0, 1));
-  ASSERT_TRUE(trace->end_stream(0, {1, 0, std::string(daemon::kReasonStreamTimeout), 0}).ok());
+  ASSERT_TRUE(trace->end_stream(0, {1, 0, std::string(daemon::kReasonStreamTimeout)}).ok());
   ASSERT_TRUE(trace->end_missing_stream(1).ok());
   EXPECT_TRUE(trace->all_ended());
   trace = reopen();
@@ -187,7 +187,7 @@ TEST_F(StepTraceTest, OnlyLbfdsOwnEndIsTakenBack) {
   ASSERT_TRUE(trace->reopen_stream(1).ok());
   EXPECT_EQ(*trace->register_stream(describe(1, 2)), 1u);
   EXPECT_EQ(reopen()->stream_descriptions().at(1).task_ids, std::vector<Rank>{1});
-  ASSERT_TRUE(trace->end_stream(0, {2, 0, "step_end", 0}).ok());
+  ASSERT_TRUE(trace->end_stream(0, {2, 0, "step_end"}).ok());
   ASSERT_TRUE(trace->reopen_stream(0).ok());
   EXPECT_TRUE(trace->stream(0)->end.has_value());
 }
@@ -195,7 +195,7 @@ TEST_F(StepTraceTest, OnlyLbfdsOwnEndIsTakenBack) {
 TEST_F(StepTraceTest, AStreamThatComesBackGoesOnBeingRead) {
   auto trace = create(1);
   for (std::uint64_t sequence = 1; sequence <= 3; ++sequence) append(*trace, sequence, make_batch(0, sequence));
-  ASSERT_TRUE(trace->end_stream(0, {3, 0, std::string(daemon::kReasonStreamTimeout), 0}).ok());
+  ASSERT_TRUE(trace->end_stream(0, {3, 0, std::string(daemon::kReasonStreamTimeout)}).ok());
   trace = reopen();
   std::atomic<bool> done{false};
   std::thread reader([&] {
@@ -209,7 +209,7 @@ TEST_F(StepTraceTest, AStreamThatComesBackGoesOnBeingRead) {
   done = true;
   reader.join();
   // What is damaged is found out when it is read again.
-  ASSERT_TRUE(trace->end_stream(0, {4, 0, std::string(daemon::kReasonStreamTimeout), 0}).ok());
+  ASSERT_TRUE(trace->end_stream(0, {4, 0, std::string(daemon::kReasonStreamTimeout)}).ok());
   trace = reopen();
   fs::resize_file(file(), fs::file_size(file()) - 1);
   ASSERT_TRUE(trace->reopen_stream(0).ok());

@@ -31,7 +31,7 @@ class TraceStoreTest : public testing::Test {
       ASSERT_TRUE(trace.ok()) << trace.error().message;
       ASSERT_TRUE((*trace)->register_stream(describe()).ok());
       ASSERT_TRUE((*trace)->append(0, 1, bytes_of(make_batch(0, 1, 3000))).ok());
-      ASSERT_TRUE((*trace)->end_stream(0, {1, 0, "step_end", 0}).ok());
+      ASSERT_TRUE((*trace)->end_stream(0, {1, 0, "step_end"}).ok());
     }
     for (const auto& entry : fs::directory_iterator(path_ + "/" + key.cluster + "/" + key.directory_name())) {
       fs::last_write_time(entry.path(), fs::file_time_type::clock::now() - age);
@@ -99,7 +99,7 @@ TEST_F(TraceStoreTest, KnowsWhoseStreamsHaveNotEnded) {
   ASSERT_TRUE((*trace)->register_stream(describe(0, 2)).ok());
   ASSERT_TRUE((*trace)->end_missing_stream(1).ok());
   EXPECT_TRUE(store->has_open_stream(key));
-  ASSERT_TRUE((*trace)->end_stream(0, {0, 0, std::string(daemon::kReasonStreamTimeout), 0}).ok());
+  ASSERT_TRUE((*trace)->end_stream(0, {0, 0, std::string(daemon::kReasonStreamTimeout)}).ok());
   EXPECT_FALSE(store->has_open_stream(key));
   ASSERT_TRUE((*trace)->reopen_stream(1).ok());
   EXPECT_TRUE(store->has_open_stream(key));

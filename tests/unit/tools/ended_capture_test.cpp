@@ -41,7 +41,7 @@ class EndedCapture : public testing::Test {
       std::uint64_t sequence = 0;
       for (const std::string& batch : program_.batches_of(node))
         EXPECT_TRUE(trace->append(node, ++sequence, test::bytes_of(batch)).ok());
-      EXPECT_TRUE(trace->end_stream(node, {sequence, 0, "step_end", 0}).ok());
+      EXPECT_TRUE(trace->end_stream(node, {sequence, 0, "step_end"}).ok());
     }
     daemon::StepRun step(trace, *catalog, {});
     daemon::StepRun::Progress progress = daemon::StepRun::Progress::kMore;
